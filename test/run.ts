@@ -1,8 +1,10 @@
 /**
  * The program behind `bun run test`: finds a PostgreSQL, builds the binary, runs `bun test` with its own arguments,
  * several files at once, and ends standard output with the line `N passed, N failed`, and `, N skipped` if any were.
+ *
+ * An interrupted run ends what it started and counts nothing.
  */
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, constants } from "node:os";
 import { join } from "node:path";
 import { buildBinary } from "./support/build.ts";
@@ -25,15 +27,15 @@ let running: Bun.Subprocess | undefined;
 for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
     interruptedBy = signal;
-    running?.kill(signal);
+    running?.kill("SIGKILL"); // on another signal it lists every file that has not ended
   });
 }
 
 const problems: string[] = [];
 const note = (error: unknown) => void problems.push(error instanceof Error ? error.message : String(error));
 const scratch = makeScratch();
-const missing = join(scratch, "missing-programs");
-process.env["TMPDIR"] = scratch;
+const missing = join(scratch.folder, "missing-programs");
+process.env["TMPDIR"] = scratch.folder;
 const cluster = await startPostgres(say, ["max_wal_size=1GB"]).catch(note);
 if (cluster) say(`The tests use PostgreSQL ${cluster.version} (${cluster.origin}) and SQLite.`);
 else if (inCi) problems.push("No PostgreSQL was found, and in CI a skipped suite is a failure.");
@@ -42,15 +44,18 @@ else say("NO POSTGRESQL WAS FOUND: suites that need one are skipped. Set TEST_DA
 let leftOut: string[] = [];
 const total = { passed: 0, failed: 0, skipped: 0 };
 try {
-  if (!interruptedBy) build();
+  if (!interruptedBy && process.env["KEYHOLE_TEST_BUILT"] === undefined) await build();
   if (!interruptedBy) Object.assign(total, await runTests(cluster));
 } finally {
   leftOut = missingLines(readNotes());
   await cluster?.stop();
-  rmSync(scratch, { recursive: true, force: true });
+  await scratch.remove();
 }
-if (interruptedBy) problems.push(`Interrupted by ${interruptedBy}.`);
-else if (problems.length + total.passed + total.failed === 0) problems.push("No test ran.");
+if (interruptedBy) {
+  say(`Interrupted by ${interruptedBy}.`);
+  process.exit(128 + constants.signals[interruptedBy]);
+}
+if (problems.length + total.passed + total.failed === 0) problems.push("No test ran.");
 if (total.skipped > 0 && inCi) problems.push(`${total.skipped} skipped: in CI a skipped test is a failure.`);
 for (const problem of problems) say(problem);
 for (const line of leftOut) say(line);
@@ -58,7 +63,6 @@ total.failed += problems.length; // so that the line and the exit code agree
 
 const line = `${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}\n`;
 await new Promise((resolve) => process.stdout.write(line, resolve));
-if (interruptedBy) process.exit(128 + constants.signals[interruptedBy]);
 process.exit(total.failed > 0 ? 1 : 0);
 
 function say(sentence: string): void {
@@ -71,7 +75,7 @@ function readNotes(): Untested[] {
   return lines.map((line) => JSON.parse(line) as Untested);
 }
 
-function build(): void {
+async function build(): Promise<void> {
   const startedAt = performance.now();
   try {
     buildBinary();
@@ -79,11 +83,12 @@ function build(): void {
   } catch (error) {
     note(error);
   }
+  await new Promise(setImmediate); // what arrived meanwhile: the build blocked this thread
 }
 
 /** Returns the counts of `bun test`. If it fails without counting a failure, that is a problem. */
 async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
-  const report = join(scratch, "report.xml");
+  const report = join(scratch.folder, "report.xml");
   const command = [process.execPath, "test", "--no-orphans", `--timeout=${testTimeoutMs}`];
   command.push(`--parallel=${workers}`, `--timings=${timings}`);
   command.push("--reporter=junit", `--reporter-outfile=${report}`);
@@ -95,9 +100,12 @@ async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
     stdin: "ignore",
     stdout: "inherit",
     stderr: "inherit",
+    detached: true, // in a session of its own
   });
   running = tests;
+  scratch.watch(tests.pid);
   await tests.exited;
+  if (interruptedBy) return total;
   const xml = existsSync(report) ? readFileSync(report, "utf8") : undefined;
   const counted = xml === undefined ? undefined : parseReport(xml);
   const isWhole = process.argv.length === 2;

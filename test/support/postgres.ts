@@ -37,6 +37,10 @@ export type Postgres = {
   readonly stop: () => Promise<void>;
 };
 
+/** How the names of this run's databases begin, in each of its processes. */
+process.env["KEYHOLE_TEST_RUN"] ??= randomBytes(4).toString("hex");
+const prefix = `keyhole_test_${process.env["KEYHOLE_TEST_RUN"]}_`;
+
 /** The database of one test file. */
 export type TestDatabase = { readonly url: string; readonly drop: () => Promise<void> };
 
@@ -77,7 +81,7 @@ export async function startPostgres(
   if (wanted === "any" || wanted === "url") {
     for (const name of ["TEST_DATABASE_URL", "DATABASE_URL"]) {
       const url = process.env[name];
-      if (url) return { url, version: await serverVersion(url, name), origin: name, stop: async () => {} };
+      if (url) return { url, version: await serverVersion(url, name), origin: name, stop: () => dropDatabases(url) };
     }
   }
   if (wanted === "any" || wanted === "machine") {
@@ -120,7 +124,7 @@ async function startReplica(bin: string, standbyOf?: { url: string; port: number
  * @param url - as in {@link Postgres}, with a user that may create databases
  */
 export async function createDatabase(url: string): Promise<TestDatabase> {
-  const name = `keyhole_test_${randomBytes(8).toString("hex")}`;
+  const name = `${prefix}${randomBytes(8).toString("hex")}`;
   await withServer(url, async (sql) => {
     const create = `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`;
     try {
@@ -141,6 +145,12 @@ export async function createDatabase(url: string): Promise<TestDatabase> {
       await drop();
     },
   };
+}
+
+/** Drops the databases that an interrupted run left on a server which is not its own. */
+async function dropDatabases(url: string): Promise<void> {
+  const left = await runOn(url, `SELECT datname FROM pg_database WHERE starts_with(datname, '${prefix}')`);
+  for (const { datname } of left) await runOn(url, `DROP DATABASE IF EXISTS ${datname} WITH (FORCE)`);
 }
 
 function warn(sentence: string): void {
@@ -290,37 +300,42 @@ async function tryCluster(binaries: Binaries): Promise<Postgres | string> {
  * Creates a cluster, empty or as a standby of `source`, runs it with the settings that follow, and removes it. Standard
  * input is an empty pipe from the process that started the cluster. It closes when that process calls `stop` or is
  * killed, so nothing is left behind. If a test kills the server, the folder stays until then.
+ *
+ * The work is done by a shell within the shell, because `bun --no-orphans` kills its children, and only these.
  */
 const keeper = `
 trap '' HUP INT TERM
 umask 077
 bin=$1 folder=$2 port=$3 source=$4
 shift 4
-if [ "$source" ]; then
-  "$bin/pg_basebackup" --pgdata="$folder/data" --dbname="$source" --checkpoint=fast --wal-method=stream --write-recovery-conf \\
-    --no-sync
-else
-  "$bin/initdb" --pgdata="$folder/data" --username=keyhole --pwfile="$folder/password" --auth=scram-sha-256 \\
-    --encoding=UTF8 --locale=C --no-sync --no-instructions
-fi >>"$folder/postgres.log" 2>&1 || exit 1
-"$bin/postgres" -D "$folder/data" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \\
-  -c max_connections=200 -c fsync=on -c synchronous_commit=on \\
-  -c max_wal_size=4GB -c checkpoint_timeout=1h -c jit=off "$@" \\
-  </dev/null >>"$folder/postgres.log" 2>&1 &
-server=$!
-exec 3<&0
 (
-  read -r _ <&3
-  # Repeated, because the shell starts the server with SIGQUIT ignored until the server handles it.
-  until [ -e "$folder/ended" ]; do
-    kill -QUIT "$server"
-    sleep 0.1
-  done
-) &
-wait "$server"
-echo "$?" >"$folder/ended"
-wait
-rm -rf "$folder"
+  if [ "$source" ]; then
+    "$bin/pg_basebackup" --pgdata="$folder/data" --dbname="$source" --checkpoint=fast --wal-method=stream \\
+      --write-recovery-conf --no-sync
+  else
+    "$bin/initdb" --pgdata="$folder/data" --username=keyhole --pwfile="$folder/password" --auth=scram-sha-256 \\
+      --encoding=UTF8 --locale=C --no-sync --no-instructions
+  fi >>"$folder/postgres.log" 2>&1 || exit 1
+  "$bin/postgres" -D "$folder/data" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \\
+    -c max_connections=200 -c fsync=on -c synchronous_commit=on \\
+    -c max_wal_size=4GB -c checkpoint_timeout=1h -c jit=off "$@" \\
+    </dev/null >>"$folder/postgres.log" 2>&1 &
+  server=$!
+  (
+    read -r _ <&3
+    # Repeated, because the shell starts the server with SIGQUIT ignored until the server handles it.
+    tries=0
+    while kill -QUIT "$server"; do
+      [ "$((tries += 1))" -lt 100 ] || kill -KILL "$server"
+      sleep 0.1
+    done
+  ) &
+  wait "$server"
+  echo "$?" >"$folder/ended"
+  wait
+  rm -rf "$folder"
+) 3<&0 &
+wait "$!"
 `;
 
 async function runCluster(
