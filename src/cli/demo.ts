@@ -3,6 +3,7 @@ import { apiRoot } from "../api/app.ts";
 import { Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { readConfig } from "../core/settings.ts";
+import { quoted } from "../core/words.ts";
 import { actorOf } from "../desk/actor.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
 import { prepareFolder } from "../desk/data-folder.ts";
@@ -16,7 +17,7 @@ import { createProject, listProjects } from "../people/projects.ts";
 import { openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
 import { answer } from "../terminal/answer.ts";
-import { type Surroundings, verb } from "../terminal/command.ts";
+import { type Surroundings, startedAs, verb } from "../terminal/command.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole demo`: fills an embedded database of its own, serves it, and reads from it once. */
@@ -117,9 +118,9 @@ ${curl("/projects/web/variables?environment=production")}
 ${curl("/projects/web/accounts")}
 ${curl("/files?project=web&environment=staging")}
 
-Or look at it in a browser. In another terminal:
+Or look at it in a browser. In another terminal, in this folder:
 
-  KEYHOLE_DATA=${dataFolder} keyhole dashboard
+  KEYHOLE_DATA=${quoted(dataFolder)} ${startedAs()} dashboard
 
 `;
 }

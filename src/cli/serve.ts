@@ -8,7 +8,7 @@ import { startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { Supervisor } from "../server/workers.ts";
-import { type Surroundings, verb } from "../terminal/command.ts";
+import { type Surroundings, startedAs, verb } from "../terminal/command.ts";
 import { parseCount } from "../terminal/options.ts";
 import { harden } from "./harden.ts";
 
@@ -50,7 +50,7 @@ export function serveCommand(here: Surroundings) {
       if (config.postgres === undefined) startWatchdog(pretty);
       harden();
       // Asked before the port opens: if the database goes away later, the server must not stop.
-      const hint = worker === undefined && (await isEmpty(installation)) ? firstSteps : undefined;
+      const hint = worker === undefined && (await isEmpty(installation)) ? firstSteps(startedAs()) : undefined;
       if (workers > 1) {
         if (hint) say(hint);
         const worst = await new Supervisor({ count: workers, config, env, pretty, log, say, write }).run();
@@ -72,8 +72,9 @@ function parseWorkers(text: string): number {
   throw new InvalidArgumentError("takes at most 256.");
 }
 
-const firstSteps = `Nothing is stored yet. In another terminal, begin with:
-  keyhole org create acme
-  keyhole project create acme/web
-  keyhole key create --org acme --name ci --project web --env production
-(from a checkout: \`bun run keyhole\` in place of \`keyhole\`)`;
+function firstSteps(program: string): string {
+  return `Nothing is stored yet. In another terminal, in this folder, begin with:
+  ${program} org create acme
+  ${program} project create acme/web
+  ${program} key create --org acme --name ci --project web --env production`;
+}

@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
 import { Command, type CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { quoted } from "../core/words.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Where a command runs. */
@@ -15,6 +16,20 @@ export type Surroundings = {
   /** Writes a message for people to stderr. */
   readonly say: (line: string) => void;
 };
+
+/**
+ * How another terminal in this folder starts this program: by the name or path of the built one, or from a checkout.
+ * npx keeps the Bun that it fetched in a folder of its own, where no terminal finds it.
+ */
+export function startedAs(
+  { argv0, execPath }: Pick<NodeJS.Process, "argv0" | "execPath"> = process,
+  built = import.meta.url.startsWith("file:///$bunfs/"),
+): string {
+  const program = argv0.includes("/") ? execPath : argv0;
+  if (built) return /^[\w./-]+$/.test(program) ? program : quoted(program);
+  const bun = execPath.includes("/_npx/") ? `npx --yes --allow-scripts=bun bun@${Bun.version}` : "bun";
+  return `${bun} run keyhole`;
+}
 
 /** Refuses arguments that are not UTF-8, which the runtime has damaged. Linux still shows them. @throws Problem */
 export function refuseMangled(args: readonly string[]): void {

@@ -67,6 +67,9 @@ describe("demo", () => {
       const lines = [...shown.matchAll(/Bearer \$KEY" '([^']+)'/g)].map(([, url = ""]) => url);
       const answers = await Promise.all(lines.map((url) => ask(url, { Authorization: `Bearer ${key}` })));
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 403, 200, 200]);
+      const line = /\n {2}(KEYHOLE_DATA=\S+ .*) dashboard\n/.exec(shown)?.[1];
+      const seen = Bun.spawnSync(["sh", "-c", `${line} org list --json`], { cwd: site.folder, env: {} });
+      expect(JSON.parse(seen.stdout.toString())).toMatchObject([{ slug: "demo" }]);
       expectSentence(await demo("--once"), 6, /another Keyhole serves/i);
       // The refused one changed nothing: the key of the one that runs is still good.
       expect((await ask(lines[0] ?? "", { Authorization: `Bearer ${key}` })).status).toBe(200);
@@ -94,11 +97,11 @@ describe("the data folder", () => {
   test("is made 0700, every file in it 0600, and keeps out of repositories", async () => {
     const server = await site.serve();
     expect(server.said().stderr).toContain(`A NEW ROOT KEY was made: ${join(site.data, "root.key")}`);
-    await server.says("(from a checkout");
-    expect(server.said().stderr).toContain("In another terminal, begin with:");
+    await server.says("In another terminal, in this folder, begin with:");
     const key = "key create --org acme --name ci --project web --env production";
+    await server.says(key);
     for (const command of ["org create acme", "project create acme/web", key]) {
-      expect(server.said().stderr).toContain(`\n  keyhole ${command}\n`);
+      expect(server.said().stderr).toContain(`\n  ${binary} ${command}\n`);
       expect(await site.keyhole(command.split(" "))).toMatchObject({ exitCode: 0 });
     }
     expect(modeOf(site.data)).toBe("700");

@@ -7,7 +7,7 @@ import { Refused } from "../../src/core/refused.ts";
 import { failureOf } from "../../src/desk/failure.ts";
 import { buildProgram } from "../../src/main.ts";
 import type { NamesAsked } from "../../src/people/names-in-use.ts";
-import { frame, pathOf, type Surroundings } from "../../src/terminal/command.ts";
+import { frame, pathOf, type Surroundings, startedAs } from "../../src/terminal/command.ts";
 import { complain, holdNotes, toProblem } from "../../src/terminal/failure.ts";
 import { parseCount, parseDuration, parseList, parseMoment } from "../../src/terminal/options.ts";
 
@@ -22,6 +22,22 @@ const nowhere: Surroundings = {
 function leaves(command: CommandUnknownOpts): CommandUnknownOpts[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
 }
+
+test.each([
+  // built?, argv0, the file of the process, how another terminal starts it
+  [true, "keyhole", "/usr/bin/keyhole", "keyhole"],
+  [true, "dist/keyhole", "/home/ana/keyhole/dist/keyhole", "/home/ana/keyhole/dist/keyhole"],
+  [true, "./keyhole", "/home/ana/my tools/keyhole", "'/home/ana/my tools/keyhole'"],
+  [false, "bun", "/home/ana/.bun/bin/bun", "bun run keyhole"],
+  [
+    false,
+    "bun",
+    "/home/ana/.npm/_npx/dd07e0cb0c3b3e38/node_modules/bun/bin/bun.exe",
+    `npx --yes --allow-scripts=bun bun@${Bun.version} run keyhole`,
+  ],
+])("a hint starts the program as it was started: built %p, %s, %s", (built, argv0, execPath, shown) => {
+  expect(startedAs({ argv0, execPath }, built)).toBe(shown);
+});
 
 describe("the tree of commands", async () => {
   let shown = "";
