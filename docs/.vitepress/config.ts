@@ -18,7 +18,7 @@ const parts: readonly [placeholder: RegExp, text: () => string][] = [
 const shownFiles: typeof parts = [
   [/<!-- keyhole\.py -->/, () => `\`\`\`python\n${readBeside("clients/keyhole.py")}\`\`\``],
   [/<!-- keyhole\.go -->/, () => `\`\`\`go\n${readBeside("clients/keyhole.go")}\`\`\``],
-  [/<!-- month -->/, () => storyOf(readBeside("../test/blackbox/transcripts/month.txt"))],
+  [/<!-- month -->.*<!-- end of month -->/s, () => storyOf(readBeside("../test/blackbox/transcripts/month.txt"))],
 ];
 
 /** Files beside the pages that a page links to. They are copied into the site. */

@@ -28,7 +28,8 @@ test("the month of a team is a page with every section of its transcript, and ev
   expect(linesOf(page)).toEqual(linesOf(transcript));
   expect(page.match(/^## /gm)?.length).toBeGreaterThan(12);
   expect(page).not.toContain("<id ci>");
-  expect(readFileSync(join(docs, "month.md"), "utf8")).toContain("<!-- month -->");
+  const inCheckout = /<!-- month -->(.*)<!-- end of month -->/s.exec(readFileSync(join(docs, "month.md"), "utf8"))?.[1];
+  expect(inCheckout).toContain("](../test/blackbox/transcripts/month.txt)");
 });
 
 describe("the API reference", () => {
