@@ -1,6 +1,6 @@
 /** The commands of the README and of docs/. `production.test.ts` has the pages that begin with an empty PostgreSQL. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binary } from "../support/keyhole.ts";
@@ -76,6 +76,8 @@ exec bun "$@"
 withPrograms(needed, "every block of commands is run, or says why not:", () => {
   const values = { DATABASE_URL: "postgres://db", API_TOKEN: "made-up" };
   const site = siteOf("sqlite", { production: values, development: values });
+  /** The `.env` of the reader's own, which no page may touch. */
+  const theirs = "THEIRS=1\n";
   const known = keyOf(site, "--org", "acme", "--resource", "projects,variables,accounts,files");
 
   test.each(pages)("%s", async (page) => {
@@ -84,6 +86,7 @@ withPrograms(needed, "every block of commands is run, or says why not:", () => {
     const folder = mkdtempSync(join(tmpdir(), "keyhole-page-"));
     try {
       cpSync(site.data, join(folder, ".keyhole"), { recursive: true });
+      writeFileSync(join(folder, ".env"), theirs);
       for (const name of ["backups", "etc", "var/log"]) mkdirSync(join(folder, name), { recursive: true });
       const bin = makeBin(folder);
       symlinkSync(binary, join(bin, "keyhole"));
@@ -104,6 +107,7 @@ withPrograms(needed, "every block of commands is run, or says why not:", () => {
       const serve = server ? "keyhole serve > /var/log/keyhole.log\n" : "";
       const words = { "0199a3c4-…": known.id, "0199a3c4": known.id, "0f6e2c1a-…": "0f6e2c1a" };
       await runPage(page, { folder, env, before: `${serve}${before}\n`, words });
+      expect(readFileSync(join(folder, ".env"), "utf8")).toBe(theirs);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

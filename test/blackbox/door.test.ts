@@ -374,7 +374,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
       expect(screens[2]).toStartWith("s3cret");
       expect(screens[3]).toContain("Ben may not");
       expect(screens[4]).toContain("ana (ssh)");
-      expect(readFileSync(join(folder, "copy.env"), "utf8")).toContain("GREETING=");
+      expect(readFileSync(join(folder, "made-up-copy.env"), "utf8")).toContain("GREETING=");
       expect((await own.ssh("ben", ["project list"])).exitCode).toBe(3);
     } finally {
       await own.stop();
