@@ -57,8 +57,8 @@ export function createDashboard(door: Door) {
 export const serveOptions = {
   development: false,
   reusePort: false,
-  // The largest set of values is 8 MiB, and a form may write each of its bytes in three.
-  maxRequestBodySize: 32 * 1024 * 1024,
+  // A form that is too long is refused with a sentence (`formText`), and what is far longer by Bun.
+  maxRequestBodySize: 8 * 1024 * 1024,
   idleTimeout: 30,
 } as const;
 
@@ -74,8 +74,13 @@ async function answered(
   request: Request,
   params: Readonly<Record<string, string>>,
 ): Promise<Response> {
-  const sent = await sessionAndForm(request, door);
   const byScript = request.headers.get("accept") === "application/json";
+  let sent: Awaited<ReturnType<typeof sessionAndForm>>;
+  try {
+    sent = await sessionAndForm(request, door);
+  } catch (error) {
+    return refused(door, error, byScript);
+  }
   if (sent === undefined) {
     const message = "Nobody is signed in here any more. Nothing was done.";
     if (byScript) return json(401, { error: message });
@@ -207,7 +212,7 @@ async function unlock(
   entrance: Extract<Entrance, { code: SignInCode }>,
   request: Request,
 ): Promise<Response> {
-  const code = new URLSearchParams(await formText(request)).get("code") ?? "";
+  const code = new URLSearchParams(await formText(request, 4096)).get("code") ?? "";
   if (!entrance.code.take(code.trim())) {
     return respond(401, lockedPage("This code is not valid any more. Press Enter in the terminal for a new link."));
   }

@@ -113,12 +113,32 @@ export async function contextOf(
   }
 }
 
-/** The body of a form. @throws Refused `invalid` if it does not arrive whole, such as when the browser leaves */
-export async function formText(request: Request): Promise<string> {
-  const isForm = request.headers.get("content-type")?.split(";")[0] === "application/x-www-form-urlencoded";
+/** The most bytes of a form. It is parsed at once, and meanwhile nobody else's page is answered. */
+const formBytesMax = 4 * 1024 * 1024;
+
+/**
+ * The body of a form.
+ * @throws Refused `bound` if it is longer, as soon as that is known; `invalid` if it does not arrive whole, such as when
+ *   the browser leaves
+ */
+export async function formText({ headers, body }: Request, bytesMax = formBytesMax): Promise<string> {
+  if (headers.get("content-type")?.split(";")[0] !== "application/x-www-form-urlencoded") return "";
+  const chunks: Uint8Array[] = [];
+  let bytes = Number(headers.get("content-length") ?? 0);
+  const requireRoom = () => {
+    if (bytes > bytesMax) throw new Refused("bound", "This is more than a page takes. Nothing was done.");
+  };
+  requireRoom();
+  bytes = 0;
   try {
-    return isForm ? await request.text() : "";
+    for await (const chunk of body ?? []) {
+      bytes += chunk.length;
+      requireRoom();
+      chunks.push(chunk);
+    }
   } catch (cause) {
+    if (cause instanceof Refused) throw cause;
     throw new Refused("invalid", "The form did not arrive whole. Nothing was done.", { cause });
   }
+  return Buffer.concat(chunks).toString();
 }

@@ -110,7 +110,10 @@ async function send(form, button) {
       headers: { accept: "application/json" },
       body: new URLSearchParams(new FormData(form, button)),
     });
-    const { error, to, secret, again } = await response.json();
+    const isTooLong = response.status === 413;
+    const { error, to, secret, again } = isTooLong
+      ? { error: "This is more than a page takes." }
+      : await response.json();
     if (error !== undefined) refusal.textContent = error;
     else if (secret !== undefined) await take(form, secret, button, to);
     else location.assign(to);

@@ -476,6 +476,23 @@ describeBoth("the page that promotes variables", (w) => {
   });
 });
 
+describeBoth("a form that is too long", (w) => {
+  test("is refused by its length, before it is parsed", async () => {
+    const { visitor, at } = await place(w);
+    const untouched = await stored(w);
+    const paste = (text: string) => visitor.send(at("variables/paste"), { environment: "staging", text });
+    const lines = { status: 422, error: expect.stringContaining("The text has more than 1 MiB or 30000 lines.") };
+    expect(await paste(`A="${"a".repeat(1024 * 1024)}"`)).toEqual(lines);
+    expect(await paste("#\n".repeat(30_000))).toEqual(lines);
+    const form = { status: 422, error: "This is more than a page takes. Nothing was done." };
+    expect(await paste("a".repeat(4 * 1024 * 1024))).toEqual(form);
+    expect((await visitor.submit("/unlock", { code: "a".repeat(4096) })).status).toBe(422);
+    expect(await stored(w)).toBe(untouched);
+    expect(visitor.reported).toEqual([]);
+    expect((await paste(`${"#\n".repeat(29_000)}NEW=1`)).status).toBe(200);
+  });
+});
+
 describeBoth("the page that sets a variable with a day of rotation", (w) => {
   const marked = async (days: Readonly<Record<string, string | null>>) => {
     const { where } = await w.project(await w.organization(), "web");

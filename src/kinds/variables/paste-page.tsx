@@ -6,7 +6,8 @@ import { findProject } from "../../desk/projects.ts";
 import { Change, Changed, changesOf, counted, Empty, Env, Field, Lead, NameAgain } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
-import type { Visit } from "../../pages/visit.ts";
+import type { Form, Visit } from "../../pages/visit.ts";
+import { setItemsMax } from "../../sets/kind.ts";
 import { requireSet } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { parseEnvFile } from "./env-file.ts";
@@ -51,7 +52,7 @@ export async function pastePage(visit: Visit): Promise<Answer> {
 /** Finds out what a text would do, and keeps it. @throws Refused `invalid` that names each line that is wrong */
 export async function paste({ admin, where, form, drafts }: Visit): Promise<Answer> {
   const environment = form.environment();
-  const { variables: found, warnings, problems } = parseEnvFile(form.read("text"));
+  const { variables: found, warnings, problems } = parseEnvFile(textIn(form));
   if (problems.length > 0) throw new Refused("invalid", ["Nothing was written.", ...firstOf(problems)].join("\n"));
   if (found.length === 0) throw new Refused("invalid", "The text has no variables. Nothing was written.");
   const entries = found.map(({ name, value }) => ({ name, value }));
@@ -63,6 +64,17 @@ export async function paste({ admin, where, form, drafts }: Visit): Promise<Answ
   const pasted: Pasted = { environment, entries, options, plan: whole };
   return { to: drafts.keep(projectPagePath(where, "variables/paste"), pasted, admin.now()) };
 }
+
+/** The text, unless parsing it would keep other people's pages waiting. @throws Refused `bound` */
+function textIn(form: Form): string {
+  const text = form.read("text");
+  if (Buffer.byteLength(text) <= textBytesMax && text.split("\n", linesMax + 1).length <= linesMax) return text;
+  const most = `${textBytesMax / 1024 / 1024} MiB or ${linesMax} lines`;
+  throw new Refused("bound", `The text has more than ${most}. Use keyhole var import for it.`);
+}
+
+const textBytesMax = 1024 * 1024;
+const linesMax = 3 * setItemsMax;
 
 /** As many sentences about a text as somebody reads. */
 function firstOf(sentences: readonly string[]): string[] {
