@@ -98,7 +98,7 @@ async function answered(
   const reader: Reader = {
     actor: identity === undefined ? personText(admin.actor) : identity.label,
     rights: admin.rights,
-    notice: session.notice,
+    notice: noticeAt(session, request.url),
     path: new URL(request.url).pathname,
   };
   const close = () => admin.close();
@@ -137,13 +137,19 @@ function refused(door: Door, error: unknown, byScript: boolean, reader?: Reader)
 function shown(answer: Exclude<Answer, Download>, session: Session, reader: Reader, byScript: boolean): Response {
   if ("secret" in answer) return json(200, answer);
   if ("main" in answer) {
-    session.notice = undefined;
+    if (reader.notice !== undefined) session.notice = undefined;
     return respond(200, pageOf(answer, reader));
   }
-  session.notice = answer.notice && visible(answer.notice);
   // Somebody who may write but not see has no page of what they wrote.
   const to = isPageFor(reader.rights, answer.to) ? answer.to : "/";
+  session.notice = answer.notice === undefined ? undefined : { to, words: visible(answer.notice) };
   return byScript ? json(200, { to }) : redirect(to);
+}
+
+/** The notice for a page: another tab may be loading another one. */
+function noticeAt({ notice }: Session, url: string): string | undefined {
+  const { pathname, search } = new URL(url);
+  return notice?.to === pathname + search ? notice.words : undefined;
 }
 
 /** A file, sent while it is read. @param close - called at its end, and if the browser leaves */

@@ -34,7 +34,8 @@ type Turned = { readonly status: number; readonly message: string };
  */
 export function judgeSource(request: Request, { origin }: Door): Turned | undefined {
   const { method, headers } = request;
-  if (headers.get("host") !== new URL(origin).host) return { status: 421, message: `This is ${origin}.` };
+  if (headers.get("host") !== new URL(origin).host)
+    return { status: 421, message: "The dashboard has another name than this." };
   if (method === "GET") return undefined;
   if (method !== "POST") return { status: 405, message: "Only GET and POST are answered." };
   if (headers.get("sec-fetch-site") === "same-origin" && headers.get("origin") === origin) return undefined;

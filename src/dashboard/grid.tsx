@@ -1,9 +1,12 @@
 /** @jsxImportSource preact */
+import { may } from "../access/rights.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { mayCompare } from "../desk/context.ts";
+import { findProject, placeOf } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
-import { Actions, type Column, environmentColumns, Name, Table, There } from "../pages/parts.tsx";
+import { Actions, type Column, environmentColumns, Lead, Name, Table, There } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -19,6 +22,10 @@ export async function gridPage(visit: Visit): Promise<Answer> {
   const { items, environments: seen } = await compareEnvironments(admin, where, kind);
   const now = admin.now();
   const mayWrite = (await visit.reached("write")).length > 0;
+  const project = await findProject(admin, where, "see");
+  const isStale = seen.some(
+    (one) => may(admin.rights, "reveal", placeOf(project), one) && !mayCompare(admin, placeOf(project), one),
+  );
   const columns: readonly Column<Compared>[] = [
     {
       heading: "Name",
@@ -37,6 +44,7 @@ export async function gridPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       {mayWrite && <Actions of={Object.fromEntries(actions)} />}
+      {isStale && <Lead to="/sign-in?again">Sign in again to compare production</Lead>}
       <Table
         caption={`The ${kind} of ${where} by environment`}
         columns={columns}

@@ -101,46 +101,77 @@ for (const form of document.querySelectorAll("form[data-change]")) {
 }
 
 async function send(form, button) {
+  // A button that is disabled would lose the focus.
+  if (button.ariaDisabled === "true") return;
   const refusal = form.querySelector(".refusal");
   refusal.textContent = "";
-  button.disabled = true;
+  button.ariaDisabled = "true";
+  const answer = ask(form, button);
+  // Safari copies nothing later than the click, but takes the promise of a text.
+  const copying = form.dataset.secret === "copied" && copy(answer.then(({ secret }) => secret ?? Promise.reject()));
   try {
-    const response = await fetch(form.action, {
-      method: "POST",
-      headers: { accept: "application/json" },
-      body: new URLSearchParams(new FormData(form, button)),
-    });
-    const isTooLong = response.status === 413;
-    const { error, to, secret, again } = isTooLong
-      ? { error: "This is more than a page takes." }
-      : await response.json();
-    if (error !== undefined) refusal.textContent = error;
-    else if (secret !== undefined) await take(form, secret, button, to);
+    const { error, to, secret, again } = await answer;
+    if (error !== undefined) refuse(form, error);
+    else if (copying) sayCopied(await copying, button, refusal);
+    else if (secret !== undefined) show(form, secret, to);
     else location.assign(to);
     if (again !== undefined) refusal.append(" ", linkTo(again, "Sign in again"));
   } catch {
     refusal.textContent = form.dataset.secret === "once" ? lostKey : "The dashboard did not answer. Does it still run?";
   } finally {
-    button.disabled = false;
+    button.ariaDisabled = null;
   }
+}
+
+async function ask(form, button) {
+  const response = await fetch(form.action, {
+    method: "POST",
+    headers: { accept: "application/json" },
+    body: new URLSearchParams(new FormData(form, button)),
+  });
+  return response.status === 413 ? { error: "This is more than a page takes. Nothing was done." } : response.json();
+}
+
+/** Says what is wrong, and leads to the field that is still empty. */
+function refuse(form, error) {
+  form.querySelector(".refusal").textContent = error;
+  const again = form.querySelector("[name=again]");
+  if (again?.value === "") again.focus();
 }
 
 const lostKey =
   "No answer came. If a key was made, nobody has its text: look for it in the list of keys and revoke it, then try again.";
 
-async function take(form, secret, button, to) {
-  if (form.dataset.secret === "copied") return copy(secret, button);
+function show(form, secret, to) {
   const output = form.querySelector("output.secret");
   output.textContent = secret;
   // A new key is shown once: it stays until the person leaves.
   if (form.dataset.secret === "once") return finish(form, output, to);
-  setTimeout(() => {
+  clearTimeout(hiding.get(output));
+  const hide = () => {
     output.textContent = "";
-  }, shownMs);
+  };
+  hiding.set(output, setTimeout(hide, shownMs));
 }
 
-async function copy(text, button) {
-  await navigator.clipboard.writeText(text);
+/** The timers that take values away again. */
+const hiding = new WeakMap();
+
+/** Whether the browser lets the page copy. @param text - the promise of it */
+async function copy(text) {
+  try {
+    const blob = text.then((text) => new Blob([text], { type: "text/plain" }));
+    blob.catch(() => {});
+    await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function sayCopied(isCopied, button, refusal) {
+  refusal.textContent = isCopied ? "" : "The browser did not let the page copy. Show the text, or allow the clipboard.";
+  if (!isCopied || button.textContent === "Copied") return;
   const words = button.textContent;
   button.textContent = "Copied";
   setTimeout(() => {
@@ -150,12 +181,15 @@ async function copy(text, button) {
 
 /** After a key was made: copying its text and going on are what is left to do. */
 function finish(form, output, to) {
+  const refusal = form.querySelector(".refusal");
   const note = element("p", { textContent: "Store it now: it is not shown again." });
   const button = element("button", { type: "button", textContent: "Copy" });
-  button.addEventListener("click", () => void copy(output.textContent, button));
+  button.addEventListener("click", async () => {
+    sayCopied(await copy(Promise.resolve(output.textContent)), button, refusal);
+  });
   const actions = element("p", { className: "actions" });
   actions.append(button, linkTo(to, "Go to the new key"));
-  form.replaceChildren(note, output, actions);
+  form.replaceChildren(note, output, actions, refusal);
   button.focus();
 }
 

@@ -9,8 +9,8 @@ export type Session = {
   readonly startedAt: number;
   usedAt: number;
   readonly drafts: Drafts;
-  /** What the next page says, once. */
-  notice: string | undefined;
+  /** What a page says, once. */
+  notice: { readonly to: string; readonly words: string } | undefined;
 };
 
 const idleMs = 15 * 60_000;

@@ -1,5 +1,6 @@
-import type { Rights } from "../access/rights.ts";
+import { may, type ProjectPlace, type Rights } from "../access/rights.ts";
 import type { PersonActor } from "../audit/entry.ts";
+import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Database, Db } from "../store/database.ts";
 import { type Change, recordChanges } from "./changes.ts";
@@ -93,18 +94,41 @@ export function writing<T>(
  * Both are changes that are put on record, so neither can go by another way.
  * @throws Refused `stale`
  */
-function requireFresh(
-  { freshUntil, now }: Pick<AdminContext, "freshUntil" | "now">,
-  permits: readonly Permit[],
-  changes: readonly Change[],
-): void {
-  if (freshUntil === undefined || now() < freshUntil) return;
+function requireFresh(admin: Freshness, permits: readonly Permit[], changes: readonly Change[]): void {
+  if (isFresh(admin)) return;
   const isOfProduction = ({ action, environment }: Change) =>
     /^(?:key|trust)\./.test(action)
       ? permits.some(({ environments }) => environments.includes("production"))
       : action.endsWith(".reveal") && environment === "production";
-  if (!changes.some(isOfProduction)) return;
-  throw new Refused(
+  if (changes.some(isOfProduction)) throw stale();
+}
+
+type Freshness = Pick<AdminContext, "freshUntil" | "now">;
+
+function isFresh({ freshUntil, now }: Freshness): boolean {
+  return freshUntil === undefined || now() < freshUntil;
+}
+
+/**
+ * Whether somebody may be told which values are the same in an environment: that tells as much as a value to whoever
+ * guesses it. So in production it takes a fresh sign-in, too.
+ */
+export function mayCompare(admin: Freshness & Pick<Who, "rights">, project: ProjectPlace, of: Environment): boolean {
+  return may(admin.rights, "reveal", project, of) && (of !== "production" || isFresh(admin));
+}
+
+/** @throws Refused `stale` if a fresh sign-in is all that keeps somebody from comparing */
+export function requireFreshToCompare(
+  admin: Freshness & Pick<Who, "rights">,
+  project: ProjectPlace,
+  environments: readonly Environment[],
+): void {
+  const fresh = { ...admin, freshUntil: Number.POSITIVE_INFINITY };
+  if (environments.some((of) => mayCompare(fresh, project, of) && !mayCompare(admin, project, of))) throw stale();
+}
+
+function stale(): Refused {
+  return new Refused(
     "stale",
     "You signed in more than 10 minutes ago. For production, sign in again. Nothing was done.",
   );

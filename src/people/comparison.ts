@@ -1,5 +1,5 @@
 import { compareBytes, type Environment } from "../core/names.ts";
-import type { AdminContext } from "../desk/context.ts";
+import { type AdminContext, mayCompare } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
 import { descriptorOf } from "../kinds/kind.ts";
@@ -45,7 +45,8 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
   const revealing = Permit.find(admin, ["see", "reveal"], placeOf(project));
   const sets = (await requireSets(admin, project, descriptor)).map((set) => {
     const { environment } = set;
-    const isOpen = revealing?.allows("reveal", environment) === true;
+    const isOpen =
+      revealing?.allows("reveal", environment) === true && mayCompare(admin, placeOf(project), environment);
     const { items } = isOpen
       ? openItems({ project: { ...project, permit: revealing }, descriptor, environment }, set)
       : {

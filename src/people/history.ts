@@ -1,9 +1,8 @@
 import { and, desc, ne, sql } from "drizzle-orm";
-import { may } from "../access/rights.ts";
 import type { NamesWritten } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { type AdminContext, writing } from "../desk/context.ts";
+import { type AdminContext, mayCompare, requireFreshToCompare, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import {
   type FoundProject,
@@ -124,6 +123,7 @@ export async function planRollback(
   to: number,
 ): Promise<Rollback> {
   const project = await findProject(admin, where, rollbackRights, [environment]);
+  requireFreshToCompare(admin, placeOf(project), [environment]);
   const locked = { ...project, db: admin.database.db, now: admin.now() };
   return (await changesBack(admin, locked, descriptorOf(kind), environment, to)).plan;
 }
@@ -181,12 +181,12 @@ async function changesBack(
   if (from === to) throw new Refused("invalid", `Version ${to} is the current version: nothing was changed.`);
   const { items: after } = await openVersion(admin, of, to);
   // To somebody who may not see values, nothing may tell which of them are the same.
-  const mayCompare = may(admin.rights, "reveal", placeOf(project), environment);
+  const isCompared = mayCompare(admin, placeOf(project), environment);
   const changes = new Map<string, NewItem<Entry> | null>();
   const [added, changed]: [string[], string[]] = [[], []];
   for (const [name, item] of after) {
     const old = before.items.get(name);
-    if (mayCompare && old !== undefined && isSame(descriptor, item, old)) continue;
+    if (isCompared && old !== undefined && isSame(descriptor, item, old)) continue;
     (old === undefined ? added : changed).push(name);
     changes.set(name, dated(descriptor, item, now));
     const content = namesContent(descriptor, item.entry) && (await openContent(admin, db, project.id, item.entry));

@@ -39,9 +39,15 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
 
   /** What deletes TOKEN from staging, if it is believed. */
   const deletion = async () => {
-    const rows = await site.sql("select environment, version from sets where kind = 'variables'");
+    const rows = await site.sql("select environment, version, project_id from sets where kind = 'variables'");
     const versions = rows.map(({ environment, version }) => [`version.${environment}`, String(version)]);
-    const fields = { name: "TOKEN", from: "staging", again: "TOKEN", ...Object.fromEntries(versions) };
+    const fields = {
+      name: "TOKEN",
+      from: "staging",
+      again: "TOKEN",
+      ...Object.fromEntries(versions),
+      project: String(rows[0]?.["project_id"]),
+    };
     return new URLSearchParams(fields).toString();
   };
   const isThere = async () => (await site.keyhole(["var", "list", "acme/web", "staging"])).stdout.includes("TOKEN");
@@ -339,6 +345,39 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     await tab.close();
   });
 
+  test("a value that is revealed again is shown for 30 seconds of its own", async () => {
+    const tab = await context.newPage();
+    // Only the timers that take a value away are kept, to be run when the test says so.
+    await tab.evaluateOnNewDocument(
+      `window.timers = [];
+      const later = window.setTimeout;
+      window.setTimeout = (run, ms) => (ms === 30_000 ? timers.push(run) : later(run, ms));
+      window.clearTimeout = (id) => { timers[id - 1] = () => {}; };`,
+    );
+    await tab.goto(`${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`);
+    const shown = () => tab.$$eval("output.secret", (all) => all.map((one) => one.textContent).join(""));
+    for (const count of [1, 2]) {
+      await tab.click(`button[aria-label="Reveal the value in staging"]`);
+      await tab.waitForFunction(`timers.length === ${count} && !document.querySelector("[aria-disabled]")`);
+    }
+    await tab.evaluate("timers[0]()");
+    expect(await shown()).toBe(canary);
+    expect(await tab.evaluate("document.activeElement.textContent")).toBe("Reveal");
+    await tab.evaluate("timers[1]()");
+    expect(await shown()).toBe("");
+    await tab.close();
+  });
+  test("copying that the browser forbids is said to be that", async () => {
+    await context.setPermission(dashboard.origin, { permission: { name: "clipboard-write" }, state: "denied" });
+    const tab = await context.newPage();
+    await tab.goto(`${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`);
+    await tab.bringToFront();
+    await tab.click(`button[aria-label="Copy the value in staging"]`);
+    await tab.waitForSelector(".refusal:not(:empty)");
+    const said = await tab.$$eval(".refusal", (all) => all.map((one) => one.textContent).join(""));
+    expect(said).toBe("The browser did not let the page copy. Show the text, or allow the clipboard.");
+    await tab.close();
+  });
   test("copying a value is on record, too, and shows nothing", async () => {
     await context.setPermission(dashboard.origin, { permission: { name: "clipboard-write" }, state: "granted" });
     await context.setPermission(dashboard.origin, { permission: { name: "clipboard-read" }, state: "granted" });

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { rehearse } from "../../desk/context.ts";
-import { findProject } from "../../desk/projects.ts";
+import { rehearse, requireFreshToCompare } from "../../desk/context.ts";
+import { findProject, placeOf } from "../../desk/projects.ts";
 import { Change, Changed, changesOf, counted, Empty, Env, Field, Lead, NameAgain } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
@@ -57,6 +57,7 @@ export async function paste({ admin, where, form, drafts }: Visit): Promise<Answ
   if (found.length === 0) throw new Refused("invalid", "The text has no variables. Nothing was written.");
   const entries = found.map(({ name, value }) => ({ name, value }));
   const project = await findProject(admin, where, "write", [environment]);
+  requireFreshToCompare(admin, placeOf(project), [environment]);
   const { stored } = await requireSet(admin, { project, descriptor: variables, environment });
   const options = { prune: form.has("prune"), version: stored.version, projectId: project.id };
   const plan = await rehearse(admin, (it) => setVariables(it, where, environment, entries, options));

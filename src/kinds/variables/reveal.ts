@@ -1,7 +1,7 @@
 import { compareBytes } from "../../core/names.ts";
 import { revealOf } from "../../desk/changes.ts";
-import { type AdminContext, writing } from "../../desk/context.ts";
-import { findProject } from "../../desk/projects.ts";
+import { type AdminContext, requireFreshToCompare, writing } from "../../desk/context.ts";
+import { findProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment } from "../../desk/validate.ts";
 import type { NamedValue } from "../../formats/dotenv.ts";
 import { type OpenSet, openSet, openVersion, type SeenSet } from "../../sets/open.ts";
@@ -55,6 +55,7 @@ export async function diffVariables(
   const here = requireEnvironment(environment);
   const there = typeof other === "string" ? requireEnvironment(other) : here;
   const project = await findProject(admin, where, "reveal", [...new Set([here, there])]);
+  requireFreshToCompare(admin, placeOf(project), [here, there]);
   const of = { project, descriptor: variables, environment: here };
   const openOther = (current: OpenSet<VariableEntry>) => {
     if (typeof other === "string") return openSet(admin, { ...of, environment: there });

@@ -1,9 +1,8 @@
 import { eq } from "drizzle-orm";
-import { may } from "../../access/rights.ts";
 import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { revealOf } from "../../desk/changes.ts";
-import type { AdminContext } from "../../desk/context.ts";
+import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
 import { findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
@@ -78,8 +77,8 @@ export async function writeVariables(
     const plans = new Map<OpenSet<VariableEntry>, Plan>();
     for (const [environment, { given, options }] of asked) {
       const before = await openSet(admin, { project, descriptor: variables, environment });
-      const mayCompare = may(admin.rights, "reveal", placeOf(found), environment);
-      plans.set(before, planWrite(project, before, given, options, mayCompare));
+      const isCompared = mayCompare(admin, placeOf(found), environment);
+      plans.set(before, planWrite(project, before, given, options, isCompared));
     }
     const planned = new Map([...plans].map(([before, plan]) => [before, plan.changes]));
     const writes = await writeSets(admin, project, variables, planned);
@@ -104,7 +103,7 @@ function planWrite(
   before: OpenSet<VariableEntry>,
   given: ReadonlyMap<string, NewVariable & { readonly value: string }>,
   { prune = false, agreed, remove = [], ...seen }: WriteOptions,
-  mayCompare: boolean,
+  isCompared: boolean,
 ): Plan {
   requireSeen(before, seen);
   const changes = new Map<string, NewItem<VariableEntry> | null>();
@@ -112,7 +111,7 @@ function planWrite(
   for (const [key, { value, rotateBy: mark }] of given) {
     const old = before.items.get(key);
     // To somebody who may not see values, nothing may tell whether a guess is the stored one.
-    const isSame = mayCompare && old !== undefined && storedValue(old) === value;
+    const isSame = isCompared && old !== undefined && storedValue(old) === value;
     if (old !== undefined && !isSame) changed.push(key);
     const rotateBy = mark === undefined && isSame ? old.entry.rotateBy : mark;
     changes.set(key, variableItem(key, value, project.now, rotateBy));
@@ -155,6 +154,7 @@ export async function copyVariables(
   const [source, target] = [requireEnvironment(from.environment), requireEnvironment(to.environment)];
   const origin = await findProject(admin, from.project, "reveal", [source]);
   const found = await findProject(admin, to.project, ["reveal", "write"], [target]);
+  requireFreshToCompare(admin, placeOf(found), [target]);
   const copy = async (project: LockedProject) => {
     if (project.id === origin.id && source === target) {
       const words = "The source and the target are the same environment: name another with --to-env or --to.";

@@ -1,0 +1,47 @@
+/**
+ * Whether two values are the same tells as much as a value to whoever guesses it. So a page that compares values of
+ * production takes a fresh sign-in, as seeing one does.
+ */
+import { expect, test } from "bun:test";
+import { addPerson, grantRights } from "../../src/people/persons.ts";
+import { personsVisitor } from "../support/pages.ts";
+import { describeBoth } from "../support/world.ts";
+
+describeBoth("with a sign-in of more than ten minutes ago", (w) => {
+  test("no page says what is the same in production, and each says how to sign in again", async () => {
+    const organization = await w.organization();
+    const { where } = await w.project(organization, "web", {
+      variables: { development: { A: "1" }, staging: { A: "1", B: "3" }, production: { A: "1", B: "2" } },
+    });
+    const signIn = { issuer: "https://id.example", subject: "ana-1" };
+    await addPerson(w.admin, { name: "ana", organization: organization.slug, signIn });
+    const rights = ["see", "reveal", "write"];
+    await grantRights(w.admin, "ana", { rights, projects: ["web"], environments: null });
+    w.clock.nowMs = Date.now();
+    const visitor = personsVisitor(w, signIn);
+    const at = (page: string) => `/p/${where}/${page}`;
+    const paste = (environment: string) => visitor.send(at("variables/paste"), { environment, text: "A=1\nB=2" });
+    const pages = ["variables/promote?from=staging&to=production", "undo?kind=variables&environment=production&to=1"];
+    const compared = async () => {
+      const { html } = await visitor.page(at("variables"));
+      const cells = [...html.matchAll(/data-heading="Compared">(.*?)<\/td>/g)].map(([, text]) => text);
+      return [...cells, html.includes('href="/sign-in?again"')];
+    };
+    const promote = await visitor.form(at(pages[0] ?? ""), at("variables/promote"));
+    expect(promote).toBeDefined();
+    expect(await compared()).toEqual(["same", "different", false]);
+    expect((await paste("production")).status).toBe(200);
+
+    w.clock.nowMs += 11 * 60_000;
+    expect(await compared()).toEqual(["in development, staging, production", "in staging, production", true]);
+    expect((await visitor.page(at("variables/item?name=A"))).html).not.toContain('<p class="quiet">same');
+    const refusal = { status: 401, error: expect.stringContaining("sign in again"), again: "/sign-in?again" };
+    for (const page of pages) expect((await visitor.page(at(page))).status).toBe(401);
+    const fields = { ...promote, names: "B", again: where };
+    expect(await visitor.send(at("variables/promote"), fields)).toEqual(refusal);
+    expect(await paste("production")).toEqual(refusal);
+    expect((await paste("staging")).status).toBe(200);
+    expect((await visitor.page(at("variables/promote?from=development&to=staging"))).status).toBe(200);
+    w.clock.nowMs = undefined;
+  });
+});
