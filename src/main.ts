@@ -1,6 +1,7 @@
 import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description, version } from "../package.json";
 import { doorCommand, judgeCommand, leadsThrough } from "./cli/door.ts";
+import { type Descriptor, inheritedDescriptors } from "./core/inherited.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindCommands } from "./kinds/commands.ts";
 import { answer } from "./terminal/answer.ts";
@@ -79,6 +80,7 @@ export async function buildProgram(here: Surroundings, only?: string): Promise<C
 
 /** @returns the exit code, after everything is written */
 async function main(args: readonly string[]): Promise<number> {
+  inherited = inheritedDescriptors();
   // `write` reports failures. Without a listener, the event would end the process.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   // An error outside any await, such as a lost connection, must not print a stack. The server has its own listeners.
@@ -89,6 +91,8 @@ async function main(args: readonly string[]): Promise<number> {
   }
   return execute(args);
 }
+
+let inherited: readonly Descriptor[] = [];
 
 /** How the command that runs now fails. @returns its exit code */
 let fail: (error: unknown) => Promise<number> = async () => 1;
@@ -108,6 +112,11 @@ async function execute(args: readonly string[], person?: string): Promise<number
       const line = `${fitted(visibleLines(text), stderr)}\n`;
       written = written.then(() => write(stderr, line)).catch(() => {}); // if nobody reads stderr, the command continues
     },
+    flush: async () => {
+      await written;
+      await new Promise<void>((resolve) => stderr.write("", () => resolve()));
+    },
+    inherited,
   };
   fail = async (error) => {
     await written;

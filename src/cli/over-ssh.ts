@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import { withoutSettings } from "../core/inherited.ts";
 import { contentBytesMax } from "../core/names.ts";
 import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts";
 import { writeWhole } from "../core/whole-file.ts";
@@ -39,7 +40,8 @@ export async function sendOverSsh(here: Surroundings, host: string, command: Com
   const asks = mayAsk || path === "keyhole request approve";
   const needsTerminal = asks && input === undefined && out === undefined && !here.json && stdin.isTTY && stderr.isTTY;
   const line = words.map(quoted).join(" ");
-  const ask = () => run(host, needsTerminal ? "-t" : "-T", line, input, out !== undefined);
+  const env = withoutSettings(here.env);
+  const ask = () => run(env, host, needsTerminal ? "-t" : "-T", line, input, out !== undefined);
   if (out === undefined) return (await ask()).code;
   // A file that cannot be written is refused before a key is made that nobody would have.
   let code = 0;
@@ -99,6 +101,7 @@ const inputBytesMax = Math.max(64 * 1024 * 1024, contentBytesMax);
 
 /** @param input - undefined: our own stdin @param isKept - whether the output is kept, and not shown */
 async function run(
+  env: Readonly<Record<string, string>>,
   host: string,
   terminal: "-t" | "-T",
   line: string,
@@ -106,6 +109,7 @@ async function run(
   isKept: boolean,
 ): Promise<{ readonly code: number; readonly output: Buffer }> {
   const program = spawn("ssh", [terminal, "--", host, line], {
+    env,
     stdio: [input === undefined ? "inherit" : "pipe", isKept ? "pipe" : "inherit", "inherit"],
   });
   const chunks: Uint8Array[] = [];

@@ -1,7 +1,8 @@
+import { inheritedEntries, nameOf, textOf } from "../core/inherited.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import { pullFiles } from "../machines/files-pull.ts";
-import { childEnvironment, findProgram, isSetting, supervise } from "../machines/run.ts";
+import { childEnvironment, findProgram, isSetting, launch, supervise } from "../machines/run.ts";
 import { askVariables, refuseMissing, refuseSteering, type Source } from "../machines/variables.ts";
 import { watchFor } from "../machines/watch.ts";
 import type { Surroundings } from "../terminal/command.ts";
@@ -9,6 +10,7 @@ import { parseInterval } from "../terminal/options.ts";
 import { pullWithProgress } from "./files.ts";
 import { harden, scrubEnvironment } from "./harden.ts";
 import { atMachine, variablesVerb } from "./machine.ts";
+import { giveBack, reapOrphans, replaceBy } from "./replace.ts";
 
 /** `keyhole run` */
 export function runCommand(here: Surroundings) {
@@ -38,7 +40,7 @@ export function runCommand(here: Surroundings) {
       if (rawArgs.length - rawArgs.indexOf("--") - 1 !== argv.length) {
         throw usageProblem("run: put -- before the command. See 'keyhole run --help'.");
       }
-      const own = { ...here.env }; // secrets in it are erased later
+      const own = inheritedEntries(); // secrets in it are erased later
       const prepare = ({ asked, client }: Source, variables: readonly NamedValue[]) => {
         refuseMissing(asked, variables, options);
         refuseSteering(variables, allowName);
@@ -52,11 +54,16 @@ export function runCommand(here: Surroundings) {
         if (root !== undefined && !files) throw usageProblem("--root goes with --files.");
         const first = prepare(source, await askVariables(source, options));
         if (files) await pullWithProgress(here, source, ask);
-        const missed = first.withheld.filter((name) => !isSetting(name) && first.env[name] === undefined);
+        const passed = new Set(first.env.map(nameOf));
+        const missed = first.withheld.filter((name) => !isSetting(name) && !passed.has(name)).map(textOf);
         if (missed.length > 0) source.say(`Not passed to the command: ${missed.join(", ")}.`);
         return { source, first };
       });
-      // Our environment and our memory hold the key, and the command could look into both.
+      if (watch === undefined) {
+        await here.flush();
+        launch(first, (command) => replaceBy(command, here.inherited));
+      }
+      // From here on the command runs beside us. Our environment and our memory hold the key, and it could look into both.
       scrubEnvironment(first.withheld);
       harden();
       let running = first;
@@ -70,7 +77,9 @@ export function runCommand(here: Surroundings) {
       };
       const everyMs = watch === true ? everyMsDefault : watch;
       const changes = everyMs === undefined ? undefined : watchFor(everyMs, look, here.say);
-      const code = await supervise(first, here.terminal.stdin.isTTY, changes);
+      const onTerminal = here.terminal.stdin.isTTY;
+      const reap = process.pid === 1 ? reapOrphans : undefined;
+      const code = await supervise(first, { onTerminal, inherited: here.inherited, giveBack, reap, changes });
       // The command has printed its own errors.
       if (code !== 0) throw new Problem(code, "command_failed", `The command ended with ${code}.`, { help: "" });
     });

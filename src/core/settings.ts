@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
+import { withoutSettings } from "./inherited.ts";
 import { type Postgres, parsePostgresUrl } from "./postgres-url.ts";
 import { configProblem } from "./problem.ts";
 import { wordsOf } from "./words.ts";
@@ -159,10 +160,4 @@ function splitWords(setting: string, text: string): [program: string, ...args: s
   const [program = "", ...args] = words;
   if (program === "") throw configProblem(`${setting} names no program.`);
   return [program, ...args];
-}
-
-/** The environment for the root key command. It may need PATH and credentials, but no setting of Keyhole. */
-function withoutSettings(env: Env): Record<string, string> {
-  const kept = Object.entries(env).filter(([name]) => name !== "DATABASE_URL" && !name.startsWith("KEYHOLE_"));
-  return Object.fromEntries(kept.map(([name, value]) => [name, value ?? ""]));
 }

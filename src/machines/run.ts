@@ -1,35 +1,35 @@
-import { existsSync } from "node:fs";
+import { accessSync, closeSync, existsSync, constants as files, openSync, readSync, statSync } from "node:fs";
 import { constants as system } from "node:os";
 import { delimiter } from "node:path";
+import { bytesOf, type Descriptor, nameOf, textEnvironment, textOf } from "../core/inherited.ts";
 import { Problem } from "../core/problem.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import type { Watch } from "./watch.ts";
 
 /**
- * The command's environment: the fetched variables on top of the inherited ones, or below them with `preserve`.
- * Inherited ones that lead to more secrets are withheld: Keyhole's settings and database, the API key or token under
- * any name, and a runner's credentials for tokens if Keyhole got its token with them.
+ * The command's environment: the fetched variables in place of inherited ones of the same name, or the other way round
+ * with `preserve`. Inherited ones that lead to more secrets are withheld: Keyhole's settings and database, the API key
+ * or token under any name, and a runner's credentials for tokens if Keyhole got its token with them.
+ * @param own - entries as `core/inherited.ts` describes them, and so is the result
  */
 export function childEnvironment(
-  own: Readonly<Record<string, string | undefined>>,
+  own: readonly string[],
   fetched: readonly NamedValue[],
   how: { readonly inherit: boolean; readonly preserve: true | undefined; readonly apiKey: string },
-): { env: Record<string, string>; withheld: string[] } {
-  const env = new Map<string, string>();
-  const withheld: string[] = [];
-  const askedRunner = own["KEYHOLE_OIDC"]?.startsWith("github");
-  for (const [name, value = ""] of Object.entries(own)) {
+): { env: string[]; withheld: string[] } {
+  const askedRunner = own.some((entry) => entry.startsWith("KEYHOLE_OIDC=github"));
+  const isWithheld = (entry: string) => {
+    const name = nameOf(entry);
     const isRunners = askedRunner && name.startsWith("ACTIONS_ID_TOKEN_REQUEST_");
-    if (isSetting(name) || name === "DATABASE_URL" || isRunners || value.includes(how.apiKey)) withheld.push(name);
-    else if (how.inherit || isEssential(name)) env.set(name, value);
-  }
-  for (const { name, value } of fetched) {
-    const existing = spellingOf(name, env);
-    if (how.preserve && existing !== undefined) continue;
-    if (existing !== undefined) env.delete(existing);
-    env.set(name, value);
-  }
-  return { env: Object.fromEntries(env), withheld };
+    return isSetting(name) || name === "DATABASE_URL" || isRunners || entry.includes(how.apiKey);
+  };
+  const inherited = own.filter((entry) => !isWithheld(entry) && (how.inherit || isEssential(nameOf(entry))));
+  const before = new Set(inherited.map((entry) => spelled(nameOf(entry))));
+  const added = fetched.filter(({ name }) => !(how.preserve && before.has(spelled(name))));
+  const replaced = new Set(added.map(({ name }) => spelled(name)));
+  const kept = inherited.filter((entry) => !replaced.has(spelled(nameOf(entry))));
+  const env = [...kept, ...added.map(({ name, value }) => bytesOf(`${name}=${value}`))];
+  return { env, withheld: own.filter(isWithheld).map(nameOf) };
 }
 
 /** Whether a variable is a setting of Keyhole. */
@@ -46,26 +46,47 @@ function isEssential(name: string): boolean {
 const windowsEssentials =
   /^(?:PATH|PATHEXT|COMSPEC|SYSTEMROOT|SYSTEMDRIVE|WINDIR|TEMP|TMP|USERPROFILE|HOMEDRIVE|HOMEPATH|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES(?:\(X86\))?|COMMONPROGRAMFILES(?:\(X86\))?|NUMBER_OF_PROCESSORS|PROCESSOR_ARCHITECTURE|OS)$/i;
 
-/** The name under which this variable exists; Windows compares names without case. */
-function spellingOf(name: string, env: ReadonlyMap<string, string>): string | undefined {
-  if (env.has(name)) return name;
-  if (process.platform !== "win32") return undefined;
-  return [...env.keys()].find((existing) => existing.toUpperCase() === name.toUpperCase());
+/** The name by which variables are told apart; Windows compares names without case. */
+function spelled(name: string): string {
+  return process.platform === "win32" ? name.toUpperCase() : name;
 }
 
-/** Finds a program by its path, or in the PATH that it will get. @throws Problem with exit code 126 or 127 */
-export function findProgram(program: string, env: Readonly<Record<string, string>>): string {
-  const path = env["PATH"] ?? env["Path"] ?? "/usr/local/bin:/usr/bin:/bin";
-  const found = Bun.which(program, { PATH: path });
-  const isPath = program.includes("/");
+/**
+ * Finds a program by its path, or in the PATH that it will get, as `execvp` does.
+ * @returns its path, each character a byte. @throws Problem with exit code 126 or 127
+ */
+export function findProgram(program: string, env: readonly string[]): string {
+  const name = bytesOf(program);
+  const path = env.find((entry) => spelled(nameOf(entry)) === "PATH")?.slice("PATH=".length);
+  const folders = (path ?? "/usr/local/bin:/usr/bin:/bin").split(delimiter).map((folder) => folder || ".");
   // A path stays as it was typed, so that the program sees the name that its caller used.
-  if (found !== null) return isPath ? program : found;
-  const candidates = isPath ? [program] : path.split(delimiter).map((folder) => `${folder}/${program}`);
-  if (program !== "" && candidates.some((candidate) => existsSync(candidate))) {
+  const candidates = program.includes("/") ? [name] : folders.map((folder) => `${folder}/${name}`);
+  const found = process.platform === "win32" ? whichOnWindows(program, path) : candidates.find(isRunnable);
+  if (found !== undefined && program !== "") return found;
+  if (program !== "" && candidates.some((candidate) => existsSync(fileOf(candidate)))) {
     throw notRunnable(program, "it is not an executable file");
   }
   const message = program === "" ? "The command has an empty name." : `The command ${program} was not found.`;
   throw new Problem(127, "command_not_found", message);
+}
+
+/** Windows adds endings such as .exe. */
+function whichOnWindows(program: string, path: string | undefined): string | undefined {
+  const found = Bun.which(program, path === undefined ? {} : { PATH: textOf(path) });
+  return found === null ? undefined : bytesOf(found);
+}
+
+function isRunnable(path: string): boolean {
+  try {
+    accessSync(fileOf(path), files.X_OK);
+    return statSync(fileOf(path)).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function fileOf(path: string): Buffer {
+  return Buffer.from(path, "latin1");
 }
 
 function notRunnable(program: string, reason: string, cause?: unknown): Problem {
@@ -74,24 +95,70 @@ function notRunnable(program: string, reason: string, cause?: unknown): Problem 
 
 /** A program, its arguments from its own name on, and its environment. */
 export type Command = {
+  /** Each character is a byte. */
   readonly path: string;
   readonly argv: readonly [string, ...string[]];
-  readonly env: Record<string, string>;
+  /** Entries as `core/inherited.ts` describes them. */
+  readonly env: readonly string[];
 };
 
 /**
- * Runs the command to its end with our own streams and forwards every signal, except those that a terminal sends to all
- * of its foreground processes: many programs act differently on a second one.
- * @param changes - `next` resolves to a command that replaces the running one, which gets SIGTERM, and SIGKILL after
- *   `stopMs`. After a signal that asked the running one to end, nothing replaces it
+ * Starts a command. A text without an interpreter line is run by /bin/sh, as shells and `env` do.
+ * @param start - throws an error with the system's code. @throws Problem with exit code 126
+ */
+export function launch<T>(command: Command, start: (command: Command) => T): T {
+  try {
+    return start(command);
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    const { path, argv, env } = command;
+    const { code = "no reason given" } = error as NodeJS.ErrnoException;
+    if (code === "ENOEXEC" && path !== shell && isText(path)) {
+      return launch({ path: shell, argv: [shell, textOf(path), ...argv.slice(1)], env }, start);
+    }
+    throw notRunnable(argv[0], startFailures[code] ?? code, error);
+  }
+}
+
+const shell = "/bin/sh";
+
+/** Whether a file does not look like a program for another kind of machine. */
+function isText(path: string): boolean {
+  const begin = Buffer.alloc(512);
+  try {
+    const file = openSync(fileOf(path), "r");
+    const length = readSync(file, begin);
+    closeSync(file);
+    return !begin.subarray(0, length).includes(0);
+  } catch {
+    return false;
+  }
+}
+
+/** How a command is supervised. */
+export type Supervision = {
+  /** Whether signals from a terminal reach the command without us. */
+  readonly onTerminal: boolean;
+  /** The descriptors that the command gets, and what makes them as they were. */
+  readonly inherited?: readonly Descriptor[];
+  readonly giveBack?: (inherited: readonly Descriptor[]) => void;
+  /** As process 1: ends the entries of processes that nobody else waits for, except this child. */
+  readonly reap?: ((child: number | undefined) => void) | undefined;
+  /**
+   * `next` resolves to a command that replaces the running one, which gets SIGTERM, and SIGKILL after `stopMs`. After a
+   * signal that asked the running one to end, nothing replaces it.
+   */
+  readonly changes?: Watch<Command> | undefined;
+  readonly stopMs?: number;
+};
+
+/**
+ * Runs the command to its end and forwards every signal, except those that a terminal sends to all of its foreground
+ * processes: many programs act differently on a second one.
  * @returns its exit code, or 128 plus the number of the signal that ended it. @throws Problem with exit code 126
  */
-export async function supervise(
-  command: Command,
-  onTerminal: boolean,
-  changes?: Watch<Command>,
-  stopMs = 10_000,
-): Promise<number> {
+export async function supervise(command: Command, supervision: Supervision): Promise<number> {
+  const { onTerminal, changes, reap, stopMs = 10_000 } = supervision;
   const fromTerminal = onTerminal ? ["SIGINT", "SIGQUIT"] : [];
   let child: Bun.Subprocess | undefined;
   let isEnding = false;
@@ -99,10 +166,12 @@ export async function supervise(
     isEnding ||= endings.includes(signal);
     if (!fromTerminal.includes(signal)) child?.kill(signal);
   };
+  const reapOthers = () => reap?.(child?.pid);
   for (const signal of forwarded) process.on(signal, forward);
+  if (reap !== undefined) process.on("SIGCHLD", reapOthers);
   try {
     for (let running = command; ; ) {
-      child = start(running);
+      child = launch(running, (one) => spawn(one, supervision));
       const ended = child.exited.then(() => undefined);
       const following = await Promise.race([ended, changes?.next() ?? ended]);
       if (following !== undefined && !isEnding) {
@@ -110,21 +179,23 @@ export async function supervise(
         await stop(child, stopMs);
       }
       await ended;
+      reapOthers(); // the child may have hidden them
       if (following === undefined || isEnding) return exitCodeOf(child);
       running = following;
     }
   } finally {
     for (const signal of forwarded) process.off(signal, forward);
+    process.off("SIGCHLD", reapOthers);
   }
 }
 
-function start({ path, argv, env }: Command): Bun.Subprocess {
-  try {
-    return Bun.spawn([path, ...argv.slice(1)], { argv0: argv[0], env, stdio: ["inherit", "inherit", "inherit"] });
-  } catch (error) {
-    const { code = "no reason given" } = error as NodeJS.ErrnoException;
-    throw notRunnable(argv[0], spawnFailures[code] ?? code, error);
-  }
+/** @throws Problem if a variable would not arrive unchanged */
+function spawn({ path, argv, env }: Command, { inherited = [], giveBack }: Supervision): Bun.Subprocess {
+  const more: (number | null)[] = [];
+  for (const { fd } of inherited) while (more.length + 3 <= fd) more.push(more.length + 3 === fd ? fd : null);
+  giveBack?.(inherited);
+  const stdio = ["inherit", "inherit", "inherit", ...more] as const;
+  return Bun.spawn([textOf(path), ...argv.slice(1)], { argv0: argv[0], env: textEnvironment(env), stdio: [...stdio] });
 }
 
 async function stop(child: Bun.Subprocess, stopMs: number): Promise<void> {
@@ -143,7 +214,7 @@ function exitCodeOf({ exitCode, signalCode: signal }: Bun.Subprocess): number {
 const endings: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGQUIT"];
 const forwarded = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 
-const spawnFailures: Readonly<Record<string, string>> = {
+const startFailures: Readonly<Record<string, string>> = {
   E2BIG: "its variables and arguments exceed what the system allows",
   ENOENT: "the interpreter in its first line was not found",
   ENOEXEC: "it is not a program for this machine, and its first line names no interpreter",

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
 import { Command, type CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
+import type { Descriptor } from "../core/inherited.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { quoted } from "../core/words.ts";
 import type { Terminal } from "./terminal.ts";
@@ -15,6 +16,10 @@ export type Surroundings = {
   readonly json: boolean;
   /** Writes a message for people to stderr. */
   readonly say: (line: string) => void;
+  /** Resolves once all messages are written. */
+  readonly flush: () => Promise<void>;
+  /** The descriptors that this process was started with. */
+  readonly inherited: readonly Descriptor[];
 };
 
 /**

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { withoutSettings } from "../core/inherited.ts";
 import { exits, Problem } from "../core/problem.ts";
 import type { Surroundings } from "./command.ts";
 import { localName, unreadable } from "./input.ts";
@@ -77,11 +78,10 @@ const memoryTypes = [0x01021994, 0x858458f6];
 /** Runs the editor on the terminal and waits. It gets none of Keyhole's settings. */
 async function runEditor({ env, terminal }: Surroundings, file: string): Promise<void> {
   const editor = env["VISUAL"] || env["EDITOR"] || "vi";
-  const inherited = Object.entries(env).filter(([name]) => !/^(KEYHOLE_.*|DATABASE_URL)$/.test(name));
   // Standard output is for what was asked for.
   const stdout = terminal.stdout.isTTY ? "inherit" : 2;
   const child = spawn("/bin/sh", ["-c", `${editor} "$@"`, editor, file], {
-    env: Object.fromEntries(inherited),
+    env: withoutSettings(env),
     stdio: ["inherit", stdout, "inherit"],
   });
   // Ctrl-C is the editor's while it runs.

@@ -66,6 +66,8 @@ export async function throughDoorHere(w: World, person: string, words: readonly 
     say: (line) => {
       out += `${line}\n`;
     },
+    flush: async () => {},
+    inherited: [],
   };
   const program = await buildProgram(here, words[0]);
   program.hook("preAction", (_, command) => judgeCommand(command));

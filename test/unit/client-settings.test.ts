@@ -254,5 +254,5 @@ async function settle(env: Readonly<Record<string, string | undefined>>, options
 
 function here(env: Readonly<Record<string, string | undefined>>): Surroundings {
   const { stdin, stdout, stderr } = process;
-  return { env, terminal: { stdin, stdout, stderr }, json: false, say: () => {} };
+  return { env, terminal: { stdin, stdout, stderr }, json: false, say: () => {}, flush: async () => {}, inherited: [] };
 }

@@ -16,6 +16,8 @@ const nowhere: Surroundings = {
   terminal: { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr },
   json: false,
   say: () => {},
+  flush: async () => {},
+  inherited: [],
 };
 
 /** The commands that do something. */

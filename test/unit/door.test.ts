@@ -63,7 +63,14 @@ function unquotedNewlinesAsBlanks(line: string): string {
 
 describe("the door", () => {
   test("has the commands of people, and none of these", async () => {
-    const program = await buildProgram({ env: {}, terminal: process, json: false, say: () => {} });
+    const program = await buildProgram({
+      env: {},
+      terminal: process,
+      json: false,
+      say: () => {},
+      flush: async () => {},
+      inherited: [],
+    });
     const paths = (command: typeof program): string[] => {
       const isGroup = command.commands.length > 0 && command.registeredArguments.length === 0;
       return [...(isGroup ? [] : [pathOf(command)]), ...command.commands.flatMap(paths)];

@@ -59,7 +59,9 @@ describe("a command that another takes the place of", () => {
         return command ?? new Promise<Command>(() => {});
       };
       // Long enough for both shells to run their traps on a busy machine.
-      expect(await supervise(deaf, false, { next, say: (line) => said.push(line) }, 3000)).toBe(3);
+      expect(
+        await supervise(deaf, { onTerminal: false, changes: { next, say: (line) => said.push(line) }, stopMs: 3000 }),
+      ).toBe(3);
       expect(written()).toBe("began\ndeaf\nsecond\npolite\nlast\n");
       expect(said).toEqual(Array(2).fill("Something changed: the command is started again."));
     } finally {
@@ -69,7 +71,7 @@ describe("a command that another takes the place of", () => {
 });
 
 function shell(script: string): Command {
-  return { path: "/bin/sh", argv: ["sh", "-c", script], env: { PATH: process.env["PATH"] ?? "" } };
+  return { path: "/bin/sh", argv: ["sh", "-c", script], env: [`PATH=${process.env["PATH"]}`] };
 }
 
 /** A watch of 30 s whose looks give these, one after another, and whose clock takes no time. */
