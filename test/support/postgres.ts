@@ -308,6 +308,7 @@ trap '' HUP INT TERM
 umask 077
 bin=$1 folder=$2 port=$3 source=$4
 shift 4
+exec 3<&0 # a shell gives what it runs in the background no standard input
 (
   if [ "$source" ]; then
     "$bin/pg_basebackup" --pgdata="$folder/data" --dbname="$source" --checkpoint=fast --wal-method=stream \\
@@ -334,7 +335,7 @@ shift 4
   echo "$?" >"$folder/ended"
   wait
   rm -rf "$folder"
-) 3<&0 &
+) &
 wait "$!"
 `;
 
