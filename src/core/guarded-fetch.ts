@@ -3,8 +3,8 @@ import { version } from "../../package.json";
 import type { Fetch } from "./json-request.ts";
 
 /** Bun's fetch without what makes an answer grow, a request repeat itself, or a certificate go unchecked. */
-export const guardedFetch: Fetch = (url, init) =>
-  fetch(url, {
+export const guardedFetch: Fetch = async (url, init) => {
+  const response = fetch(url, {
     ...init,
     headers: {
       ...(init.headers as Record<string, string>),
@@ -18,3 +18,27 @@ export const guardedFetch: Fetch = (url, init) =>
     // NODE_TLS_REJECT_UNAUTHORIZED is ignored: people set it for other programs and forget it.
     tls: { rejectUnauthorized: true },
   });
+  return response.catch((error: unknown) => {
+    throw Object.assign(error as Error, { proxy: proxyOf(url, process.env) });
+  });
+};
+
+/** The setting that names a proxy for this URL, and the proxy's address without its password, for messages. */
+export function proxyOf(url: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const { protocol, hostname, host } = new URL(url);
+  const setting = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].find((name) => env[name]);
+  const except = (env["no_proxy"] || env["NO_PROXY"] || "")
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter(Boolean);
+  const isExcepted = except.some((entry) => {
+    const name = entry.replace(/^\*?\./, "");
+    return (
+      entry === "*" || host === name || `${host}:443` === name || hostname === name || hostname.endsWith(`.${name}`)
+    );
+  });
+  if (protocol !== "https:" || setting === undefined || isExcepted) return undefined;
+  const text = env[setting] as string;
+  const address = URL.parse(text.includes("://") ? text : `http://${text}`)?.host;
+  return address ? `${setting} (${address})` : setting;
+}

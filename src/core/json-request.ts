@@ -30,6 +30,10 @@ export type JsonReply = {
 export type NoReply = {
   readonly failed: "timeout" | "unreachable";
   readonly reason: string | undefined;
+  /** The setting that named a proxy for the request, and the proxy's address, without its password. */
+  readonly proxy: string | undefined;
+  /** The status with which the proxy refused. */
+  readonly proxyStatus: number | undefined;
   /** The headers of an answer that broke off. */
   readonly headers: Headers | undefined;
 };
@@ -57,9 +61,45 @@ export async function requestJson(url: string, request: JsonRequest): Promise<Js
     return { status, headers: response.headers, body };
   } catch (error) {
     const failed = signal.aborted ? "timeout" : "unreachable";
-    return { failed, reason: reasonOf(error), headers: response?.headers };
+    return { failed, ...causeOf(error), headers: response?.headers };
   }
 }
+
+/** Why there is no answer, as a clause that follows the server's name. */
+export function whyNoReply(
+  { failed, reason = "no reason given", proxy, proxyStatus }: NoReply,
+  timeoutMs: number,
+): string {
+  const through = proxy === undefined ? "" : ` through the proxy of ${proxy}`;
+  if (failed === "timeout") return `did not answer within ${timeoutMs / 1000} s${through}`;
+  const refusal = proxyStatus === undefined ? undefined : `the proxy answered ${proxyStatus}`;
+  const hint = proxyStatus === undefined ? undefined : proxyRefusals[proxyStatus];
+  const why = [refusal, hint].filter((part) => part !== undefined).join(", so ");
+  return `cannot be reached${through}: ${why || (networkFailures[reason] ?? reason)}`;
+}
+
+const proxyRefusals: Readonly<Record<number, string>> = {
+  403: "it does not allow this host",
+  407: "it wants a user and a password, as in http://USER:PASSWORD@HOST:PORT",
+};
+
+const untrustedCertificate =
+  "its certificate comes from an unknown authority (NODE_EXTRA_CA_CERTS may name a file with yours)";
+const networkFailures: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "the connection was refused",
+  ECONNRESET: "the connection broke before the answer was complete",
+  ENOTFOUND: "there is no such host",
+  ERR_PROXY_TUNNEL: "the proxy refused",
+  UnsupportedProxyProtocol: "only proxies of http:// and https:// can be used, not of SOCKS",
+  "bad port": "fetch refuses this port (bad port). Let the server use another",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrustedCertificate,
+  SELF_SIGNED_CERT_IN_CHAIN: untrustedCertificate,
+  UNABLE_TO_GET_ISSUER_CERT: untrustedCertificate,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrustedCertificate,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrustedCertificate,
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate belongs to another host",
+};
 
 /** Whether a URL may be asked: by https, or by http on this machine. */
 export function mayAsk(url: string): boolean {
@@ -108,10 +148,18 @@ async function readJson(response: Response, bytesMax: number): Promise<JsonReply
   }
 }
 
-/** The code of a network failure, which the runtimes put in different places. */
-function reasonOf(error: unknown): string | undefined {
-  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: { code?: unknown; message?: unknown } };
-  if (cause?.message === "bad port") return "bad port";
-  const reason = cause?.code ?? code;
-  return typeof reason === "string" && /^\w{1,60}$/.test(reason) ? reason : undefined;
+/** The code of a network failure, which the runtimes put in different places, and what a proxy had to do with it. */
+function causeOf(error: unknown): Pick<NoReply, "reason" | "proxy" | "proxyStatus"> {
+  const { code, cause, proxy, status } = (error ?? {}) as Partial<Record<string, unknown>> & {
+    readonly cause?: { readonly code?: unknown; readonly message?: unknown };
+  };
+  const found = cause?.message === "bad port" ? "bad port" : (cause?.code ?? code);
+  const reason = typeof found === "string" && /^(?:\w{1,60}|bad port)$/.test(found) ? found : undefined;
+  return {
+    reason,
+    proxy: typeof proxy === "string" ? proxy : reason && proxyFailures.includes(reason) ? "the environment" : undefined,
+    proxyStatus: reason === "ERR_PROXY_TUNNEL" && typeof status === "number" ? status : undefined,
+  };
 }
+
+const proxyFailures = ["ERR_PROXY_TUNNEL", "UnsupportedProxyProtocol"];

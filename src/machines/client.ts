@@ -13,7 +13,7 @@ import {
 import { type McpAnswer, mcpQuestion } from "./mcp.ts";
 import type { Selection } from "./npm/answers.ts";
 import { questionsOf } from "./npm/questions.ts";
-import { ask, type Clock, type Failure, type Outcome, type Question, realClock, type Wire } from "./wire.ts";
+import { ask, type Clock, type Failure, isApiKey, type Outcome, type Question, realClock, type Wire } from "./wire.ts";
 
 /** Where the API is, such as `https://keyhole.example.com/api/v1`, and how patient its client is. */
 export type Api = Pick<Wire, "credential" | "timeoutMs" | "waitMs"> & {
@@ -108,7 +108,9 @@ export class Client {
     if (!("failure" in outcome)) return outcome;
     const { failure } = outcome;
     const { code, requestId = null } = failure;
-    const problem = new Problem(exitCodeOf(failure), code, messageOf(failure), { requestId });
+    const isToken = failure.status === 401 && !isApiKey(this.#presented);
+    const message = isToken ? tokenRefused(requestId) : messageOf(failure);
+    const problem = new Problem(exitCodeOf(failure), code, message, { requestId });
     if (!mayPass(failure)) throw problem;
     const words = `${problem.message} ${waitHint(failure, this.#wire.waitMs)}`;
     throw new Problem(problem.exitCode, code, words, { requestId, cause: problem });
@@ -139,6 +141,12 @@ function messageOf({ status, code, message }: Failure): string {
   // The server's own words are about a header, which nobody sees here.
   if (status === 429 && code !== "http_429") return `The server answered ${code}: too many requests for now.`;
   return Object.hasOwn(hints, code) ? `${message} ${hints[code]}` : message;
+}
+
+/** The server's own words are about a key. */
+function tokenRefused(requestId: string | null): string {
+  const how = `keyhole explain ${requestId ?? "REQUEST_ID"} LOG`;
+  return `The server refused the token of KEYHOLE_OIDC. An operator sees the reason in the server's log: ${how}`;
 }
 
 const hints: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { guardedFetch } from "../core/guarded-fetch.ts";
-import { mayAsk, requestJson } from "../core/json-request.ts";
+import { mayAsk, requestJson, whyNoReply } from "../core/json-request.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 
 /**
@@ -27,11 +27,12 @@ export function runnerTokens(
   return async () => {
     if (last !== undefined && performance.now() - last.atMs <= tokenUseMs) return last.text;
     const reply = await requestJson(url.href, { headers, timeoutMs, bytesMax: 64 * 1024, fetch: guardedFetch });
+    const why = "failed" in reply ? `: it ${whyNoReply(reply, timeoutMs)}` : ": try again";
     const answer = "status" in reply && reply.status === 200 && "json" in reply.body ? reply.body.json : null;
     const { value: text } = (answer ?? {}) as { readonly value?: unknown };
     // What the runner says may hold its own secrets.
     if (typeof text !== "string") {
-      throw new Problem(exits.unavailable, "unavailable", "The runner of GitHub Actions gave no token: try again.");
+      throw new Problem(exits.unavailable, "unavailable", `The runner of GitHub Actions gave no token${why}.`);
     }
     last = { text, atMs: performance.now() };
     return text;

@@ -1,4 +1,4 @@
-import { type Fetch, isLoopback, type JsonReply, type NoReply, requestJson } from "../core/json-request.ts";
+import { type Fetch, isLoopback, type JsonReply, type NoReply, requestJson, whyNoReply } from "../core/json-request.ts";
 
 /*
  * The HTTP client of `keyhole run`, `pull`, `files pull` and `mcp`, and of the npm package, which contains this file.
@@ -159,27 +159,10 @@ function foreign(status = 0): Failure {
   return { code: `http_${status}`, message, status };
 }
 
-function unanswered({ failed, reason = "no reason given" }: NoReply, url: string, timeoutMs: number): Failure {
-  const { origin } = new URL(url);
-  if (failed === "timeout") return { code: failed, message: `${origin} did not answer within ${timeoutMs / 1000} s.` };
-  return { code: failed, message: `${origin} cannot be reached: ${networkFailures[reason] ?? reason}.`, reason };
+function unanswered(reply: NoReply, url: string, timeoutMs: number): Failure {
+  const message = `${new URL(url).origin} ${whyNoReply(reply, timeoutMs)}.`;
+  return { code: reply.failed, message, ...(reply.failed === "unreachable" && { reason: reply.reason }) };
 }
-
-const untrustedCertificate =
-  "its certificate comes from an unknown authority (NODE_EXTRA_CA_CERTS may name a file with yours)";
-const networkFailures: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "the connection was refused",
-  ECONNRESET: "the connection broke before the answer was complete",
-  ENOTFOUND: "there is no such host",
-  "bad port": "fetch refuses this port (bad port). Let the server use another",
-  CERT_HAS_EXPIRED: "its certificate has expired",
-  DEPTH_ZERO_SELF_SIGNED_CERT: untrustedCertificate,
-  SELF_SIGNED_CERT_IN_CHAIN: untrustedCertificate,
-  UNABLE_TO_GET_ISSUER_CERT: untrustedCertificate,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrustedCertificate,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrustedCertificate,
-  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate belongs to another host",
-};
 
 /**
  * The API root, such as `https://keyhole.example.com/api/v1`, from it or the server's origin.

@@ -1,5 +1,5 @@
 import { guardedFetch } from "../core/guarded-fetch.ts";
-import { requestJson } from "../core/json-request.ts";
+import { requestJson, whyNoReply } from "../core/json-request.ts";
 
 /**
  * Fetches a JSON document of an issuer: at most 256 KiB, within 5 s, without following redirects.
@@ -8,11 +8,7 @@ import { requestJson } from "../core/json-request.ts";
 export async function fetchJson(url: string, timeoutMs = 5000): Promise<unknown> {
   const headers = { Accept: "application/json" };
   const reply = await requestJson(url, { headers, timeoutMs, bytesMax: 256 * 1024, fetch: guardedFetch });
-  if ("failed" in reply) {
-    const { failed, reason = "no reason given" } = reply;
-    const isLate = failed === "timeout";
-    throw new Error(isLate ? `it did not answer within ${timeoutMs / 1000} s` : `it cannot be reached: ${reason}`);
-  }
+  if ("failed" in reply) throw new Error(`it ${whyNoReply(reply, timeoutMs)}`);
   if (reply.status !== 200) throw new Error(`it answered ${reply.status}`);
   if ("wrong" in reply.body) throw new Error(`its answer is ${reply.body.wrong}`);
   return reply.body.json;

@@ -314,6 +314,15 @@ describe("waiting", () => {
   }, 90_000);
 });
 
+test("a 401 of a token says that it was the token, and how an operator finds the reason", async () => {
+  const reply = () => refusal(401, "unauthorized", "A valid API key is required.", { "x-request-id": "0f6e2c1a-5b7d" });
+  const { client } = await meet(reply, { credential: async () => "aa.bb.cc" });
+  const problem = await failing(client.variables(asked));
+  expect(problem).toMatchObject({ code: "unauthorized", exitCode: 3, requestId: "0f6e2c1a-5b7d" });
+  const how = "An operator sees the reason in the server's log: keyhole explain 0f6e2c1a-5b7d LOG";
+  expect(problem.message).toBe(`The server refused the token of KEYHOLE_OIDC. ${how}`);
+});
+
 test("the key is in no error message", async () => {
   const { client } = await meet(() => refusal(401, "unauthorized", "A valid API key is required."));
   const problem = await failing(client.variables(asked));

@@ -292,6 +292,18 @@ describe("the key", () => {
   });
 });
 
+test("a proxy that refuses is named as one, as Bun's fetch fails", async () => {
+  const fetch = async () => {
+    throw Object.assign(new Error("refused"), { code: "ERR_PROXY_TUNNEL", status: 407 });
+  };
+  const keyhole = createClient({ url: "https://keyhole.test", apiKey: key, fetch });
+  const { code, message } = await failureOf(keyhole.organization());
+  expect(code).toBe("unreachable");
+  expect(message).toContain(
+    "cannot be reached through the proxy of the environment: the proxy answered 407, so it wants",
+  );
+});
+
 test("the key is not sent to a port that fetch refuses, and the error says so", async () => {
   // As Node's fetch fails, without a code.
   const fetch = async () => {
