@@ -22,7 +22,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
       </Chooser>
       <Table
         caption={`The keys and trusts that reach ${where}`}
-        columns={columnsOf(admin.now())}
+        columns={columnsOf(rows, admin.now())}
         rows={rows}
         none={
           <>
@@ -58,14 +58,18 @@ const personColumns: readonly Column<PersonAccess>[] = [
   ),
 ];
 
-function columnsOf(now: number): readonly Column<KeyAccess>[] {
+function columnsOf(all: readonly KeyAccess[], now: number): readonly Column<KeyAccess>[] {
   const kindsOf = ({ gets }: KeyAccess, what: Gets) => Object.keys(gets).filter((kind) => gets[kind] === what);
-  return keyColumns(now, [
-    ...environmentColumns<KeyAccess>(environments, (one, environment) => {
-      if (one.environments?.includes(environment) === false) return <span class="quiet">nothing</span>;
-      if (kindsOf(one, "values").length > 0) return "can read";
-      return <span class="quiet">{kindsOf(one, "names").length > 0 ? "names only" : "nothing"}</span>;
-    }),
-    { heading: "Values of", cell: (one) => kindsOf(one, "values").join(", ") || <span class="quiet">nothing</span> },
-  ]);
+  return keyColumns(
+    now,
+    [
+      ...environmentColumns<KeyAccess>(environments, (one, environment) => {
+        if (one.environments?.includes(environment) === false) return <span class="quiet">nothing</span>;
+        if (kindsOf(one, "values").length > 0) return "can read";
+        return <span class="quiet">{kindsOf(one, "names").length > 0 ? "names only" : "nothing"}</span>;
+      }),
+      { heading: "Values of", cell: (one) => kindsOf(one, "values").join(", ") || <span class="quiet">nothing</span> },
+    ],
+    all,
+  );
 }

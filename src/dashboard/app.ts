@@ -130,7 +130,7 @@ function refused(door: Door, error: unknown, byScript: boolean, reader?: Reader)
   const { status, title, message, isDefect } = refusalOf(error);
   if (isDefect) door.report(error);
   const again = error instanceof Refused && error.kind === "stale" ? againPath : undefined;
-  if (byScript) return json(status, { error: message, ...(again && { again }) });
+  if (byScript) return json(status, { error: message.replaceAll("`", ""), ...(again && { again }) });
   return respond(status, refusalPage(title, message, reader, again));
 }
 
@@ -220,7 +220,12 @@ async function unlock(
 ): Promise<Response> {
   const code = new URLSearchParams(await formText(request, 4096)).get("code") ?? "";
   if (!entrance.code.take(code.trim())) {
-    return respond(401, lockedPage("This code is not valid any more. Press Enter in the terminal for a new link."));
+    return respond(
+      401,
+      lockedPage(
+        "This code is not valid any more. Press Enter in the terminal for a new link, or start the dashboard again.",
+      ),
+    );
   }
   door.used();
   door.sessions.end(tokenOf(request.headers) ?? "");

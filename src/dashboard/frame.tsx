@@ -5,7 +5,7 @@ import { everyRight, hasSomewhere, type Rights } from "../access/rights.ts";
 import { visible } from "../core/visible.ts";
 import { quoted } from "../core/words.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Actions, Field, Lead, Name, Word } from "../pages/parts.tsx";
+import { Actions, Field, Lead, Name, Prose, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Shown } from "../pages/route.ts";
 import type { Identity } from "./sign-in.ts";
@@ -26,7 +26,7 @@ export function pageOf({ title, heading, main }: Shown, reader: Reader): string 
     <>
       {reader.notice && (
         <p role="status" class="notice">
-          {reader.notice}
+          <Prose>{reader.notice}</Prose>
         </p>
       )}
       {first === "p" && hasSomewhere(reader.rights, "see") && (
@@ -81,7 +81,7 @@ export function lockedPage(refusal?: string): string {
     <>
       <p>
         Open the link that <code>keyhole dashboard</code> printed. It works once, for five minutes. Press Enter in that
-        terminal for a new one.
+        terminal for a new one; without a terminal, start it again.
       </p>
       <form method="post" action="/unlock" data-unlock>
         <Field name="code" label="Code, the part of the link after #" required />
@@ -160,7 +160,9 @@ export function refusalPage(title: string, message: string, reader?: Reader, aga
   const main = (
     <>
       <h1>{title}</h1>
-      <p>{message}</p>
+      <p>
+        <Prose>{message}</Prose>
+      </p>
       {again && <Actions of={{ "Sign in again": again }} />}
       <Lead to="/">Back to the first page</Lead>
     </>

@@ -29,7 +29,10 @@ export async function gridPage(visit: Visit): Promise<Answer> {
   const columns: readonly Column<Compared>[] = [
     {
       heading: "Name",
-      cell: ({ name }) => <Name to={projectPagePath(where, `${kind}/item`, { name })}>{name}</Name>,
+      cell: ({ name }) => [
+        <Name to={projectPagePath(where, `${kind}/item`, { name })}>{name}</Name>,
+        pages?.noteOf?.(name) && <span class="missing"> {pages.noteOf(name)}</span>,
+      ],
     },
     ...environmentColumns<Compared>(seen, (one, environment) => (
       <There at={one.environments[environment]?.updatedAt} now={now} />

@@ -81,7 +81,7 @@ export async function undoPage(visit: Visit): Promise<Answer> {
             The {kind} of {where} are at version {plan.from}. Version {plan.to} would be written again, as a new
             version:
           </p>
-          <Changed names={plan} isWhole />
+          <Changed names={plan} />
           <Change
             action={projectPagePath(where, "undo")}
             button={`Go back to version ${plan.to}`}

@@ -88,22 +88,36 @@ function columnsOf(all: readonly KeyRecord[], now: number): readonly Column<KeyR
     cell: (one) => <Word>{one.organization}</Word>,
   };
   const hasSeveral = new Set(all.map((one) => one.organization)).size > 1;
-  return keyColumns(now, [
-    ...(hasSeveral ? [organization] : []),
-    { heading: "Projects", cell: (one) => <Projects of={one} /> },
-    { heading: "Environments", cell: (one) => <Environments of={one} /> },
-  ]);
+  return keyColumns(
+    now,
+    [
+      ...(hasSeveral ? [organization] : []),
+      { heading: "Projects", cell: (one) => <Projects of={one} /> },
+      { heading: "Environments", cell: (one) => <Environments of={one} /> },
+    ],
+    all,
+  );
 }
 
 /** The columns of each table of keys and trusts, around those that it alone has. */
-export function keyColumns<T extends KeyRecord>(now: number, own: readonly Column<T>[]): readonly Column<T>[] {
-  return [
-    { heading: "Name", cell: (one) => <Word to={`/keys/${one.id}`}>{one.name}</Word> },
+export function keyColumns<T extends KeyRecord>(now: number, own: readonly Column<T>[], all: readonly T[]) {
+  const looks = Map.groupBy(all, ({ name }) => name.normalize("NFKC").trim().toLowerCase());
+  const alike = new Set([...looks.values()].flatMap((same) => (same.length > 1 ? same : [])));
+  const columns: readonly Column<T>[] = [
+    {
+      heading: "Name",
+      cell: (one) => [
+        <Word to={`/keys/${one.id}`}>{one.name}</Word>,
+        // Ids of one minute begin alike.
+        alike.has(one) && <code> …{one.id.slice(-8)}</code>,
+      ],
+    },
     { heading: "Type", cell: (one) => one.type },
     ...own,
     { heading: "Expires", cell: (one) => <Expiry of={one} now={now} /> },
     { heading: "Last use", cell: (one) => <Ago at={one.lastUsedAt} now={now} /> },
   ];
+  return columns;
 }
 
 /** When a key or trust ends, or has ended. */

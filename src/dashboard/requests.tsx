@@ -1,7 +1,20 @@
 /** @jsxImportSource preact */
 import { reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { Ago, Change, type Column, counted, Env, Facts, Field, Name, NameAgain, Table, Word } from "../pages/parts.tsx";
+import {
+  Ago,
+  Change,
+  type Column,
+  counted,
+  Env,
+  Facts,
+  Field,
+  Name,
+  NameAgain,
+  Prose,
+  Table,
+  Word,
+} from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import {
@@ -80,7 +93,9 @@ export async function requestPage(visit: Visit): Promise<Answer> {
         }}
       />
       {requestWarnings(one).map((warning) => (
-        <p class="warning">{warning}</p>
+        <p class="warning">
+          <Prose>{warning}</Prose>
+        </p>
       ))}
       <section>
         <h2>The reason, in the machine's words</h2>

@@ -47,7 +47,7 @@ export async function todayPage(visit: Visit): Promise<Answer> {
 }
 
 async function pendingRequests({ admin }: Visit): Promise<VNode> {
-  const requests = (await listRequests(admin)).filter(({ status }) => status === "pending");
+  const requests = (await listRequests(admin)).filter(({ status }) => status === "pending").reverse();
   return (
     <Listed
       title="Requests"
@@ -117,7 +117,8 @@ function Due({ of: one }: { readonly of: DueVariable }) {
       <Name to={projectPagePath(`${one.organization}/${one.project}`, "variables/item", { name: one.name })}>
         {one.name}
       </Name>{" "}
-      <Env of={one.environment} /> of {one.project}, {one.status === "overdue" ? "overdue since" : "by"} {one.rotateBy}
+      <Env of={one.environment} /> of {one.project},{" "}
+      {one.status === "overdue" ? <span class="missing">overdue since</span> : "by"} {one.rotateBy}
     </>
   );
 }

@@ -10,6 +10,8 @@ export type KindPages = {
   readonly actions: Readonly<Record<string, string>>;
   /** The page below a project that changes one item. It takes `name`. */
   readonly change?: string;
+  /** What a list says beside a name that needs care. */
+  readonly noteOf?: (name: string) => string | undefined;
   /** What to do if a project has no item yet, in a sentence. */
   readonly firstStep: string;
   readonly routes: readonly Route[];

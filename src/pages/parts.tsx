@@ -17,11 +17,25 @@ export function Word({ children, to }: { readonly children: string; readonly to?
 /** The name of an item, in the letters of code. @param to - the page that it leads to */
 export function Name({ children, to }: { readonly children: string; readonly to?: string }) {
   const name = (
-    <code>
-      <bdi>{excerpt(children)}</bdi>
-    </code>
+    <>
+      <code>
+        <bdi>{excerpt(children)}</bdi>
+      </code>
+      <Mixed>{children}</Mixed>
+    </>
   );
   return to === undefined ? name : <a href={to}>{name}</a>;
+}
+
+/** A sentence, with what stands between backticks in the letters of code. */
+export function Prose({ children }: { readonly children: string }) {
+  return <>{children.split("`").map((part, at) => (at % 2 === 1 ? <code>{part}</code> : part))}</>;
+}
+
+/** Says of a name that mixes alphabets that it does: it may look like another one. */
+function Mixed({ children }: { readonly children: string }) {
+  const isMixed = /\p{Script=Latin}/u.test(children) && /[\p{Script=Cyrillic}\p{Script=Greek}]/u.test(children);
+  return isMixed ? <span class="missing"> (letters of two alphabets)</span> : null;
 }
 
 /** Parts of a sentence, with a comma between them. */
@@ -143,11 +157,8 @@ export function changesOf({ added, changed, deleted }: Touched): readonly (reado
 
 const namesMax = 20;
 
-/**
- * What a change did to names, or would do. Long lists are cut.
- * @param isWhole - whether a person can open the rest of a long list
- */
-export function Changed({ names: all, isWhole }: { readonly names: Touched; readonly isWhole?: boolean }) {
+/** What a change did to names, or would do. A person can open the rest of a long list. */
+export function Changed({ names: all }: { readonly names: Touched }) {
   const changes = changesOf(all);
   if (changes.length === 0) return <p class="quiet">No name is touched.</p>;
   return (
@@ -155,17 +166,14 @@ export function Changed({ names: all, isWhole }: { readonly names: Touched; read
       {changes.map(([what, changed]) => {
         const names = changed.map((name) => <Name>{name}</Name>);
         const rest = names.slice(namesMax);
-        const others = rest.length > 0 && ` and ${counted(rest.length, "other")}`;
         return (
           <li>
             {what === "deleted" ? <span class="missing">deleted</span> : what}: {joined(names.slice(0, namesMax))}
-            {isWhole && others ? (
+            {rest.length > 0 && (
               <details>
-                <summary>{others.trim()}</summary>
+                <summary>and {counted(rest.length, "other")}</summary>
                 {joined(rest)}
               </details>
-            ) : (
-              others
             )}
           </li>
         );

@@ -60,7 +60,9 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
       `${new URL(dashboard.origin).host}.`,
     ]) {
       for (const path of ["/", "/style.css", "/nothing", "/p/acme/web/variables"]) {
-        expect([host, path, (await raw("GET", path, { host })).status]).toEqual([host, path, 421]);
+        const answer = await raw("GET", path, { host });
+        expect([host, path, answer.status]).toEqual([host, path, 421]);
+        expect(await answer.text()).not.toContain(new URL(dashboard.origin).hostname);
       }
     }
     const other = await fresh();

@@ -63,6 +63,33 @@ describeBoth("the grid", (w) => {
   });
 });
 
+describeBoth("names that look like others", (w) => {
+  test("are told apart: two alphabets, equal keys, variables that steer programs", async () => {
+    const organization = await w.organization();
+    const { where } = await w.project(organization, "web", {
+      variables: { staging: { LD_PRELOAD: "1", PLAIN: "2" } },
+      accounts: ["stripe", "stri\u0440e", "\u043f\u043e\u0447\u0442\u0430"].map((name) => ({
+        name,
+        environments: ["staging"] as const,
+        values: { user: "ci" },
+      })),
+    });
+    const visitor = await visitorOf(w);
+    const accounts = rowsOf((await visitor.page(`/p/${where}/accounts`)).html);
+    expect(accounts.filter((row) => row.includes("letters of two alphabets"))).toEqual([
+      expect.stringMatching(/^stri\u0440e /),
+    ]);
+    const variables = rowsOf((await visitor.page(`/p/${where}/variables`)).html);
+    expect(variables.map((row) => row.includes("steers programs"))).toEqual([true, false]);
+    const keys = [];
+    for (const name of ["web-prod", " web-prod", "other"]) keys.push(await w.key(organization, { name }));
+    const rows = rowsOf((await visitor.page("/keys")).html);
+    for (const [at, { id }] of keys.entries()) {
+      expect([at, rows.some((row) => row.includes(`…${id.slice(-8)}`))]).toEqual([at, at < 2]);
+    }
+  });
+});
+
 describeBoth("the page of one item", (w) => {
   test("shows where it is, who read it last and who can, and no value", async () => {
     const { organization, where, visitor, at } = await place(w);

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { isSteering } from "../../core/steering.ts";
 import type { KindPages } from "../../pages/kind-pages.ts";
 import { apply, paste, pastePage, planPage } from "./paste-page.tsx";
 import { promote, promotePage } from "./promote-page.tsx";
@@ -10,6 +11,7 @@ export const pages: KindPages = {
   reveal: ({ admin, where }, environment, name) => revealVariable(admin, where, environment, name),
   actions: { "New variable": "variables/set", Paste: "variables/paste", Promote: "variables/promote" },
   change: "variables/set",
+  noteOf: (name) => (isSteering(name, "linux") || isSteering(name, "win32") ? "steers programs" : undefined),
   firstStep: "Paste the text of an .env file, or write one variable.",
   routes: [
     { method: "GET", path: "/p/:org/:project/variables/set", rights: ["write"], answer: setPage },

@@ -3,7 +3,7 @@ import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { rehearse, requireFreshToCompare } from "../../desk/context.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
-import { Change, Changed, changesOf, counted, Empty, Env, Field, Lead, NameAgain } from "../../pages/parts.tsx";
+import { Change, Changed, changesOf, counted, Empty, Env, Field, Lead, NameAgain, Prose } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import type { Form, Visit } from "../../pages/visit.ts";
@@ -96,11 +96,13 @@ export async function planPage(visit: Visit): Promise<Answer> {
       {plan.warnings.length > 0 && (
         <ul class="warning">
           {plan.warnings.map((warning) => (
-            <li>{warning}</li>
+            <li>
+              <Prose>{warning}</Prose>
+            </li>
           ))}
         </ul>
       )}
-      <Changed names={plan} isWhole />
+      <Changed names={plan} />
       {same > 0 && <p class="quiet">{counted(same, "variable has", "variables have")} the same value already.</p>}
       {isNothing ? (
         <Empty>{environment} has all of this already. There is nothing to apply.</Empty>
