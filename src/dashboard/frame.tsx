@@ -60,7 +60,7 @@ function framed(title: string, main: VNode, { actor, rights, path }: Reader): st
         </nav>
         <form method="post" action="/lock" class="who">
           <small>
-            <Word>{actor}</Word>
+            <Word to="/me">{actor}</Word>
           </small>
           <button type="submit" class="quiet">
             {rights === "operator" ? "Lock" : "Sign out"}

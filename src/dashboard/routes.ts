@@ -7,6 +7,7 @@ import { gridPage } from "./grid.tsx";
 import { historyPage, undo, undoPage } from "./history.tsx";
 import { itemPage, reveal } from "./item.tsx";
 import { keyPage, keysPage, revoke } from "./keys.tsx";
+import { mePage } from "./me.tsx";
 import { makeKey, newKeyPage, rotate } from "./new-key.tsx";
 import { firstPage, makeProject, projectsPage } from "./projects.tsx";
 import { approve, reject, requestPage, requestsPage } from "./requests.tsx";
@@ -15,6 +16,7 @@ import { todayPage } from "./today.tsx";
 /** Everything that the dashboard shows or does, with the rights one of which it needs. */
 export const routes: readonly Route[] = [
   { method: "GET", path: "/", rights: everyRight, answer: todayPage },
+  { method: "GET", path: "/me", rights: everyRight, answer: mePage },
   { method: "GET", path: "/projects", rights: ["see"], answer: projectsPage },
   { method: "POST", path: "/projects", rights: ["write"], answer: makeProject },
   { method: "GET", path: "/p/:org/:project", rights: ["see"], answer: firstPage },

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { sql } from "drizzle-orm";
 import { everyRight, type Holding, may, type Right } from "../access/rights.ts";
 import { encodePersons, type Person, type SignInAs } from "../access/roster.ts";
+import type { PersonActor } from "../audit/entry.ts";
 import { isIssuer, issuerRule } from "../core/json-request.ts";
 import { type Environment, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
@@ -21,13 +22,16 @@ export type PersonRecord = {
   /** Its slug; null if the organization was deleted. */
   readonly organization: string | null;
   readonly signIn: SignInAs | null;
-  readonly rights: readonly {
-    readonly rights: readonly Right[];
-    readonly organization: string | null;
-    /** Its slug; null for every project. A project that was deleted has its id here. */
-    readonly project: string | null;
-    readonly environments: readonly Environment[];
-  }[];
+  readonly rights: readonly RightsInPlace[];
+};
+
+/** Rights in one place, for people. */
+export type RightsInPlace = {
+  readonly rights: readonly Right[];
+  readonly organization: string | null;
+  /** Its slug; null for every project. A project that was deleted has its id here. */
+  readonly project: string | null;
+  readonly environments: readonly Environment[];
 };
 
 /** Rights in some places. Null: every project, those of the future too, or every environment. */
@@ -145,6 +149,18 @@ export async function showPerson(admin: AdminContext, name: string): Promise<Per
   const found = (await listPersons(admin)).find((one) => one.name === name);
   if (found === undefined) throw noPerson(name);
   return found;
+}
+
+/** Who asks, and what they may do. An operator may do everything. */
+export type OwnRights = Pick<PersonActor, "name" | "from"> & {
+  readonly rights: "operator" | readonly RightsInPlace[];
+};
+
+/** What whoever asks may do, with the rights in force. Those of several entries, such as groups, are together. */
+export async function ownRights(admin: AdminContext): Promise<OwnRights> {
+  const { actor, rights } = admin;
+  const { name, from } = actor;
+  return { name, from, rights: rights === "operator" ? rights : shownRights(await slugsOf(admin), normal(rights)) };
 }
 
 /** A person with a right in a project, for everybody who may see who can read what there. */
@@ -291,13 +307,16 @@ async function slugsOf({ database: { db, tables } }: AdminContext): Promise<Slug
 }
 
 function shown(slugs: Slugs, { name, organizationId, signIn, holdings }: Person): PersonRecord {
-  const rights = holdings.map((holding) => ({
+  return { name, organization: slugs.get(organizationId) ?? null, signIn, rights: shownRights(slugs, holdings) };
+}
+
+function shownRights(slugs: Slugs, holdings: readonly Holding[]): RightsInPlace[] {
+  return holdings.map((holding) => ({
     rights: holding.rights,
     organization: slugs.get(holding.organizationId) ?? null,
     project: holding.projectId && (slugs.get(holding.projectId) ?? holding.projectId),
     environments: environmentsOf(holding.environments),
   }));
-  return { name, organization: slugs.get(organizationId) ?? null, signIn, rights };
 }
 
 /** A person's rights as the audit records them: a line for the person, and one for each right in each place. */

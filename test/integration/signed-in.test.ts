@@ -1,11 +1,30 @@
 /**
- * Whether two values are the same tells as much as a value to whoever guesses it. So a page that compares values of
- * production takes a fresh sign-in, as seeing one does.
+ * What somebody who signed in is told of themselves, and what takes a fresh sign-in. Whether two values are the same
+ * tells as much as a value to whoever guesses it. So a page that compares values of production takes a fresh sign-in, as
+ * seeing one does.
  */
 import { expect, test } from "bun:test";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
-import { personsVisitor } from "../support/pages.ts";
+import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { describeBoth } from "../support/world.ts";
+
+describeBoth("the page about oneself", (w) => {
+  test("says who is signed in and what they may do where, and an operator that it is everything", async () => {
+    const organization = await w.organization();
+    await w.project(organization, "web");
+    const signIn = { issuer: "https://id.example", subject: "eva-1" };
+    await addPerson(w.admin, { name: "eva", organization: organization.slug, signIn });
+    await grantRights(w.admin, "eva", { rights: ["see"], projects: null, environments: null });
+    await grantRights(w.admin, "eva", { rights: ["reveal"], projects: ["web"], environments: ["staging"] });
+    const eva = await personsVisitor(w, signIn).page("/me");
+    const said = (html: string) => html.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
+    expect(said(eva.html)).toContain(`every project of ${organization.slug} see development staging production`);
+    expect(said(eva.html)).toContain(`${organization.slug}/web reveal staging`);
+    expect(eva.html).toContain('<a href="/me">');
+    const operator = await (await visitorOf(w)).page("/me");
+    expect(said(operator.html)).toContain("You hold the root key, so you may do everything.");
+  });
+});
 
 describeBoth("with a sign-in of more than ten minutes ago", (w) => {
   test("no page says what is the same in production, and each says how to sign in again", async () => {

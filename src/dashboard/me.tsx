@@ -1,0 +1,43 @@
+/** @jsxImportSource preact */
+import { personText } from "../audit/entry.ts";
+import { type Column, Env, joined, Name, Table, Word } from "../pages/parts.tsx";
+import type { Answer } from "../pages/route.ts";
+import type { Visit } from "../pages/visit.ts";
+import { ownRights, type RightsInPlace } from "../people/persons.ts";
+
+/** Who is signed in, and what they may do. */
+export async function mePage({ admin }: Visit): Promise<Answer> {
+  const { rights } = await ownRights(admin);
+  const main = (
+    <>
+      <p>
+        You are <Word>{personText(admin.actor)}</Word>.
+      </p>
+      {rights === "operator" ? (
+        <p>You hold the root key, so you may do everything.</p>
+      ) : (
+        <Table caption="Your rights" columns={columns} rows={rights} none="You have no rights here yet." />
+      )}
+      {rights !== "operator" && <p class="quiet">An operator gives and takes rights. No page does.</p>}
+    </>
+  );
+  return { title: "Your rights", main };
+}
+
+const columns: readonly Column<RightsInPlace>[] = [
+  {
+    heading: "In",
+    cell: ({ organization, project }) => (
+      <Name>{project === null ? `every project of ${organization}` : `${organization}/${project}`}</Name>
+    ),
+  },
+  { heading: "You may", cell: ({ rights }) => rights.join(", ") },
+  {
+    heading: "Environments",
+    cell: ({ environments }) =>
+      joined(
+        environments.map((one) => <Env of={one} />),
+        " ",
+      ),
+  },
+];
