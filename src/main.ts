@@ -28,6 +28,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     history: async () => (await import("./cli/history.ts")).historyCommand,
     rollback: async () => (await import("./cli/history.ts")).rollbackCommand,
     audit: async () => (await import("./cli/audit.ts")).auditCommand,
+    whoami: async () => (await import("./cli/person.ts")).whoamiCommand,
   },
   "Machines, over the API:": {
     run: async () => (await import("./cli/run.ts")).runCommand,
@@ -120,7 +121,7 @@ async function execute(args: readonly string[], person?: string): Promise<number
   };
   fail = async (error) => {
     await written;
-    const problem = toProblem(error);
+    const problem = toProblem(error, person);
     if (problem.exitCode === 0) return 0; // nobody reads the output
     await complain(here, problem).catch(() => {});
     // Docker Compose shows no stderr.

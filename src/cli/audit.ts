@@ -16,7 +16,7 @@ import type { AdminContext } from "../desk/context.ts";
 import { csvLine } from "../formats/csv.ts";
 import { auditActions } from "../kinds/kind.ts";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit, showAudit } from "../people/audit.ts";
-import { acceptGaps, pruneAudit, verifyAudit } from "../people/audit-chain.ts";
+import { acceptGaps, pruneAudit, requireAuditor, verifyAudit } from "../people/audit-chain.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { confirm, withAdmin } from "../terminal/admin.ts";
 import { answer, answerOne, type Columns, cellsOf, counted } from "../terminal/answer.ts";
@@ -56,7 +56,8 @@ function listVerb(here: Surroundings) {
     .action(({ limit, follow, wide, ...options }) => {
       const filter = { ...filterOf(options), limit };
       if (follow) return followAudit(here, filter);
-      return listFound(here, wide, (admin) => listAudit(admin, filter), "No entries match.", columnsOf);
+      const find = (admin: AdminContext) => listAudit(admin, filter);
+      return listFound(here, wide, find, "No entries match.", (admin) => columnsOf(admin, filter.name));
     });
 }
 
@@ -112,20 +113,22 @@ function verifyVerb(here: Surroundings) {
     .option("--checkpoint <file>", "the server's log, or - for stdin; also finds missing newest entries")
     .option("--accept <gaps>", "record that these losses are known: LANE:FIRST-LAST, …", parseList)
     .action(async ({ checkpoint, accept = [] }) => {
-      const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(here, checkpoint);
       const found = await withProgress(here.terminal.stderr, "Verifying", "entries", (report) =>
         withAdmin(here, async (admin) => {
+          requireAuditor(admin);
+          const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(here, checkpoint);
           const verified = await verifyAudit(admin, checkpoints, (done) => report(done));
           return accept.length > 0 ? acceptGaps(admin, verified, accept) : verified;
         }),
       );
       if (found.flaws.length > 0) throw await flawed(here, found);
       const { entries, lanes, accepted } = found;
-      const against = checkpoints ? `, compared with ${counted(found.checkpoints, "checkpoint")} of the log` : "";
+      const against =
+        checkpoint !== undefined ? `, compared with ${counted(found.checkpoints, "checkpoint")} of the log` : "";
       const message = `Every entry is unchanged: ${counted(entries, "entry", "entries")} in ${counted(lanes, "lane")}${against}.`;
       const document = { verified: true, entries, lanes, checkpoints: found.checkpoints, accepted };
       await answer(here, document, message + knownLosses(found));
-      if (checkpoints === undefined) {
+      if (checkpoint === undefined) {
         here.say("Only --checkpoint with the server's log shows whether the newest entries are missing.");
       }
     });
@@ -151,6 +154,8 @@ function pruneVerb(here: Surroundings) {
     });
 }
 
+/** Of different lanes, or of the one that commands share. */
+const checkpointsMax = 100_000;
 const keepMs = 400 * 86_400_000;
 const pollMs = 1000;
 /** How long a connection may not answer before it counts as lost. */
@@ -180,7 +185,8 @@ function filterOf(options: FilterOptions): AuditFilter {
   return { ...where, keyId: key, actor, actions: action, name, sinceAt: since, beforeAt: until };
 }
 
-async function columnsOf(admin: AdminContext): Promise<Columns<AuditRecord>> {
+/** @param name - comes first in an entry that has many */
+async function columnsOf(admin: AdminContext, name?: string): Promise<Columns<AuditRecord>> {
   const [short, names] = [await shortKeyIds(admin), await keyNames(admin)];
   return {
     TIME: (one) => formatTime(one.time),
@@ -188,9 +194,8 @@ async function columnsOf(admin: AdminContext): Promise<Columns<AuditRecord>> {
     ACTOR: ({ actor }) =>
       actor.type === "person" ? personText(actor) : `${actor.type} ${excerpt(names.get(actor.id) ?? short(actor.id))}`,
     ACTION: (one) => one.action,
-    ENVIRONMENT: (one) => one.environment ?? "-",
-    NAMES: (one) => one.names.join(","),
-    PROJECT: (one) => one.project ?? "-",
+    WHERE: (one) => [one.project, one.environment].filter(Boolean).join("/") || "-",
+    NAMES: ({ names }) => names.toSorted((a, b) => Number(b === name) - Number(a === name)).join(","),
     KEY: ({ actor }) => (actor.type === "person" ? "-" : short(actor.id)),
     REQUEST: (one) => one.requestId || "-",
     ORG: (one) => one.organization ?? "-",
@@ -233,7 +238,7 @@ async function followAudit(
   let tail: AuditTail | undefined;
   const follow = async (admin: AdminContext) => {
     if (tail === undefined) {
-      columns = await columnsOf(admin);
+      columns = await columnsOf(admin, filter.name);
       const begun = new AuditTail(admin, filter);
       await show(await begun.newest(filter.limit));
       tail = begun;
@@ -244,7 +249,6 @@ async function followAudit(
     while (!isOver()) {
       const news = tail.news();
       for (let page = await deadline.of(news.next()); !page.done; page = await deadline.of(news.next())) {
-        await admin.requireSameRights?.(admin);
         await show(page.value);
       }
       await rest();
@@ -309,11 +313,14 @@ function csvCell(one: AuditRecord, field: (typeof csvFields)[number]): string {
 async function readCheckpoints(here: Surroundings, path: string): Promise<Checkpoint[]> {
   const found = new Map<string, Checkpoint>();
   for await (const { event, lane, seq, mac } of logEvents(here, path)) {
-    if (event !== "checkpoint" || typeof lane !== "string" || !Number.isSafeInteger(seq)) continue;
+    if (event !== "checkpoint" || typeof lane !== "string" || lane.length > 64 || !Number.isSafeInteger(seq)) continue;
     if (typeof mac !== "string" || !/^[0-9a-f]{64}$/.test(mac)) continue;
     const which = lane === commandsLane ? `${lane} ${seq} ${mac}` : lane;
     const before = found.get(which);
     if (!before || before.seq < (seq as number)) found.set(which, { lane, seq: seq as number, mac });
+    if (found.size > checkpointsMax) {
+      throw new Problem(exits.refused, "bound", `${localName(path)} has more than ${checkpointsMax} checkpoints.`);
+    }
   }
   if (found.size > 0) return [...found.values()];
   throw new Problem(exits.failed, "no_checkpoints", `${localName(path)} has no checkpoint line.`);

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { isIssuer, isLoopback, issuerRule, mayAsk, originOf } from "../core/json-request.ts";
 import { configProblem, usageProblem } from "../core/problem.ts";
+import { warnOfReaders } from "../core/secret-file.ts";
 import { parsePort, readConfig } from "../core/settings.ts";
 import { startDashboard, startTeamDashboard } from "../dashboard/serve.ts";
 import { actorOf } from "../desk/actor.ts";
@@ -33,7 +34,7 @@ export function dashboardCommand(here: Surroundings) {
       if (team !== undefined && name !== undefined)
         throw usageProblem("--name is for one's own machine, without --origin.");
       const config = readConfig(here.env);
-      const secret = team && readSecret(here.env);
+      const secret = team && readSecret(here);
       const installation = await openInstallation(config, here.say, false);
       harden();
       const options = {
@@ -84,7 +85,7 @@ function teamOf(origin: string | undefined, issuer: string | undefined, clientId
 }
 
 /** The client's secret, if the provider gave one. @throws Problem if it is empty or cannot be read */
-function readSecret(env: Surroundings["env"]): string | undefined {
+function readSecret({ env, say }: Surroundings): string | undefined {
   const { KEYHOLE_CLIENT_SECRET: given, KEYHOLE_CLIENT_SECRET_FILE: file } = env;
   if (given !== undefined && file !== undefined) {
     throw configProblem("Set KEYHOLE_CLIENT_SECRET or KEYHOLE_CLIENT_SECRET_FILE, and not both.");
@@ -96,6 +97,7 @@ function readSecret(env: Surroundings["env"]): string | undefined {
   } catch {
     throw configProblem("KEYHOLE_CLIENT_SECRET_FILE cannot be read.");
   }
+  if (file !== undefined) warnOfReaders("The file of KEYHOLE_CLIENT_SECRET_FILE", file, say);
   if (secret === "") {
     const setting = file === undefined ? "KEYHOLE_CLIENT_SECRET" : "The file of KEYHOLE_CLIENT_SECRET_FILE";
     throw configProblem(`${setting} is empty: give it a value, or unset the setting.`);

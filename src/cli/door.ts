@@ -13,11 +13,20 @@ const commands: ReadonlySet<string> = new Set(
   [
     ...["org list", "project create", "project list", "project rename", "project delete"],
     ...["var set", "var get", "var list", "var diff", "var delete", "var copy", "var import", "var export"],
-    ...["account set", "account get", "account list", "account delete", "file put", "file list", "file delete"],
+    ...[
+      "account set",
+      "account get",
+      "account list",
+      "account delete",
+      "file put",
+      "file get",
+      "file list",
+      "file delete",
+    ],
     ...["key create", "key list", "key show", "key revoke", "key rotate"],
     ...["trust add", "trust list", "trust show", "trust revoke", "trust test"],
     ...["request list", "request show", "request approve", "request reject"],
-    ...["history", "rollback", "access", "expiring", "version"],
+    ...["history", "rollback", "access", "expiring", "whoami", "version"],
     ...["audit list", "audit show", "audit export", "audit verify"],
   ].map((path) => `keyhole ${path}`),
 );

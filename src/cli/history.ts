@@ -1,6 +1,6 @@
 import { Argument } from "@commander-js/extra-typings";
 import type { NamesWritten } from "../audit/entry.ts";
-import type { AdminContext } from "../desk/context.ts";
+import { type AdminContext, rehearse } from "../desk/context.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { listHistory, planRollback, purgeHistory, rollBack, type VersionRecord } from "../people/history.ts";
 import { listed } from "../people/rotation.ts";
@@ -42,7 +42,8 @@ export function historyCommand(here: Surroundings) {
         here.say("--wide names everything that changed.");
       }
       const taken = `${counted(kept.versions, "earlier version")}, ${mebibytes(kept.bytes)} of at most ${mebibytes(bytesMax)}`;
-      here.say(`Kept: ${taken} (KEYHOLE_HISTORY_MIB), and always the last two.`);
+      const setting = here.person === undefined ? " (KEYHOLE_HISTORY_MIB)" : "";
+      here.say(`Kept: ${taken}${setting}, and always the last two.`);
     })
     .addCommand(purgeVerb(here));
 }
@@ -80,21 +81,25 @@ export function rollbackCommand(here: Surroundings) {
     .addArgument(new Argument("<kind>", "of what").choices(kinds))
     .requiredOption("--to <version>", "required: the version, which `keyhole history` lists", parseCount)
     .option("--wide", "name everything that changes")
+    .option("--dry-run", "say what it would add, change and delete, and write nothing")
     .option(...yesOption)
-    .action(async (project, environment, kind, { to, wide, yes }) => {
+    .action(async (project, environment, kind, { to, wide, dryRun, yes }) => {
       const what = `the ${kind} of ${project} in ${environment}`;
       const done = await withAdmin(here, async (admin) => {
         const plan = await planRollback(admin, project, environment, kind, to);
         const more = wide || changesOf(plan) === changesOf(plan, true) ? "" : " (--wide names them)";
         const changes = changesOf(plan, wide, ["add", "change", "delete"]) + more;
         const change = (it: AdminContext) => rollBack(it, project, environment, kind, plan);
-        const deed = () => `roll ${what} back from version ${plan.from} to ${to}: ${changes}`;
-        return { ...plan, ...(await confirmChange(here, admin, yes, change, deed)) };
+        const deed = `roll ${what} back from version ${plan.from} to ${to}: ${changes}`;
+        const written = dryRun ? rehearse(admin, change) : confirmChange(here, admin, yes, change, () => deed);
+        return { ...plan, ...(await written), deed };
       });
-      const { version, warnings, projectId: _, ...shown } = done;
+      const { version, warnings, deed, projectId: _, ...shown } = done;
       for (const warning of warnings) here.say(warning);
+      const document = { project, environment, kind, ...shown };
+      if (dryRun) return answer(here, { ...document, warnings }, `Nothing was written. It would ${deed}.`);
       const words = `Rolled ${what} back to version ${to}: ${changesOf(done, wide)}. This is version ${version}.`;
-      await answer(here, { project, environment, kind, ...shown, version, warnings }, words);
+      await answer(here, { ...document, version, warnings }, words);
     });
 }
 

@@ -91,7 +91,7 @@ async function handOver(
       () => `The new key ${id} was revoked, because nobody has its text.`,
       () => `The new key ${id} is valid, and nobody has its text: run keyhole key revoke ${id}.`,
     );
-    const words = [toProblem(error).message, done, expiry].filter(Boolean).join(" ");
+    const words = [toProblem(error, here.person).message, done, expiry].filter(Boolean).join(" ");
     throw new Problem(exits.failed, "unwritable", words, { cause: error });
   });
   if (here.json) return;

@@ -1,7 +1,7 @@
-import { statSync } from "node:fs";
 import { Option } from "@commander-js/extra-typings";
 import { environments, isEnvironment, slugPattern } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { warnOfReaders } from "../core/secret-file.ts";
 import type { Asked } from "../machines/answers.ts";
 import { type Api, Client } from "../machines/client.ts";
 import { runnerTokens } from "../machines/runner-token.ts";
@@ -191,16 +191,8 @@ async function readApiKey(here: Surroundings, flag: string | undefined): Promise
   const [setting, path] = required(here, "--api-key-file", flag, "KEYHOLE_API_KEY_FILE");
   const source = `The file of ${setting}`;
   const text = decodeText(await readLocal(here, path, keyFileBytesMax, source), source);
-  warnOfReaders(here, source, path);
+  warnOfReaders(source, path, here.say);
   return parseApiKey(source, text.replace(/\r?\n$/, "")); // without the line end that most tools add
 }
 
 const keyFileBytesMax = 4096;
-
-/** Warns of a file with a key that other accounts of this machine can read. */
-function warnOfReaders(here: Surroundings, source: string, path: string): void {
-  const { mode } = statSync(path);
-  if (process.platform === "win32" || (mode & 0o077) === 0) return;
-  const shown = (mode & 0o777).toString(8).padStart(4, "0");
-  here.say(`WARNING: ${source}, ${path}, can be read by other users (mode ${shown}): chmod 600 ${path}`);
-}

@@ -1,13 +1,12 @@
 import { spawn } from "node:child_process";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { withoutSettings } from "../core/inherited.ts";
-import { contentBytesMax } from "../core/names.ts";
 import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { quoted } from "../core/words.ts";
 import { optionsGiven, pathOf, type Surroundings } from "../terminal/command.ts";
 import { readLocal, readValue } from "../terminal/input.ts";
-import { readHidden } from "../terminal/terminal.ts";
+import { readHidden, requireOpen } from "../terminal/terminal.ts";
 import { isPeoples } from "./door.ts";
 
 /*
@@ -42,7 +41,10 @@ export async function sendOverSsh(here: Surroundings, host: string, command: Com
   const line = words.map(quoted).join(" ");
   const env = withoutSettings(here.env);
   const ask = () => run(env, host, needsTerminal ? "-t" : "-T", line, input, out !== undefined);
-  if (out === undefined) return (await ask()).code;
+  if (out === undefined) {
+    requireOpen(here.terminal.stdout); // before a key is made that nobody would have
+    return (await ask()).code;
+  }
   // A file that cannot be written is refused before a key is made that nobody would have.
   let code = 0;
   const failed = new Error("the command failed: nothing is written");
@@ -96,8 +98,8 @@ async function inputOf(
   return undefined;
 }
 
-/** The largest import; every other file is smaller. */
-const inputBytesMax = Math.max(64 * 1024 * 1024, contentBytesMax);
+/** For a log with checkpoints; every other file is smaller. */
+const inputBytesMax = 64 * 1024 * 1024;
 
 /** @param input - undefined: our own stdin @param isKept - whether the output is kept, and not shown */
 async function run(

@@ -1,5 +1,6 @@
 import { everyRight } from "../access/rights.ts";
 import type { SignInAs } from "../access/roster.ts";
+import { personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
 import { excerpt } from "../core/visible.ts";
@@ -7,8 +8,11 @@ import {
   addPerson,
   grantRights,
   listPersons,
+  type OwnRights,
+  ownRights,
   type PersonRecord,
   type Reach,
+  type RightsInPlace,
   removePerson,
   revokeRights,
   showPerson,
@@ -36,6 +40,24 @@ export function personCommand(here: Surroundings) {
     sshVerb(here),
   );
 }
+
+/** `keyhole whoami` */
+export function whoamiCommand(here: Surroundings) {
+  return verb("whoami", "Show who you are here, and what you may do.", "keyhole whoami").action(async () => {
+    const own = await withAdmin(here, ownRights);
+    await answerOne(here, own, own, ownColumns);
+  });
+}
+
+const ownColumns = {
+  NAME: ({ name, from }: OwnRights) => personText({ type: "person", name, from }),
+  RIGHTS: ({ name, rights }: OwnRights) => {
+    if (rights === "operator") return "everything: whoever has the root key is an operator";
+    return rights.length === 0
+      ? `none yet: ask an operator for keyhole person grant ${name} …`
+      : rightsText(rights, "; ");
+  },
+};
 
 function addVerb(here: Surroundings) {
   return personVerb("add", "Add a person, who has no rights yet.", "keyhole person add ana --org acme")
@@ -71,7 +93,7 @@ function grantVerb(here: Surroundings) {
     .action(async (name, rights, { asTheyAre, ...options }) => {
       const reach = placesOf(rights, options);
       const person = await withAdmin(here, (admin) => grantRights(admin, name, reach, { asTheyAre }));
-      await answer(here, person, `${name} may now:\n${rightsText(person)}`);
+      await answer(here, person, `${name} may now:\n${rightsText(person.rights)}`);
     });
 }
 
@@ -89,7 +111,7 @@ function revokeVerb(here: Surroundings) {
       if (rights !== undefined) {
         const reach = placesOf(rights, options);
         const person = await withAdmin(here, (admin) => revokeRights(admin, name, reach, trust));
-        return answer(here, person, `${name} may now:\n${rightsText(person)}`);
+        return answer(here, person, `${name} may now:\n${rightsText(person.rights)}`);
       }
       if (Object.values(options).some((value) => value !== undefined)) {
         throw usageProblem("Name the RIGHTS to take there, or nothing but the person to remove them.");
@@ -182,19 +204,19 @@ function placesOf(rights: readonly string[], options: ReturnType<ReturnType<type
 }
 
 /** A line for each place. */
-function rightsText({ rights }: PersonRecord): string {
+function rightsText(rights: readonly RightsInPlace[], between = "\n"): string {
   if (rights.length === 0) return "nothing";
   return rights
     .map((one) => {
       const where = one.project === null ? `all projects of ${one.organization}` : `${one.organization}/${one.project}`;
       return `${one.rights.join(",")} in ${where}, ${one.environments.length === environments.length ? "every environment" : one.environments.join(",")}`;
     })
-    .join("\n");
+    .join(between);
 }
 
 const columns = {
   NAME: (one: PersonRecord) => one.name,
   ORG: (one: PersonRecord) => one.organization ?? "-",
-  RIGHTS: (one: PersonRecord) => rightsText(one).replaceAll("\n", "; "),
+  RIGHTS: (one: PersonRecord) => rightsText(one.rights, "; "),
   "SIGNS IN AS": (one: PersonRecord) => (one.signIn === null ? "-" : excerpt(signInText(one.signIn))),
 };

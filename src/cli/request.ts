@@ -6,7 +6,7 @@ import {
   type RequestRecord,
   rejectRequest,
   requestWarnings,
-  requirePending,
+  requireDecider,
   shortRequestIds,
   showRequest,
 } from "../people/requests.ts";
@@ -70,7 +70,7 @@ function approveVerb(here: Surroundings) {
     .action(async (id, { file }) => {
       await withAdmin(here, async (admin) => {
         const shown = await showRequest(admin, id);
-        requirePending(shown);
+        await requireDecider(admin, shown);
         // The person approves what the screen shows, even if somebody changes the row in between.
         const { stderr } = here.terminal;
         if (!here.json) await write(stderr, blockOf(here, stderr, shown, allDetails)).catch(unlessClosed);

@@ -5,7 +5,7 @@ import { Fault } from "../core/fault.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { type KeyRecord, showKey } from "../people/keys.ts";
+import { type KeyRecord, permittedReach, showKey } from "../people/keys.ts";
 import { createTrust, validTrusts } from "../people/trusts.ts";
 import { fetchJson } from "../server/fetch-json.ts";
 import { withAdmin } from "../terminal/admin.ts";
@@ -34,10 +34,13 @@ export function trustCommand(here: Surroundings) {
     .option("--jwks-file <file>", "the issuer's public keys, for a server that cannot fetch them")
     .action(async ({ name, issuer, audience, claim: claims, jwksFile, ...options }) => {
       const grant = grantOf(options);
-      const jwks =
-        jwksFile === undefined ? undefined : decodeText(await readLocal(here, jwksFile, jwksBytesMax), jwksFile);
-      const asked = { ...grant, name, issuer, audience, claims, jwks };
-      const { trust, keys, warnings } = await withAdmin(here, (admin) => createTrust(admin, asked));
+      const { trust, keys, warnings } = await withAdmin(here, async (admin) => {
+        const asked = { ...grant, name, issuer, audience, claims };
+        if (jwksFile === undefined) return createTrust(admin, asked);
+        await permittedReach(admin, grant);
+        const jwks = decodeText(await readLocal(here, jwksFile, jwksBytesMax), jwksFile);
+        return createTrust(admin, { ...asked, jwks });
+      });
       const document = { ...trust, ...(keys && { keys }), ...(warnings.length > 0 && { warnings }) };
       const counts = keys ? [`Keys of the set: ${keys.total}, of which ${keys.usable} can verify tokens.`] : [];
       const words = [summary(trust), ...counts, ...warnings.map((warning) => `WARNING: ${warning}`)];
@@ -58,8 +61,12 @@ export function trustCommand(here: Surroundings) {
     "Say whether a trust accepts the token on stdin, and if not, which check it fails.",
     "keyhole trust test 0199a3c4 < /var/run/secrets/tokens/keyhole",
   ).action(async (asked) => {
-    const text = decodeText(await readLocal(here, "-", tokenFileBytesMax), "stdin").trim();
-    const { id, name } = await withAdmin(here, (admin) => testToken(admin, asked, text));
+    const { id, name } = await withAdmin(here, async (admin) => {
+      const record = await showKey(admin, asked, "trust");
+      const text = decodeText(await readLocal(here, "-", tokenFileBytesMax), "stdin").trim();
+      await testToken(admin, record, text);
+      return record;
+    });
     await answer(here, { id, accepted: true }, `Trust ${id} (${excerpt(name)}) accepts this token.`);
   });
 
@@ -87,9 +94,7 @@ const termColumns: Columns<KeyRecord> = {
 };
 
 /** Verifies a token as a server does. @throws Problem that names the first check that fails */
-async function testToken(admin: AdminContext, asked: string, text: string): Promise<KeyRecord> {
-  const record = await showKey(admin, asked, "trust");
-  const { id, status, terms } = record;
+async function testToken(admin: AdminContext, { id, status, terms }: KeyRecord, text: string): Promise<void> {
   try {
     if (!isTokenShaped(text)) {
       throw refusal(`it does not have the three parts of a token, or more than ${tokenBytesMax} characters`);
@@ -102,7 +107,6 @@ async function testToken(admin: AdminContext, asked: string, text: string): Prom
     const published = own[0]?.pinned === null ? await keysOf(token.issuer) : undefined;
     await verifyToken(token, own, published, admin.now());
     await verifyToken(token, trusts, published, admin.now());
-    return record;
   } catch (error) {
     if (error instanceof Fault && error.code === "unauthorized") throw refusal(error.message);
     throw error;

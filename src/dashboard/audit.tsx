@@ -28,7 +28,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
   // A filter that finds nothing to look for is refused beside what was typed.
   const found = await unlessRefused(
     newest(visit, typed),
-    ["invalid", "not_found", "ambiguous"],
+    ["forbidden", "invalid", "not_found", "ambiguous"],
     ({ message }) => message,
   );
   const now = visit.admin.now();

@@ -9,13 +9,20 @@ export type FailureCode = RefusedKind | "unauthorized" | "decryption_failed" | "
 /**
  * What to tell a person of whatever was thrown. The message is theirs to read: of a database's or a parser's error,
  * which may quote a secret, it has only the code.
+ * @param isOperators - whether it may name settings of this host, which an operator can correct
  */
-export function failureOf(error: unknown): { readonly code: FailureCode; readonly message: string } {
+export function failureOf(
+  error: unknown,
+  isOperators = true,
+): { readonly code: FailureCode; readonly message: string } {
   // A Refused explains more than the code of its cause.
   if (error instanceof Refused) return { code: error.kind, message: error.message };
   const code = systemCode(error);
   const failure = databaseFailures.find(({ codes }) => codes.test(code ?? ""));
-  if (failure !== undefined) return { code: failure.as ?? "unavailable", message: failure.message };
+  if (failure !== undefined) {
+    const message = isOperators || failure.as === "invalid" ? failure.message : hostFailure;
+    return { code: failure.as ?? "unavailable", message };
+  }
   const faultCode = error instanceof Fault ? error.code : undefined;
   if (faultCode === "decryption_failed") return { code: faultCode, message: decryptionMessage };
   if (faultCode === "unavailable") return { code: faultCode, message: unavailableMessage };
@@ -24,6 +31,9 @@ export function failureOf(error: unknown): { readonly code: FailureCode; readonl
   return { code: "internal_error", message: `Something failed inside Keyhole (${shown}). Please report it.` };
 }
 
+/** What somebody who is no operator is told of a failure of the host or its database. */
+export const hostFailure =
+  "Keyhole cannot be used on this host now: ask an operator, who sees why with `keyhole whoami` there.";
 const unavailableMessage = "The database did not answer in time, or not as it should: try again.";
 const decryptionMessage =
   "Something stored cannot be decrypted: this is the wrong root key, or the database was altered.";

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
+import { warnOfReaders } from "../core/secret-file.ts";
 import type { Config } from "../core/settings.ts";
 import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
 import { makeAuditMonths } from "../store/audit-months.ts";
@@ -13,7 +14,7 @@ import { openPostgres, Servers } from "../store/postgres.ts";
 import { openSqlite, turns } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { folderProblem, isPrivate, prepareFolder, refuseLink, requireReadable } from "./data-folder.ts";
-import { openKeyring, rootKeyName, warnOfReaders } from "./root-keys.ts";
+import { openKeyring, rootKeyName } from "./root-keys.ts";
 import { openSystemKeys, systemKeyRows } from "./system-keys.ts";
 import { findPrimary } from "./unreachable.ts";
 
@@ -40,7 +41,7 @@ export type Installation = {
 export function openInstallation(config: Config, say: (line: string) => void, begin = true): Promise<Installation> {
   const { postgres } = config;
   if (postgres === undefined) return openEmbedded(config, say, begin);
-  for (const path of postgres.secretFiles) warnOfReaders("the file", path, say);
+  for (const path of postgres.secretFiles) warnOfReaders("The secret file", path, say);
   return openOnPostgres(config, new Servers(postgres.servers), say, begin);
 }
 

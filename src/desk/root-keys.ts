@@ -5,6 +5,7 @@ import { createInterface } from "node:readline";
 import { eq } from "drizzle-orm";
 import { configProblem, Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
+import { warnOfReaders } from "../core/secret-file.ts";
 import type { Config, RootKeySource } from "../core/settings.ts";
 import { removeDrafts, writeWholeSync } from "../core/whole-file.ts";
 import { Keyring, newKey, parseRootKeys } from "../seal/keyring.ts";
@@ -42,16 +43,8 @@ export async function openKeyring(
   }
   const file = new KeyFile(rootKey.from === "file" ? "KEYHOLE_ROOT_KEY_FILE" : path, path);
   const keys = file.read();
-  warnOfReaders("the root key", path, say);
+  warnOfReaders("The root key", path, say);
   return new Keyring(keys, undefined, () => file.news());
-}
-
-/** Warns of a file with a secret that other accounts of this machine can read or change. @param what - such as "the root key" */
-export function warnOfReaders(what: string, path: string, say: (line: string) => void): void {
-  const mode = statSync(path).mode & 0o777;
-  if ((mode & 0o077) === 0) return;
-  const shown = mode.toString(8).padStart(4, "0");
-  say(`WARNING: users other than its owner may read or change ${what} ${path} (mode ${shown}).`);
 }
 
 /**

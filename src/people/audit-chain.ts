@@ -1,9 +1,10 @@
 import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
-import { hasSomewhere } from "../access/rights.ts";
+import { type Holding, hasSomewhere } from "../access/rights.ts";
 import { type Acceptance, gapName, parseGap } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import { commandsLane, decodeEntries, type Segment } from "../audit/segment.ts";
 import { type Chain, type Dropped, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
+import { type Environment, environmentMask } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
@@ -21,10 +22,29 @@ export async function verifyAudit(
   checkpoints: readonly Checkpoint[] = [],
   progress: (entries: number) => void = () => {},
 ): Promise<Verified> {
-  const { database, systemKeys, rights } = admin;
-  if (!hasSomewhere(rights, "audit")) throw new Refused("forbidden", "Verifying takes the right `audit`, anywhere.");
+  const { database, systemKeys } = admin;
+  requireAuditor(admin);
   const chain = await chainOf(database, (from) => segmentsByLane(database, {}, from));
   return verifyChain(systemKeys.audit, chain, checkpoints, progress);
+}
+
+/**
+ * Before anything is read for somebody.
+ * @param organizationId - of the entries that they ask for; undefined for any organization
+ * @param environment - of these entries; undefined for any
+ * @throws Refused `forbidden` if they may read no such entry
+ */
+export function requireAuditor(
+  { rights }: Pick<AdminContext, "rights">,
+  organizationId?: string,
+  environment?: Environment,
+): void {
+  const isThere = (holding: Holding) =>
+    (organizationId === undefined || holding.organizationId === organizationId) &&
+    (environment === undefined || (holding.environments & environmentMask(environment)) !== 0);
+  if (hasSomewhere(rights === "operator" ? rights : rights.filter(isThere), "audit")) return;
+  const where = organizationId === undefined && environment === undefined ? "anywhere" : "there";
+  throw new Refused("forbidden", `You do not have the right \`audit\` ${where}: \`keyhole whoami\` shows your rights.`);
 }
 
 /**

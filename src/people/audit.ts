@@ -6,7 +6,8 @@ import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
-import { type SegmentFilter, segmentsByTime, segmentsHolding } from "../store/segments.ts";
+import { newestMoment, type SegmentFilter, segmentsByTime, segmentsHolding } from "../store/segments.ts";
+import { requireAuditor } from "./audit-chain.ts";
 import { findKey, keyNames } from "./keys.ts";
 
 /** An audit entry for people. */
@@ -63,7 +64,8 @@ export type AuditFilter = {
 /**
  * The newest matching entries, oldest first.
  * @param filter - `limit` is 100 by default
- * @throws Refused `not_found` if the filter names something that neither exists nor has an entry
+ * @throws Refused `forbidden` if they may read no entry there; `not_found` if the filter names something that neither
+ *   exists nor has an entry
  */
 export async function listAudit(
   admin: AdminContext,
@@ -80,8 +82,9 @@ export async function listAudit(
 
 /**
  * Every matching entry, in pages of at least one: memory is bounded, every statement is short, and who stops early reads
- * no more. What refuses does so before the first page.
- * @throws Refused `not_found` as {@link listAudit}
+ * no more. What refuses does so before the first page, unless somebody loses rights in between. Oldest first, it ends
+ * with the newest entry that was there at the beginning.
+ * @throws Refused as {@link listAudit}; `forbidden`, `conflict` if the person has other rights by then
  */
 export async function* auditPages(
   admin: AdminContext,
@@ -89,8 +92,9 @@ export async function* auditPages(
   order?: Order,
 ): AsyncGenerator<AuditRecord[]> {
   const conditions = await conditionsOf(admin, filter);
+  const beforeAt = order === "newest first" ? filter.beforeAt : await untilNow(admin, filter.beforeAt);
   let isEmpty = true;
-  for await (const page of pages(admin, conditions, filter, order)) {
+  for await (const page of pages(admin, conditions, { ...filter, beforeAt }, order)) {
     isEmpty = false;
     yield page;
   }
@@ -99,13 +103,19 @@ export async function* auditPages(
 
 type Order = Parameters<typeof segmentsByTime>[2];
 
+/** Entries that are made from now on are not before it. Clocks differ, so the entries that are there say what now is. */
+async function untilNow({ database }: AdminContext, beforeAt = Number.POSITIVE_INFINITY): Promise<number> {
+  return Math.min(beforeAt, (await newestMoment(database)) + 1);
+}
+
 /**
  * One entry, whole.
  * @param name - `LANE:SEQ`; the lane may be shortened to its first 8 or more characters
- * @throws Refused `invalid`, or `not_found` if nothing or several entries fit
+ * @throws Refused `forbidden`, `invalid`, or `not_found` if nothing or several entries fit
  */
 export async function showAudit(admin: AdminContext, name: string): Promise<AuditRecord> {
   const [, start = "", seq] = /^(\S{1,64}):([1-9]\d{0,15})$/.exec(name) ?? [];
+  requireAuditor(admin);
   if (seq === undefined) {
     throw new Refused("invalid", "An entry is called LANE:NUMBER, as `keyhole audit list --wide` shows it.");
   }
@@ -212,14 +222,19 @@ const valuesOf = {
   actor: ({ actor }: AuditEntry) => [actor.type === "person" ? actor.name : actor.id],
 };
 
-/** @throws Refused `not_found` as {@link listAudit}, `invalid`, `ambiguous` */
+/** @throws Refused `forbidden`, `not_found` as {@link listAudit}, `invalid`, `ambiguous` */
 async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<Condition[]> {
   const { project, keyId, actions, name, environment, actor } = filter;
+  requireAuditor(admin, undefined, environment);
   const conditions: Condition[] = [];
   const [ofProject] = project?.includes("/") ? project.split("/") : [];
   const organization = filter.organization ?? ofProject ?? (project && (await findOrganization(admin, undefined)).slug);
   if (organization !== undefined) {
-    const find = async () => (await findOrganization(admin, organization)).id;
+    const find = async () => {
+      const { id } = await findOrganization(admin, organization);
+      requireAuditor(admin, id, environment);
+      return id;
+    };
     conditions.push(await conditionOn(admin, valuesOf.organization, organization, find));
   }
   if (project !== undefined) {
@@ -228,7 +243,7 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
       throw new Refused("invalid", `${project} is not a project of ${organization}.`);
     }
     const slug = where.slice(`${organization}/`.length);
-    const find = async () => (await findProject(admin, where, "audit")).id;
+    const find = async () => (await findProject(admin, where, "audit", environment && [environment])).id;
     conditions.push(await conditionOn(admin, valuesOf.project, slug, find, conditions));
   }
   if (keyId !== undefined)
@@ -304,6 +319,7 @@ async function* pages(
   order: Order = "oldest first",
 ): AsyncGenerator<AuditRecord[]> {
   for await (const page of segmentsByTime(admin.database, segmentsWith(admin, conditions, times), order)) {
+    await admin.requireSameRights?.(admin);
     for (const segment of page) {
       const records = recordsOf(admin, segment, conditions);
       if (records.length > 0) yield order === "oldest first" ? records : records.reverse();

@@ -80,24 +80,20 @@ export async function createCredential(
   asked: NewKey,
   presented: string | Terms,
 ): Promise<KeyRecord> {
-  const organization = await findOrganization(admin, asked.organization);
+  const { organization, permits, ...places } = await permittedReach(admin, asked);
   const type = typeof presented === "string" ? "key" : "trust";
   const now = admin.now();
   const grant = {
     keyId: Bun.randomUUIDv7(),
-    organizationId: organization.id,
+    ...places,
     surfaces: bitsOf(surfaces, requireMembers("surface", surfaces, asked.surfaces ?? ["rest_api"])),
     resources: bitsOf(resources, requireMembers("resource", resources, asked.resources ?? resourcesByDefault)),
-    environments: asked.environments ? requireEnvironments(asked.environments) : everyEnvironment,
-    projects: asked.projects ? await slugsToIds(admin, organization, asked.projects, asked.projectIds) : null,
     expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,
     trust: typeof presented === "string" ? null : JSON.stringify(presented),
   };
   const { keyId: id, ...reach } = grant;
   // Nobody can present an id as a key, so this digest only makes the row one that the server can look up.
   const digest = digestKey(admin.systemKeys.pepper, typeof presented === "string" ? presented : id);
-  const permits = permitsFor(admin, reach);
-  if (permits === undefined) throw beyondRights(organization.slug);
   const row = {
     id,
     ...reach,
@@ -112,6 +108,19 @@ export async function createCredential(
     return [undefined, [{ action: `${type}.create`, organization, names: [id] }]];
   });
   return recordOf(admin, row, organization.slug, null);
+}
+
+/** What a new key or trust reaches, with the permits to make it. @throws Refused as {@link createCredential} */
+export async function permittedReach(admin: AdminContext, asked: NewKey) {
+  const organization = await findOrganization(admin, asked.organization);
+  const reach = {
+    organizationId: organization.id,
+    environments: asked.environments ? requireEnvironments(asked.environments) : everyEnvironment,
+    projects: asked.projects ? await slugsToIds(admin, organization, asked.projects, asked.projectIds) : null,
+  };
+  const permits = permitsFor(admin, reach);
+  if (permits === undefined) throw beyondRights(organization.slug);
+  return { organization, permits, ...reach };
 }
 
 /** Keys and trusts of one organization or of all, or those of one type, oldest first. @throws Refused `not_found` */

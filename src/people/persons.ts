@@ -69,11 +69,17 @@ export async function addPerson(
   return changePerson(admin, name, trust, (before, others) => {
     if (before !== undefined) throw new Refused("exists", `The person ${name} exists already.`);
     // Whoever leaves is removed by one name.
-    const same = signIn && others.find((one) => isDeepStrictEqual(one.signIn, signIn));
+    const same = signIn && others.find((one) => one.signIn && mayBeOne(one.signIn, signIn));
     if (same) throw new Refused("exists", `${signInText(signIn)} is the person ${same.name} already.`);
     if (isTaken) throw leftBehind(name);
     return { name, organizationId, signIn, holdings: [] };
   });
+}
+
+/** Whether somebody may sign in as both. A group without an issuer is of the one that the dashboard asks, whichever. */
+function mayBeOne(a: SignInAs, b: SignInAs): boolean {
+  const isOneIssuer = a.issuer === null || b.issuer === null || a.issuer === b.issuer;
+  return isOneIssuer && isDeepStrictEqual({ ...a, issuer: null }, { ...b, issuer: null });
 }
 
 /** Whether some version of the persons, however old, has this name. */

@@ -73,8 +73,15 @@ export function shortRequestIds(admin: AdminContext): Promise<(id: string) => st
   return shortIds(admin, admin.database.tables.variableRequests, (row) => isSeen(admin, row));
 }
 
+/** Asks before a value is read. @throws Refused `conflict` if it is not pending, `not_found` if they may not decide */
+export async function requireDecider(admin: AdminContext, request: RequestRecord): Promise<void> {
+  const environment = requireEnvironment(request.environment);
+  await findProject(admin, `${request.organization}/${request.project}`, decideRights, [environment]);
+  requirePending(request);
+}
+
 /** Refuses a request about which nobody can decide any more. @throws Refused `conflict` that says why */
-export function requirePending({ id, status, decidedBy }: RequestRecord): void {
+function requirePending({ id, status, decidedBy }: RequestRecord): void {
   if (status === "pending") return;
   const words = status === "expired" ? "has expired" : `was ${status} by ${decidedBy} already`;
   throw new Refused("conflict", `The request ${id} ${words}. Nothing was changed.`);

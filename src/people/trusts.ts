@@ -87,7 +87,10 @@ function requireClaims(issuer: string, claims: ReadonlyMap<string, string>): Rec
 /** Whether one token can meet both. A token that meets several trusts is refused. */
 function mayBothFit(terms: Terms, other: Terms): boolean {
   if (terms.issuer !== other.issuer || terms.audience !== other.audience) return false;
-  return Object.entries(terms.claims).every(([name, value]) => (other.claims[name] ?? value) === value);
+  // A claim may be called like what every object has.
+  return Object.entries(terms.claims).every(
+    ([name, value]) => !Object.hasOwn(other.claims, name) || other.claims[name] === value,
+  );
 }
 
 function shutsOut(): Refused {

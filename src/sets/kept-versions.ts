@@ -1,7 +1,9 @@
 import { and, desc, eq, gt, isNotNull, lt, lte, max, min, type SQL, sql } from "drizzle-orm";
+import { Refused } from "../core/refused.ts";
+import type { AdminContext } from "../desk/context.ts";
 import { arrayOf } from "../desk/validate.ts";
 import { isOfSet, type SetName } from "../desk/version-records.ts";
-import type { Database, Db } from "../store/database.ts";
+import type { Db } from "../store/database.ts";
 import type { KindDescriptor } from "./kind.ts";
 
 /* How long versions are kept: by age, by number and by bytes. */
@@ -11,10 +13,12 @@ const keptMs = 90 * 86_400_000;
 const keptMin = 20;
 /** How many are kept whatever their bytes. */
 const keptAlways = 2;
+/** For how long nobody but an operator removes a version after it was replaced. */
+const sparedMs = 86_400_000;
 
 /** The versions of a set, as a transaction sees them. */
 type Versions = {
-  readonly admin: { readonly database: Database; readonly historyBytesMax: number };
+  readonly admin: Pick<AdminContext, "database" | "historyBytesMax" | "rights">;
   readonly db: Db;
   readonly set: SetName & { readonly descriptor: KindDescriptor };
   /** The version that is in force. */
@@ -24,6 +28,8 @@ type Versions = {
 /**
  * Removes the versions before the current one that are too old or have no room, with their records.
  * @returns whether a removed one named a file's content that the current one does not: it may be unused now
+ * @throws Refused `bound` if a person's write leaves no room for a version that was in force within the last day:
+ *   whoever may write must not remove what was there before
  */
 export async function pruneVersions(versions: Versions, now: number): Promise<boolean> {
   const { admin, db, set, current } = versions;
@@ -31,23 +37,39 @@ export async function pruneVersions(versions: Versions, now: number): Promise<bo
   const ofVersions = isOfSet(v, set);
   // A version is kept for 90 days from when it was replaced: when the next one was written. A version dated too early
   // must not expire the ones before it.
-  const recent = db
-    .select({ version: min(v.version) })
-    .from(v)
-    .where(and(ofVersions, gt(v.at, now - keptMs)));
-  const old = db
-    .select({ version: max(v.version) })
-    .from(v)
-    .where(and(ofVersions, lt(v.version, sql`${recent}`)));
+  const lastBefore = (at: number) => {
+    const recent = db
+      .select({ version: min(v.version) })
+      .from(v)
+      .where(and(ofVersions, gt(v.at, at)));
+    return db
+      .select({ version: max(v.version) })
+      .from(v)
+      .where(and(ofVersions, lt(v.version, sql`${recent}`)));
+  };
   const remove = (which: SQL | undefined) =>
     db.delete(v).where(and(ofVersions, which)).returning({ listing: v.listing });
-  const aged = await remove(and(lt(v.version, current.version - keptMin), lt(v.version, sql`${old}`)));
+  const aged = await remove(
+    and(lt(v.version, current.version - keptMin), lt(v.version, sql`${lastBefore(now - keptMs)}`)),
+  );
   const beyond = await firstBeyond(versions);
+  if (beyond !== undefined && admin.rights !== "operator" && admin.historyBytesMax > 0) {
+    const [spared] = await lastBefore(now - sparedMs);
+    if (beyond >= (spared?.version ?? 0)) throw noRoom(versions);
+  }
   const excess = beyond === undefined ? [] : await remove(lte(v.version, beyond));
   if (set.descriptor.hasValues) return false;
   const named = new Set(current.entries.map(contentOf));
   return [...aged, ...excess].some(({ listing }) =>
     arrayOf(listing ?? "").some((entry) => !named.has(contentOf(entry))),
+  );
+}
+
+function noRoom({ admin, set }: Versions): Refused {
+  const what = `the ${set.descriptor.kind} in ${set.environment}`;
+  return new Refused(
+    "bound",
+    `Nothing was written: earlier versions of ${what} take all of their ${admin.historyBytesMax / 1024 / 1024} MiB, and one that was in force today would be lost. Wait a day, or ask an operator, who may write it or remove earlier versions with \`keyhole history purge\`.`,
   );
 }
 

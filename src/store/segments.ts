@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gte, lte, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gte, lte, max, or, type SQL, sql } from "drizzle-orm";
 import type { LaneEnd } from "../audit/head.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
@@ -30,6 +30,12 @@ export async function* segmentsByTime(
   yield* pages(database, matching(database, bounded), [sorted(s.at), sorted(s.lane), sorted(s.firstSeq)], (last) => {
     return sql`(${s.at}, ${s.lane}, ${s.firstSeq}) ${beyond} (${last.at}, ${last.lane}, ${last.firstSeq})`;
   });
+}
+
+/** When the newest segment was written, in epoch milliseconds; 0 if there is none. */
+export async function newestMoment({ db, tables }: Database): Promise<number> {
+  const [found] = await db.select({ at: max(tables.auditSegments.at) }).from(tables.auditSegments);
+  return Number(found?.at ?? 0);
 }
 
 /** Segments in order of lane, sequence and time. @param from - only this lane, from this sequence number on */

@@ -2,7 +2,8 @@ import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
 import { actorOf } from "../desk/actor.ts";
 import { type AdminContext, adminContextOf, operator, rehearse } from "../desk/context.ts";
-import { openInstallation } from "../desk/installation.ts";
+import { hostFailure } from "../desk/failure.ts";
+import { type Installation, openInstallation } from "../desk/installation.ts";
 import { whoIs } from "../desk/roster.ts";
 import type { Surroundings } from "./command.ts";
 import { holdNotes } from "./failure.ts";
@@ -17,14 +18,22 @@ export async function withAdmin<T>(
   work: (admin: AdminContext) => Promise<T>,
   begin = false,
 ): Promise<T> {
-  const config = readConfig(here.env);
   return holdNotes(here, async (say) => {
     const { person } = here;
-    const installation = await openInstallation(config, say, begin);
+    const installation = await (person === undefined ? open(here, say, begin) : open(here, () => {}).catch(withhold));
     const who = person === undefined ? operator(actorOf(here.env)) : await whoIs(installation, person);
     const admin = adminContextOf(installation, who);
     return work(admin).finally(() => admin.close());
   });
+}
+
+async function open({ env }: Surroundings, say: (line: string) => void, begin = false): Promise<Installation> {
+  return openInstallation(readConfig(env), say, begin);
+}
+
+/** Tells somebody who came over SSH that it fails, and not why: that names folders, hosts and settings of this machine. */
+function withhold(cause: unknown): never {
+  throw new Problem(exits.unavailable, "unavailable", hostFailure, { cause });
 }
 
 /**

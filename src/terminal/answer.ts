@@ -1,6 +1,8 @@
+import { isUtf8 } from "node:buffer";
+import { exits, Problem } from "../core/problem.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
 import type { Surroundings } from "./command.ts";
-import { block, columnsThatFit, hasColour, screenWidth, table, write } from "./terminal.ts";
+import { block, columnsThatFit, hasColour, screenWidth, table, write, writeSecret } from "./terminal.ts";
 
 /** Ends a command that did something: with `--json` by `document`, else by `out` on stdout and a message on stderr. */
 export async function answer(here: Surroundings, document: unknown, message: string, out = ""): Promise<void> {
@@ -12,11 +14,24 @@ export async function answer(here: Surroundings, document: unknown, message: str
 }
 
 /** Ends a command that shows a secret: its exact bytes on a pipe; a line and a warning on a terminal. */
-export async function answerSecret(here: Surroundings, document: unknown, secret: string, what: string): Promise<void> {
+export async function answerSecret(
+  here: Surroundings,
+  document: unknown,
+  secret: string | Uint8Array,
+  what: string,
+): Promise<void> {
   const { stdout } = here.terminal;
-  if (here.json) return write(stdout, jsonLine(document));
-  if (!stdout.isTTY) return write(stdout, secret);
-  await write(stdout, `${visibleLines(secret.replace(/\n$/, ""))}\n`);
+  if (here.json) return writeSecret(stdout, jsonLine(document));
+  if (!stdout.isTTY) return writeSecret(stdout, secret);
+  const bytes = Buffer.from(secret);
+  if (!isUtf8(bytes)) {
+    throw new Problem(
+      exits.failed,
+      "not_shown",
+      `${what} is not text, and not shown on a terminal: use --out or a pipe.`,
+    );
+  }
+  await writeSecret(stdout, `${visibleLines(bytes.toString().replace(/\n$/, ""))}\n`);
   here.say(`${what} is on this screen now, and in what the terminal keeps: clear both when you are done.`);
 }
 

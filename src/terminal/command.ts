@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
 import { Command, type CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import type { Descriptor } from "../core/inherited.ts";
+import { isEnvironment } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { quoted } from "../core/words.ts";
 import type { Terminal } from "./terminal.ts";
@@ -139,11 +140,21 @@ function misuse(command: CommandUnknownOpts, shown: readonly CommandUnknownOpts[
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, (_, name, value) =>
       wrong(name, value),
     )
-    .replace(/^command-argument value '.*' is invalid for argument '([^']*)'\./s, (_, name) => name.toUpperCase())
+    .replace(/^command-argument value '(.*)' is invalid for argument '([^']*)'\./s, (_, word, name) =>
+      misplaced(command, word, name),
+    )
     .replace(" Allowed choices are ", " is one of ")
     .replace(/([^.])(?:\n\((.*)\))?$/, (_, end, hint) => (hint === undefined ? `${end}.` : `${end}. ${hint}`));
   const own = path === "keyhole" ? "" : `${path.replace("keyhole ", "")}: `;
   return usageProblem(`${own}${sentence} See '${path} --help'.`);
+}
+
+/** Begins a sentence about a word that stands where another belongs. It names what is no secret by its looks. */
+function misplaced({ args }: CommandUnknownOpts, word: string, argument: string): string {
+  const isName = /^[A-Z][A-Z0-9_]{0,63}$/.test(word);
+  const isWord = /^[a-z][a-z/-]{0,30}$/.test(word) && args.some(isEnvironment);
+  if (argument !== "env" || !(isName || isWord)) return argument.toUpperCase();
+  return `${word} is not an environment: ENV`;
 }
 
 /** Begins a sentence about a wrong value. It quotes only short words, which are too short for most secrets. */

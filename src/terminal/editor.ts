@@ -1,15 +1,29 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import {
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { attempt } from "../core/attempt.ts";
 import { withoutSettings } from "../core/inherited.ts";
 import { exits, Problem } from "../core/problem.ts";
+import { requireFile } from "../core/whole-file.ts";
 import type { Surroundings } from "./command.ts";
+import { toProblem } from "./failure.ts";
 import { localName, unreadable } from "./input.ts";
 
 /**
  * Lets a person edit a secret text. `$VISUAL`, `$EDITOR` or vi gets a file of mode 0600 in a folder of its own, in
- * memory if the system has such a folder. The folder is gone when this ends, even if this process is killed.
+ * memory if the system has such a folder. The folder is gone when this ends, even if this process is killed. But if
+ * `work` fails with what the person wrote, it is kept until the next edit, and the failure says where.
  *
  * @param name - of the file, whose ending tells the editor the syntax
  * @param work - gets a function that opens the editor with a text and returns what the person saved
@@ -19,22 +33,59 @@ export async function withEditor<T>(
   name: string,
   work: (edit: (text: string) => Promise<Buffer>) => Promise<T>,
 ): Promise<T> {
+  removeKept(here);
   const folder = newFolder(here);
   const remover = removeAtOurEnd(here, folder);
   const file = join(folder, name);
+  let saved: Buffer | undefined;
   try {
     return await work(async (text) => {
       writeFileSync(file, text, { mode: 0o600 });
       await runEditor(here, file);
-      try {
-        return readFileSync(file);
-      } catch (error) {
-        throw unreadable(localName(file), error);
-      }
+      saved = readSaved(file);
+      if (saved.equals(Buffer.from(text))) return saved;
+      if (!saved.every((byte) => byte <= 0x20)) return saved;
+      saved = undefined;
+      throw new Problem(exits.failed, "empty", "The editor left an empty file. Nothing was written.");
     });
+  } catch (error) {
+    if (saved === undefined) throw error;
+    const kept = folder.replace(/-(?=[^-]*$)/, keptMark);
+    renameSync(folder, kept);
+    const problem = toProblem(error);
+    problem.message += `\nYour text is kept in ${join(kept, name)} until the next edit.`;
+    throw problem;
   } finally {
     rmSync(folder, { recursive: true, force: true });
     remover.stdin?.end();
+  }
+}
+
+/** What the editor left. A pipe in its place would never end. @throws Problem */
+function readSaved(file: string): Buffer {
+  try {
+    const stat = lstatSync(file);
+    requireFile(file, stat);
+    if (stat.size <= textBytesMax) return readFileSync(file);
+  } catch (error) {
+    throw unreadable(localName(file), error);
+  }
+  throw new Problem(exits.refused, "bound", `The text is larger than ${textBytesMax} bytes.`);
+}
+
+/** More than the text of any environment. */
+const textBytesMax = 64 * 1024 * 1024;
+const keptMark = "-kept-";
+
+/** Removes what an earlier edit of this account kept. */
+function removeKept(here: Surroundings): void {
+  for (const parent of [here.env["XDG_RUNTIME_DIR"], "/dev/shm", tmpdir()]) {
+    for (const name of attempt(() => readdirSync(parent || "/dev/shm")) ?? []) {
+      const folder = join(parent || "/dev/shm", name);
+      if (name.startsWith(`keyhole${keptMark}`) && attempt(() => lstatSync(folder).uid) === process.getuid?.()) {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    }
   }
 }
 

@@ -6,10 +6,10 @@ import { fitted, hasColour, red, write } from "./terminal.ts";
 
 /* How a command fails: whatever was thrown becomes a Problem, and `main.ts` prints it. */
 
-/** Turns whatever was thrown into a Problem. */
-export function toProblem(error: unknown): Problem {
+/** Turns whatever was thrown into a Problem. @param person - who came over SSH, if it is for their eyes */
+export function toProblem(error: unknown, person?: string): Problem {
   if (error instanceof Problem) return error;
-  const { code, message } = failureOf(error);
+  const { code, message } = failureOf(error, person === undefined);
   return new Problem(exitCodes[code], code, message, { cause: error });
 }
 
@@ -34,7 +34,7 @@ export async function holdNotes<T>(here: Surroundings, work: (say: Surroundings[
     notes.forEach(here.say);
     return result;
   } catch (error) {
-    const problem = toProblem(error);
+    const problem = toProblem(error, here.person);
     problem.notes = notes;
     throw problem;
   }

@@ -1,12 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { exits, Problem } from "../core/problem.ts";
-import { visible, visibleLines } from "../core/visible.ts";
+import { jsonLine, visible, visibleLines } from "../core/visible.ts";
 import { type WholeFile, writeWhole } from "../core/whole-file.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import type { Format } from "../formats/format.ts";
 import { answer, counted } from "./answer.ts";
 import type { Surroundings } from "./command.ts";
-import { write } from "./terminal.ts";
+import { writeSecret } from "./terminal.ts";
 
 /** Where a text of variables goes. */
 export type Destination = {
@@ -46,8 +46,8 @@ export async function answerFormatted(
   }
   const { text, variables } = await made();
   if (!here.json) refuseUnseen(here, variables, format);
-  if (!here.json || format === "json") return write(here.terminal.stdout, text);
-  await answer(here, { ...document, format, text }, "");
+  const isText = !here.json || format === "json";
+  await writeSecret(here.terminal.stdout, isText ? text : jsonLine({ ...document, format, text }));
 }
 
 /** These formats show values raw, and a terminal acts on control characters. @throws Problem */

@@ -1,6 +1,5 @@
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { variableValueBytesMax } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import type { Surroundings } from "./command.ts";
@@ -47,14 +46,33 @@ export async function readValue(
   throw usageProblem(`${words}: ${unlessEmpty}.`);
 }
 
-/** The lines of a local text of any length, or of stdin for `-`. @throws Problem */
+/** The lines of a local text of any length, or of stdin for `-`: of each, the first 64 KiB. @throws Problem */
 export async function* readLines(here: Surroundings, path: string): AsyncGenerator<string> {
+  const start = Buffer.alloc(lineBytesMax);
+  let length = 0;
+  const line = () => start.toString("utf8", 0, length).replace(/\r$/, "");
   try {
-    yield* createInterface({ input: openLocal(here, path), crlfDelay: Number.POSITIVE_INFINITY });
+    for await (const chunk of openLocal(here, path)) {
+      for (let at = 0; at < chunk.length; ) {
+        const end = chunk.indexOf(0x0a, at);
+        length += Buffer.from(chunk.buffer, chunk.byteOffset + at, (end < 0 ? chunk.length : end) - at).copy(
+          start,
+          length,
+        );
+        if (end < 0) break;
+        yield line();
+        length = 0;
+        at = end + 1;
+      }
+    }
   } catch (error) {
     throw unreadable(path, error);
   }
+  if (length > 0) yield line();
 }
+
+/** Enough for an event of the log. */
+const lineBytesMax = 64 * 1024;
 
 function openLocal(here: Surroundings, path: string): NodeJS.ReadableStream & AsyncIterable<Uint8Array> {
   const { stdin } = here.terminal;

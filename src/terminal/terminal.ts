@@ -1,5 +1,7 @@
+import { readFileSync, readlinkSync } from "node:fs";
 import { createInterface, type Key } from "node:readline";
 import { Writable } from "node:stream";
+import { attempt } from "../core/attempt.ts";
 import { exits, interrupted, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
 import { oneLine, visible } from "../core/visible.ts";
 
@@ -114,9 +116,10 @@ export function unlessClosed(error: unknown): void {
  * @throws Problem, for example because the disk is full; with exit code 0 if the reader has closed the output, as in
  *   `keyhole key list | head -1`
  */
-export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
-  if (text === "") return Promise.resolve();
-  return new Promise((resolve, reject) => {
+export async function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> {
+  if (text.length === 0) return;
+  requireOpen(stream);
+  await new Promise<void>((resolve, reject) => {
     stream.write(text, (error) => {
       if (!error) return resolve();
       const { code } = error as NodeJS.ErrnoException;
@@ -125,6 +128,28 @@ export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
     });
   });
 }
+
+/** The same for a secret: if the reader has closed the output, nobody may have it, and that is a failure. */
+export async function writeSecret(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> {
+  await write(stream, text).catch((error: unknown) => {
+    unlessClosed(error);
+    throw new Problem(exits.failed, "output_closed", "Nobody reads the output, so nobody has what it was to show.");
+  });
+}
+
+/**
+ * The runtime opens /dev/null in place of a standard output that was closed when the program began. It does so with
+ * close-on-exec, which no stream has that was passed on. Linux shows that.
+ * @throws Problem if standard output was closed
+ */
+export function requireOpen(stream: NodeJS.WriteStream): void {
+  if (!("fd" in stream) || stream.fd !== 1) return;
+  const flags = attempt(() => /^flags:\s*(\d+)/m.exec(readFileSync("/proc/self/fdinfo/1", "utf8"))?.[1]) ?? "0";
+  const isReplaced = (Number.parseInt(flags, 8) & closeOnExec) !== 0 && readlinkSync("/proc/self/fd/1") === "/dev/null";
+  if (isReplaced) throw new Problem(exits.failed, "unwritable", "The output could not be written: it is closed.");
+}
+
+const closeOnExec = 0o2000000;
 
 /**
  * Asks for a value without showing it. A paste of several lines is one value if the terminal marks pastes, as nearly
@@ -238,14 +263,18 @@ const textHeaders = new Set([
   ...["RESOURCES", "SURFACES", "USER AGENT", "REASON", "CHANGES"],
 ]);
 const textWidthMin = 10;
+const whereWidthMin = 16;
 
 /** The width of each column, and the least width that it may be cut to. */
 function measure(lines: readonly (readonly string[])[]): { widths: number[]; least: number[] } {
   const headers = lines[0] ?? [];
   const widths = headers.map((_, at) => Math.max(...lines.map((line) => Bun.stringWidth(line[at] ?? ""))));
-  const least = widths.map((width, at) =>
-    at > 0 && textHeaders.has(headers[at] ?? "") ? Math.min(width, textWidthMin) : width,
-  );
+  const least = widths.map((width, at) => {
+    const header = headers[at] ?? "";
+    // Such as shop/production, where the end matters.
+    if (header === "WHERE") return Math.min(width, whereWidthMin);
+    return at > 0 && textHeaders.has(header) ? Math.min(width, textWidthMin) : width;
+  });
   return { widths, least };
 }
 

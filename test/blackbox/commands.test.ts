@@ -185,10 +185,13 @@ describe("on a terminal", () => {
     await place.json(["org", "create", "other"]);
     const project = ["--project", "acme/web"];
     const narrow = (await place.onTerminal(["audit", "list", ...project, "--action", "variables.write"]).ended).screen;
-    expect(narrow).toMatch(/^TIME +ACTOR +ACTION +ENVIRONMENT +NAMES/);
-    expect(narrow).toMatch(/ variables\.write +production +A_NAME/);
+    expect(narrow).toMatch(/^TIME +ACTOR +ACTION +WHERE +NAMES/);
+    expect(narrow).toMatch(/ variables\.write +web\/production +A_NAME/);
+    await place.keyhole(["var", "import", "acme/web", "production", "-"], "B_NAME=1\nC_NAME=2\nD_NAME=3\n");
+    const named = (await place.onTerminal(["audit", "list", ...project, "--name", "D_NAME"]).ended).screen;
+    expect(named).toContain(" D_NAME,");
     const all = (await place.onTerminal(["audit", "list"]).ended).screen;
-    expect(all).toMatch(/^TIME +ACTOR +ACTION +ENVIRONMENT +NAMES/);
+    expect(all).toMatch(/^TIME +ACTOR +ACTION +WHERE +NAMES/);
     const wide = (await place.onTerminal(["audit", "list", "--wide", "--limit", "3"]).ended).screen.split("\r\n");
     for (const line of [...narrow.split("\r\n"), ...all.split("\r\n"), ...wide]) {
       expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);

@@ -61,7 +61,10 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     ["ana", "var list acme/api staging", 4],
     ["ana", "var list acme/none staging", 4],
     ["ana", "key create --all-projects --env staging", 4],
-    ["ana", "audit export", 0],
+    ["ana", "audit export", 3],
+    ["ana", "audit list", 3],
+    ["ana", "audit list --follow", 3],
+    ["ana", "audit verify", 3],
     ["ben", "var get acme/web production LIVE", 4],
     ["ben", "var set acme/web staging TOKEN --value x", 4],
     ["ben", "var diff acme/web staging production", 4],
@@ -175,7 +178,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
       "file put acme/web /etc/passwd --path p --env staging",
       `var export acme/web staging --out ${join(bastion.folder, "out")}`,
       `key create --project web --env staging --out=${join(bastion.folder, "out")}`,
-      "audit verify --checkpoint /etc/passwd",
+      "trust add --name t --issuer https://a.example --audience a --claim sub=1 --project web --env staging --jwks-file /etc/passwd",
     ]) {
       expect([line, (await as("ana", line)).exitCode]).toEqual([line, 2]);
     }
@@ -267,7 +270,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     expect(stdout).toMatch(/^ {2}var +Variables/m);
     expect(stdout).not.toMatch(/^ {2}(?:serve|run|person|backup|completion) |KEYHOLE_ROOT_KEY/m);
     expect((await as("ana", "help audit")).stdout).not.toContain("prune");
-    expect((await as("ana", "vars")).stderr).toMatch(/the commands are org, project, .*, audit, version\./);
+    expect((await as("ana", "vars")).stderr).toMatch(/the commands are org, project, .*, audit, whoami, version\./);
     // What is named nowhere is refused as such all the same.
     expect((await as("ana", "audit prune")).stderr).toContain("not for people over SSH");
   });

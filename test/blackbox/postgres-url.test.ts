@@ -151,7 +151,7 @@ withPrograms(["openssl"], "a DATABASE_URL as libpq takes it", (openssl) => {
       expect(await listed(bare(), env)).toBe("plain");
       chmodSync(file, 0o644);
       expect((await keyhole(["org", "list"], bare(), env)).stderr).toBe(
-        `WARNING: users other than its owner may read or change the file ${file} (mode 0644).\n`,
+        `WARNING: The secret file, ${file}, can be read by other users (mode 0644): chmod 600 ${file}\n`,
       );
     });
 

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import type { Holding } from "../../src/access/rights.ts";
+import type { AdminContext } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
@@ -14,6 +16,7 @@ import { openEverything } from "../../src/people/verify.ts";
 import { openSet } from "../../src/sets/open.ts";
 import { writeSets } from "../../src/sets/write.ts";
 import { writingProject } from "../../src/sets/write-project.ts";
+import { personIn } from "../support/persons.ts";
 import {
   describeBoth,
   everything,
@@ -131,6 +134,40 @@ describeBoth("history", (w) => {
     expect([versions.map(({ version }) => version), warnings]).toEqual([[11, 10, 9], []]);
     await rollbacks(w, where).back(9);
     expect(await revealVariable(w.admin, where, "production", "A")).toBe("9".padEnd(bytes));
+    await openEverything(w.admin);
+  });
+
+  test("keeps what was in force within the last day from whoever may write, and an operator may remove it", async () => {
+    const { where } = await w.project(await w.organization(), "web");
+    const bytes = 10_000;
+    w.clock.nowMs = Date.now() - 400 * dayMs;
+    const of = (admin: AdminContext) => (value: string) =>
+      setVariables({ ...admin, historyBytesMax: 4.5 * bytes }, where, "production", [{ name: "A", value }]);
+    const [operators, anas] = [of(w.admin), of(await personIn(w.admin, where, ["see", "write"]))];
+    await operators("precious".padEnd(bytes));
+    w.clock.nowMs = Date.now();
+    for (let n = 3; n <= 6; n++) await anas(`${n}`.padEnd(bytes));
+    const versions = async () =>
+      (await listHistory(w.admin, where, "production", "variables")).versions.map(({ version }) => version);
+    const before = await versions();
+    const full = { kind: "bound", message: expect.not.stringContaining("KEYHOLE_") };
+    await expect(anas("7".padEnd(bytes))).rejects.toMatchObject(full);
+    const put = (n: number) =>
+      putFile({ ...w.admin, historyBytesMax: 2.5 * bytes, rights: [...anasRights] }, where, {
+        ...{ path: "f", environments: ["production"], content: Buffer.from(`${n}`.padEnd(bytes)) },
+      });
+    const { rights: anasRights } = (await personIn(w.admin, where, ["write"])) as { rights: readonly Holding[] };
+    for (let n = 1; n <= 3; n++) await put(n);
+    await expect(put(4)).rejects.toMatchObject(full);
+    expect(await versions()).toEqual(before);
+    expect(await revealVariable(w.admin, where, "production", "A")).toBe("6".padEnd(bytes));
+    w.clock.nowMs += dayMs;
+    await anas("7".padEnd(bytes));
+    await expect(anas("8".padEnd(bytes))).resolves.toBeDefined();
+    w.clock.nowMs += 1;
+    for (let n = 9; n <= 12; n++) await operators(`${n}`.padEnd(bytes));
+    w.clock.nowMs = undefined;
+    expect((await versions())[0]).toBe(12);
     await openEverything(w.admin);
   });
 

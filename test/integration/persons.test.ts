@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Right } from "../../src/access/rights.ts";
+import type { Holding, Right } from "../../src/access/rights.ts";
 import type { SignInAs } from "../../src/access/roster.ts";
 import { type AdminContext, rehearse, writing } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
@@ -9,14 +9,15 @@ import { listFiles, putFile } from "../../src/kinds/files/write.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { listAudit } from "../../src/people/audit.ts";
-import { pruneAudit } from "../../src/people/audit-chain.ts";
+import { AuditTail, auditPages, listAudit, showAudit } from "../../src/people/audit.ts";
+import { pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
 import { planRollback } from "../../src/people/history.ts";
 import { createKey, revokeKey, rotateKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
 import {
   addPerson,
   grantRights,
   listPersons,
+  ownRights,
   removePerson,
   revokeRights,
   showPerson,
@@ -38,6 +39,8 @@ async function withAna(w: World) {
   await grantRights(w.admin, name, { rights: ["see", "write"], projects: ["web"], environments: ["production"] });
   return { organization, where, name };
 }
+
+type Pages = ReturnType<typeof auditPages>;
 
 const rightsOf = async (w: World, name: string) => (await showPerson(w.admin, name)).rights;
 
@@ -134,6 +137,10 @@ describeBoth("persons", (w) => {
     await add("c", { issuer: "https://other.example", subject });
     await add("d", { issuer, group: name });
     await expect(add("e", { issuer, group: name })).rejects.toMatchObject({ kind: "exists" });
+    // Without an issuer, a group is of whichever the dashboard asks.
+    await expect(add("e", { issuer: null, group: name })).rejects.toMatchObject({ kind: "exists" });
+    await add("f", { issuer: null, group: `${name}-all` });
+    await expect(add("g", { issuer, group: `${name}-all` })).rejects.toMatchObject({ kind: "exists" });
   });
 
   test("are on record with what was given and taken", async () => {
@@ -383,6 +390,9 @@ describeBoth("persons with some rights", (w) => {
     const own = await of(ana, "development", terms(["repository_id", "5"], ["ref", "refs/heads/dev"]));
     const twice = await of(ana, "development", terms(["repository_id", "5"], ["ref", "refs/heads/dev"]));
     expect(twice.warnings.join()).toContain(own.trust.id);
+    // Every object has a `constructor`, and a token need not.
+    const odd = terms(["repository_id", "5"], ["ref", "refs/heads/main"], ["constructor", "x"]);
+    await expect(of(ana, "development", odd)).rejects.toMatchObject({ kind: "conflict" });
     const both = await of(w.admin, "production", terms(["repository_id", "5"]));
     expect(both.warnings.join()).toContain(live.trust.id);
   });
@@ -454,8 +464,62 @@ describeBoth("persons with some rights", (w) => {
       { rights: ["audit"], organizationId: organization.id, projectId: null, environments: 7 },
     ]);
     expect((await listAudit(everywhere, { limit: 1000 })).map(({ action }) => action)).toContain("key.create");
-    const outside = await listAudit(asPerson(w.admin, "eve", []), { limit: 1000 });
-    expect(outside).toEqual([]);
+  });
+
+  test("without the right `audit` are refused the audit, and told apart from an empty one", async () => {
+    const { organization, where } = await web();
+    const other = await w.organization();
+    const forbidden = { kind: "forbidden", message: expect.stringContaining("keyhole whoami") };
+    for (const admin of [asPerson(w.admin, "eve", []), await personIn(w.admin, where, ["see", "reveal", "write"])]) {
+      await expect(listAudit(admin, {})).rejects.toMatchObject(forbidden);
+      await expect(auditPages(admin, {}).next()).rejects.toMatchObject(forbidden);
+      await expect(new AuditTail(admin, {}).newest(1)).rejects.toMatchObject(forbidden);
+      await expect(showAudit(admin, "commands:1")).rejects.toMatchObject(forbidden);
+      await expect(verifyAudit(admin)).rejects.toMatchObject(forbidden);
+    }
+    const ana = await personIn(w.admin, where, ["audit"], 2);
+    await expect(listAudit(ana, { environment: "production" })).rejects.toMatchObject(forbidden);
+    await expect(listAudit(ana, { project: where, environment: "production" })).rejects.toMatchObject(forbidden);
+    const elsewhere = { rights: ["see"], organizationId: other.id, projectId: null, environments: 7 } as const;
+    const both = asPerson(w.admin, "ana", [...(ana.rights as readonly Holding[]), elsewhere]);
+    await expect(listAudit(both, { organization: other.slug })).rejects.toMatchObject(forbidden);
+    expect(await listAudit(both, { organization: organization.slug })).toHaveLength(1);
+  });
+
+  test("export the audit of before, and nothing more once they are removed", async () => {
+    const { where, name } = await withAna(w);
+    await grantRights(w.admin, name, { rights: ["audit"], ...everywhere });
+    const change = (key: string) => setVariables(w.admin, where, "production", [{ name: key, value: "1" }]);
+    for (let n = 0; n < 20; n++) await change(`BEFORE_${n}`);
+    const began = { ...w.admin, ...(await whoIs(w.installation, name)) };
+    const [theirs, operators] = [began, w.admin].map((admin) => auditPages(admin, { project: where })) as [
+      Pages,
+      Pages,
+    ];
+    const isDone = async (pages: Pages) => (await pages.next()).done;
+    expect([await isDone(theirs), await isDone(operators)]).toEqual([false, false]);
+    await Bun.sleep(2); // what is made in the millisecond of the newest entry is taken for older
+    await change("LATER");
+    await removePerson(w.admin, name);
+    await expect(Array.fromAsync(theirs)).rejects.toMatchObject({ kind: "forbidden" });
+    const rest = JSON.stringify(await Array.fromAsync(operators));
+    expect([rest.includes("BEFORE_19"), rest.includes("LATER")]).toEqual([true, false]);
+  });
+
+  test("see their own rights, those of all their entries together", async () => {
+    const { organization, where } = await web();
+    const place = { organization: organization.slug, project: where.split("/")[1] as string };
+    const [only] = (await personIn(w.admin, where, ["see"], 2)).rights as readonly Holding[];
+    const group = { ...only, rights: ["write"], environments: 6 } as Holding;
+    expect(await ownRights(asPerson(w.admin, "ana", [only as Holding, group]))).toEqual({
+      name: "ana",
+      from: "ssh",
+      rights: [
+        { ...place, rights: ["see"], environments: ["staging"] },
+        { ...place, rights: ["write"], environments: ["staging", "production"] },
+      ],
+    });
+    expect(await ownRights(w.admin)).toMatchObject({ from: "os", rights: "operator" });
   });
 
   test("write an account where they may, and leave it where they may not", async () => {

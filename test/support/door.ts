@@ -44,9 +44,19 @@ function settingsOf({ config, databaseUrl }: World): Readonly<Record<string, str
   };
 }
 
-/** Runs a command in this process as a person who came over SSH. */
-export async function throughDoorHere(w: World, person: string, words: readonly string[], stdin = ""): Promise<Ran> {
+/** Runs a command in this process as a person who came over SSH. @param reads - called if the command reads its input */
+export async function throughDoorHere(
+  w: World,
+  person: string,
+  words: readonly string[],
+  stdin = "",
+  reads: () => void = () => {},
+): Promise<Ran> {
   let out = "";
+  const input = function* () {
+    reads();
+    yield Buffer.from(stdin);
+  };
   const collect = () =>
     new Writable({
       write: (chunk, _, done) => {
@@ -58,7 +68,7 @@ export async function throughDoorHere(w: World, person: string, words: readonly 
     person,
     env: settingsOf(w),
     terminal: {
-      stdin: Readable.from([Buffer.from(stdin)]),
+      stdin: Readable.from(input()),
       stdout: collect(),
       stderr: collect(),
     } as unknown as Surroundings["terminal"],

@@ -2,6 +2,7 @@ import { Option } from "@commander-js/extra-typings";
 import { environments } from "../../core/names.ts";
 import { usageProblem } from "../../core/problem.ts";
 import type { AdminContext } from "../../desk/context.ts";
+import { findProject } from "../../desk/projects.ts";
 import { confirmChange, withAdmin } from "../../terminal/admin.ts";
 import { answer, answerSecret } from "../../terminal/answer.ts";
 import { noun, type Surroundings } from "../../terminal/command.ts";
@@ -57,12 +58,15 @@ function setVerb(here: Surroundings) {
     .addOption(environmentsOption("all environments it belongs to; asks before it removes it from one"))
     .option(...yesOption)
     .action(async (project, name, { env, yes }) => {
-      const values = await readValues(here, name);
-      const write = (admin: AdminContext, agreed?: AccountWrite) =>
-        setAccount(admin, project, name, env, values, { agreed: agreed?.dropped });
-      const deed = ({ dropped }: AccountWrite) =>
-        dropped.length === 0 ? undefined : `take account ${name} out of ${dropped.join(", ")}`;
-      const { created, dropped } = await withAdmin(here, (admin) => confirmChange(here, admin, yes, write, deed));
+      const { created, dropped } = await withAdmin(here, async (admin) => {
+        await findProject(admin, project, "write", env);
+        const values = await readValues(here, name);
+        const write = (it: AdminContext, agreed?: AccountWrite) =>
+          setAccount(it, project, name, env, values, { agreed: agreed?.dropped });
+        const deed = (one: AccountWrite) =>
+          one.dropped.length === 0 ? undefined : `take account ${name} out of ${one.dropped.join(", ")}`;
+        return confirmChange(here, admin, yes, write, deed);
+      });
       const status = created ? "created" : "updated";
       const document = { project, name, environments: env, status, ...(dropped.length > 0 && { dropped }) };
       const left = dropped.length > 0 ? ` It is no longer in ${dropped.join(", ")}.` : "";

@@ -1,13 +1,17 @@
+import { writeFile } from "node:fs/promises";
 import { Option } from "@commander-js/extra-typings";
-import { contentBytesMax } from "../../core/names.ts";
+import { contentBytesMax, environments } from "../../core/names.ts";
+import { writeWhole } from "../../core/whole-file.ts";
+import { findProject } from "../../desk/projects.ts";
 import { withAdmin } from "../../terminal/admin.ts";
-import { answer, counted } from "../../terminal/answer.ts";
+import { answer, answerSecret, counted } from "../../terminal/answer.ts";
 import { noun, type Surroundings } from "../../terminal/command.ts";
 import { readLocal } from "../../terminal/input.ts";
 import { environmentsOption } from "../../terminal/options.ts";
 import { listFound } from "../../terminal/records.ts";
 import { formatTime } from "../../terminal/terminal.ts";
 import { projectVerb, wideOption } from "../../terminal/verbs.ts";
+import { type RevealedFile, revealFile } from "./reveal.ts";
 import { deleteFile, listFiles, putFile } from "./write.ts";
 
 /** `keyhole file …` */
@@ -25,11 +29,41 @@ export function fileCommand(here: Surroundings) {
     .addOption(new Option("--mode <mode>", "its mode where clients write it (default: 0600)").choices(["0600", "0400"]))
     .option("--type <type>", "media type (default: application/octet-stream)")
     .action(async (project, local, { path, env, name, mode, type }) => {
-      const content = await readLocal(here, local, contentBytesMax);
-      const file = { content, path, environments: env, name, mode, contentType: type };
-      const stored = await withAdmin(here, (admin) => putFile(admin, project, file));
+      const stored = await withAdmin(here, async (admin) => {
+        await findProject(admin, project, "write", env);
+        const content = await readLocal(here, local, contentBytesMax);
+        return putFile(admin, project, { content, path, environments: env, name, mode, contentType: type });
+      });
       const did = `${stored.created ? "Stored" : "Replaced"} ${stored.path} (${counted(stored.size, "byte")})`;
       await answer(here, stored, `${did} in ${project} for ${env.join(", ")}.`);
+    });
+
+  const get = projectVerb(
+    "get",
+    "Print the content of a secret file, byte for byte, or write it to a file. The audit records that you saw it.",
+    "keyhole file get acme/web config/tls.p12 --env production --out tls.p12",
+  )
+    .argument("<path>", "the path it was stored under")
+    .addOption(
+      new Option("--env <env>", "from this environment (default: where it changed last)").choices(environments),
+    )
+    .option("--out <file>", "write to this file, mode 0600, instead of stdout")
+    .option("--force", "replace an existing file")
+    .action(async (project, path, { env, out, force = false }) => {
+      const reveal = () => withAdmin(here, (admin) => revealFile(admin, project, path, env));
+      if (out === undefined) {
+        const { content, ...file } = await reveal();
+        const document = { project, ...file, content: Buffer.from(content).toString("base64") };
+        return answerSecret(here, document, content, `The content of ${path} in ${file.environment}`);
+      }
+      let found: RevealedFile | undefined;
+      await writeWhole("export", out, force, async (draft) => {
+        found = await reveal();
+        await writeFile(draft, found.content);
+      });
+      const { content: _, ...file } = found as unknown as RevealedFile;
+      const did = `Wrote ${path} of ${project}, ${file.environment}, to ${out} (${counted(file.size, "byte")}).`;
+      await answer(here, { project, ...file, out }, did);
     });
 
   const list = projectVerb("list", "List the secret files. Their content is never shown.", "keyhole file list acme/web")
@@ -58,5 +92,5 @@ export function fileCommand(here: Surroundings) {
       await answer(here, document, `Deleted ${path} from ${project} for ${env.join(", ")}.`);
     });
 
-  return noun("file", "Secret files, such as certificates and key stores.", put, list, remove);
+  return noun("file", "Secret files, such as certificates and key stores.", put, get, list, remove);
 }

@@ -17,7 +17,7 @@ export const files: KindDescriptor<FileEntry> = {
   counted: "Secret files",
   isCountedInLists: false,
   resource: { name: "files", bit: 8 },
-  actions: ["file.read", "files.write", "files.rollback"],
+  actions: ["file.read", "files.write", "files.reveal", "files.rollback"],
   isReadAlone: false,
   projectItemsMax: itemsMax,
   hasValues: false,

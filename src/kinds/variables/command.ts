@@ -2,6 +2,8 @@ import { Argument, Option } from "@commander-js/extra-typings";
 import { environments } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { type AdminContext, rehearse } from "../../desk/context.ts";
+import { findProject } from "../../desk/projects.ts";
+import { setBytesMax } from "../../sets/kind.ts";
 import { confirmChange, withAdmin } from "../../terminal/admin.ts";
 import { answer, answerList, answerSecret, type Columns, counted } from "../../terminal/answer.ts";
 import { noun, type Surroundings } from "../../terminal/command.ts";
@@ -55,13 +57,16 @@ function setVerb(here: Surroundings) {
       if (version !== undefined && targets.length > 1) {
         throw usageProblem("var set: --if-version needs a single environment: each has versions of its own.");
       }
-      const value =
-        options.value === undefined
-          ? await readValue(here, name, `--value "" stores an empty value`)
-          : Buffer.from(options.value);
-      const write = { entries: [{ name, value, rotateBy }], version };
-      const writes = new Map(targets.map((environment) => [environment, write]));
-      const written = await withAdmin(here, (admin) => writeVariables(admin, project, writes));
+      const { value, written } = await withAdmin(here, async (admin) => {
+        await findProject(admin, project, "write", targets);
+        const value =
+          options.value === undefined
+            ? await readValue(here, name, `--value "" stores an empty value`)
+            : Buffer.from(options.value);
+        const write = { entries: [{ name, value, rotateBy }], version };
+        const writes = new Map(targets.map((environment) => [environment, write]));
+        return { value, written: await writeVariables(admin, project, writes) };
+      });
       const places = [...written].map(([environment, { added }]) => {
         return { environment, status: added.length === 1 ? "created" : "updated" };
       });
@@ -166,19 +171,22 @@ function importVerb(here: Surroundings) {
     .option(...yesOption)
     .action(async (project, environment, file, { format, prune = false, dryRun = false, allowEmpty, ...options }) => {
       const { yes, ifVersion: version } = options;
-      const { variables, warnings: ofFile } = await readImport(here, format, file);
-      if (variables.length === 0 && !allowEmpty) {
-        throw usageProblem(`${localName(file)} holds no variables; --allow-empty accepts that.`);
-      }
-      const imports = `import ${counted(variables.length, "variable")} into ${project}, ${environment}`;
-      const write = (admin: AdminContext, agreed?: VariablesWrite) =>
-        setVariables(admin, project, environment, variables, { prune, version, agreed: agreed?.deleted });
-      const written = await withAdmin(here, (admin) => {
-        if (dryRun) return rehearse(admin, write);
+      const written = await withAdmin(here, async (admin) => {
+        await findProject(admin, project, prune ? ["write", "see"] : "write", [environment]);
+        const { variables, warnings } = await readImport(here, format, file);
+        if (variables.length === 0 && !allowEmpty) {
+          throw usageProblem(`${localName(file)} holds no variables; --allow-empty accepts that.`);
+        }
+        const imports = `import ${counted(variables.length, "variable")} into ${project}, ${environment}`;
+        const write = (it: AdminContext, agreed?: VariablesWrite) =>
+          setVariables(it, project, environment, variables, { prune, version, agreed: agreed?.deleted });
         const deed = ({ deleted }: VariablesWrite) => `${imports}, and delete ${deletions(deleted)}`;
-        return confirmChange(here, admin, yes || !prune, write, deed);
+        const done = dryRun
+          ? await rehearse(admin, write)
+          : await confirmChange(here, admin, yes || !prune, write, deed);
+        return { ...done, ofFile: warnings };
       });
-      const warnings = [...ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
+      const warnings = [...written.ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
       for (const warning of warnings) here.say(warning);
       const { added, changed, updated, deleted } = written;
       if (dryRun) {
@@ -208,11 +216,8 @@ const namesMax = 20;
 async function readImport(here: Surroundings, format: ImportFormat, file: string) {
   const { parseImport } = await import("./import-text.ts"); // with a parser that no other command needs
   const name = localName(file);
-  const parsed = parseImport(format, decodeText(await readLocal(here, file, importBytesMax), name));
+  const parsed = parseImport(format, decodeText(await readLocal(here, file, setBytesMax), name));
   if (parsed.problems.length === 0) return parsed;
   const problems = parsed.problems.map((problem) => `${name}: ${problem}\n`).join("");
   throw new Problem(exits.usage, "invalid", `${problems}Nothing was imported.`);
 }
-
-/** The size of a thousand largest values. */
-const importBytesMax = 64 * 1024 * 1024;

@@ -26,21 +26,25 @@ export function editCommand(here: Surroundings) {
       const before = await withAdmin(here, (admin) =>
         revealVariables(admin, project, environment, (variables) => textOf(`${project}, ${environment}`, variables)),
       );
-      const { variables, warnings } = await edited(here, `${environment}.env`, before.text);
-      const { changed, removed } = changesIn(before.variables, variables);
+      const written = await withEditor(here, `${environment}.env`, async (edit) => {
+        const { variables, warnings } = await edited(here, edit, before.text);
+        const { changed, removed } = changesIn(before.variables, variables);
+        if (changed.length + removed.length === 0) return undefined;
+        const done = await withAdmin(here, (admin) => {
+          const options = { remove: removed, version: before.version, projectId: before.projectId };
+          const write = (it: AdminContext) => setVariables(it, project, environment, changed, options);
+          const gone = `${counted(removed.length, "variable")}: ${listNames(removed)}`;
+          const deed = () => `change ${project}, ${environment}, and delete ${gone}`;
+          return confirmChange(here, admin, yes || removed.length === 0, write, deed);
+        });
+        return { ...done, warnings: [...warnings, ...done.warnings] };
+      });
       const document = { project, environment };
-      if (changed.length + removed.length === 0) {
+      if (written === undefined) {
         const nothing = { added: [], changed: [], deleted: [], warnings: [] };
         return answer(here, { ...document, ...nothing }, "Nothing was changed.");
       }
-      const written = await withAdmin(here, (admin) => {
-        const options = { remove: removed, version: before.version, projectId: before.projectId };
-        const write = (it: AdminContext) => setVariables(it, project, environment, changed, options);
-        const gone = `${counted(removed.length, "variable")}: ${listNames(removed)}`;
-        const deed = () => `change ${project}, ${environment}, and delete ${gone}`;
-        return confirmChange(here, admin, yes || removed.length === 0, write, deed);
-      });
-      const { updated: _, ...done } = { ...written, warnings: [...warnings, ...written.warnings] };
+      const { updated: _, ...done } = written;
       for (const warning of done.warnings) here.say(warning);
       const counts = `${done.added.length} added, ${done.changed.length} changed, ${done.deleted.length} deleted`;
       await answer(here, { ...document, ...done }, `Wrote ${project}, ${environment}: ${counts}.`);
@@ -48,20 +52,18 @@ export function editCommand(here: Surroundings) {
 }
 
 /** What the person made of the text. If it does not parse, they may go on. @throws Problem that names each line */
-function edited(here: Surroundings, file: string, before: string): Promise<EnvFile> {
-  return withEditor(here, file, async (edit) => {
-    for (let text = before; ; ) {
-      text = decodeText(await edit(text), "The text");
-      const parsed = parseEnvFile(text);
-      if (parsed.problems.length === 0) return parsed;
-      const problems = parsed.problems.join("\n");
-      const { stdin, stderr } = here.terminal;
-      const canAsk = stdin.isTTY && stderr.isTTY && !here.json;
-      if (canAsk) here.say(problems);
-      if (canAsk && !/^no?$/i.test((await readLine(here.terminal, "Edit it again? [Y/n] ")).trim())) continue;
-      throw new Problem(exits.usage, "invalid", canAsk ? "Nothing was written." : `${problems}\nNothing was written.`);
-    }
-  });
+async function edited(here: Surroundings, edit: (text: string) => Promise<Buffer>, before: string): Promise<EnvFile> {
+  for (let text = before; ; ) {
+    text = decodeText(await edit(text), "The text");
+    const parsed = parseEnvFile(text);
+    if (parsed.problems.length === 0) return parsed;
+    const problems = parsed.problems.join("\n");
+    const { stdin, stderr } = here.terminal;
+    const canAsk = stdin.isTTY && stderr.isTTY && !here.json;
+    if (canAsk) here.say(problems);
+    if (canAsk && !/^no?$/i.test((await readLine(here.terminal, "Edit it again? [Y/n] ")).trim())) continue;
+    throw new Problem(exits.usage, "invalid", canAsk ? "Nothing was written." : `${problems}\nNothing was written.`);
+  }
 }
 
 /** The variables whose value is new, and the names that were shown and are gone. */

@@ -1,6 +1,8 @@
 import { parse } from "dotenv";
 import { isVariableName, variableValueBytesMax } from "../../core/names.ts";
+import { Refused } from "../../core/refused.ts";
 import { isSteering } from "../../core/steering.ts";
+import { setItemsMax } from "../../sets/kind.ts";
 
 /** What a dotenv file holds. Problems and warnings are sentences with a line and perhaps a name, never a value. */
 export type EnvFile = {
@@ -33,7 +35,10 @@ function* statementsIn(body: string): Generator<Statement> {
   }
 }
 
-/** What the statements of a file say together. A name that is set twice is a problem. */
+/**
+ * What the statements of a file say together. A name that is set twice is a problem.
+ * @throws Refused `bound` once there are more variables than an environment can hold
+ */
 export function envFileOf(statements: Iterable<Statement>): EnvFile {
   const variables: EnvFile["variables"][number][] = [];
   const warnings: string[] = [];
@@ -42,13 +47,23 @@ export function envFileOf(statements: Iterable<Statement>): EnvFile {
   for (const { line, name, value, ...found } of statements) {
     for (const problem of found.problems ?? []) problems.push(`line ${line}: ${problem}`);
     for (const warning of found.warnings ?? []) warnings.push(`line ${line}: ${warning}`);
+    if (problems.length > problemsMax) break;
     if (name === undefined) continue;
+    if (lineByName.size >= setItemsMax && !lineByName.has(name)) throw tooMany();
     const earlier = lineByName.get(name);
     lineByName.set(name, earlier ?? line);
     if (earlier !== undefined) problems.push(`line ${line}: ${name} is already set on line ${earlier}`);
     else if (value !== undefined) variables.push({ name, value, line });
   }
   return { variables, warnings, problems };
+}
+
+/** More than anybody corrects before the next try. */
+const problemsMax = 1000;
+
+/** The refusal of a text with more names than an environment can hold. */
+export function tooMany(): Refused {
+  return new Refused("bound", `The text has more than the ${setItemsMax} variables that an environment can hold.`);
 }
 
 /** A clause of warning if machines refuse a variable of this valid name, or some reader of dotenv files fails on it. */

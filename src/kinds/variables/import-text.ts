@@ -1,17 +1,39 @@
-import { isAlias, isMap, isScalar, LineCounter, type ParsedNode, parseDocument } from "yaml";
+import { isAlias, isMap, isScalar, Lexer, LineCounter, type ParsedNode, parseDocument } from "yaml";
 import { attempt } from "../../core/attempt.ts";
 import { isVariableName } from "../../core/names.ts";
-import { type EnvFile, envFileOf, findValueProblem, nameWarnings, parseEnvFile, type Statement } from "./env-file.ts";
+import { setItemsMax } from "../../sets/kind.ts";
+import {
+  type EnvFile,
+  envFileOf,
+  findValueProblem,
+  nameWarnings,
+  parseEnvFile,
+  type Statement,
+  tooMany,
+} from "./env-file.ts";
 
 /** What `var import` reads. */
 export type ImportFormat = "env" | "json" | "yaml";
 
-/** Reads the text of an import, as variables in their order or as the reasons why all of it is refused. */
+/**
+ * Reads the text of an import, as variables in their order or as the reasons why all of it is refused.
+ * @throws Refused `bound` before anything is built of a text with too many names
+ */
 export function parseImport(format: ImportFormat, text: string): EnvFile {
   if (format === "env") return parseEnvFile(text);
   const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
+  refuseTooMany(source);
   return format === "json" ? parseJson(source) : parseYaml(source);
 }
+
+/** The parser takes a hundred times the bytes of a text that is all names, lists or comments. */
+function refuseTooMany(text: string): void {
+  let tokens = 0;
+  for (const _ of new Lexer().lex(text)) if (++tokens > tokensMax) throw tooMany();
+}
+
+/** For each name, its value and what stands between them, with some lines of comment. */
+const tokensMax = 20 * setItemsMax;
 
 /**
  * Reads JSON with the parser of YAML, which contains JSON: `JSON.parse` would keep the last of two equal names and turn

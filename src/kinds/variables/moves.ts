@@ -34,8 +34,10 @@ export function copyCommand(here: Surroundings) {
         const copy = (it: typeof admin) => copyVariables(it, { project, environment }, target, keys);
         return dryRun ? rehearse(admin, copy) : copy(admin);
       });
-      for (const warning of copied.warnings) here.say(warning);
-      const { added, changed, same, warnings } = copied;
+      const { added, changed, same } = copied;
+      const ofNames = [...added, ...changed].flatMap(nameWarnings).map((warning) => `${warning}.`);
+      const warnings = [...ofNames, ...copied.warnings];
+      for (const warning of warnings) here.say(warning);
       await answerChanges(here, target, { added, changed, same }, warnings, dryRun ? "WOULD BE" : "IS", "");
       if (here.json) return;
       const place = `${target.project}, ${target.environment}`;

@@ -1,0 +1,47 @@
+import type { Environment } from "../../core/names.ts";
+import { Refused } from "../../core/refused.ts";
+import { revealOf } from "../../desk/changes.ts";
+import { type AdminContext, writing } from "../../desk/context.ts";
+import { findProject } from "../../desk/projects.ts";
+import { openContent } from "../../sets/contents.ts";
+import { requireSets } from "../../sets/open.ts";
+import { type FileEntry, files } from "./entry.ts";
+
+/** A file with its content. */
+export type RevealedFile = Pick<FileEntry, "path" | "mode" | "size" | "sha256" | "contentType"> & {
+  readonly environment: Environment;
+  readonly content: Uint8Array;
+};
+
+/**
+ * The file at a path: in this environment, or else in the one in which it changed last, of those in which the person
+ * may see values.
+ * @throws Refused `not_found`, `ambiguous`; `conflict` if its content does not open
+ */
+export async function revealFile(
+  admin: AdminContext,
+  where: string,
+  path: string,
+  only?: Environment,
+): Promise<RevealedFile> {
+  const project = await findProject(admin, where, "reveal", only && [only]);
+  return writing(admin, project.permit, async (db) => {
+    const [latest] = (await requireSets(admin, { ...project, db }, files))
+      .filter(({ environment }) => only === undefined || environment === only)
+      .flatMap(({ environment, entries }) => entries.map((entry) => ({ environment, entry })))
+      .filter(({ entry }) => entry.path === path)
+      .sort((a, b) => b.entry.updatedAt - a.entry.updatedAt);
+    if (latest === undefined) {
+      const words = `There is no file ${JSON.stringify(path)} in ${where}${only ? ` ${only}` : ""}.`;
+      throw new Refused("not_found", words);
+    }
+    const { environment, entry } = latest;
+    const content = await openContent(admin, db, project.id, entry);
+    if (content === undefined) {
+      throw new Refused("conflict", `The content of ${JSON.stringify(path)} was deleted or changed by other means.`);
+    }
+    const { mode, size, sha256, contentType } = entry;
+    const found = { path, environment, mode, size, sha256, contentType, content };
+    return [found, [revealOf("files.reveal", project, environment, [path])]];
+  });
+}

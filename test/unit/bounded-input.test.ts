@@ -1,0 +1,61 @@
+import { describe, expect, test } from "bun:test";
+import { Readable } from "node:stream";
+import { parseImport } from "../../src/kinds/variables/import-text.ts";
+import type { Surroundings } from "../../src/terminal/command.ts";
+import { readLines } from "../../src/terminal/input.ts";
+
+/** The lines of what comes on stdin. */
+function linesOf(chunks: Iterable<string | Uint8Array>): Promise<string[]> {
+  const stdin = Readable.from(chunks, { objectMode: true });
+  return Array.fromAsync(readLines({ terminal: { stdin } } as unknown as Surroundings, "-"));
+}
+
+describe("the lines of an input", () => {
+  test.each([
+    ["are cut at line feeds, wherever a chunk ends", ["a\nb", "c\r", "\n\nlast"], ["a", "bc", "", "last"]],
+    ["are none of an empty one", [], []],
+    ["need no line feed at the end", ["a\n", "b"], ["a", "b"]],
+  ])("%s", async (_, chunks, lines) => {
+    expect(await linesOf(chunks.map((chunk) => Buffer.from(chunk)))).toEqual(lines);
+  });
+
+  test("are held up to 64 KiB, and the rest of a longer one is skipped", async () => {
+    const chunk = Buffer.alloc(1024 * 1024, "x");
+    const endless = function* () {
+      for (let n = 0; n < 4096; n++) yield chunk;
+      yield Buffer.from("\nnext\n");
+    };
+    expect((await linesOf(endless())).map((line) => line.length)).toEqual([64 * 1024, 4]);
+  });
+});
+
+describe("a text with more names than an environment can hold", () => {
+  const bytes = 8 * 1024 * 1024;
+  const fill = (part: string) => part.repeat(bytes / part.length);
+  const names = (count: number, line: (n: number) => string) =>
+    Array.from({ length: count }, (_, n) => line(n)).join("");
+  test.each([
+    ["env", "names", names(10_001, (n) => `A${n}=1\n`)],
+    ["yaml", "names", names(10_001, (n) => `A${n}: 1\n`)],
+    ["yaml", "a list", `A:\n${fill("- a\n")}`],
+    ["yaml", "a list in brackets", `A: [${fill("a,")}]`],
+    ["yaml", "comments", fill("#\n")],
+    ["json", "names", `{${names(10_000, (n) => `"A${n}":1,`)}"B":1}`],
+    ["json", "lists", `{"A":[${fill("[],")}[]]}`],
+    ["json", "open brackets", fill("[")],
+  ] as const)("is refused before it is built, as %s of %s", (format, _, text) => {
+    expect(() => parseImport(format, text)).toThrow("more than the 10000 variables");
+  });
+
+  test("is not one with as many as it can hold", () => {
+    const value = "x".repeat(800);
+    const yaml = names(10_000, (n) => `# a comment\nA${n}: "${value}"\n\n`);
+    const json = `{${names(9_999, (n) => `"A${n}": "${value}",\n`)}"B": 1}`;
+    for (const [format, text] of [
+      ["yaml", yaml],
+      ["json", json],
+    ] as const) {
+      expect(parseImport(format, text)).toMatchObject({ problems: [], variables: { length: 10_000 } });
+    }
+  }, 30_000);
+});
