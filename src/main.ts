@@ -1,7 +1,8 @@
 import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
-import { description, version } from "../package.json";
+import { description } from "../package.json";
 import { doorCommand, judgeCommand, leadsThrough } from "./cli/door.ts";
 import { type Descriptor, inheritedDescriptors } from "./core/inherited.ts";
+import { version } from "./core/version.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindCommands } from "./kinds/commands.ts";
 import { answer } from "./terminal/answer.ts";

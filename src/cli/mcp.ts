@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
-import { version } from "../../package.json";
 import { Problem } from "../core/problem.ts";
+import { version } from "../core/version.ts";
 import { Client } from "../machines/client.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";

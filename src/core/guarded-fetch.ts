@@ -1,6 +1,6 @@
 import { arch, platform } from "node:process";
-import { version } from "../../package.json";
 import type { Fetch } from "./json-request.ts";
+import { version } from "./version.ts";
 
 /** Bun's fetch without what makes an answer grow, a request repeat itself, or a certificate go unchecked. */
 export const guardedFetch: Fetch = async (url, init) => {

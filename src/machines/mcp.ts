@@ -1,4 +1,4 @@
-import { version } from "../../package.json";
+import { version } from "../core/version.ts";
 import type { Question } from "./wire.ts";
 
 /** A JSON-RPC answer: what the method returned, or why it did not. */

@@ -1,4 +1,3 @@
-import { version } from "../../package.json";
 import { IssuerKeys } from "../access/issuer-keys.ts";
 import { KeyUses } from "../access/key-uses.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
@@ -8,6 +7,7 @@ import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { configProblem } from "../core/problem.ts";
 import type { Config } from "../core/settings.ts";
+import { version } from "../core/version.ts";
 import type { Installation } from "../desk/installation.ts";
 import type { Keyhole } from "../gates/keyhole.ts";
 import { AdmissionQueue } from "../limit/admission-queue.ts";

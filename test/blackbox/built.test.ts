@@ -1,8 +1,10 @@
 /** The built program answers as its source does. Bundled and minified, a function says less of what it reads. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { version } from "../../package.json";
+import { runBinary } from "../support/keyhole.ts";
 import { type ServeOptions, siteOf } from "../support/server.ts";
 
 type Question = { readonly path: string; readonly method?: string; readonly headers?: Record<string, string> };
@@ -126,3 +128,13 @@ async function ask(origin: string, { path, method = "GET", headers = {} }: Quest
   const left = ratelimit?.replaceAll(/\d+/g, "N");
   return { status: response.status, headers: { ...rest, ratelimit: left }, body: await response.text() };
 }
+
+test("a version that is not released yet is said with its commit, in a checkout without one", async () => {
+  const built = await runBinary(["version"], {});
+  const said = built.stdout.replace("keyhole ", "").trimEnd();
+  expect(said.replace(/\+[0-9a-f]{12}$/, "")).toBe(version);
+  const isInGit = existsSync(join(source, "../../.git"));
+  expect(said.includes("+")).toBe(version.endsWith("-dev") && isInGit);
+  const { stdout } = Bun.spawnSync([process.execPath, "--no-env-file", source, "version"], { stdin: "ignore" });
+  expect(stdout.toString()).toBe(`keyhole ${version}\n`);
+});

@@ -11,6 +11,9 @@ import { freePort } from "../support/port.ts";
 import { whereInstalled, withPrograms } from "../support/programs.ts";
 import { eventually, furnish, makeSite, type Site } from "../support/server.ts";
 
+/** A version before a release sorts before it. */
+const ofDebian = version.replace("-", "~");
+
 setDefaultTimeout(120_000); // packing compresses the program four times
 
 const root = join(import.meta.dir, "../..");
@@ -41,7 +44,7 @@ withPrograms(tools, "a release", (_apt, _dpkg, git, node, npm, npx, umoci, bwrap
       const files = readdirSync(release).filter((file) => file !== "SHA256SUMS");
       const sums = readFileSync(artefact("SHA256SUMS"), "utf8");
       expect([...sums.matchAll(/ {2}(.*)$/gm)].map(([, file]) => file ?? "")).toEqual(files.sort());
-      expect(files.filter((file) => !file.includes(version))).toEqual([]);
+      expect(files.filter((file) => !file.includes(version) && !file.includes(ofDebian))).toEqual([]);
       await done(["sha256sum", "--check", "--strict", "SHA256SUMS"], { cwd: release });
     });
 
@@ -194,7 +197,7 @@ withPrograms(tools, "a release", (_apt, _dpkg, git, node, npm, npx, umoci, bwrap
       const alone = ["--force-depends", "--force-script-chrootless", "--log=/dev/null"];
       return done([...asRoot, "dpkg", `--root=${system}`, ...alone, ...args], {});
     };
-    const install = () => dpkg("--install", artefact(`keyhole_${version}_${target.debian}.deb`));
+    const install = () => dpkg("--install", artefact(`keyhole_${ofDebian}_${target.debian}.deb`));
 
     beforeAll(async () => {
       system = at("system");
