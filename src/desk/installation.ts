@@ -58,7 +58,7 @@ async function openEmbedded(config: Config, say: (line: string) => void, begin: 
     lock = exclusively(`${path}.migrating`, 30_000);
     const hadRootKey = existsSync(join(dataFolder, "root.key"));
     if (hadRootKey && !existsSync(path)) throw databaseIsGone(dataFolder);
-    await migrateSqlite(path);
+    await migrateSqlite(path, say);
     const database = openSqlite(path, "admin");
     try {
       if ((await systemKeyRows(database)).size > 0) lock?.release();
@@ -91,7 +91,7 @@ async function openOnPostgres(
   try {
     await requireUtf8(database);
     if (!begin && !(await hasBegun(database))) throw notBegun("in the database at DATABASE_URL");
-    await migratePostgres(servers, database);
+    await migratePostgres(servers, database, say);
     await makeAuditMonths(database, Date.now());
     return {
       ...(await openKeys(config, database, say)),

@@ -130,7 +130,7 @@ async function prepareDraft(
   requireDatabase(backup, inspect(draft));
   const systemKeys = await openSystemKeys(config, draft, say);
   if (systemKeys === undefined) return { whole: draft, hasRootKey: false };
-  await recordRestore(draft, systemKeys, actor);
+  await recordRestore(draft, systemKeys, actor, say);
   // A copy, since the file that was written stays open until its last statement is collected.
   const whole = `${path}.restored`;
   writeFileSync(whole, "", { mode: 0o600 });
@@ -192,6 +192,7 @@ export async function verifyBackup(
     copyFileSync(backup, path, constants.COPYFILE_FICLONE);
     await chmod(path, 0o600);
     requireDatabase(backup, inspect(path));
+    await migrateSqlite(path, () => {}); // of the copy, which nobody keeps
     const installation = await openInstallation({ ...config, postgres: undefined, dataFolder: scratch, rootKey }, say);
     const admin = adminContextOf(installation, operator(""));
     return await openEverything(admin, progress).finally(() => admin.close());
@@ -239,10 +240,15 @@ async function openSystemKeys(config: Config, path: string, say: (line: string) 
 }
 
 /** Puts the restore on record in the database that is about to be restored. Without a root key nothing can be. */
-async function recordRestore(draft: string, systemKeys: ReadonlyMap<string, Uint8Array>, name: string): Promise<void> {
+async function recordRestore(
+  draft: string,
+  systemKeys: ReadonlyMap<string, Uint8Array>,
+  name: string,
+  say: (line: string) => void,
+): Promise<void> {
   const audit = systemKeys.get("audit");
   if (audit === undefined) return;
-  await migrateSqlite(draft);
+  await migrateSqlite(draft, say);
   const database = openSqlite(draft, "admin");
   const admin = { database, systemKeys: { audit }, ...operator(name), now: Date.now };
   const change = { action: "restore", organization: null, names: [] } as const;

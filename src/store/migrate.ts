@@ -13,6 +13,7 @@ import sqliteHeads from "../../drizzle/sqlite/0003_heads.sql" with { type: "text
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
 import { sha256Of } from "../core/hash.ts";
 import { configProblem } from "../core/problem.ts";
+import { version } from "../core/version.ts";
 import type { Database } from "./database.ts";
 import type { Servers } from "./postgres.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -37,7 +38,11 @@ export const migrations = {
  * Brings PostgreSQL's tables up to date. Of several processes at once, one works and the others wait. If nothing is due
  * it only reads, so the server needs no right to change tables.
  */
-export async function migratePostgres(servers: Servers, database: Database): Promise<void> {
+export async function migratePostgres(
+  servers: Servers,
+  database: Database,
+  say: (line: string) => void,
+): Promise<void> {
   if (await isMigrated(database)) return;
   // The lock has a connection of its own, so that it ends with the process, however the process ends.
   const lock = postgres({
@@ -49,7 +54,7 @@ export async function migratePostgres(servers: Servers, database: Database): Pro
   });
   try {
     await lock`select pg_advisory_lock(${advisoryLock})`;
-    if (!(await isMigrated(database))) await run(database);
+    await migrate(database, say);
   } finally {
     await lock.end({ timeout: 1 });
   }
@@ -57,26 +62,32 @@ export async function migratePostgres(servers: Servers, database: Database): Pro
 
 /** Whether the newest migration is in place. @throws Problem if a newer program migrated the tables */
 export async function isMigrated(database: Database): Promise<boolean> {
+  return (await countApplied(database)) === migrations[database.dialect].length;
+}
+
+/** How many migrations are in place. @throws Problem if a newer program migrated the tables */
+async function countApplied(database: Database): Promise<number> {
   const [present, table] =
     database.dialect === "postgres"
       ? [sql`select to_regclass('drizzle."__drizzle_migrations"')::text as name`, sql`drizzle."__drizzle_migrations"`]
       : [sql`select name from sqlite_schema where name = '__drizzle_migrations'`, sql`__drizzle_migrations`];
   const [found] = await database.query<{ name: string | null }>(present)({});
-  if (!found?.name) return false;
+  if (!found?.name) return 0;
   const [applied] = await database.query<{ at: number | null }>(sql`select max(created_at) as at from ${table}`)({});
   const newest = applied?.at ?? 0;
-  const last = migrations[database.dialect].at(-1)?.folderMillis ?? 0;
-  if (newest <= last) return newest === last;
+  const known = migrations[database.dialect];
+  if (newest <= (known.at(-1)?.folderMillis ?? 0))
+    return known.filter(({ folderMillis }) => folderMillis <= newest).length;
   throw configProblem("The database was migrated by a newer Keyhole: start that version, or a newer one.");
 }
 
 /** Brings the embedded database's tables up to date. Makes an absent file, mode 0600. The caller locks others out. */
-export async function migrateSqlite(path: string): Promise<void> {
+export async function migrateSqlite(path: string, say: (line: string) => void): Promise<void> {
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
   const database = openSqlite(path, "admin");
   try {
-    if (!(await isMigrated(database))) await run(database);
+    await migrate(database, say);
   } finally {
     await database.close();
   }
@@ -100,6 +111,17 @@ function listed(
       hash: sha256Of(text),
     };
   });
+}
+
+/** @param say - takes a line for a person, if tables that were there are changed */
+async function migrate(database: Database, say: (line: string) => void): Promise<void> {
+  const [before, after] = [await countApplied(database), migrations[database.dialect].length];
+  if (before === after) return;
+  await run(database);
+  if (before === 0) return;
+  say(
+    `The tables were brought from version ${before} to version ${after}, for Keyhole ${version}: older programs cannot open this database any more.`,
+  );
 }
 
 // Drizzle's own migrator, given the migrations in memory: its public function reads them from a folder.
