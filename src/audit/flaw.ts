@@ -10,8 +10,12 @@ export type Range = { readonly lane: string; readonly seq: number; readonly last
  * mac, so any of its entries may be the changed one.
  */
 export type Flaw = Range & {
-  /** `head`: the lane has a head that names `seq` as the last entry, and `lastSeq` is the last. One of them was changed. */
-  readonly what: "changed" | "removed" | "reordered" | "added" | "head";
+  /**
+   * `broken`: the chain breaks there, because somebody changed, removed, moved or added entries. `lost`: the log's
+   * checkpoint shows other entries. `head`: the lane has a head that names `seq` as the last entry, and `lastSeq` is
+   * the last; one of them was changed.
+   */
+  readonly what: "broken" | "lost" | "head";
   /** What an {@link Acceptance} of this loss holds; empty if the flaw is not a loss that can be accepted. */
   readonly seals: readonly string[];
 };
@@ -20,18 +24,13 @@ export type Flaw = Range & {
 export type Acceptance = Range & { readonly seals: readonly string[] };
 
 /** A flaw in a sentence for people. */
-export function describeFlaw({ lane, seq, lastSeq, what, seals }: Flaw): string {
+export function describeFlaw({ lane, seq, lastSeq, what }: Flaw): string {
   const entries = lastSeq > seq ? `entries ${seq} to ${lastSeq}` : `entry ${seq}`;
-  const [were, are] = lastSeq > seq ? ["were", "are not those"] : ["was", "is not the one"];
-  // Only a checkpoint calls entries changed that can be accepted: they fit the chain.
-  if (what === "changed" && seals.length > 0) return `Lane ${lane}: ${entries} ${are} that the log's checkpoint shows.`;
   const difference = seq === lastSeq ? "it was changed" : `it names entry ${seq}, and the last one is ${lastSeq}`;
   const sentences = {
-    changed: lastSeq > seq ? `at least one of ${entries} was changed` : `${entries} was changed`,
-    removed: `${entries} ${were} removed`,
-    reordered: `${entries} ${were} reordered: others stand in that place`,
+    broken: `the chain breaks at ${entries}`,
+    lost: `${entries} ${lastSeq > seq ? "are not those" : "is not the one"} that the log's checkpoint shows`,
     head: `its row in audit_heads does not fit its end: ${difference}`,
-    added: `${entries} ${were} added: Keyhole did not write what stands there`,
   };
   return `Lane ${lane}: ${sentences[what]}.`;
 }

@@ -34,7 +34,7 @@ export type Verified = {
 };
 
 /**
- * Verifies the chain of every lane, and goes on after a flaw. Only checkpoints from outside the database show that the
+ * Verifies the chain of every lane, says where it breaks, and goes on behind that. Only checkpoints from outside the database show that the
  * end of a lane, or all of it, was removed, if its head was put back as well or it has none.
  * @param progress - called now and then with the number of entries verified so far
  */
@@ -65,22 +65,15 @@ export function sealDropped(auditKey: Uint8Array, dropped: Omit<Dropped, "seal">
 
 const progressEvery = 1000;
 const flawsMax = 1000;
-/** How many segments are read again to tell what was moved. Beyond that, flaws are named by their numbers alone. */
-const readAgainMax = 1_000_000;
-const straysMax = 4;
+/** How many macs the next segment may follow after a break. */
+const macsMax = 4;
 
 /** Where the walk is in a lane. */
 type Link = {
   readonly lane: string;
   readonly lastSeq: number;
-  /** What the next segment follows. */
-  readonly mac: Buffer;
-  /** How much was added to the numbers of the segments from here on. */
-  readonly shift: number;
-  /** There was a flaw just before: the next segment may follow a stray, or have another number. */
-  readonly isDoubtful: boolean;
-  /** The macs of the newest segments that were found in a wrong place, or belong in one. */
-  readonly strays: readonly Buffer[];
+  /** The next segment follows one of these: after a break it is open whether a segment or its mac was changed. */
+  readonly macs: readonly Buffer[];
 };
 
 type FoundFlaw = Omit<Flaw, "lastSeq"> & {
@@ -103,7 +96,6 @@ class Walk {
   /** Grows while checkpoint after checkpoint of a lane does not fit. */
   #lost: FoundFlaw | undefined;
   #moreFlaws = 0;
-  #readAgain = 0;
 
   constructor(auditKey: Uint8Array, chain: Chain, checkpoints: readonly Checkpoint[]) {
     this.#auditKey = auditKey;
@@ -114,17 +106,19 @@ class Walk {
 
   /** Goes on to the next segment, and notes a flaw if that does not follow the last one. */
   async pass(segment: Segment): Promise<void> {
+    const { lane, firstSeq, mac } = segment;
     const link = await this.#linkTo(segment);
-    const shift = this.#shiftOf(link, segment);
-    const { lane, lastSeq, mac } = segment;
-    if (shift !== undefined) this.#link = { ...link, lastSeq, mac, shift, isDoubtful: shift !== link.shift };
-    else if (this.#isAccepted(link, segment)) this.#link = { ...linkAt(lane), lastSeq, mac };
+    const lastSeq = Math.max(segment.lastSeq, link.lastSeq);
+    const isNext = firstSeq === link.lastSeq + 1;
+    const follows = isNext && link.macs.some((one) => segmentMac(this.#auditKey, one, segment).equals(mac));
+    if (follows || this.#isAccepted(link, segment)) this.#link = { lane, lastSeq, macs: [mac] };
     else {
-      const strays = await this.#note(link, segment);
-      this.#link = { ...link, lastSeq: Math.max(lastSeq, link.lastSeq), isDoubtful: true, strays };
+      this.#note(link, segment);
+      const expected = segmentMac(this.#auditKey, link.macs[0] ?? mac, segment);
+      this.#link = { lane, lastSeq, macs: [mac, expected, ...link.macs].slice(0, macsMax) };
     }
-    this.#ends.set(lane, this.#link.lastSeq - this.#link.shift);
-    this.#compare(segment, shift);
+    this.#ends.set(lane, lastSeq);
+    this.#compare(segment, follows);
   }
 
   /** Compares the ends of lanes, and returns all that was found. */
@@ -137,7 +131,7 @@ class Walk {
       const neededOf = (one: Checkpoint) => (known.get(one)?.seq ?? one.seq + 1) - 1;
       const lost = ahead.filter((one) => neededOf(one) > end);
       const lastSeq = Math.max(...lost.map(neededOf));
-      if (lost.length > 0) this.#add({ lane, seq: end + 1, lastSeq, what: "removed" }, [], lost);
+      if (lost.length > 0) this.#add({ lane, seq: end + 1, lastSeq, what: "lost" }, [], lost);
       for (const one of ahead) if (one.seq > end && !lost.includes(one)) this.#accept(known.get(one));
     }
     const end = await this.#chain.end();
@@ -152,112 +146,37 @@ class Walk {
 
   /** What the segment should follow. */
   async #linkTo({ lane, firstSeq }: Segment): Promise<Link> {
-    const link = this.#link?.lane === lane ? this.#link : linkAt(lane);
+    const link = this.#link?.lane === lane ? this.#link : { lane, lastSeq: 0, macs: [Buffer.alloc(0)] };
     if (firstSeq <= link.lastSeq + 1) return link;
     // Retention can drop segments during verification too.
     const dropped = await this.#droppedFrom(lane);
     if (dropped === undefined || dropped.seq <= link.lastSeq || dropped.seq >= firstSeq) return link;
-    return { ...linkAt(lane), lastSeq: dropped.seq, mac: dropped.mac };
+    return { lane, lastSeq: dropped.seq, macs: [dropped.mac] };
   }
 
-  /** By how much the segment was renumbered if it follows, 0 if it was not; undefined if it does not follow. */
-  #shiftOf({ lastSeq, mac, shift, isDoubtful, strays }: Link, segment: Segment): number | undefined {
-    const { firstSeq } = segment;
-    if (isDoubtful ? firstSeq > lastSeq + 1 : firstSeq !== lastSeq + 1) return undefined;
-    // The size of what is missing or was added is not known, but most segments have the same size.
-    const size = sizeOf(segment);
-    const shifts = isDoubtful ? [...new Set([shift, 0, shift - size, shift + size])] : [shift];
-    const macs = isDoubtful ? [mac, ...strays] : [mac];
-    return shifts.find((by) => macs.some((one) => follows(this.#auditKey, one, segment, firstSeq - by)));
-  }
-
-  /** Notes the flaw at a segment that does not follow. @returns the strays from now on */
-  async #note(link: Link, segment: Segment): Promise<Buffer[]> {
-    const { firstSeq, mac } = segment;
-    // Of several flaws in a row, only the first is worth reading the rest of the lane for.
-    const original =
-      link.isDoubtful || this.#readAgain >= readAgainMax
-        ? this.#addSimply(link, segment)
-        : await this.#classify(link, segment);
-    // If its mac alone was changed, the next segment follows what the mac should be.
-    const expected = firstSeq === link.lastSeq + 1 ? [segmentMac(this.#auditKey, link.mac, segment)] : [];
-    const found = [mac, ...expected, ...(original ? [original.mac] : [])];
-    return [...found, ...link.strays].slice(0, straysMax);
-  }
-
-  /** Names the flaw at a segment by its numbers alone. */
-  #addSimply(link: Link, segment: Segment): undefined {
+  /** Notes the break before a segment that does not follow: the entries that are missing, or its own. */
+  #note(link: Link, segment: Segment): void {
     const { lane, firstSeq, lastSeq } = segment;
-    const seq = link.lastSeq + 1;
-    if (firstSeq > seq) return void this.#addGap(link, segment);
+    if (firstSeq > link.lastSeq + 1) {
+      const gap = gapBefore(link, segment);
+      this.#add({ ...gap, what: "broken" }, [sealGap(this.#auditKey, gap, segment)]);
+      return;
+    }
     const before = this.#flaws.at(-1);
-    const what = firstSeq < seq ? "added" : "changed";
-    const isNext = before?.lane === lane && before.lastSeq === firstSeq - 1 && before.lost.length === 0;
-    if (what === "changed" && isNext && before.what === "changed") before.lastSeq = lastSeq;
-    else this.#add({ lane, seq: firstSeq, lastSeq, what });
+    const goesOn = before?.lane === lane && before.what === "broken" && before.lastSeq >= firstSeq - 1;
+    if (goesOn && before.seals.length === 0) before.lastSeq = Math.max(lastSeq, before.lastSeq);
+    else this.#add({ lane, seq: firstSeq, lastSeq, what: "broken" });
   }
 
-  #addGap(link: Link, next: Segment): void {
-    const gap = gapBefore(link, next);
-    this.#add({ ...gap, what: "removed" }, [sealGap(this.#auditKey, gap, next)]);
-  }
-
-  /**
-   * Names the flaw at `segment`. Its mac depends on the one before and on the sequence numbers, so it shows where a
-   * segment was before it was moved.
-   * @returns the segment that was written in this place, if it is elsewhere
-   */
-  async #classify(link: Link, segment: Segment): Promise<Segment | undefined> {
-    const { lane, firstSeq, lastSeq } = segment;
-    const seq = link.lastSeq + 1;
-    const size = sizeOf(segment);
-    if (firstSeq < seq) {
-      this.#add({ lane, seq: firstSeq, lastSeq, what: "added" });
-      return undefined;
-    }
-    const { original, wasMoved, laterOnesMovedUp } = await this.#look(link, segment);
-    if (original && !wasMoved && original.firstSeq <= seq + size && firstSeq === seq) {
-      this.#add({ lane, seq, lastSeq, what: "added" });
-    } else if (original) this.#add({ lane, seq, lastSeq: seq + sizeOf(original) - 1, what: "reordered" });
-    else if (firstSeq > seq) this.#addGap(link, segment);
-    else this.#add({ lane, seq, lastSeq, what: laterOnesMovedUp ? "removed" : "changed" });
-    return original;
-  }
-
-  /** Looks in the rest of the lane for what explains a segment that does not follow. */
-  async #look(link: Link, segment: Segment) {
-    const { lane, firstSeq, lastSeq } = segment;
-    const seq = link.lastSeq + 1;
-    const size = sizeOf(segment);
-    const follow = (previous: Buffer, one: Segment, at: number) => follows(this.#auditKey, previous, one, at);
-    let original: Segment | undefined;
-    let wasMoved = false;
-    let laterOnesMovedUp = false;
-    for await (const other of this.#chain.segments({ lane, seq: firstSeq })) {
-      this.#readAgain += 1;
-      if (other.firstSeq === firstSeq && other.at === segment.at) continue;
-      if (follow(link.mac, other, seq - link.shift)) original = other;
-      // The segment may have followed `other`; edits nearby may have shifted the numbers of both by a segment.
-      const next = other.lastSeq + 1;
-      wasMoved ||= [next - size, next, next + size].some((at) => follow(other.mac, segment, at));
-      if (other.firstSeq === lastSeq + 1) {
-        laterOnesMovedUp = [size, sizeOf(other)].some((by) => follow(segment.mac, other, other.firstSeq + by));
-      }
-      if ((original && wasMoved) || this.#readAgain >= readAgainMax) break;
-    }
-    return { original, wasMoved, laterOnesMovedUp };
-  }
-
-  /** Compares the segment's checkpoints. @param shift - undefined if it does not follow, which is a flaw already */
-  #compare({ lane, firstSeq, lastSeq, mac }: Segment, shift: number | undefined): void {
+  /** Compares the segment's checkpoints. @param follows - if it does not follow, that is a flaw already */
+  #compare({ lane, firstSeq, lastSeq, mac }: Segment, follows: boolean): void {
     const ahead = this.#due.get(lane) ?? [];
-    const by = shift ?? 0;
-    for (let next = ahead.at(-1); next && next.seq <= lastSeq - by; next = ahead.at(-1)) {
+    for (let next = ahead.at(-1); next && next.seq <= lastSeq; next = ahead.at(-1)) {
       ahead.pop();
       // Retention may have dropped the segments before, or their absence is a flaw already.
-      if (shift === undefined || next.seq < firstSeq - by) continue;
+      if (!follows || next.seq < firstSeq) continue;
       // A checkpoint is of the end of a segment.
-      if (next.seq === lastSeq - by && next.mac === mac.toString("hex")) this.#lost = undefined;
+      if (next.seq === lastSeq && next.mac === mac.toString("hex")) this.#lost = undefined;
       else this.#addLost({ lane, seq: firstSeq, lastSeq }, next);
     }
   }
@@ -268,7 +187,7 @@ class Walk {
       this.#accept(known);
       return;
     }
-    if (this.#lost?.lane !== where.lane) this.#lost = this.#add({ ...where, what: "changed" });
+    if (this.#lost?.lane !== where.lane) this.#lost = this.#add({ ...where, what: "lost" });
     this.#lost.lastSeq = where.lastSeq;
     this.#lost.lost.push(checkpoint);
   }
@@ -315,20 +234,10 @@ class Walk {
   }
 }
 
-function linkAt(lane: string): Link {
-  return { lane, lastSeq: 0, mac: Buffer.alloc(0), shift: 0, isDoubtful: false, strays: [] };
-}
-
 function gapBefore({ lane, lastSeq }: Link, { firstSeq }: Segment): Range {
   return { lane, seq: lastSeq + 1, lastSeq: firstSeq - 1 };
 }
 
 function sizeOf({ firstSeq, lastSeq }: Segment): number {
   return lastSeq - firstSeq + 1;
-}
-
-/** Whether the segment was written directly after the one with this mac, from entry `seq` of its lane on. */
-function follows(auditKey: Uint8Array, previous: Uint8Array, segment: Segment, seq: number): boolean {
-  const lastSeq = seq + segment.lastSeq - segment.firstSeq;
-  return isSameMac(segmentMac(auditKey, previous, { ...segment, firstSeq: seq, lastSeq }), segment.mac);
 }

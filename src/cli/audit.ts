@@ -106,7 +106,7 @@ function exportVerb(here: Surroundings) {
 function verifyVerb(here: Surroundings) {
   return verb(
     "verify",
-    "Verify the chain and name the entries that were changed, removed, reordered or added.",
+    "Verify the chain and say where it breaks.",
     "keyhole audit verify --checkpoint /var/log/keyhole.log",
     "kubectl logs deploy/keyhole | keyhole audit verify --checkpoint -",
   )

@@ -79,8 +79,8 @@ function lossyFailover(a: Replica): void {
     expect(await verify()).toEqual({
       exitCode: 1,
       flaws: [
-        { lane: "commands", seq: seq + 1, lastSeq: seq + 1, what: "removed" },
-        { lane: lane?.["lane"], seq: 4, lastSeq: 13, what: "removed" },
+        { lane: "commands", seq: seq + 1, lastSeq: seq + 1, what: "lost" },
+        { lane: lane?.["lane"], seq: 4, lastSeq: 13, what: "lost" },
       ],
       accepted: [],
     });
@@ -98,8 +98,8 @@ function lossyFailover(a: Replica): void {
     expect([exitCode, accepted.length]).toEqual([1, 2]);
     const lanes = await run(b, "select distinct lane from audit_segments where first_seq = 2 order by 1");
     expect(flaws).toEqual([
-      ...lanes.map(({ lane }) => ({ lane, seq: 2, lastSeq: 2, what: "changed" })),
-      { lane: "commands", seq: 2, lastSeq: 2, what: "removed" },
+      ...lanes.map(({ lane }) => ({ lane, seq: 2, lastSeq: 2, what: "broken" })),
+      { lane: "commands", seq: 2, lastSeq: 2, what: "broken" },
     ]);
   });
 }

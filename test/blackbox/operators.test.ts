@@ -55,9 +55,9 @@ describe("the record of what left", () => {
     await site.sql("delete from audit_segments where lane <> 'commands' and first_seq > 5");
     const cut = await site.keyhole(["audit", "verify", "--checkpoint", log, "--json"]);
     expect(cut.exitCode).toBe(1);
-    const flaw = { lane: expect.any(String), seq: 6, lastSeq: 7, what: "removed" };
+    const flaw = { lane: expect.any(String), seq: 6, lastSeq: 7, what: "lost" };
     expect(JSON.parse(cut.stdout)).toEqual({ verified: false, ...flaw, flaws: [flaw], moreFlaws: 0, accepted: [] });
-    expect(JSON.parse(cut.stderr)).toMatchObject({ code: "audit_removed" });
+    expect(JSON.parse(cut.stderr)).toMatchObject({ code: "audit_lost" });
     await site.sql("delete from audit_segments where lane <> 'commands' or first_seq > 5");
     const { stderr, exitCode } = await site.keyhole(["audit", "verify"]);
     expect(stderr).toBe(
@@ -78,13 +78,13 @@ describe("the record of what left", () => {
     const [first, ...others] = printed.stderr.trimEnd().split("\n");
     expect(first).toBe("keyhole: Lane commands: entry 6 is not the one that the log's checkpoint shows.");
     expect(others).toEqual([
-      expect.stringMatching(/^Lane [\w-]+: entries 1 to 7 were removed\.$/),
+      expect.stringMatching(/^Lane [\w-]+: entries 1 to 7 are not those that the log's checkpoint shows\.$/),
       "If you know of a loss, such as from a failover, audit verify --accept commands:6-6 records that it is known.",
     ]);
     await site.sql("update audit_segments set entries = '{}' where first_seq = 3");
     const changed = await site.keyhole(["audit", "verify"]);
     expect(changed).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(changed.stderr).toMatch(/^keyhole: Lane commands: entry 3 was changed\.\n$/);
+    expect(changed.stderr).toMatch(/^keyhole: Lane commands: the chain breaks at entry 3\.\n$/);
     const gaps = (JSON.parse((await verifyLog("--json")).stdout).flaws as Flaw[])
       .map((one) => `${one.lane}:${one.seq}-${one.lastSeq}`)
       .filter((gap) => gap !== "commands:3-3");
@@ -93,7 +93,7 @@ describe("the record of what left", () => {
     const accepted = await verifyLog("--accept", gaps.join());
     expect(accepted).toMatchObject({ exitCode: 1, stdout: "" });
     expect(accepted.stderr).toBe(
-      `keyhole: Lane commands: entry 3 was changed.\nAccepted as known losses: ${gaps.join(", ")}.\n`,
+      `keyhole: Lane commands: the chain breaks at entry 3.\nAccepted as known losses: ${gaps.join(", ")}.\n`,
     );
     const listed = (await site.json(["audit", "list", "--action", "audit.accept"])) as { names: string[] }[];
     expect(listed.map(({ names }) => names[0])).toEqual(gaps);

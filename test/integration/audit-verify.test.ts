@@ -86,8 +86,8 @@ describeBoth("audit verify", (w, dialect) => {
     await w.sql`update audit_segments set lane = ${other.lane}, first_seq = 10, last_seq = 10
       where lane = ${one.lane} and first_seq = 4`;
     expect(await flawsIn(w)).toEqual([
-      { lane: one.lane, seq: 4, what: "removed", lastSeq: 4 },
-      { lane: other.lane, seq: 10, what: "changed", lastSeq: 10 },
+      { lane: one.lane, seq: 4, what: "broken", lastSeq: 4 },
+      { lane: other.lane, seq: 10, what: "broken", lastSeq: 10 },
     ]);
   });
 
@@ -97,15 +97,13 @@ describeBoth("audit verify", (w, dialect) => {
       await lane(w, minutes(3));
       await w.sql`delete from audit_segments where lane = ${checkpoint.lane} and first_seq > 17`;
       expect(await verifyAudit(w.admin)).toMatchObject({ entries: 20, flaws: [] });
-      expect(await flawsIn(w, [checkpoint])).toEqual([
-        { lane: checkpoint.lane, seq: 18, lastSeq: 20, what: "removed" },
-      ]);
+      expect(await flawsIn(w, [checkpoint])).toEqual([{ lane: checkpoint.lane, seq: 18, lastSeq: 20, what: "lost" }]);
     });
 
     test("notices a lane that is missing altogether", async () => {
       const checkpoint = await lane(w, minutes(20));
       await w.sql`delete from audit_segments where lane = ${checkpoint.lane}`;
-      const flaw = { lane: checkpoint.lane, seq: 1, lastSeq: 20, what: "removed" as const };
+      const flaw = { lane: checkpoint.lane, seq: 1, lastSeq: 20, what: "lost" as const };
       expect(await verifyAudit(w.admin, [checkpoint])).toMatchObject({ flaws: [flaw] });
       // Someone who writes to the database could blame retention, but not seal the checkpoint.
       await w.sql`insert into audit_checkpoints (lane, seq, mac, seal)
@@ -126,7 +124,7 @@ describeBoth("audit verify", (w, dialect) => {
         await w.sql`update audit_segments set lane = ${checkpoint.lane}, mac = ${mac} where first_seq = ${firstSeq}`;
       }
       expect(await verifyAudit(w.admin)).toMatchObject({ entries: 20, flaws: [] });
-      const flaw = { lane: checkpoint.lane, seq: 20, lastSeq: 20, what: "changed" as const };
+      const flaw = { lane: checkpoint.lane, seq: 20, lastSeq: 20, what: "lost" as const };
       expect(await verifyAudit(w.admin, [checkpoint])).toMatchObject({ flaws: [flaw] });
     });
   });
@@ -141,11 +139,11 @@ describeBoth("audit verify", (w, dialect) => {
     await w.sql`update audit_segments set at = at + 1 where lane = ${three} and first_seq = 20`;
     await w.sql`update audit_segments set entries = '' where lane = 'commands'`;
     expect(await flawsIn(w, lanes)).toEqual([
-      { lane: one, seq: 4, lastSeq: 4, what: "removed" },
-      { lane: one, seq: 9, lastSeq: 9, what: "changed" },
-      { lane: three, seq: 20, lastSeq: 20, what: "changed" },
-      { lane: "commands", seq: 1, lastSeq: 1, what: "changed" },
-      { lane: two, seq: 19, lastSeq: 20, what: "removed" },
+      { lane: one, seq: 4, lastSeq: 4, what: "broken" },
+      { lane: one, seq: 9, lastSeq: 9, what: "broken" },
+      { lane: three, seq: 20, lastSeq: 20, what: "broken" },
+      { lane: "commands", seq: 1, lastSeq: 1, what: "broken" },
+      { lane: two, seq: 19, lastSeq: 20, what: "lost" },
     ]);
   });
 
@@ -161,7 +159,7 @@ describeBoth("audit verify", (w, dialect) => {
       const [{ lane: one }, { lane: other }] = [await lane(w, minutes(20)), await lane(w, minutes(20))];
       await w.sql`delete from audit_segments where lane = ${one} and first_seq between 7 and 8`;
       const gap = `${one}:7-8`;
-      expect(await found(w)).toEqual({ flaws: [`removed ${gap}`], accepted: [] });
+      expect(await found(w)).toEqual({ flaws: [`broken ${gap}`], accepted: [] });
       expect(await accept(w, gap)).toMatchObject({ flaws: [], accepted: [{ lane: one, seq: 7, lastSeq: 8 }] });
       expect(await found(w)).toEqual({ flaws: [], accepted: [gap] });
       const [entry] = await listAudit(w.admin, { actions: ["audit.accept"] });
@@ -172,12 +170,12 @@ describeBoth("audit verify", (w, dialect) => {
 
       await w.sql`update audit_segments set entries = '' where lane = ${one} and first_seq = 12`;
       await w.sql`delete from audit_segments where lane = ${other} and first_seq = 7`;
-      const flaws = [`changed ${one}:12-12`, `removed ${other}:7-7`];
+      const flaws = [`broken ${one}:12-12`, `broken ${other}:7-7`];
       expect(await found(w)).toEqual({ flaws, accepted: [gap] });
       await w.sql`update audit_segments set entries = entries || ' ' where lane = ${one} and first_seq = 9`;
-      expect(await found(w)).toEqual({ flaws: [`removed ${gap}`, ...flaws], accepted: [] });
+      expect(await found(w)).toEqual({ flaws: [`broken ${gap}`, ...flaws], accepted: [] });
       await w.sql`delete from audit_segments where lane = ${one} and first_seq = 9`;
-      expect((await found(w)).flaws).toEqual([`removed ${one}:7-9`, ...flaws]);
+      expect((await found(w)).flaws).toEqual([`broken ${one}:7-9`, ...flaws]);
     });
 
     test("at the end of a lane is no flaw, and one more entry that goes is one", async () => {
@@ -190,9 +188,9 @@ describeBoth("audit verify", (w, dialect) => {
       expect(await found(w, [checkpoint])).toEqual({ flaws: [], accepted });
       expect(await found(w)).toEqual({ flaws: [], accepted: [] });
       const another = { ...checkpoint, mac: "00".repeat(32) };
-      expect(await found(w, [another])).toEqual({ flaws: [`removed ${accepted[0]}`], accepted: [] });
+      expect(await found(w, [another])).toEqual({ flaws: [`lost ${accepted[0]}`], accepted: [] });
       await cutAt(15);
-      expect((await found(w, [checkpoint])).flaws).toEqual([`removed ${checkpoint.lane}:16-17`]);
+      expect((await found(w, [checkpoint])).flaws).toEqual([`lost ${checkpoint.lane}:16-17`]);
       await accept(w, `${checkpoint.lane}:16-17`, [checkpoint]);
       expect((await found(w, [checkpoint])).flaws).toEqual([]);
     });
@@ -214,7 +212,7 @@ describeBoth("audit verify", (w, dialect) => {
         log.push(await head());
       }
       await cutTo(before);
-      expect(await found(w, log)).toEqual({ flaws: ["removed commands:2-3"], accepted: [] });
+      expect(await found(w, log)).toEqual({ flaws: ["lost commands:2-3"], accepted: [] });
       await accept(w, "commands:2-3", log);
       for (let count = 0; count < 3; count++) {
         expect(await found(w, log)).toEqual({ flaws: [], accepted: ["commands:2-3"] });
@@ -224,7 +222,7 @@ describeBoth("audit verify", (w, dialect) => {
       log.push(await head());
       await cutTo(before);
       for (let count = 0; count < 5; count++) await w.organization();
-      expect(await found(w, log)).toEqual({ flaws: ["changed commands:2-5"], accepted: [] });
+      expect(await found(w, log)).toEqual({ flaws: ["lost commands:2-5"], accepted: [] });
     });
 
     test("is what a person named, and only a loss", async () => {
@@ -247,7 +245,7 @@ describeBoth("audit verify", (w, dialect) => {
       await accept(w, `${one}:4-4`);
       await w.run("update audit_segments set entries = replace(entries, ?, ?) where lane = 'commands'", [one, other]);
       expect(await found(w)).toEqual({
-        flaws: [`removed ${one}:4-4`, `removed ${other}:4-4`, "changed commands:1-1"],
+        flaws: [`broken ${one}:4-4`, `broken ${other}:4-4`, "broken commands:1-1"],
         accepted: [],
       });
     });
@@ -293,7 +291,7 @@ describeBoth("audit verify", (w, dialect) => {
       expect(await verifyAudit(w.admin, all)).toMatchObject({ entries: 5 + 2, lanes: 2, checkpoints: 3, flaws: [] });
       // What retention did not drop is still found missing.
       await w.sql`delete from audit_segments where lane = ${young.lane} and first_seq = 1`;
-      expect(await flawsIn(w, all)).toEqual([{ lane: young.lane, seq: 1, lastSeq: 1, what: "removed" }]);
+      expect(await flawsIn(w, all)).toEqual([{ lane: young.lane, seq: 1, lastSeq: 1, what: "broken" }]);
     });
 
     test("counts 400 days from the newest entry, and never drops the current month", async () => {
@@ -310,7 +308,7 @@ describeBoth("audit verify", (w, dialect) => {
       // Nobody is asked before it is refused.
       const agree = () => Promise.reject(new RangeError("no"));
       expect(await pruneAudit(w.admin, 30 * dayMs, { agree })).toMatchObject({
-        flaws: [{ lane: name, seq: 7, lastSeq: 7, what: "changed" }],
+        flaws: [{ lane: name, seq: 7, lastSeq: 7, what: "broken" }],
       });
       await expect(pruneAudit(w.admin, 30 * dayMs, { unverified: true, agree })).rejects.toThrow(RangeError);
       expect(await counted(w)).toBe(20);

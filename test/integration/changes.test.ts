@@ -181,7 +181,7 @@ describeBoth("a change", (w) => {
     const [newest] = (await people(w)).slice(-1) as [AuditRecord];
     await w.organization();
     await w.sql`delete from audit_segments where lane = 'commands' and first_seq = ${newest.seq}`;
-    const missed = { lane: "commands", seq: newest.seq, lastSeq: newest.seq, what: "removed" as const };
+    const missed = { lane: "commands", seq: newest.seq, lastSeq: newest.seq, what: "broken" as const };
     expect(await verifyAudit(w.admin)).toMatchObject({ flaws: [missed] });
   });
 });
@@ -221,13 +221,13 @@ describeBoth("the end of the record of changes", (w) => {
     await putHeadBack(w, head);
     expect(await verifyAudit(w.admin)).toMatchObject({ flaws: [] });
     const flaw = { lane: "commands", seq: end.seq, lastSeq: end.seq };
-    expect(await verifyAudit(w.admin, checkpoints)).toMatchObject({ flaws: [{ ...flaw, what: "removed" }] });
+    expect(await verifyAudit(w.admin, checkpoints)).toMatchObject({ flaws: [{ ...flaw, what: "lost" }] });
     await w.organization();
     await w.organization();
     checkpoints.push(...(await serve(w)));
     expect(checkpoints.map((one) => one.seq - end.seq)).toEqual([0, 1]);
     expect(await verifyAudit(w.admin)).toMatchObject({ flaws: [] });
-    expect(await verifyAudit(w.admin, checkpoints)).toMatchObject({ flaws: [{ ...flaw, what: "changed" }] });
+    expect(await verifyAudit(w.admin, checkpoints)).toMatchObject({ flaws: [{ ...flaw, what: "lost" }] });
   });
 
   test("that cannot be read stops no server, which says so", async () => {

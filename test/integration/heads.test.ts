@@ -147,7 +147,7 @@ describeBoth("the head of the lane of commands", (w) => {
     await expect(dashboard()).rejects.toMatchObject(distrust);
     await expect(watch.current(w.admin)).rejects.toMatchObject(distrust);
     expect(await flawsIn(w)).toEqual([]);
-    expect(await flawsIn(w, [checkpoint])).toEqual(["removed"]);
+    expect(await flawsIn(w, [checkpoint])).toEqual(["lost"]);
     await removePerson(w.admin, name);
   });
 
