@@ -7,7 +7,7 @@ export const machineActions = [requestAction] as const;
 /** What a person changed with a command that is not an item of a kind. */
 export const peopleActions = [
   ...(["organization.create", "organization.plan", "organization.delete"] as const),
-  ...(["project.create", "project.rename", "project.delete", "history.purge"] as const),
+  ...(["project.create", "project.environments", "project.rename", "project.delete", "history.purge"] as const),
   ...(["key.create", "key.revoke", "key.rotate", "trust.create", "trust.revoke"] as const),
   "people.write",
   ...(["request.approve", "request.reject"] as const),

@@ -11,7 +11,7 @@ import { pathOf, type Surroundings, verb } from "../terminal/command.ts";
 /** What comes through the door; all else is for operators and machines. */
 const commands: ReadonlySet<string> = new Set(
   [
-    ...["org list", "project create", "project list", "project rename", "project delete"],
+    ...["org list", "project create", "project list", "project environments", "project rename", "project delete"],
     ...["var set", "var get", "var list", "var diff", "var delete", "var copy", "var import", "var export"],
     ...[
       "account set",

@@ -1,3 +1,4 @@
+import { environments } from "../core/names.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { everyKind } from "../kinds/kind.ts";
@@ -8,11 +9,13 @@ import {
   listProjects,
   type Project,
   renameProject,
+  setProjectEnvironments,
   showProject,
 } from "../people/projects.ts";
 import { confirmChange, withAdmin } from "../terminal/admin.ts";
 import { answer, counted, joined } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { choiceOption, environmentsOption } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
 import { formatTime } from "../terminal/terminal.ts";
 import { projectVerb, wideOption, yesOption } from "../terminal/verbs.ts";
@@ -22,9 +25,11 @@ import { cuttingOff, nameOf } from "./grant.ts";
 export function projectCommand(here: Surroundings) {
   const create = projectVerb("create", "Create a project.", 'keyhole project create acme/web --name "Web shop"')
     .option("--name <name>", "display name (default: the slug)")
-    .action(async (project, { name }) => {
-      const created = await withAdmin(here, (admin) => createProject(admin, project, { name }));
-      await answer(here, created, `Created project ${created.organization}/${created.slug}.`);
+    .addOption(choiceOption("--env <list>", "the environments that it uses (default: all three)", environments))
+    .action(async (project, { name, env }) => {
+      const created = await withAdmin(here, (admin) => createProject(admin, project, { name, environments: env }));
+      const uses = env === undefined ? "" : `, which uses ${joined(created.environments)}`;
+      await answer(here, created, `Created project ${created.organization}/${created.slug}${uses}.`);
     });
 
   const list = verb("list", "List the projects.", "keyhole project list acme")
@@ -36,13 +41,28 @@ export function projectCommand(here: Surroundings) {
       return listFound(here, wide, (admin) => listProjects(admin, organization), none, {
         PROJECT: (one) => `${one.organization}/${one.slug}`,
         NAME: (one) => excerpt(one.name),
+        USES: (one) => (one.environments.length === environments.length ? "all" : one.environments.join(",")),
         ...Object.fromEntries(counts),
         UPDATED: (one) => formatTime(one.updatedAt),
       });
     });
 
   const description = "Projects, which hold variables, accounts and files.";
-  return noun("project", description, create, list, renameVerb(here), deleteVerb(here));
+  return noun("project", description, create, list, environmentsVerb(here), renameVerb(here), deleteVerb(here));
+}
+
+function environmentsVerb(here: Surroundings) {
+  return projectVerb(
+    "environments",
+    "Say which environments a project uses. Pages leave out the others, and nothing new is written there.",
+    "keyhole project environments acme/web --env development,production",
+  )
+    .addOption(environmentsOption("the environments that it uses"))
+    .action(async (project, { env }) => {
+      const changed = await withAdmin(here, (admin) => setProjectEnvironments(admin, project, env));
+      const { organization, slug, environments: used } = changed;
+      await answer(here, changed, `Project ${organization}/${slug} uses ${joined(used)}.`);
+    });
 }
 
 function deleteVerb(here: Surroundings) {

@@ -110,6 +110,7 @@ const deeds: Readonly<Record<(typeof peopleActions)[number], string | ((one: Aud
   "organization.plan": "set the plan of {organization} to {names}",
   "organization.delete": "deleted the organization {organization}",
   "project.create": "created the project {project}",
+  "project.environments": "set the environments that {project} uses to {names}",
   "project.rename": "renamed the project {project} to {names}",
   "project.delete": "deleted the project {project}",
   "history.purge": "removed the earlier versions of the {names} in {environment} of {project}",

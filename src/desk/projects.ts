@@ -1,7 +1,7 @@
 import { and, desc, eq } from "drizzle-orm";
 import type { ProjectPlace, Right } from "../access/rights.ts";
 import { Fault } from "../core/fault.ts";
-import { type Environment, environments } from "../core/names.ts";
+import { type Environment, type EnvironmentMask, environmentMask, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { DataKey } from "../seal/keyring.ts";
 import type { Db } from "../store/database.ts";
@@ -26,13 +26,13 @@ export async function findProject(
   const { organization, slug } = await splitPlace(admin, where);
   const { projects: p } = admin.database.tables;
   const [found] = await admin.database.db
-    .select({ id: p.id })
+    .select({ id: p.id, environments: p.environments })
     .from(p)
     .where(and(eq(p.organizationId, organization.id), eq(p.slug, slug)));
   const rights = [needed].flat();
   const permit = found && Permit.find(admin, rights, placeOf({ ...found, organization }), among);
   if (!(found && permit)) throw admin.rights === "operator" ? noProject(where) : noRight(where, rights, among);
-  return { id: found.id, slug, organization, permit };
+  return { id: found.id, slug, organization, environments: found.environments, permit };
 }
 
 /**
@@ -61,10 +61,13 @@ export async function lockProject(
 ): Promise<LockedProject | undefined> {
   const { projects: p } = admin.database.tables;
   await admin.database.lockProject(db, found.id);
-  const [project] = await db.select({ changedAt: p.changedAt }).from(p).where(eq(p.id, found.id));
+  const [project] = await db
+    .select({ changedAt: p.changedAt, environments: p.environments })
+    .from(p)
+    .where(eq(p.id, found.id));
   if (!project) return undefined;
   const dataKey = await newestDataKey(admin, db, found);
-  return { ...found, db, dataKey, now: admin.now(), changedAt: project.changedAt };
+  return { ...found, ...project, db, dataKey, now: admin.now() };
 }
 
 /** A project's newest data key, opened. @throws Fault `decryption_failed` if it does not open or is missing */
@@ -103,6 +106,11 @@ export function projectPath({ organization, slug }: Pick<FoundProject, "organiza
   return `${organization.slug}/${slug}`;
 }
 
+/** Whether a project uses an environment: whether it is shown, and takes new items. */
+export function uses(project: Pick<FoundProject, "environments">, environment: Environment): boolean {
+  return (project.environments & environmentMask(environment)) !== 0;
+}
+
 /** The place of a project, for questions about rights. */
 export function placeOf(project: {
   readonly id: string;
@@ -116,6 +124,8 @@ export type FoundProject = {
   readonly id: string;
   readonly slug: string;
   readonly organization: Organization;
+  /** Those that it uses. */
+  readonly environments: EnvironmentMask;
   readonly permit: Permit;
 };
 

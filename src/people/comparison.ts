@@ -4,13 +4,13 @@ import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import type { ContentEntry, KindDescriptor } from "../sets/kind.ts";
-import { type Item, openItems, requireSets } from "../sets/open.ts";
+import { type Item, openItems, requireSets, shownEnvironments } from "../sets/open.ts";
 
 /* Which environments of a project have an item, and whether they have the same. No value leaves this file. */
 
 /** What the environments of a project have of a kind, as far as somebody may see. */
 export type ItemsAcross = {
-  /** Those that they may see. */
+  /** Those that they may see, without those that the project does not use. */
   readonly environments: readonly Environment[];
   /** Each item once, in byte order of name. */
   readonly items: readonly {
@@ -43,7 +43,8 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
   const descriptor = descriptorOf(kind);
   const project = await findProject(admin, where, "see");
   const revealing = Permit.find(admin, ["see", "reveal"], placeOf(project));
-  const sets = (await requireSets(admin, project, descriptor)).map((set) => {
+  const verified = await requireSets(admin, project, descriptor);
+  const sets = verified.map((set) => {
     const { environment } = set;
     const isOpen =
       revealing?.allows("reveal", environment) === true && mayCompare(admin, placeOf(project), environment);
@@ -71,7 +72,7 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
     return { name, environments };
   });
   for (const { items } of sets) for (const { value } of items.values()) value?.fill(0);
-  return { environments: project.permit.environments, items };
+  return { environments: shownEnvironments(project, verified), items };
 }
 
 /**

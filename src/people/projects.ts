@@ -1,10 +1,11 @@
 import { asc, eq } from "drizzle-orm";
 import { reached } from "../access/rights.ts";
-import { type Environment, environmentMask, environments } from "../core/names.ts";
+import { type Environment, environmentMask, environments, environmentsOf, everyEnvironment } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { ofOrganization, requireSlug } from "../desk/organizations.ts";
-import { findProject, lockProject, noProject, permitEverywhere, splitPlace } from "../desk/projects.ts";
-import { arrayOf, displayName, unlessExists } from "../desk/validate.ts";
+import { findProject, lockProject, noProject, permitEverywhere, projectPath, splitPlace } from "../desk/projects.ts";
+import { arrayOf, displayName, requireEnvironments, unlessExists } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { countIn } from "../sets/counts.ts";
 import { countsColumnOf } from "../sets/kind.ts";
@@ -18,6 +19,8 @@ export type Project = {
   readonly organization: string;
   readonly slug: string;
   readonly name: string;
+  /** Those that it uses. */
+  readonly environments: readonly Environment[];
   /** How many items of each kind it has: `variableCount` and so on. */
   readonly [count: `${string}Count`]: number;
   readonly createdAt: number;
@@ -28,7 +31,7 @@ export type Project = {
 export async function createProject(
   admin: AdminContext,
   where: string,
-  asked: { readonly name?: string | undefined },
+  asked: { readonly name?: string | undefined; readonly environments?: readonly string[] | undefined },
 ): Promise<Project> {
   const { organization, slug } = await splitPlace(admin, where);
   const permit = permitEverywhere(admin, organization, "write");
@@ -36,6 +39,7 @@ export async function createProject(
   const id = Bun.randomUUIDv7();
   const now = admin.now();
   const name = displayName("project", asked.name ?? slug);
+  const used = requireEnvironments(asked.environments ?? environments);
   const none = JSON.stringify([0, 0, 0, 0, 0, 0, 0]);
   const noCounts = Object.fromEntries(everyKind.map((kind) => [countsColumnOf(kind), none])) as CountsColumns;
   const row = {
@@ -46,10 +50,11 @@ export async function createProject(
     ...noCounts,
     changedAt: JSON.stringify([now, now, now]),
     createdAt: now,
+    environments: used,
   };
   const work = writing(admin, permit, async (db) => {
     await db.insert(admin.database.tables.projects).values(row);
-    await createSets(admin, db, { id, slug, organization, permit }, everyKind, now);
+    await createSets(admin, db, { id, slug, organization, environments: used, permit }, everyKind, now);
     return [
       recordOf(row, organization.slug, environments),
       [{ action: "project.create", organization, project: { id, slug }, names: [] }],
@@ -95,7 +100,8 @@ function recordOf(row: ProjectRow, organization: string, seen: readonly Environm
   const counts: Record<`${string}Count`, number> = Object.fromEntries(
     everyKind.map((kind) => [`${kind.item}Count`, countIn(row, kind, environmentMask(...seen))]),
   );
-  return { id, organization, slug, name, ...counts, createdAt, updatedAt };
+  const used = environmentsOf(row.environments & environmentMask(...seen));
+  return { id, organization, slug, name, environments: used, ...counts, createdAt, updatedAt };
 }
 
 /**
@@ -115,6 +121,36 @@ export async function deleteProject(admin: AdminContext, where: string): Promise
     if (!gone) throw noProject(where);
     const counts = Object.fromEntries(everyKind.map((descriptor) => [descriptor.kind, countIn(gone, descriptor)]));
     return [counts, [{ action: "project.delete", organization, project, names: [] }]];
+  });
+}
+
+/**
+ * Says which environments a project uses. The others are not shown, and take no new items.
+ * @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` if one of the others has items
+ */
+export async function setProjectEnvironments(
+  admin: AdminContext,
+  where: string,
+  asked: readonly string[],
+): Promise<Project> {
+  const { projects: p } = admin.database.tables;
+  const used = requireEnvironments(asked);
+  const found = await findProject(admin, where, ["see", "write"], environments);
+  const { organization, id, slug } = found;
+  return writing(admin, found.permit, async (db) => {
+    if (!(await lockProject(admin, db, found))) throw noProject(where);
+    const [row] = await db.update(p).set({ environments: used }).where(eq(p.id, id)).returning();
+    if (!row) throw noProject(where);
+    for (const environment of environmentsOf(everyEnvironment & ~used)) {
+      if (everyKind.every((kind) => countIn(row, kind, environmentMask(environment)) === 0)) continue;
+      const path = projectPath(found);
+      throw new Refused("conflict", `${path} still has items in ${environment}: delete them first.`);
+    }
+    const names = environmentsOf(used);
+    return [
+      recordOf(row, organization.slug, environments),
+      [{ action: "project.environments", organization, project: { id, slug }, names }],
+    ];
   });
 }
 

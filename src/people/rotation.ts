@@ -301,7 +301,7 @@ async function everyProject(admin: AdminContext): Promise<readonly FoundProject[
   const { projects: p, organizations: o } = admin.database.tables;
   const permit = Permit.operator(admin);
   const rows = await admin.database.db
-    .select({ id: p.id, slug: p.slug, organization: o })
+    .select({ id: p.id, slug: p.slug, environments: p.environments, organization: o })
     .from(p)
     .innerJoin(o, eq(o.id, p.organizationId))
     .orderBy(asc(p.id));

@@ -58,7 +58,7 @@ export async function openEverything(
     check(`the organization ${organization.slug}`, () => verified(admin, organization));
   }
   for (const { project, organization } of rows) {
-    const found = { id: project.id, slug: project.slug, organization, permit };
+    const found = { ...project, organization, permit };
     await openDataKeys(admin, found);
     for (const descriptor of everyKind) {
       await openKind(admin, found, descriptor, project, opened);

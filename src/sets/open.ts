@@ -3,7 +3,7 @@ import { everyRight, type Right } from "../access/rights.ts";
 import { compareBytes, type Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { type FoundProject, otherProject, projectPath } from "../desk/projects.ts";
+import { type FoundProject, otherProject, projectPath, uses } from "../desk/projects.ts";
 import { isOfSet, type SetName } from "../desk/version-records.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import type { Db } from "../store/database.ts";
@@ -48,6 +48,15 @@ export function requireSets<E extends Entry>(
 ): Promise<readonly VerifiedSet<E>[]> {
   const { environments } = project.permit;
   return Array.fromAsync(environments, (environment) => requireSet(admin, { project, descriptor, environment }));
+}
+
+/** The environments to show: those that the project uses, and others that have something all the same. */
+export function shownEnvironments(
+  project: FoundProject,
+  sets: readonly Pick<VerifiedSet, "environment" | "entries">[],
+): Environment[] {
+  const shown = sets.filter(({ environment, entries }) => uses(project, environment) || entries.length > 0);
+  return shown.map(({ environment }) => environment);
 }
 
 /** The current version of a set, or a kept one; undefined if it is missing or does not verify. */

@@ -3,7 +3,7 @@ import type { NamesWritten } from "../audit/entry.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
-import type { FoundProject, LockedProject } from "../desk/projects.ts";
+import { type FoundProject, type LockedProject, projectPath, uses } from "../desk/projects.ts";
 import { currentRootId } from "../desk/root-keys.ts";
 import { arrayOf } from "../desk/validate.ts";
 import { insertRecord, isOfSet, nextVersion, resealedRecord } from "../desk/version-records.ts";
@@ -96,10 +96,17 @@ async function writeSet(
     else if (item !== null) added.push(name);
     if (old !== undefined && item !== null) replaced.push([old, item.entry]);
   }
+  if (added.length > 0 && !uses(project, before.environment)) throw unused(project, before.environment);
   const names = { added, changed, deleted };
   const pruned = await storeSet(admin, project, before, version, [...items.values()], names);
   for (const { value } of before.items.values()) value?.fill(0);
   return { ...names, version, pruned, total: items.size, replaced };
+}
+
+/** The refusal of a new item where it is most likely a mistake. */
+function unused(project: LockedProject, environment: Environment): Refused {
+  const command = `keyhole project environments ${projectPath(project)} --env ${environments.filter((one) => one === environment || uses(project, one)).join(",")}`;
+  return new Refused("invalid", `${projectPath(project)} does not use ${environment}. To use it, run \`${command}\`.`);
 }
 
 /**

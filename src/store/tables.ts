@@ -81,6 +81,8 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       /** When each environment last changed: a JSON array of three, in epoch milliseconds. */
       changedAt: text("changed_at").notNull(),
       createdAt: bigint("created_at").notNull(),
+      /** The environments that it uses: a mask. The others have their empty sets all the same. */
+      environments: integer("environments").notNull().default(7),
     },
     (t) => [
       kit.uniqueIndex("projects_slug").on(t.organizationId, t.slug),

@@ -64,7 +64,8 @@ for (const version of versions) {
         const [old] = await site.sql(`select ${asHex} as hex from system_keys where purpose = 'grant'`);
         const organizations = (await site.json(["org", "list"])) as { slug: string }[];
         const slug = organizations[0]?.slug ?? "";
-        await site.json(["project", "list", slug]);
+        const projects = (await site.json(["project", "list", slug])) as { environments: unknown }[];
+        for (const { environments } of projects) expect(environments).toEqual(["development", "staging", "production"]);
         expect(await site.sql("select id from organizations where seal is null")).toEqual([]);
         expect(await site.sql("select version from set_versions where listing_mac is null")).toEqual([]);
         expect(await site.sql("select lane from audit_heads where seal is null")).toEqual([]);

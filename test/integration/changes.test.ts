@@ -10,7 +10,7 @@ import { type AuditRecord, listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { createKey, listAccess, listExpiring, revokeKey, rotateKey } from "../../src/people/keys.ts";
 import { createOrganization, setPlan } from "../../src/people/organizations.ts";
-import { createProject, deleteProject } from "../../src/people/projects.ts";
+import { createProject, deleteProject, setProjectEnvironments } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
@@ -59,6 +59,10 @@ describeBoth("a change", (w) => {
         () => [{ ...ofOrganization, action: "organization.plan", names: ["free"] }],
       ],
       [() => createProject(w.admin, where, {}), () => [{ ...ofProject, action: "project.create", names: [] }]],
+      [
+        () => setProjectEnvironments(w.admin, where, ["production", "staging"]),
+        () => [{ ...ofProject, action: "project.environments", names: ["staging", "production"] }],
+      ],
       [
         () => set({ B: "1", A: "1" }),
         () => [

@@ -37,6 +37,7 @@ const rows: readonly Row[] = [
   { words: "org list", needs: [[...everyRight]] },
   { words: "project create ORG/new-#", needs: [["write"]] },
   { words: "project list ORG", needs: [["see"]], isList: true },
+  { words: "project environments ORG/{project} --env production", needs: [["see"], ["write"]] },
   { words: "project rename ORG/{project} renamed-# --yes", needs: [["see"], ["write"]] },
   { words: "project delete ORG/{project} --yes", needs: [["see"], ["write"]] },
   { words: "var set ORG/web staging SET_# --value 1", needs: [["write"]] },

@@ -8,7 +8,7 @@ import { Ago, Boxes, Field, listed, NameAgain } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import type { Form, Visit } from "../../pages/visit.ts";
-import { itemsOf, requireSets } from "../../sets/open.ts";
+import { itemsOf, requireSets, shownEnvironments } from "../../sets/open.ts";
 import { accounts } from "./entry.ts";
 import { deleteAccount, setAccount } from "./write.ts";
 
@@ -41,12 +41,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
     fields: (
       <>
         <Fields />
-        <Boxes
-          legend="Environments"
-          name="environment"
-          of={sets.map(({ environment }) => environment)}
-          checked={holders}
-        />
+        <Boxes legend="Environments" name="environment" of={shownEnvironments(project, sets)} checked={holders} />
         {found && (
           <p>
             <label>

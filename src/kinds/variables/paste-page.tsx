@@ -8,7 +8,7 @@ import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import type { Form, Visit } from "../../pages/visit.ts";
 import { setItemsMax } from "../../sets/kind.ts";
-import { requireSet } from "../../sets/open.ts";
+import { requireSet, requireSets, shownEnvironments } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { parseEnvFile } from "./env-file.ts";
 import { type NewVariable, setVariables, type VariablesWrite } from "./write.ts";
@@ -25,11 +25,12 @@ type Pasted = {
 /** A text to paste: first what it would do is shown, then exactly that is applied. */
 export async function pastePage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
-  const { permit } = await findProject(admin, where, "write");
+  const project = await findProject(admin, where, "write");
+  const shown = shownEnvironments(project, await requireSets(admin, project, variables));
   const main = (
     <>
       <Change action={projectPagePath(where, "variables/paste")} button="See what it would do">
-        <Field name="environment" label="Environment" of={permit.environments} value={visit.environment()} />
+        <Field name="environment" label="Environment" of={shown} value={visit.environment()} />
         <Field
           name="text"
           label="Text of an .env file"

@@ -20,7 +20,7 @@ import {
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import { seenFields, type Visit } from "../../pages/visit.ts";
-import { requireSets } from "../../sets/open.ts";
+import { requireSets, shownEnvironments } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { diffVariables } from "./reveal.ts";
 import { copyVariables } from "./write.ts";
@@ -28,21 +28,22 @@ import { copyVariables } from "./write.ts";
 /** Two environments side by side, to copy variables from one to the other with their values unseen. */
 export async function promotePage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
-  const { permit } = await findProject(admin, where, "reveal");
-  const to = visit.environment("to") ?? permit.environments.at(-1) ?? "production";
-  const from = visit.environment("from") ?? permit.environments.at(-2) ?? to;
+  const project = await findProject(admin, where, "reveal");
+  const shown = shownEnvironments(project, await requireSets(admin, project, variables));
+  const to = visit.environment("to") ?? shown.at(-1) ?? "production";
+  const from = visit.environment("from") ?? shown.at(-2) ?? to;
   const main = (
     <>
       <Chooser button="Compare">
-        <Choice label="From" name="from" of={permit.environments} chosen={from} />
-        <Choice label="To" name="to" of={permit.environments} chosen={to} />
+        <Choice label="From" name="from" of={shown} chosen={from} />
+        <Choice label="To" name="to" of={shown} chosen={to} />
       </Chooser>
       {from !== to && (await choice(visit, from, to))}
       {from === to && (
         <Empty>
-          {permit.environments.length > 1
+          {shown.length > 1
             ? "Choose two different environments."
-            : `You may read the values of ${from} only: there is no other to compare it with.`}
+            : `${from} is the only one in use whose values you may read: there is no other to compare it with.`}
         </Empty>
       )}
     </>

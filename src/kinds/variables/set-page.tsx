@@ -7,7 +7,7 @@ import { Ago, Boxes, Env, Field, Lead, listed, NameAgain } from "../../pages/par
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import type { Form, Visit } from "../../pages/visit.ts";
-import { requireSets } from "../../sets/open.ts";
+import { requireSets, shownEnvironments } from "../../sets/open.ts";
 import { isDay } from "../../terminal/options.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { nameWarnings, valueWarnings } from "./env-file.ts";
@@ -19,8 +19,9 @@ export async function setPage(visit: Visit): Promise<Answer> {
   const asked = visit.query("name");
   const project = await findProject(admin, where, "write");
   const sets = await requireSets(admin, project, variables);
-  const places = sets.map(({ environment, entries }) => {
-    return { environment, entry: entries.find(({ key }) => key === asked) };
+  const places = shownEnvironments(project, sets).map((environment) => {
+    const set = sets.find((one) => one.environment === environment);
+    return { environment, entry: set?.entries.find(({ key }) => key === asked) };
   });
   const holders = places.filter(({ entry }) => entry !== undefined).map(({ environment }) => environment);
   const name = holders.length === 0 ? undefined : asked;
@@ -130,10 +131,10 @@ export async function set(visit: Visit): Promise<Answer> {
   const { admin, where, form } = visit;
   const { name, isNew } = form.itemName();
   const project = await findProject(admin, where, "write");
-  const values = valuesIn(form, project.permit.environments);
+  const sets = await requireSets(admin, project, variables);
+  const values = valuesIn(form, shownEnvironments(project, sets));
   const targets = [...values.keys()];
   const day = readDay(form, admin.now());
-  const sets = day === "keep" ? await requireSets(admin, project, variables) : [];
   const changes = [...values].map(([environment, value]): [Environment, EnvironmentWrite] => {
     const entries = sets.find((set) => set.environment === environment)?.entries;
     const rotateBy = day === "keep" ? (entries?.find(({ key }) => key === name)?.rotateBy ?? null) : day;

@@ -245,7 +245,7 @@ export type DueVariable = {
 export async function listDueVariables(admin: AdminContext, withinMs: number): Promise<DueVariable[]> {
   const { sets: s, projects: p, organizations: o } = admin.database.tables;
   const rows = await admin.database.db
-    .select({ id: p.id, slug: p.slug, organization: o, environment: s.environment })
+    .select({ id: p.id, slug: p.slug, environments: p.environments, organization: o, environment: s.environment })
     .from(s)
     .innerJoin(p, eq(p.id, s.projectId))
     .innerJoin(o, eq(o.id, p.organizationId))

@@ -1,0 +1,1 @@
+ALTER TABLE "projects" ADD COLUMN "environments" integer DEFAULT 7 NOT NULL;

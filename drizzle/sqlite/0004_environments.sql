@@ -1,0 +1,1 @@
+ALTER TABLE `projects` ADD `environments` integer DEFAULT 7 NOT NULL;
