@@ -518,7 +518,7 @@ describeBoth("the page that sets a variable with a day of rotation", (w) => {
     const cleared = { "version.staging": 3, "version.production": 3, rotateBy: "" };
     expect((await save(cleared)).status).toBe(200);
     expect(await days()).toEqual([null, "2099-01-31"]);
-    const { html } = await visitor.page(`/p/${where}/variables`);
+    const { html } = await visitor.page(`/p/${where}/variables/item?name=KEY`);
     expect(html).toContain("In staging, this day to rotate by is gone: KEY (2099-01-31).");
   });
 
