@@ -1,11 +1,11 @@
 import { projectsOf } from "../access/grant.ts";
 import { Fault } from "../core/fault.ts";
 import { compareBytes, type EnvironmentMask, environmentsOf, itemsMax } from "../core/names.ts";
-import { passed } from "../core/stages.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { countOf, numbersOf } from "../sets/counts.ts";
 import { countsColumnOf } from "../sets/kind.ts";
 import { authorizedAt, judgeStanding, type Reading } from "../sets/lookup.ts";
+import { passed } from "../sets/stages.ts";
 import type { ProjectRow } from "../store/projects.ts";
 
 /** The projects in the key's scope by slug. @throws Fault `too_many_items`, `decryption_failed`, `unavailable` */

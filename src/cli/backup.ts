@@ -1,7 +1,7 @@
 import { exits, Problem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
 import { writeWhole } from "../core/whole-file.ts";
-import { actorOf } from "../desk/actor.ts";
+import { actorOf } from "../installation/actor.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { backUp, refuseOwnFile, restore, verifyBackup } from "../people/backup.ts";
 import { confirm } from "../terminal/admin.ts";

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { parseHost, parsePort, readConfig } from "../core/settings.ts";
-import { isEmpty, openInstallation } from "../desk/installation.ts";
-import { removeLeftovers } from "../desk/leftovers.ts";
+import { isEmpty, openInstallation } from "../installation/installation.ts";
+import { removeLeftovers } from "../installation/leftovers.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";

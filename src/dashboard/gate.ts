@@ -1,6 +1,6 @@
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
-import type { Installation } from "../desk/installation.ts";
+import type { Installation } from "../installation/installation.ts";
 import { Form, Visit } from "../pages/visit.ts";
 import type { Session, Sessions, SignInCode } from "./sessions.ts";
 import type { SignIn } from "./sign-in.ts";

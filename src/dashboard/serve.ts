@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Refused } from "../core/refused.ts";
-import type { Installation } from "../desk/installation.ts";
+import type { Installation } from "../installation/installation.ts";
 import { createDashboard, serveOptions } from "./app.ts";
 import { Sessions, SignInCode } from "./sessions.ts";
 import { type Provider, SignIn } from "./sign-in.ts";

@@ -2,9 +2,9 @@ import { may, type ProjectPlace, type Rights } from "../access/rights.ts";
 import type { PersonActor } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import type { Installation } from "../installation/installation.ts";
 import type { Database, Db } from "../store/database.ts";
 import { type Change, recordChanges } from "./changes.ts";
-import type { Installation } from "./installation.ts";
 import { type Permit, requirePermitted } from "./permit.ts";
 
 /** Who works here, as the audit names them, and what they may do. */

@@ -6,11 +6,11 @@ import { isWhole, rosterAction } from "../audit/head.ts";
 import { commandsLane } from "../audit/segment.ts";
 import { isSameMac } from "../core/hash.ts";
 import { Refused } from "../core/refused.ts";
+import type { Installation } from "../installation/installation.ts";
 import type { Db } from "../store/database.ts";
 import { laneEnd } from "../store/segments.ts";
 import type { Change } from "./changes.ts";
 import type { KeyedDatabase, Who } from "./context.ts";
-import type { Installation } from "./installation.ts";
 
 /*
  * Which roster is in force. Each change of the roster is an entry in the lane of commands that names the random id of

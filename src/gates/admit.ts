@@ -3,11 +3,11 @@ import { authenticate, type Caller, type KeyLookup, type KeyRow, type Lookup } f
 import { type Need, refusalOf } from "../access/grant.ts";
 import { isTokenShaped, type KeySet, readToken, type Trust, verifyToken, wordsOf } from "../access/token.ts";
 import { Fault } from "../core/fault.ts";
-import { passed } from "../core/stages.ts";
 import type { AdmissionQueue } from "../limit/admission-queue.ts";
 import { type BucketName, type Decision, policies, rateLimitHeaders, retryAfterS } from "../limit/bucket.ts";
 import type { Limiter } from "../limit/limiter.ts";
 import type { UnrecognizedLimiter } from "../limit/unrecognized.ts";
+import { passed } from "../sets/stages.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** What gates 2 to 4 need from outside. */

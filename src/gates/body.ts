@@ -1,7 +1,7 @@
 import type { Body } from "../core/held.ts";
-import { tidyAfter } from "../core/tidy.ts";
 import { type Share, smallBytesMax } from "../limit/budget.ts";
 import { type Exchange, headersOf, whole } from "./exchange.ts";
+import { tidyAfter } from "./tidy.ts";
 
 /*
  * How values leave. Bun keeps a whole body until the client has read it, and does not say when that is. So only small

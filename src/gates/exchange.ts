@@ -1,8 +1,8 @@
 import { isSameEtag, parseEtag } from "../access/etag.ts";
 import type { Fault } from "../core/fault.ts";
-import { newStages, type Stages } from "../core/stages.ts";
 import { atOnceBytesMax, jsonType } from "../formats/json.ts";
 import type { rateLimitHeaders } from "../limit/bucket.ts";
+import { newStages, type Stages } from "../sets/stages.ts";
 import { normalizeAuthorization, type Presented } from "./bearer.ts";
 
 /** One request and what is known of it so far. */

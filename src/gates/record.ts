@@ -3,8 +3,8 @@ import { type AuditEntry, printable, type ReadAction, type requestAction } from 
 import { release } from "../audit/release.ts";
 import type { Held, Render } from "../core/held.ts";
 import type { Environment } from "../core/names.ts";
-import { passed } from "../core/stages.ts";
 import type { Share } from "../limit/budget.ts";
+import { passed } from "../sets/stages.ts";
 import type { ReadProject } from "../sets/verified-set.ts";
 import { answer } from "./body.ts";
 import type { Exchange } from "./exchange.ts";

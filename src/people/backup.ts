@@ -18,9 +18,15 @@ import type { Config, RootKeySource } from "../core/settings.ts";
 import { moveIntoPlace } from "../core/whole-file.ts";
 import { recordChanges } from "../desk/changes.ts";
 import { adminContextOf, operator } from "../desk/context.ts";
-import { databaseFiles, prepareFolder, removeRestoreDrafts, requireReadable, serveLock } from "../desk/data-folder.ts";
-import { openInstallation } from "../desk/installation.ts";
-import { openKeyring } from "../desk/root-keys.ts";
+import {
+  databaseFiles,
+  prepareFolder,
+  removeRestoreDrafts,
+  requireReadable,
+  serveLock,
+} from "../installation/data-folder.ts";
+import { openInstallation } from "../installation/installation.ts";
+import { openKeyring } from "../installation/root-keys.ts";
 import type { SystemKeyPurpose } from "../seal/keyring.ts";
 import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../store/backup.ts";
 import { databaseErrorCode } from "../store/database.ts";

@@ -13,7 +13,7 @@ import {
   otherProject,
   placeOf,
 } from "../desk/projects.ts";
-import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "../desk/version-records.ts";
+import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "../installation/version-records.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { deleteUnusedContents, namesContent, openContent } from "../sets/contents.ts";
 import { keptSizes } from "../sets/kept-versions.ts";

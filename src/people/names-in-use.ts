@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Config } from "../core/settings.ts";
-import { openForNames } from "../desk/installation.ts";
 import { arrayOf } from "../desk/validate.ts";
+import { openForNames } from "../installation/installation.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { Database } from "../store/database.ts";
 import { isMigrated } from "../store/migrate.ts";

@@ -15,8 +15,8 @@ import {
   openKeyring,
   removeKeyDrafts,
   rootKeyName,
-} from "../desk/root-keys.ts";
-import { purposes } from "../desk/system-keys.ts";
+} from "../installation/root-keys.ts";
+import { purposes } from "../installation/system-keys.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";

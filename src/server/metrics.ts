@@ -1,10 +1,10 @@
 import { type Aggregator, AggregatorRegistry, Counter, Gauge, Histogram, Registry } from "prom-client";
 import { endpointPaths } from "../api/app.ts";
 import type { MeasuredBatch } from "../audit/journal.ts";
-import { spansOf } from "../core/stages.ts";
 import type { Measure } from "../gates/keyhole.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { dueAtOf } from "../kinds/variables/entry.ts";
+import { spansOf } from "../sets/stages.ts";
 import type { NextExpiry } from "../store/expiry.ts";
 import type { Readiness } from "./health.ts";
 

@@ -2,8 +2,8 @@ import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from "@open
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
-import { spansOf } from "../core/stages.ts";
 import type { Keyhole } from "../gates/keyhole.ts";
+import { spansOf } from "../sets/stages.ts";
 
 const closeDeadlineMs = 2000;
 

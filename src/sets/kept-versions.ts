@@ -2,7 +2,7 @@ import { and, desc, eq, gt, isNotNull, lt, lte, max, min, type SQL, sql } from "
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { arrayOf } from "../desk/validate.ts";
-import { isOfSet, type SetName } from "../desk/version-records.ts";
+import { isOfSet, type SetName } from "../installation/version-records.ts";
 import type { Db } from "../store/database.ts";
 import type { KindDescriptor } from "./kind.ts";
 

@@ -2,7 +2,6 @@ import type { Caller, Lookup, StoredSet } from "../access/authenticate.ts";
 import { Fault } from "../core/fault.ts";
 import type { Held } from "../core/held.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environmentsOf } from "../core/names.ts";
-import { passed, type Stages } from "../core/stages.ts";
 import { type MemoryBudget, type Share, smallBytesMax } from "../limit/budget.ts";
 import { overheadBytes } from "../seal/envelope.ts";
 import type { ContentQueries } from "../store/contents.ts";
@@ -13,6 +12,7 @@ import type { RequestQueries } from "../store/requests.ts";
 import type { SetQueries } from "../store/sets.ts";
 import { type Entry, type KindDescriptor, setBytesMax, setItemsMax } from "./kind.ts";
 import type { RememberedContents, RememberedSets } from "./remembered.ts";
+import { passed, type Stages } from "./stages.ts";
 import { type ReadProject, type SetKeys, VerifiedSet } from "./verified-set.ts";
 
 /** What reads need from outside: prepared queries, the keys that open what they find, and memory for it. */

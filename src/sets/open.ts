@@ -4,7 +4,7 @@ import { compareBytes, type Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { type FoundProject, otherProject, projectPath, uses } from "../desk/projects.ts";
-import { isOfSet, type SetName } from "../desk/version-records.ts";
+import { isOfSet, type SetName } from "../installation/version-records.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import type { Db } from "../store/database.ts";
 import type { Entry, KindDescriptor } from "./kind.ts";

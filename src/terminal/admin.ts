@@ -1,10 +1,10 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
-import { actorOf } from "../desk/actor.ts";
 import { type AdminContext, adminContextOf, operator, rehearse } from "../desk/context.ts";
 import { hostFailure } from "../desk/failure.ts";
-import { type Installation, openInstallation } from "../desk/installation.ts";
 import { whoIs } from "../desk/roster.ts";
+import { actorOf } from "../installation/actor.ts";
+import { type Installation, openInstallation } from "../installation/installation.ts";
 import type { Surroundings } from "./command.ts";
 import { holdNotes } from "./failure.ts";
 import { readLine } from "./terminal.ts";

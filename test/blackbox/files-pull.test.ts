@@ -4,7 +4,7 @@ import { chmodSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, s
 import { join } from "node:path";
 import { readConfig } from "../../src/core/settings.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
-import { openInstallation } from "../../src/desk/installation.ts";
+import { openInstallation } from "../../src/installation/installation.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { binary, makePlace, type Ran } from "../support/keyhole.ts";
 import { honestly, type Question, type Reply, type Truth } from "../support/liar.ts";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig } from "../../src/core/settings.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
-import { openInstallation } from "../../src/desk/installation.ts";
+import { openInstallation } from "../../src/installation/installation.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";

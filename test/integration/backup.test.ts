@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Config } from "../../src/core/settings.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
-import { openInstallation } from "../../src/desk/installation.ts";
+import { openInstallation } from "../../src/installation/installation.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { backUp, restore, verifyBackup } from "../../src/people/backup.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Checkpoint } from "../../src/audit/journal.ts";
-import { actorOf } from "../../src/desk/actor.ts";
+import { actorOf } from "../../src/installation/actor.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
 import { deleteFile, putFile } from "../../src/kinds/files/write.ts";

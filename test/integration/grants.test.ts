@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
-import { type Installation, openInstallation } from "../../src/desk/installation.ts";
+import { type Installation, openInstallation } from "../../src/installation/installation.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { applyGrants, grantStatements } from "../../src/people/grants.ts";
 import { createKey, revokeKey } from "../../src/people/keys.ts";

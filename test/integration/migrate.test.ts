@@ -7,7 +7,7 @@ import { generateDrizzleJson, generateSQLiteDrizzleJson } from "drizzle-kit/api"
 import { getTableColumns, getTableName } from "drizzle-orm";
 import type postgres from "postgres";
 import { readConfig } from "../../src/core/settings.ts";
-import { openInstallation } from "../../src/desk/installation.ts";
+import { openInstallation } from "../../src/installation/installation.ts";
 import { newKey } from "../../src/seal/keyring.ts";
 import { migrations } from "../../src/store/migrate.ts";
 import { exclusively } from "../../src/store/sqlite-file.ts";
@@ -279,7 +279,7 @@ type Opened = { exitCode: number; stderr: string; said: string[]; keys: string }
 /** Processes that wait for each other before they open the installation of these settings. */
 async function openAtOnce(count: number, settings: Record<string, string>): Promise<Opened[]> {
   const program = `
-    const { openInstallation } = await import(${JSON.stringify(join(root, "src/desk/installation.ts"))});
+    const { openInstallation } = await import(${JSON.stringify(join(root, "src/installation/installation.ts"))});
     const { readConfig } = await import(${JSON.stringify(join(root, "src/core/settings.ts"))});
     process.stdout.write("ready\\n");
     await Bun.stdin.text();

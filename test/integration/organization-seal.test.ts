@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { openInstallation } from "../../src/desk/installation.ts";
+import { openInstallation } from "../../src/installation/installation.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { createKey } from "../../src/people/keys.ts";
 import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";

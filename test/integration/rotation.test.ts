@@ -6,7 +6,7 @@ import postgres from "postgres";
 import { environments } from "../../src/core/names.ts";
 import type { RootKeySource } from "../../src/core/settings.ts";
 import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
-import { openInstallation } from "../../src/desk/installation.ts";
+import { openInstallation } from "../../src/installation/installation.ts";
 import { deleteAccount, listAccounts } from "../../src/kinds/accounts/write.ts";
 import { listFiles } from "../../src/kinds/files/write.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";

@@ -139,7 +139,7 @@ describeBoth("writers of sets", (w) => {
     const source = (path: string) => JSON.stringify(join(import.meta.dir, "../../src", path));
     const program = `
       const { adminContextOf, operator } = await import(${source("desk/context.ts")});
-      const { openInstallation } = await import(${source("desk/installation.ts")});
+      const { openInstallation } = await import(${source("installation/installation.ts")});
       const { readConfig } = await import(${source("core/settings.ts")});
       const { setVariables } = await import(${source("kinds/variables/write.ts")});
       const admin = adminContextOf(await openInstallation(readConfig(process.env), () => {}), operator("ann@host"));

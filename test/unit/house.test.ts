@@ -18,7 +18,7 @@ type Import = { readonly from: string; readonly target: string; readonly values:
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   "modules.d.ts": [],
   "thread-url.ts": [],
-  core: words("node: bun:jsc package.json"),
+  core: words("node: package.json"),
   // Mechanisms: what they need from outside is an argument.
   seal: words("core thread-url.ts node:"),
   audit: words("core node:"),
@@ -26,16 +26,17 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   limit: words("core"),
   formats: words("core"),
   store: words("access audit core thread-url.ts drizzle node: bun:sqlite drizzle-orm postgres"),
-  desk: words("access audit core seal store node: drizzle-orm"),
-  sets: words("access audit core desk limit seal store node: drizzle-orm"),
-  gates: words("access audit core formats limit sets typebox"),
-  terminal: words("core formats desk node: @commander-js/extra-typings"),
+  installation: words("access audit core seal store node: drizzle-orm"),
+  desk: words("access audit core installation seal store node: drizzle-orm"),
+  sets: words("access audit core desk installation limit seal store node: drizzle-orm"),
+  gates: words("access audit core formats limit sets bun:jsc typebox"),
+  terminal: words("core desk formats installation node: @commander-js/extra-typings"),
   pages: words("access core desk preact"),
   kinds: words(
-    "access audit core desk formats gates limit pages seal sets store terminal",
+    "access audit core desk formats gates installation limit pages seal sets store terminal",
     "node: dotenv drizzle-orm preact typebox yaml @commander-js/extra-typings",
   ),
-  people: words("access audit core desk kinds seal sets store node: drizzle-orm"),
+  people: words("access audit core desk installation kinds seal sets store node: drizzle-orm"),
   api: words(
     "access audit core formats gates kinds limit sets store",
     "elysia @elysiajs/bearer typebox @modelcontextprotocol/server",
@@ -43,23 +44,23 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   // What machines run shares only these with the server.
   machines: words("core formats package.json node:"),
   server: words(
-    "access api audit core desk formats gates kinds limit seal sets store package.json thread-url.ts",
+    "access api audit core formats gates installation kinds limit seal sets store package.json thread-url.ts",
     "node: bun drizzle-orm prom-client",
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources @opentelemetry/sdk-trace",
   ),
   dashboard: words(
-    "access audit core desk kinds pages people terminal node: elysia jose openid-client preact preact-render-to-string",
+    "access audit core desk installation kinds pages people terminal node: elysia jose openid-client preact preact-render-to-string",
   ),
   cli: words(
-    "access api audit core dashboard desk formats kinds machines people server terminal package.json",
+    "access api audit core dashboard desk formats installation kinds machines people server terminal package.json",
     "node: bun:ffi yaml @commander-js/extra-typings @modelcontextprotocol/server",
   ),
   "main.ts": words("cli core kinds terminal package.json @commander-js/extra-typings"),
 };
 
-/** What changes something for people. Of `desk/`, the server may load what opens an installation. */
+/** What changes something for people. */
 const writers =
-  /^src\/(people|dashboard|pages|machines|desk\/(?!actor|data-folder|installation|leftovers|root-keys|system-keys|unreachable|upgrade|version-records)|sets\/(open|write|contents)|kinds\/(pages|\w+\/((?:\w+-)?page|write|command|reveal|edit|moves|env-file|import-text)))/;
+  /^src\/(people|desk|dashboard|pages|machines|sets\/(open|write|contents)|kinds\/(pages|\w+\/((?:\w+-)?page|write|command|reveal|edit|moves|env-file|import-text)))/;
 
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
@@ -100,7 +101,7 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
     in: /^src\/(access|api|audit|formats|gates|limit|kinds\/\w+\/(endpoint|render))/,
     code: /\.open\b|\["open"\]|\{[^}\n]*\bopen\b[^}\n]*\} =/,
   },
-  { in: /^src\/(?!desk|people|sets|seal|kinds\/files)/, code: /\b(dataKey|subkey)\(/ },
+  { in: /^src\/(?!desk|installation|people|sets|seal|kinds\/files)/, code: /\b(dataKey|subkey)\(/ },
   { in: /./, code: /\bopener\??\.open\b/, only: ["src/sets/verified-set.ts"] },
   // A render keeps nothing of a value.
   { in: /^src\/(formats|kinds\/\w+\/render)/, code: /^(export )?(let|var)\b/m },

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readConfig } from "../../src/core/settings.ts";
-import { openKeyring } from "../../src/desk/root-keys.ts";
+import { openKeyring } from "../../src/installation/root-keys.ts";
 import { Keyring, newKey } from "../../src/seal/keyring.ts";
 
 const spelled = (key: Uint8Array) => Buffer.from(key).toString("base64");

@@ -1,7 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { Held } from "../../core/held.ts";
 import { contentBytesMax, type Environment, everyEnvironment, itemsMax } from "../../core/names.ts";
-import { noteOpened, passed } from "../../core/stages.ts";
 import { smallBytesMax } from "../../limit/budget.ts";
 import { contentAssociatedData } from "../../seal/associated-data.ts";
 import { generationOf, overheadBytes } from "../../seal/envelope.ts";
@@ -15,6 +14,7 @@ import {
   type ReadSource,
   readListings,
 } from "../../sets/lookup.ts";
+import { noteOpened, passed } from "../../sets/stages.ts";
 import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
 import type { ContentPiece, ContentRow } from "../../store/contents.ts";
 import { type FileEntry, files } from "./entry.ts";

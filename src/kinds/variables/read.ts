@@ -8,9 +8,9 @@ import {
   itemsMax,
   type Selection,
 } from "../../core/names.ts";
-import { noteOpened } from "../../core/stages.ts";
 import type { OpenedItems } from "../../seal/set.ts";
 import { type Read, type Reading, readListings, readSets } from "../../sets/lookup.ts";
+import { noteOpened } from "../../sets/stages.ts";
 import { digestOf, type VerifiedSet } from "../../sets/verified-set.ts";
 import { type VariableEntry, variables } from "./entry.ts";
 import type { OpenedVariables } from "./render.ts";
