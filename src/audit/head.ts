@@ -16,7 +16,7 @@ export type Head = Pick<Segment, "lane" | "at" | "mac"> & {
 export type LaneEnd = {
   readonly lane: string;
   readonly head: (Head & { readonly seal: Buffer | null }) | null;
-  readonly newest: Pick<Segment, "lastSeq" | "mac"> | null;
+  readonly newest: Pick<Segment, "firstSeq" | "lastSeq" | "mac"> | null;
 };
 
 /** Seals a head: HMAC-SHA-256 under the audit key. */
@@ -27,6 +27,8 @@ export function sealHead(auditKey: Uint8Array, { lane, seq, at, mac, roster }: H
 /** Whether a lane ends with the segment that its head was sealed with. A lane without entries needs no head. */
 export function isWhole(auditKey: Uint8Array, { head, newest }: Omit<LaneEnd, "lane">): boolean {
   if (head === null) return newest === null;
+  // A mac can be copied to a row that is added behind the last one.
+  if (newest !== null && newest.firstSeq > head.seq) return false;
   return isSameMac(head.mac, newest?.mac ?? Buffer.alloc(0)) && isSameMac(head.seal, sealHead(auditKey, head));
 }
 

@@ -34,8 +34,8 @@ export type Verified = {
 };
 
 /**
- * Verifies the chain of every lane, says where it breaks, and goes on behind that. Only checkpoints from outside the database show that the
- * end of a lane, or all of it, was removed, if its head was put back as well or it has none.
+ * Verifies the chain of every lane, says where it breaks, and goes on behind that. Only checkpoints from outside the
+ * database show that the end of a lane, or all of it, was removed, if its head was put back as well or it has none.
  * @param progress - called now and then with the number of entries verified so far
  */
 export async function verifyChain(

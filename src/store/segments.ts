@@ -73,7 +73,7 @@ export async function laneEnd({ db, tables }: Pick<Database, "db" | "tables">, l
   const { auditHeads: h, auditSegments: s } = tables;
   const head = db.select().from(h).where(eq(h.lane, lane)).as("head");
   const newest = db
-    .select({ lane: s.lane, lastSeq: s.lastSeq, mac: s.mac })
+    .select({ lane: s.lane, firstSeq: s.firstSeq, lastSeq: s.lastSeq, mac: s.mac })
     .from(s)
     .where(eq(s.lane, lane))
     .orderBy(desc(s.firstSeq), desc(s.at))

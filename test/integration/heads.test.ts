@@ -151,6 +151,26 @@ describeBoth("the head of the lane of commands", (w) => {
     await removePerson(w.admin, name);
   });
 
+  test("is not believed where a segment that SQL added behind the last one has its mac", async () => {
+    const { name } = await withAna(w);
+    const before = await savedHead(w);
+    await removePerson(w.admin, name);
+    const after = await savedHead(w);
+    const kept = await saved(w, "audit_segments", "lane = 'commands'");
+    await putHeadBack(w, before);
+    await w.run(
+      `insert into audit_segments (lane, first_seq, last_seq, at, mac, texts, entries)
+       select lane, first_seq + 1000, ${before["seq"]}, at, ?, texts, entries from audit_segments
+       where lane = 'commands' and ${newest}`,
+      [before["mac"]],
+    );
+    await expect(waysIn(w, name).door()).rejects.toMatchObject(distrust);
+    expect(await flawsIn(w)).toEqual(["broken", "head"]);
+    await kept();
+    await putHeadBack(w, after);
+    expect(await flawsIn(w)).toEqual([]);
+  });
+
   test("is not believed where other entries took the place of the last one", async () => {
     const { name, where } = await withAna(w);
     const before = await savedHead(w);
