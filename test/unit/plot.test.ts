@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { readResults } from "../bench/docs.ts";
-import { plotOf } from "../bench/plot.ts";
+import { readResults } from "../../bench/docs.ts";
+import { plotOf } from "../../bench/plot.ts";
 import { readPage } from "../support/markdown.ts";
 
 const svg = plotOf(readResults(join(import.meta.dir, "../../docs/performance.json")));

@@ -8,11 +8,13 @@ import { missingLines } from "../support/programs.ts";
 const root = join(import.meta.dir, "../..");
 
 test("nothing but the helper looks for a program", () => {
-  const files = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" }).filter((file) =>
-    /\.m?[jt]s$/.test(file),
+  const files = ["bench", "test"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter((file) => /\.m?[jt]s$/.test(file))
+      .map((file) => join(folder, file)),
   );
-  const looking = files.filter((file) => readFileSync(join(root, "test", file), "utf8").includes("Bun.wh" + "ich"));
-  expect(looking).toEqual(["support/programs.ts"]);
+  const looking = files.filter((file) => readFileSync(join(root, file), "utf8").includes("Bun.wh" + "ich"));
+  expect(looking).toEqual(["test/support/programs.ts"]);
 });
 
 test("the end of a run says which suites were left out, and what to install for them", () => {

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findProgram } from "../support/programs.ts";
+import { findProgram } from "../test/support/programs.ts";
 import type { Processes } from "./processes.ts";
 
 /** A load. Connections stay open, and each sends its next request when the last one was answered. */

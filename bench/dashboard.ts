@@ -1,7 +1,7 @@
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import puppeteer, { type Page } from "puppeteer-core";
-import { findProgram } from "../support/programs.ts";
+import { findProgram } from "../test/support/programs.ts";
 import type { Backend } from "./rig.ts";
 
 /* How long a person waits for the grid of many names, in Chromium, on the compiled program. */

@@ -1,12 +1,12 @@
 /**
- * `bun test/bench/sigterm.ts`: sends SIGTERM at some 500 value reads a second, 20 times. Every read on an accepted
+ * `bun bench/sigterm.ts`: sends SIGTERM at some 500 value reads a second, 20 times. Every read on an accepted
  * connection must be answered completely; connections may be refused once the port is closed. Uses dist/keyhole with
  * the embedded database and, if TEST_DATABASE_URL is set, with PostgreSQL in one process and with workers.
  */
 import { parseArgs } from "node:util";
-import { ranMs } from "../support/clock.ts";
-import { createDatabase } from "../support/postgres.ts";
-import { furnish, makeSite, type Site, startReaders } from "../support/server.ts";
+import { ranMs } from "../test/support/clock.ts";
+import { createDatabase } from "../test/support/postgres.ts";
+import { furnish, makeSite, type Site, startReaders } from "../test/support/server.ts";
 
 const { values: flags } = parseArgs({
   options: {

@@ -2,7 +2,7 @@
  * The floors that Keyhole is compared with, in a separate process: bare `Bun.serve` with prepared bodies, alone or
  * after one postgres.js `select 1`.
  *
- *     bun test/bench/floor.ts FOLDER      FOLDER contains bodies as NAME.body and their header fields as NAME.json
+ *     bun bench/floor.ts FOLDER      FOLDER contains bodies as NAME.body and their header fields as NAME.json
  *
  * `/ready/NAME` sends a body, `/select-1/NAME` sends it after one statement to DATABASE_URL.
  */

@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import postgres from "postgres";
-import { version } from "../../package.json";
-import { createDatabase, type Postgres, startPostgres } from "../support/postgres.ts";
+import { version } from "../package.json";
+import { createDatabase, type Postgres, startPostgres } from "../test/support/postgres.ts";
 import { measureDashboard } from "./dashboard.ts";
 import { readResults, writeResults } from "./docs.ts";
 import {
@@ -61,7 +61,7 @@ Without options it takes about ten minutes and writes docs/performance.json, .sv
   --connections N,N     --seconds N     --repeats N
 `;
 
-const root = join(import.meta.dir, "../..");
+const root = join(import.meta.dir, "..");
 const { values: flags } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
