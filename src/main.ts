@@ -6,11 +6,11 @@ import { version } from "./core/version.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindCommands } from "./kinds/commands.ts";
 import { answer } from "./terminal/answer.ts";
-import { frame, noun, pathOf, refuseMangled, type Surroundings, verb } from "./terminal/command.ts";
+import { type CommandContext, frame, noun, pathOf, refuseMangled, verb } from "./terminal/command.ts";
 import { complain, toProblem } from "./terminal/failure.ts";
 import { fitted, write } from "./terminal/terminal.ts";
 
-type Load = () => Promise<(here: Surroundings) => CommandUnknownOpts>;
+type Load = () => Promise<(context: CommandContext) => CommandUnknownOpts>;
 
 /**
  * The commands, under their headings in the help. Each is loaded only if it is used: `key list` does not load the
@@ -48,7 +48,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     rotate: async () => (await import("./cli/rotate.ts")).rotateCommand,
     door: async () => {
       const enter = async (words: readonly string[], person: string) => process.exit(await execute(words, person));
-      return (here) => doorCommand(here, enter);
+      return (context) => doorCommand(context, enter);
     },
     person: async () => (await import("./cli/person.ts")).personCommand,
     db: async () => (await import("./cli/db.ts")).dbCommand,
@@ -57,7 +57,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     openapi: async () => (await import("./cli/openapi.ts")).openapiCommand,
     completion: async () => {
       const { completionCommand } = await import("./cli/completion.ts");
-      return (here) => completionCommand(here, () => buildProgram(here));
+      return (context) => completionCommand(context, () => buildProgram(context));
     },
     version: async () => versionCommand,
   },
@@ -67,14 +67,14 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
  * The tree of commands, before {@link frame}.
  * @param only - the one command to load; if there is no such command, all are loaded
  */
-export async function buildProgram(here: Surroundings, only?: string): Promise<CommandUnknownOpts> {
+export async function buildProgram(context: CommandContext, only?: string): Promise<CommandUnknownOpts> {
   const program = noun("keyhole", description)
     .option("-V, --version", "show the version")
-    .addHelpText("after", here.person === undefined ? rootHelp : codesHelp);
+    .addHelpText("after", context.person === undefined ? rootHelp : codesHelp);
   const isKnown = Object.values(groups).some((commands) => Object.hasOwn(commands, only ?? ""));
   for (const [heading, commands] of Object.entries(groups)) {
     for (const [name, load] of Object.entries(commands)) {
-      if (!isKnown || name === only) program.addCommand((await load())(here).helpGroup(heading));
+      if (!isKnown || name === only) program.addCommand((await load())(context).helpGroup(heading));
     }
   }
   return program;
@@ -105,7 +105,7 @@ async function execute(args: readonly string[], person?: string): Promise<number
   const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
   const command = own.find((arg) => !arg.startsWith("-"));
   let written: Promise<void> = Promise.resolve();
-  const here: Surroundings = {
+  const context: CommandContext = {
     person,
     env: process.env,
     terminal: { stdin, stdout, stderr },
@@ -124,7 +124,7 @@ async function execute(args: readonly string[], person?: string): Promise<number
     await written;
     const problem = toProblem(error, person);
     if (problem.exitCode === 0) return 0; // nobody reads the output
-    await complain(here, problem).catch(() => {});
+    await complain(context, problem).catch(() => {});
     // Docker Compose shows no stderr.
     if (command === "compose")
       await write(stdout, jsonLine({ type: "error", message: problem.message })).catch(() => {});
@@ -134,7 +134,7 @@ async function execute(args: readonly string[], person?: string): Promise<number
   };
   try {
     refuseMangled(args);
-    await run(here, args);
+    await run(context, args);
     await written;
     return 0;
   } catch (error) {
@@ -142,44 +142,44 @@ async function execute(args: readonly string[], person?: string): Promise<number
   }
 }
 
-async function run(here: Surroundings, args: readonly string[]): Promise<void> {
+async function run(context: CommandContext, args: readonly string[]): Promise<void> {
   const at = args.findIndex((arg) => !arg.startsWith("-"));
   const options = at === -1 ? args : args.slice(0, at);
-  if (options.includes("-V") || options.includes("--version")) return sayVersion(here);
+  if (options.includes("-V") || options.includes("--version")) return sayVersion(context);
   // `keyhole help key create` and `keyhole -h key create` are `keyhole key create --help`.
   const isHelp = (arg: string | undefined) => arg === "-h" || arg === "--help";
   const words = args.slice(options.length + (args[at] === "help" ? 1 : 0));
   const wantsHelp = args[at] === "help" || options.some(isHelp);
   const asked = wantsHelp ? [...options.filter((option) => !isHelp(option)), ...words, "--help"] : args;
   const name = asked.find((arg) => !arg.startsWith("-"));
-  const program = await buildProgram(here, name);
+  const program = await buildProgram(context, name);
   program.hook("preAction", async (_, command) => {
     // People's commands run on the host that it names, in place of this process.
-    const host = here.env["KEYHOLE_SSH"];
-    if (here.person !== undefined) return judgeCommand(command);
+    const host = context.env["KEYHOLE_SSH"];
+    if (context.person !== undefined) return judgeCommand(command);
     if (host === undefined) return;
     const { isLocal, sendOverSsh } = await import("./cli/over-ssh.ts");
-    if (!isLocal(pathOf(command))) process.exit(await sendOverSsh(here, host, command));
+    if (!isLocal(pathOf(command))) process.exit(await sendOverSsh(context, host, command));
   });
   let help = "";
   const showHelp = (text: string) => {
     help += text;
   };
-  frame(program, showHelp, here.person === undefined ? undefined : leadsThrough);
+  frame(program, showHelp, context.person === undefined ? undefined : leadsThrough);
   try {
     await program.parseAsync(asked, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    await write(here.terminal.stdout, here.json ? jsonLine({ help }) : help);
+    await write(context.terminal.stdout, context.json ? jsonLine({ help }) : help);
   }
 }
 
-function versionCommand(here: Surroundings) {
-  return verb("version", "Show the version.", "keyhole version").action(() => sayVersion(here));
+function versionCommand(context: CommandContext) {
+  return verb("version", "Show the version.", "keyhole version").action(() => sayVersion(context));
 }
 
-function sayVersion(here: Surroundings): Promise<void> {
-  return answer(here, { name: "keyhole", version }, "", `keyhole ${version}\n`);
+function sayVersion(context: CommandContext): Promise<void> {
+  return answer(context, { name: "keyhole", version }, "", `keyhole ${version}\n`);
 }
 
 const codesHelp = `

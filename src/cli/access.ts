@@ -16,14 +16,14 @@ import {
 import { type PersonAccess, personsWithAccess } from "../people/persons.ts";
 import { personGets } from "../people/readers.ts";
 import { type Columns, counted } from "../terminal/answer.ts";
-import { type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, verb } from "../terminal/command.ts";
 import { parseDuration } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
 import { formatTime } from "../terminal/terminal.ts";
 import { projectVerb, wideOption } from "../terminal/verbs.ts";
 
 /** `keyhole access ORG/PROJECT [ENV]` */
-export function accessCommand(here: Surroundings) {
+export function accessCommand(context: CommandContext) {
   return projectVerb(
     "access",
     "List the keys, trusts and persons that can do something in a project, or in one of its environments.",
@@ -38,7 +38,7 @@ export function accessCommand(here: Surroundings) {
         ...(await listAccess(admin, project, environment)).map(byKinds),
         ...(await personsWithAccess(admin, project, environment)).flatMap(byRights),
       ];
-      return listFound(here, wide, find, none, async (admin) => accessColumns(await shortKeyIds(admin)));
+      return listFound(context, wide, find, none, async (admin) => accessColumns(await shortKeyIds(admin)));
     });
 }
 
@@ -72,7 +72,7 @@ function accessColumns(short: (id: string) => string): Columns<Access> {
 }
 
 /** `keyhole expiring` */
-export function expiringCommand(here: Surroundings) {
+export function expiringCommand(context: CommandContext) {
   return verb(
     "expiring",
     "List the keys and trusts that expire soon, and the variables to rotate soon or overdue: the next one first.",
@@ -87,11 +87,11 @@ export function expiringCommand(here: Surroundings) {
         return findExpiring(admin, within);
       };
       const none = `Nothing expires or is to be rotated within ${counted(Math.ceil(within / dayMs), "day")}.`;
-      await listFound(here, wide, find, none, async (admin) => expiringColumns(await shortKeyIds(admin)));
+      await listFound(context, wide, find, none, async (admin) => expiringColumns(await shortKeyIds(admin)));
       for (const type of ["key", "trust"] as const) {
         const count = endless.filter((one) => one.type === type).length;
         const never = count === 1 ? "never expires" : "never expire";
-        if (count > 0) here.say(`${counted(count, type)} ${never}: keyhole ${type} list --never-expires`);
+        if (count > 0) context.say(`${counted(count, type)} ${never}: keyhole ${type} list --never-expires`);
       }
     });
 }

@@ -20,7 +20,7 @@ import { acceptGaps, pruneAudit, requireAuditor, verifyAudit } from "../people/a
 import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { confirm, withAdmin } from "../terminal/admin.ts";
 import { answer, answerOne, type Columns, cellsOf, counted } from "../terminal/answer.ts";
-import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { localName } from "../terminal/input.ts";
 import { logEvents } from "../terminal/log-lines.ts";
@@ -30,19 +30,19 @@ import { formatTime, unlessClosed, withProgress, write } from "../terminal/termi
 import { wideOption, yesOption } from "../terminal/verbs.ts";
 
 /** `keyhole audit …` */
-export function auditCommand(here: Surroundings) {
+export function auditCommand(context: CommandContext) {
   return noun(
     "audit",
     "The record of every value that was read and of every change.",
-    listVerb(here),
-    showVerb(here),
-    exportVerb(here),
-    verifyVerb(here),
-    pruneVerb(here),
+    listVerb(context),
+    showVerb(context),
+    exportVerb(context),
+    verifyVerb(context),
+    pruneVerb(context),
   );
 }
 
-function listVerb(here: Surroundings) {
+function listVerb(context: CommandContext) {
   return filteredVerb(
     "list",
     "List who read which values, and what people changed, oldest first.",
@@ -55,25 +55,25 @@ function listVerb(here: Surroundings) {
     .option(...wideOption)
     .action(({ limit, follow, wide, ...options }) => {
       const filter = { ...filterOf(options), limit };
-      if (follow) return followAudit(here, filter);
+      if (follow) return followAudit(context, filter);
       const find = (admin: AdminContext) => listAudit(admin, filter);
-      return listFound(here, wide, find, "No entries match.", (admin) => columnsOf(admin, filter.name));
+      return listFound(context, wide, find, "No entries match.", (admin) => columnsOf(admin, filter.name));
     });
 }
 
-function showVerb(here: Surroundings) {
+function showVerb(context: CommandContext) {
   return verb("show", "Show one entry whole, with every name.", "keyhole audit show commands:12")
     .argument("<entry>", "LANE:NUMBER, as `audit list --wide` shows it")
     .action(async (asked) => {
-      const [record, columns] = await withAdmin(here, async (admin) => [
+      const [record, columns] = await withAdmin(context, async (admin) => [
         await showAudit(admin, asked),
         await columnsOf(admin),
       ]);
-      await answerOne(here, record, record, { ...columns, ...wholeColumns });
+      await answerOne(context, record, record, { ...columns, ...wholeColumns });
     });
 }
 
-function exportVerb(here: Surroundings) {
+function exportVerb(context: CommandContext) {
   return filteredVerb(
     "export",
     "Write every matching entry, oldest first.",
@@ -84,13 +84,13 @@ function exportVerb(here: Surroundings) {
     .option("--out <file>", "write to this file, mode 0600, instead of stdout")
     .option("--force", "replace an existing file")
     .action(async ({ format = "jsonl", out, force, ...options }) => {
-      if (here.json && out === undefined) {
+      if (context.json && out === undefined) {
         throw usageProblem("With --json, name a file with --out: stdout then holds one document about it.");
       }
       const filter = filterOf(options);
-      const entries = await withAdmin(here, async (admin) => {
-        const exportTo = (put: (text: string) => unknown) => exportAudit(here, admin, filter, format, put);
-        if (out === undefined) return exportTo((text) => write(here.terminal.stdout, text));
+      const entries = await withAdmin(context, async (admin) => {
+        const exportTo = (put: (text: string) => unknown) => exportAudit(context, admin, filter, format, put);
+        if (out === undefined) return exportTo((text) => write(context.terminal.stdout, text));
         let count = 0;
         await writeWhole("export", out, force === true, async (draft) => {
           const file = await open(draft, "a");
@@ -99,11 +99,11 @@ function exportVerb(here: Surroundings) {
         return count;
       });
       if (out === undefined) return;
-      await answer(here, { file: out, format, entries }, `Wrote ${counted(entries, "entry", "entries")} to ${out}.`);
+      await answer(context, { file: out, format, entries }, `Wrote ${counted(entries, "entry", "entries")} to ${out}.`);
     });
 }
 
-function verifyVerb(here: Surroundings) {
+function verifyVerb(context: CommandContext) {
   return verb(
     "verify",
     "Verify the chain and say where it breaks.",
@@ -113,28 +113,28 @@ function verifyVerb(here: Surroundings) {
     .option("--checkpoint <file>", "the server's log, or - for stdin; also finds missing newest entries")
     .option("--accept <gaps>", "record that these losses are known: LANE:FIRST-LAST, …", parseList)
     .action(async ({ checkpoint, accept = [] }) => {
-      const found = await withProgress(here.terminal.stderr, "Verifying", "entries", (report) =>
-        withAdmin(here, async (admin) => {
+      const found = await withProgress(context.terminal.stderr, "Verifying", "entries", (report) =>
+        withAdmin(context, async (admin) => {
           requireAuditor(admin);
-          const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(here, checkpoint);
+          const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(context, checkpoint);
           const verified = await verifyAudit(admin, checkpoints, (done) => report(done));
           return accept.length > 0 ? acceptGaps(admin, verified, accept) : verified;
         }),
       );
-      if (found.flaws.length > 0) throw await flawed(here, found);
+      if (found.flaws.length > 0) throw await flawed(context, found);
       const { entries, lanes, accepted } = found;
       const against =
         checkpoint !== undefined ? `, compared with ${counted(found.checkpoints, "checkpoint")} of the log` : "";
       const message = `Every entry is unchanged: ${counted(entries, "entry", "entries")} in ${counted(lanes, "lane")}${against}.`;
       const document = { verified: true, entries, lanes, checkpoints: found.checkpoints, accepted };
-      await answer(here, document, message + knownLosses(found));
+      await answer(context, document, message + knownLosses(found));
       if (checkpoint === undefined) {
-        here.say("Only --checkpoint with the server's log shows whether the newest entries are missing.");
+        context.say("Only --checkpoint with the server's log shows whether the newest entries are missing.");
       }
     });
 }
 
-function pruneVerb(here: Surroundings) {
+function pruneVerb(context: CommandContext) {
   return verb(
     "prune",
     "Delete the entries of whole months that are old enough. The rest can still be verified.",
@@ -146,11 +146,11 @@ function pruneVerb(here: Surroundings) {
     .action(async ({ keep = keepMs, force, yes }) => {
       const day = (at: number) => formatTime(at).slice(0, 10);
       const which = force ? "audit entries, even those that do not verify," : "audit entries";
-      const agree = (keptFromAt: number) => confirm(here, yes, `delete all ${which} from before ${day(keptFromAt)}`);
-      const pruned = await withAdmin(here, (admin) => pruneAudit(admin, keep, { unverified: force, agree }));
-      if ("flaws" in pruned) throw await flawed(here, pruned, ["Nothing was deleted; --force deletes it anyway."]);
+      const agree = (keptFromAt: number) => confirm(context, yes, `delete all ${which} from before ${day(keptFromAt)}`);
+      const pruned = await withAdmin(context, (admin) => pruneAudit(admin, keep, { unverified: force, agree }));
+      if ("flaws" in pruned) throw await flawed(context, pruned, ["Nothing was deleted; --force deletes it anyway."]);
       const entries = counted(pruned.entries, "entry", "entries");
-      await answer(here, pruned, `Deleted ${entries} from before ${day(pruned.keptFromAt)}.`);
+      await answer(context, pruned, `Deleted ${entries} from before ${day(pruned.keptFromAt)}.`);
     });
 }
 
@@ -221,20 +221,20 @@ const wholeColumns: Columns<AuditRecord> = {
  * connection is lost after the first entries, another one continues where it stopped.
  */
 async function followAudit(
-  here: Surroundings,
+  context: CommandContext,
   filter: AuditFilter & { readonly limit: number | undefined },
 ): Promise<void> {
   const stop = new AbortController();
   using _ = onInterrupt(() => stop.abort());
   // sshd does not say that a session has ended: the process would go on for ever.
   const session = process.ppid;
-  const isOver = () => stop.signal.aborted || (here.person !== undefined && process.ppid !== session);
+  const isOver = () => stop.signal.aborted || (context.person !== undefined && process.ppid !== session);
   const rest = () => setTimeout(pollMs, undefined, { signal: stop.signal }).catch(() => {});
   const deadline = new Deadline(followDeadlineMs, () => new Fault("unavailable", "no answer"));
   let columns: Columns<AuditRecord> = {};
   const lineOf = (one: AuditRecord) =>
-    here.json ? jsonLine(one) : `${cellsOf(columns, one).map(oneLine).join("  ")}\n`;
-  const show = (page: readonly AuditRecord[]) => write(here.terminal.stdout, page.map(lineOf).join(""));
+    context.json ? jsonLine(one) : `${cellsOf(columns, one).map(oneLine).join("  ")}\n`;
+  const show = (page: readonly AuditRecord[]) => write(context.terminal.stdout, page.map(lineOf).join(""));
   let tail: AuditTail | undefined;
   const follow = async (admin: AdminContext) => {
     if (tail === undefined) {
@@ -244,7 +244,7 @@ async function followAudit(
       tail = begun;
     } else {
       tail.goOnWith(admin);
-      here.say("The database is connected again.");
+      context.say("The database is connected again.");
     }
     while (!isOver()) {
       const news = tail.news();
@@ -257,13 +257,13 @@ async function followAudit(
   for (let isLost = false; !isOver(); await rest()) {
     try {
       // What was said about the installation is not said again.
-      await withAdmin(tail ? { ...here, say: () => {} } : here, (admin) => {
+      await withAdmin(tail ? { ...context, say: () => {} } : context, (admin) => {
         isLost = false;
         return follow(admin);
       });
     } catch (error) {
       if (tail === undefined || toProblem(error).exitCode !== exits.unavailable) throw error;
-      if (!isLost) here.say("The connection to the database was lost. Trying again until it is back or Ctrl-C.");
+      if (!isLost) context.say("The connection to the database was lost. Trying again until it is back or Ctrl-C.");
       isLost = true;
     }
   }
@@ -271,13 +271,13 @@ async function followAudit(
 
 /** @returns how many entries were written */
 function exportAudit(
-  here: Surroundings,
+  context: CommandContext,
   admin: AdminContext,
   filter: AuditFilter,
   format: "jsonl" | "csv",
   put: (text: string) => unknown,
 ): Promise<number> {
-  return withProgress(here.terminal.stderr, "Exporting", "entries", async (report) => {
+  return withProgress(context.terminal.stderr, "Exporting", "entries", async (report) => {
     let done = 0;
     if (format === "csv") await put(csvLine(csvFields));
     for await (const page of auditPages(admin, filter)) {
@@ -310,9 +310,9 @@ function csvCell(one: AuditRecord, field: (typeof csvFields)[number]): string {
  * The checkpoints of a log that matter. Only one process writes to a lane of its own, so its highest checkpoint covers
  * the others. All commands share one lane and continue from the database, so each of its checkpoints matters.
  */
-async function readCheckpoints(here: Surroundings, path: string): Promise<Checkpoint[]> {
+async function readCheckpoints(context: CommandContext, path: string): Promise<Checkpoint[]> {
   const found = new Map<string, Checkpoint>();
-  for await (const { event, lane, seq, mac } of logEvents(here, path)) {
+  for await (const { event, lane, seq, mac } of logEvents(context, path)) {
     if (event !== "checkpoint" || typeof lane !== "string" || lane.length > 64 || !Number.isSafeInteger(seq)) continue;
     if (typeof mac !== "string" || !/^[0-9a-f]{64}$/.test(mac)) continue;
     const which = lane === commandsLane ? `${lane} ${seq} ${mac}` : lane;
@@ -327,13 +327,13 @@ async function readCheckpoints(here: Surroundings, path: string): Promise<Checkp
 }
 
 /** Makes a Problem of the flaws. With `--json` it also prints them: the first one, and a list of all. */
-async function flawed(here: Surroundings, found: Verified, more: readonly string[] = []): Promise<Problem> {
+async function flawed(context: CommandContext, found: Verified, more: readonly string[] = []): Promise<Problem> {
   const flaws = found.flaws.map(({ seals: _, ...flaw }) => flaw);
   const [first] = flaws;
-  if (here.json) {
+  if (context.json) {
     const { moreFlaws, accepted } = found;
     const document = { verified: false, ...first, flaws, moreFlaws, accepted };
-    await write(here.terminal.stdout, jsonLine(document)).catch(unlessClosed);
+    await write(context.terminal.stdout, jsonLine(document)).catch(unlessClosed);
   }
   const losses = found.flaws.filter(({ seals }) => seals.length > 0).map(gapName);
   const lines = [

@@ -6,13 +6,13 @@ import { everyKind } from "../kinds/kind.ts";
 import { backUp, refuseOwnFile, restore, verifyBackup } from "../people/backup.ts";
 import { confirm } from "../terminal/admin.ts";
 import { answer, counted } from "../terminal/answer.ts";
-import { type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, verb } from "../terminal/command.ts";
 import { unreadable } from "../terminal/input.ts";
 import { withProgress } from "../terminal/terminal.ts";
 import { yesOption } from "../terminal/verbs.ts";
 
 /** `keyhole backup FILE` and `keyhole backup verify FILE` */
-export function backupCommand(here: Surroundings) {
+export function backupCommand(context: CommandContext) {
   const verify = verb(
     "verify",
     "Restore a backup into a temporary folder and decrypt every item of it with the root key.",
@@ -20,8 +20,8 @@ export function backupCommand(here: Surroundings) {
   )
     .argument("<file>", "the backup")
     .action(async (file) => {
-      const opened = await withProgress(here.terminal.stderr, "Decrypting", "items", (report) =>
-        verifyBackup(readConfig(here.env), file, here.say, report),
+      const opened = await withProgress(context.terminal.stderr, "Decrypting", "items", (report) =>
+        verifyBackup(readConfig(context.env), file, context.say, report),
       ).catch((error: unknown) => {
         throw readFailure(file, error);
       });
@@ -35,7 +35,7 @@ export function backupCommand(here: Surroundings) {
       ];
       const where = `in ${counted(projects, "project")}`;
       const found = { projects, sets, versions, ...items, keys, auditEntries };
-      await answer(here, { file, ...found }, `Every item of ${file} can be decrypted: ${what.join(", ")} ${where}.`);
+      await answer(context, { file, ...found }, `Every item of ${file} can be decrypted: ${what.join(", ")} ${where}.`);
     });
 
   return verb(
@@ -46,7 +46,7 @@ export function backupCommand(here: Surroundings) {
     .argument("<file>", "the backup to write, mode 0600")
     .option("--force", "replace an existing file")
     .action(async (file, { force }) => {
-      const config = readConfig(here.env);
+      const config = readConfig(context.env);
       refuseOwnFile(config, file);
       let bytes = 0;
       await writeWhole("backup", file, force === true, async (draft) => {
@@ -54,13 +54,13 @@ export function backupCommand(here: Surroundings) {
       });
       const advice = config.rootKey.from === "folder" ? `: keep a copy of ${config.dataFolder}/root.key elsewhere` : "";
       const warning = `The root key is not in it${advice}. Without the root key nothing in the backup can be read.`;
-      await answer(here, { file, bytes }, `Wrote ${counted(bytes, "byte")} to ${file}.\n${warning}`);
+      await answer(context, { file, bytes }, `Wrote ${counted(bytes, "byte")} to ${file}.\n${warning}`);
     })
     .addCommand(verify);
 }
 
 /** `keyhole restore FILE` */
-export function restoreCommand(here: Surroundings) {
+export function restoreCommand(context: CommandContext) {
   return verb(
     "restore",
     "Replace the embedded database by a backup. No server may be running on it.",
@@ -70,22 +70,22 @@ export function restoreCommand(here: Surroundings) {
     .option("--force", "replace a database that is not empty")
     .option(...yesOption)
     .action(async (file, { force, yes }) => {
-      const config = readConfig(here.env);
+      const config = readConfig(context.env);
       const deed = (replaces: boolean) =>
         replaces
           ? `replace the database in ${config.dataFolder} by ${file}; what was written since, revocations of keys included, is lost`
           : `put ${file} into ${config.dataFolder}, where there is no database yet`;
       const { bytes, hasRootKey } = await restore(config, file, {
         force,
-        actor: actorOf(here.env),
-        say: here.say,
-        agree: (replaces) => confirm(here, yes, deed(replaces)),
+        actor: actorOf(context.env),
+        say: context.say,
+        agree: (replaces) => confirm(context, yes, deed(replaces)),
       }).catch((error: unknown) => {
         throw readFailure(file, error);
       });
       const todo = `The backup does not include the root key: put it at ${config.dataFolder}/root.key, mode 0600.`;
       const restored = `Restored ${file} to ${config.dataFolder}.`;
-      await answer(here, { file, bytes, hasRootKey }, hasRootKey ? restored : `${restored}\n${todo}`);
+      await answer(context, { file, bytes, hasRootKey }, hasRootKey ? restored : `${restored}\n${todo}`);
     });
 }
 

@@ -5,7 +5,7 @@ import { visible } from "../core/visible.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { Named, NamesAsked } from "../people/names-in-use.ts";
 import { answer } from "../terminal/answer.ts";
-import { type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, verb } from "../terminal/command.ts";
 
 /*
  * At each Tab, the scripts run this program with the words typed so far as plain arguments, so nothing is expanded. The
@@ -13,7 +13,7 @@ import { type Surroundings, verb } from "../terminal/command.ts";
  */
 
 /** `keyhole completion …`; `loadProgram` loads the whole tree of commands. */
-export function completionCommand(here: Surroundings, loadProgram: () => Promise<CommandUnknownOpts>) {
+export function completionCommand(context: CommandContext, loadProgram: () => Promise<CommandUnknownOpts>) {
   return verb(
     "completion",
     "Print a script that lets a shell complete commands, options, their fixed values and names from the database.",
@@ -24,10 +24,10 @@ export function completionCommand(here: Surroundings, loadProgram: () => Promise
     .addArgument(new Argument("<shell>", "the shell").choices(["bash", "zsh", "fish"]))
     .argument("[words...]", "what the script passes at each Tab: the words up to the cursor")
     .action(async (shell, words) => {
-      if (words.length === 0) return answer(here, { shell, script: scripts[shell] }, "", scripts[shell]);
-      const found = await complete(await loadProgram(), words, (asked) => findNames(here, asked));
+      if (words.length === 0) return answer(context, { shell, script: scripts[shell] }, "", scripts[shell]);
+      const found = await complete(await loadProgram(), words, (asked) => findNames(context, asked));
       const shownWith = ({ name }: Named) => (shell !== "bash" && name !== undefined ? `\t${visible(name)}` : "");
-      await answer(here, found, "", found.map((one) => `${one.word}${shownWith(one)}\n`).join(""));
+      await answer(context, found, "", found.map((one) => `${one.word}${shownWith(one)}\n`).join(""));
     });
 }
 
@@ -107,10 +107,10 @@ function shortened(names: readonly Named[], asked: NamesAsked, option: Option | 
 }
 
 /** The names in the database. Empty if it does not answer within a second, or fails. */
-async function findNames(here: Surroundings, asked: NamesAsked): Promise<readonly Named[]> {
+async function findNames(context: CommandContext, asked: NamesAsked): Promise<readonly Named[]> {
   try {
     const { namesInUse } = await import("../people/names-in-use.ts");
-    const found = namesInUse(readConfig(here.env), asked);
+    const found = namesInUse(readConfig(context.env), asked);
     return await Promise.race([found, Bun.sleep(waitMsMax).then(() => [])]);
   } catch {
     return [];

@@ -4,7 +4,7 @@ import { usageProblem } from "../core/problem.ts";
 import { jsonLine } from "../core/visible.ts";
 import { fetchVariables, refuseSteering } from "../machines/variables.ts";
 import { counted } from "../terminal/answer.ts";
-import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { write } from "../terminal/terminal.ts";
 import { atMachine, variablesVerb } from "./machine.ts";
 
@@ -17,7 +17,7 @@ import { atMachine, variablesVerb } from "./machine.ts";
  *
  * @see https://github.com/docker/compose/blob/v5.5.0/docs/extension.md
  */
-export function composeCommand(here: Surroundings) {
+export function composeCommand(context: CommandContext) {
   const up = variablesVerb(
     "up",
     "Give the variables of an environment to the services that depend on this one.",
@@ -32,9 +32,9 @@ export function composeCommand(here: Surroundings) {
     .action(async (service, { names, allowName, ...options }) => {
       let sent = Promise.resolve();
       const say = (message: string) => {
-        sent = sent.then(() => write(here.terminal.stdout, toCompose("info", message)));
+        sent = sent.then(() => write(context.terminal.stdout, toCompose("info", message)));
       };
-      await atMachine({ ...here, json: false, say }, options, async (machine) => {
+      await atMachine({ ...context, json: false, say }, options, async (machine) => {
         const variables = await fetchVariables(machine, options);
         const prefix = names === "prefixed" ? `${service.toUpperCase()}_` : "";
         const set = variables.map(({ name, value }) => ({ name: `${prefix}${name}`, value }));
@@ -47,7 +47,7 @@ export function composeCommand(here: Surroundings) {
         const type = names === "prefixed" ? "setenv" : "rawsetenv";
         const messages = variables.map(({ name, value }) => toCompose(type, `${name}=${value}`));
         await sent;
-        await write(here.terminal.stdout, messages.join(""));
+        await write(context.terminal.stdout, messages.join(""));
         const { project, environment } = machine.asked;
         machine.say(`${counted(variables.length, "variable")} of ${project}, ${environment}`);
       });

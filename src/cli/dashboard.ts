@@ -7,12 +7,12 @@ import { startDashboard, startTeamDashboard } from "../dashboard/serve.ts";
 import { actorOf } from "../installation/actor.ts";
 import { type Installation, openInstallation } from "../installation/installation.ts";
 import { answer } from "../terminal/answer.ts";
-import { type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, verb } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole dashboard`: pages for one person at their own machine, or for a team. */
-export function dashboardCommand(here: Surroundings) {
+export function dashboardCommand(context: CommandContext) {
   return verb(
     "dashboard",
     "Show the dashboard in a browser on this machine, by a link that works once; or serve it to a team that signs in.",
@@ -33,15 +33,15 @@ export function dashboardCommand(here: Surroundings) {
       const team = teamOf(origin, issuer, clientId);
       if (team !== undefined && name !== undefined)
         throw usageProblem("--name is for one's own machine, without --origin.");
-      const config = readConfig(here.env);
-      const secret = team && readSecret(here);
-      const installation = await openInstallation(config, here.say, false);
+      const config = readConfig(context.env);
+      const secret = team && readSecret(context);
+      const installation = await openInstallation(config, context.say, false);
       harden();
       const options = {
         port: parsePort("--port", port),
-        report: (error: unknown) => here.say(toProblem(error).message),
+        report: (error: unknown) => context.say(toProblem(error).message),
       };
-      if (team === undefined) return serveOne(here, installation, { ...options, name, actor: actorOf(here.env) });
+      if (team === undefined) return serveOne(context, installation, { ...options, name, actor: actorOf(context.env) });
       const provider = { issuer: team.issuer, clientId: team.clientId, clientSecret: secret };
       const dashboard = startTeamDashboard(installation, {
         ...options,
@@ -51,8 +51,8 @@ export function dashboardCommand(here: Surroundings) {
       });
       const address = originOf(config.host, dashboard.port ?? options.port);
       if (!isLoopback(new URL(address).hostname))
-        here.say("WARNING: The dashboard listens beyond this machine without TLS.");
-      await answer(here, { origin: team.origin, address }, `Serving ${team.origin} at ${address}. Ctrl-C ends.`);
+        context.say("WARNING: The dashboard listens beyond this machine without TLS.");
+      await answer(context, { origin: team.origin, address }, `Serving ${team.origin} at ${address}. Ctrl-C ends.`);
       const { promise, resolve } = Promise.withResolvers<void>();
       for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => resolve());
       await promise;
@@ -62,19 +62,19 @@ export function dashboardCommand(here: Surroundings) {
 
 type Options = Parameters<typeof startDashboard>[1];
 
-async function serveOne(here: Surroundings, installation: Installation, options: Options): Promise<void> {
+async function serveOne(context: CommandContext, installation: Installation, options: Options): Promise<void> {
   const dashboard = startDashboard(installation, options);
   const link = dashboard.link();
-  await answer(here, { origin: dashboard.origin, link }, "", `${link}\n`);
-  const { stdin } = here.terminal;
+  await answer(context, { origin: dashboard.origin, link }, "", `${link}\n`);
+  const { stdin } = context.terminal;
   if (stdin.isTTY) {
-    here.say("Open this link in a browser. It works once, for five minutes; Enter prints a new one, Ctrl-C ends.");
-    stdin.on("data", () => here.say(dashboard.link()));
+    context.say("Open this link in a browser. It works once, for five minutes; Enter prints a new one, Ctrl-C ends.");
+    stdin.on("data", () => context.say(dashboard.link()));
   }
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, dashboard.stop);
   const { unused } = await dashboard.stopped;
   stdin.pause();
-  if (unused) here.say("Nobody used the dashboard for an hour, so it ended.");
+  if (unused) context.say("Nobody used the dashboard for an hour, so it ended.");
 }
 
 /** @throws Problem unless all three are given, or none */
@@ -85,7 +85,7 @@ function teamOf(origin: string | undefined, issuer: string | undefined, clientId
 }
 
 /** The client's secret, if the provider gave one. @throws Problem if it is empty or cannot be read */
-function readSecret({ env, say }: Surroundings): string | undefined {
+function readSecret({ env, say }: CommandContext): string | undefined {
   const { KEYHOLE_CLIENT_SECRET: given, KEYHOLE_CLIENT_SECRET_FILE: file } = env;
   if (given !== undefined && file !== undefined) {
     throw configProblem("Set KEYHOLE_CLIENT_SECRET or KEYHOLE_CLIENT_SECRET_FILE, and not both.");

@@ -17,11 +17,11 @@ import { createProject, listProjects } from "../people/projects.ts";
 import { openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
 import { answer } from "../terminal/answer.ts";
-import { type Surroundings, startedAs, verb } from "../terminal/command.ts";
+import { type CommandContext, startedAs, verb } from "../terminal/command.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole demo`: fills an embedded database of its own, serves it, and reads from it once. */
-export function demoCommand(here: Surroundings) {
+export function demoCommand(context: CommandContext) {
   return verb(
     "demo",
     "Serve made-up secrets from a data folder of its own (default: ./.keyhole/demo), to try the API.",
@@ -30,12 +30,15 @@ export function demoCommand(here: Surroundings) {
     .option("--once", "stop after the first read")
     .action(async ({ once }) => {
       // A demonstration never touches the database that production uses.
-      const { DATABASE_URL: _, ...env } = here.env;
+      const { DATABASE_URL: _, ...env } = context.env;
       const settings = readConfig(env);
       prepareFolder(settings.dataFolder);
       const config = { ...settings, dataFolder: join(settings.dataFolder, "demo") };
-      const { log, flush } = openLog((text) => void here.terminal.stderr.write(text), { pretty: true, now: Date.now });
-      const installation = await openInstallation(config, here.say);
+      const { log, flush } = openLog((text) => void context.terminal.stderr.write(text), {
+        pretty: true,
+        now: Date.now,
+      });
+      const installation = await openInstallation(config, context.say);
       const admin = adminContextOf(installation, operator(actorOf(env)));
       if ((await listOrganizations(admin)).some(({ slug }) => slug !== organization)) {
         const words = `${config.dataFolder} holds other data: set KEYHOLE_DATA to another folder for the demo.`;
@@ -43,7 +46,7 @@ export function demoCommand(here: Surroundings) {
       }
       harden();
       // The server starts first. It refuses a second demo in this folder, which would revoke the first one's key.
-      const start = (port: number) => startServer({ ...config, port }, installation, log, here.say);
+      const start = (port: number) => startServer({ ...config, port }, installation, log, context.say);
       const server = await start(config.port).catch((error: unknown) => {
         if (error instanceof Refused && error.message.startsWith("The address")) return start(0); // it is taken
         throw error;
@@ -51,10 +54,10 @@ export function demoCommand(here: Surroundings) {
       const key = await fill(admin).finally(() => admin.close());
       const read = await firstRead(server.origin, key);
       const out = `${once ? "" : invitation(server.origin, key, config.dataFolder)}${account(read)}`;
-      await answer(here, { origin: server.origin, key, ...read }, "", out);
+      await answer(context, { origin: server.origin, key, ...read }, "", out);
       if (read.status !== 200) throw new Problem(1, "demo_failed", `The first read answered ${read.status}.`);
       if (once) server.stop();
-      else here.say("Press Ctrl-C to stop.");
+      else context.say("Press Ctrl-C to stop.");
       const exitCode = await server.stopped;
       flush();
       if (exitCode !== 0) throw new Problem(1, "internal_error", "The server stopped after a defect.");

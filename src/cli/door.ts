@@ -1,7 +1,7 @@
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { wordsOf } from "../core/words.ts";
-import { pathOf, type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, pathOf, verb } from "../terminal/command.ts";
 
 /*
  * The door over SSH. sshd starts `keyhole door --person NAME` in place of whatever the client asks for, and the door
@@ -45,7 +45,10 @@ export function leadsThrough(path: string): boolean {
 }
 
 /** `keyhole door`. @param enter - runs a command as a person, and ends the process */
-export function doorCommand(here: Surroundings, enter: (words: readonly string[], person: string) => Promise<void>) {
+export function doorCommand(
+  context: CommandContext,
+  enter: (words: readonly string[], person: string) => Promise<void>,
+) {
   return verb(
     "door",
     "Run the command that came over SSH with a person's rights. sshd starts it: see `keyhole person ssh`.",
@@ -53,7 +56,7 @@ export function doorCommand(here: Surroundings, enter: (words: readonly string[]
   )
     .requiredOption("--person <name>", "required: who came, by their name in `keyhole person list`")
     .action(async ({ person }) => {
-      const asked = here.env["SSH_ORIGINAL_COMMAND"];
+      const asked = context.env["SSH_ORIGINAL_COMMAND"];
       if (asked === undefined || asked.trim() === "") throw usageProblem(welcome(person));
       const words = sentWords(asked);
       await enter(words[0] === "keyhole" ? words.slice(1) : words, person);

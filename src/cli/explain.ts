@@ -1,11 +1,11 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import type { CredentialType } from "../people/keys.ts";
 import { answer, blockOf, type Columns } from "../terminal/answer.ts";
-import { type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, verb } from "../terminal/command.ts";
 import { type LogEvent, logEvents } from "../terminal/log-lines.ts";
 
 /** `keyhole explain` */
-export function explainCommand(here: Surroundings) {
+export function explainCommand(context: CommandContext) {
   return verb(
     "explain",
     "Find a request in the server's log, with the reason for its answer, such as why it was a 401 or a 404.",
@@ -19,7 +19,7 @@ export function explainCommand(here: Surroundings) {
         throw usageProblem("REQUEST_ID is the x-request-id of an answer: letters, digits, dots, _ and -.");
       }
       const fitting: LogEvent[] = [];
-      for await (const event of logEvents(here, file)) {
+      for await (const event of logEvents(context, file)) {
         const id = event["event"] === "request" ? event["requestId"] : undefined;
         const fits = id === requestId || (requestId.length >= 8 && String(id).startsWith(requestId));
         if (typeof id === "string" && fits) fitting.push(explained(event));
@@ -36,8 +36,8 @@ export function explainCommand(here: Surroundings) {
         throw new Problem(exits.notFound, "not_found", `${words} ${more}`);
       }
       // Callers may choose the id, so several requests may have it.
-      const { stdout } = here.terminal;
-      await answer(here, found, "", found.map((one) => blockOf(here, stdout, one, columns)).join("\n"));
+      const { stdout } = context.terminal;
+      await answer(context, found, "", found.map((one) => blockOf(context, stdout, one, columns)).join("\n"));
     });
 }
 

@@ -3,12 +3,12 @@ import { jsonLine } from "../core/visible.ts";
 import { type FilesAsk, findDrift, type Pulled, pullFiles } from "../machines/files-pull.ts";
 import type { Source } from "../machines/variables.ts";
 import { answer, counted } from "../terminal/answer.ts";
-import { noun, type Surroundings } from "../terminal/command.ts";
+import { type CommandContext, noun } from "../terminal/command.ts";
 import { unlessClosed, withProgress, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, machineVerb } from "./machine.ts";
 
 /** `keyhole files …` */
-export function filesCommand(here: Surroundings) {
+export function filesCommand(context: CommandContext) {
   const pull = machineVerb(
     "pull",
     "Write the secret files of an environment to a folder: all of them or none.",
@@ -19,15 +19,15 @@ export function filesCommand(here: Surroundings) {
     .option("--path <path...>", "only the file with this path; may be repeated")
     .option("--check", "write nothing: compare, and list on stdout every file that differs")
     .action(async ({ root = ".", path: paths = [], check, allowEmpty, ...options }) => {
-      await atMachine(here, options, async (machine) => {
+      await atMachine(context, options, async (machine) => {
         const ask = { root, paths, allowEmpty };
-        if (check) return checkFiles(here, machine, ask);
-        const pulled = await pullWithProgress(here, machine, ask);
+        if (check) return checkFiles(context, machine, ask);
+        const pulled = await pullWithProgress(context, machine, ask);
         const { project, environment } = machine.asked;
         const total = counted(pulled.written.length + pulled.unchanged, "file");
         const counts = `${pulled.written.length} written, ${pulled.unchanged} already in place`;
         const message = `${project}, ${environment}: ${total} below ${root}, ${counts}.`;
-        await answer(here, { ...machine.asked, ...pulled }, message);
+        await answer(context, { ...machine.asked, ...pulled }, message);
       });
     });
 
@@ -35,22 +35,22 @@ export function filesCommand(here: Surroundings) {
 }
 
 /** Pulls files and shows on a terminal how far it is. @throws Problem */
-export function pullWithProgress(here: Surroundings, source: Source, ask: FilesAsk): Promise<Pulled> {
-  const { stderr } = here.terminal;
+export function pullWithProgress(context: CommandContext, source: Source, ask: FilesAsk): Promise<Pulled> {
+  const { stderr } = context.terminal;
   return withProgress(stderr, "Fetching", "files", (fetching) =>
     withProgress(stderr, "Writing", "files", (writing) => pullFiles(source, ask, { fetching, writing })),
   );
 }
 
-async function checkFiles(here: Surroundings, machine: Machine, ask: FilesAsk): Promise<void> {
+async function checkFiles(context: CommandContext, machine: Machine, ask: FilesAsk): Promise<void> {
   const { files, drift } = await findDrift(machine, ask);
-  const { stdout } = here.terminal;
-  const found = here.json
+  const { stdout } = context.terminal;
+  const found = context.json
     ? jsonLine({ ...machine.asked, root: ask.root, files, drift })
     : drift.map(({ path }) => `${path}\n`).join("");
   await write(stdout, found).catch(unlessClosed);
   if (drift.length > 0) {
     throw new Problem(exits.failed, "drift", `Out of step: ${drift.length} of ${counted(files, "file")}.`);
   }
-  if (!here.json) here.say(`In step: ${counted(files, "file")}.`);
+  if (!context.json) context.say(`In step: ${counted(files, "file")}.`);
 }

@@ -17,7 +17,7 @@ import {
 import { listed } from "../people/rotation.ts";
 import { confirm, withAdmin } from "../terminal/admin.ts";
 import { answer, type Columns } from "../terminal/answer.ts";
-import { type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, verb } from "../terminal/command.ts";
 import { choiceOption, parseDuration, parseList } from "../terminal/options.ts";
 import { listRecords, type Records, showRecord } from "../terminal/records.ts";
 import { formatTime } from "../terminal/terminal.ts";
@@ -67,7 +67,7 @@ export function reachOf(option: "project" | "env", list: string[] | undefined, a
 
 /** The commands `list`, `show` and `revoke`, of keys or of trusts. @param more - columns that only this type has */
 export function credentialVerbs(
-  here: Surroundings,
+  context: CommandContext,
   type: CredentialType,
   words: { readonly list: string; readonly none: string; readonly show: string; readonly revoke: string },
   more: Columns<KeyRecord> = {},
@@ -90,21 +90,21 @@ export function credentialVerbs(
         ? `No active ${type} lacks an end`
         : `No active ${type} has been unused for this long`;
       const none = unused === undefined && !neverExpires ? words.none : `${unneeded}.`;
-      return listRecords(here, records, options, none, isWanted);
+      return listRecords(context, records, options, none, isWanted);
     });
   const show = idVerb(type, "show", words.show, `keyhole ${type} show 0199a3c4`).action(async (id) => {
-    await showRecord(here, records, id);
+    await showRecord(context, records, id);
   });
   const revoke = idVerb(type, "revoke", words.revoke, `keyhole ${type} revoke 0199a3c4`)
     .option(...yesOption)
     .action(async (asked, { yes }) => {
-      const record = await withAdmin(here, async (admin) => {
+      const record = await withAdmin(context, async (admin) => {
         const found = await records.show(admin, asked);
         // A revocation must never hang or fail because nobody answers.
-        await confirm(here, yes, `revoke ${nameOf(found)} of ${found.organization}, for good`, "goes on");
+        await confirm(context, yes, `revoke ${nameOf(found)} of ${found.organization}, for good`, "goes on");
         return revokeKey(admin, found.id, type);
       });
-      await answer(here, record, `Revoked ${nameOf(record)} of ${record.organization}.`);
+      await answer(context, record, `Revoked ${nameOf(record)} of ${record.organization}.`);
     });
   return [list, show, revoke] as const;
 }

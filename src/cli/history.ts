@@ -6,7 +6,7 @@ import { listHistory, planRollback, purgeHistory, rollBack, type VersionRecord }
 import { listed } from "../people/rotation.ts";
 import { confirmChange, withAdmin } from "../terminal/admin.ts";
 import { answer, answerList, type Columns, counted } from "../terminal/answer.ts";
-import type { Surroundings } from "../terminal/command.ts";
+import type { CommandContext } from "../terminal/command.ts";
 import { parseCount } from "../terminal/options.ts";
 import { formatTime } from "../terminal/terminal.ts";
 import { environmentVerb, wideOption, yesOption } from "../terminal/verbs.ts";
@@ -14,7 +14,7 @@ import { environmentVerb, wideOption, yesOption } from "../terminal/verbs.ts";
 const kinds = everyKind.map(({ kind }) => kind);
 
 /** `keyhole history …` and `keyhole history purge …` */
-export function historyCommand(here: Surroundings) {
+export function historyCommand(context: CommandContext) {
   return environmentVerb(
     "history",
     "List the versions of an environment, newest first: who wrote them, and what changed.",
@@ -24,11 +24,11 @@ export function historyCommand(here: Surroundings) {
     .addArgument(new Argument("[kind]", "of what").choices(kinds).default(kinds[0] as (typeof kinds)[number]))
     .option(...wideOption)
     .action(async (project, environment, kind, { wide }) => {
-      const { versions, kept, warnings, bytesMax } = await withAdmin(here, async (admin) => {
+      const { versions, kept, warnings, bytesMax } = await withAdmin(context, async (admin) => {
         const found = await listHistory(admin, project, environment, kind);
         return { ...found, bytesMax: admin.historyBytesMax };
       });
-      for (const warning of warnings) here.say(`WARNING: ${warning}`);
+      for (const warning of warnings) context.say(`WARNING: ${warning}`);
       const columns: Columns<VersionRecord> = {
         VERSION: (one) => one.version,
         WRITTEN: (one) => formatTime(one.at),
@@ -36,19 +36,19 @@ export function historyCommand(here: Surroundings) {
         ACTOR: (one) => one.actor.name,
       };
       const none = `There is no history of the ${kind} of ${project} in ${environment}.`;
-      await answerList(here, versions, columns, none, wide);
-      if (here.json || versions.length === 0) return;
+      await answerList(context, versions, columns, none, wide);
+      if (context.json || versions.length === 0) return;
       if (!wide && versions.some((one) => changesOf(one) !== changesOf(one, true))) {
-        here.say("--wide names everything that changed.");
+        context.say("--wide names everything that changed.");
       }
       const taken = `${counted(kept.versions, "earlier version")}, ${mebibytes(kept.bytes)} of at most ${mebibytes(bytesMax)}`;
-      const setting = here.person === undefined ? " (KEYHOLE_HISTORY_MIB)" : "";
-      here.say(`Kept: ${taken}${setting}, and always the last two.`);
+      const setting = context.person === undefined ? " (KEYHOLE_HISTORY_MIB)" : "";
+      context.say(`Kept: ${taken}${setting}, and always the last two.`);
     })
-    .addCommand(purgeVerb(here));
+    .addCommand(purgeVerb(context));
 }
 
-function purgeVerb(here: Surroundings) {
+function purgeVerb(context: CommandContext) {
   return environmentVerb(
     "purge",
     "Remove all earlier versions, for a value that must not be kept. This cannot be undone.",
@@ -60,10 +60,12 @@ function purgeVerb(here: Surroundings) {
       const what = `the ${kind} of ${project} in ${environment}`;
       const purge = (admin: AdminContext) => purgeHistory(admin, project, environment, kind);
       const deed = () => `remove all earlier versions of ${what}, for good`;
-      const { removed, warnings } = await withAdmin(here, (admin) => confirmChange(here, admin, yes, purge, deed));
-      for (const warning of warnings) here.say(`WARNING: ${warning}`);
+      const { removed, warnings } = await withAdmin(context, (admin) =>
+        confirmChange(context, admin, yes, purge, deed),
+      );
+      for (const warning of warnings) context.say(`WARNING: ${warning}`);
       const words = `Removed ${counted(removed, "earlier version")} of ${what}. Older backups still have them.`;
-      await answer(here, { project, environment, kind, removed, warnings }, words);
+      await answer(context, { project, environment, kind, removed, warnings }, words);
     });
 }
 
@@ -72,7 +74,7 @@ function mebibytes(bytes: number): string {
 }
 
 /** `keyhole rollback …` */
-export function rollbackCommand(here: Surroundings) {
+export function rollbackCommand(context: CommandContext) {
   return environmentVerb(
     "rollback",
     "Write an earlier version of an environment as its new version. Earlier versions stay.",
@@ -85,21 +87,21 @@ export function rollbackCommand(here: Surroundings) {
     .option(...yesOption)
     .action(async (project, environment, kind, { to, wide, dryRun, yes }) => {
       const what = `the ${kind} of ${project} in ${environment}`;
-      const done = await withAdmin(here, async (admin) => {
+      const done = await withAdmin(context, async (admin) => {
         const plan = await planRollback(admin, project, environment, kind, to);
         const more = wide || changesOf(plan) === changesOf(plan, true) ? "" : " (--wide names them)";
         const changes = changesOf(plan, wide, ["add", "change", "delete"]) + more;
         const change = (it: AdminContext) => rollBack(it, project, environment, kind, plan);
         const deed = `roll ${what} back from version ${plan.from} to ${to}: ${changes}`;
-        const written = dryRun ? rehearse(admin, change) : confirmChange(here, admin, yes, change, () => deed);
+        const written = dryRun ? rehearse(admin, change) : confirmChange(context, admin, yes, change, () => deed);
         return { ...plan, ...(await written), deed };
       });
       const { version, warnings, deed, projectId: _, ...shown } = done;
-      for (const warning of warnings) here.say(warning);
+      for (const warning of warnings) context.say(warning);
       const document = { project, environment, kind, ...shown };
-      if (dryRun) return answer(here, { ...document, warnings }, `Nothing was written. It would ${deed}.`);
+      if (dryRun) return answer(context, { ...document, warnings }, `Nothing was written. It would ${deed}.`);
       const words = `Rolled ${what} back to version ${to}: ${changesOf(done, wide)}. This is version ${version}.`;
-      await answer(here, { ...document, version, warnings }, words);
+      await answer(context, { ...document, version, warnings }, words);
     });
 }
 

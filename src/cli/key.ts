@@ -4,7 +4,7 @@ import { tryStat, writeWholeSync } from "../core/whole-file.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { createKey, type KeyRecord, revokeKey, rotateKey } from "../people/keys.ts";
 import { withAdmin } from "../terminal/admin.ts";
-import { noun, type Surroundings } from "../terminal/command.ts";
+import { type CommandContext, noun } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { parseDuration } from "../terminal/options.ts";
 import { formatTime, write } from "../terminal/terminal.ts";
@@ -12,7 +12,7 @@ import { idVerb } from "../terminal/verbs.ts";
 import { credentialVerbs, grantOf, grantVerb, summary } from "./grant.ts";
 
 /** `keyhole key …` */
-export function keyCommand(here: Surroundings) {
+export function keyCommand(context: CommandContext) {
   const create = grantVerb(
     "create",
     "Create an API key. It is printed on stdout once and cannot be shown again.",
@@ -24,12 +24,12 @@ export function keyCommand(here: Surroundings) {
     .action(async ({ name, out, ...options }) => {
       const asked = { ...grantOf(options), name };
       requireFree(out);
-      await withAdmin(here, async (admin) => {
-        await handOver(here, admin, await createKey(admin, asked), out);
+      await withAdmin(context, async (admin) => {
+        await handOver(context, admin, await createKey(admin, asked), out);
       });
     });
 
-  const [list, show, revoke] = credentialVerbs(here, "key", {
+  const [list, show, revoke] = credentialVerbs(context, "key", {
     list: "List the API keys. The keys themselves are stored nowhere.",
     none: "There are no keys yet: run keyhole key create.",
     show: "Show what an API key may do and when it was used.",
@@ -46,9 +46,9 @@ export function keyCommand(here: Surroundings) {
     .option(...outOption)
     .action(async (asked, { overlap = overlapMs, out }) => {
       requireFree(out);
-      await withAdmin(here, async (admin) => {
+      await withAdmin(context, async (admin) => {
         const { successor, predecessor } = await rotateKey(admin, asked, overlap);
-        await handOver(here, admin, successor, out, predecessor);
+        await handOver(context, admin, successor, out, predecessor);
       });
     });
 
@@ -70,20 +70,20 @@ function requireFree(out: string | undefined): void {
  * @param old - the key in whose place it was made
  */
 async function handOver(
-  here: Surroundings,
+  context: CommandContext,
   admin: AdminContext,
   made: KeyRecord & { readonly key: string },
   out: string | undefined,
   old?: KeyRecord,
 ): Promise<void> {
   const { id, key, ...rest } = made;
-  const { stdout } = here.terminal;
+  const { stdout } = context.terminal;
   const predecessor = old && { id: old.id, expiresAt: old.expiresAt };
   const expiry = old && `The old key ${old.id} expires ${formatTime(old.expiresAt)}.`;
   const hand = async () => {
     if (out !== undefined) writeWholeSync("api-key", out, false, Buffer.from(`${key}\n`));
     const document = { id, ...(out === undefined ? { key } : { out }), ...rest, ...(old && { predecessor }) };
-    if (here.json) return write(stdout, jsonLine(document));
+    if (context.json) return write(stdout, jsonLine(document));
     if (out === undefined) await write(stdout, `${key}\n`);
   };
   await hand().catch(async (error: unknown) => {
@@ -91,11 +91,11 @@ async function handOver(
       () => `The new key ${id} was revoked, because nobody has its text.`,
       () => `The new key ${id} is valid, and nobody has its text: run keyhole key revoke ${id}.`,
     );
-    const words = [toProblem(error, here.person).message, done, expiry].filter(Boolean).join(" ");
+    const words = [toProblem(error, context.person).message, done, expiry].filter(Boolean).join(" ");
     throw new Problem(exits.failed, "unwritable", words, { cause: error });
   });
-  if (here.json) return;
+  if (context.json) return;
   const what = old ? "The new key" : "The key";
   const where = out === undefined ? "is shown only once: store it now." : `is in ${out}, and nowhere else.`;
-  here.say([summary(made), expiry, `${what} ${where}`].filter(Boolean).join("\n"));
+  context.say([summary(made), expiry, `${what} ${where}`].filter(Boolean).join("\n"));
 }

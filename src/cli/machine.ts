@@ -7,7 +7,7 @@ import { type Api, Client } from "../machines/client.ts";
 import { runnerTokens } from "../machines/runner-token.ts";
 import type { Source } from "../machines/variables.ts";
 import { isApiKey, parseApiRoot } from "../machines/wire.ts";
-import { type Surroundings, verb, wrong } from "../terminal/command.ts";
+import { type CommandContext, verb, wrong } from "../terminal/command.ts";
 import { holdNotes } from "../terminal/failure.ts";
 import { decodeText, readLocal } from "../terminal/input.ts";
 import { parseDuration, parseList } from "../terminal/options.ts";
@@ -55,38 +55,38 @@ export function variablesVerb(...description: Parameters<typeof verb>) {
 export type MachineOptions = ReturnType<ReturnType<typeof machineVerb>["opts"]>;
 
 /** What a machine's command works with. */
-export type Machine = Source & Pick<Surroundings, "say">;
+export type Machine = Source & Pick<CommandContext, "say">;
 
 /** Runs `work` with a client. The options and the environment are validated before anything is sent. */
 export async function atMachine<T>(
-  here: Surroundings,
+  context: CommandContext,
   options: MachineOptions,
   work: (machine: Machine) => Promise<T>,
 ): Promise<T> {
-  const asked = readAsked(here, options);
-  return holdNotes(here, async (say) => {
-    const api = await readApi({ ...here, say }, options);
+  const asked = readAsked(context, options);
+  return holdNotes(context, async (say) => {
+    const api = await readApi({ ...context, say }, options);
     return work({ asked, client: new Client({ ...api, say }), say });
   });
 }
 
 /** The server and the credential, from the options and the environment. */
 export async function readApi(
-  here: Surroundings,
+  context: CommandContext,
   options: Pick<MachineOptions, "url" | "apiKeyFile" | "timeout" | "wait">,
 ): Promise<Omit<Api, "say">> {
-  const root = readRoot(here, options.url);
+  const root = readRoot(context, options.url);
   const { timeout: timeoutMs = timeoutMsDefault, wait: waitMs = 0 } = options;
-  const credential = await readCredential(here, options.apiKeyFile, new URL(root).origin, timeoutMs);
+  const credential = await readCredential(context, options.apiKeyFile, new URL(root).origin, timeoutMs);
   return { root, credential, timeoutMs, waitMs };
 }
 
 const timeoutMsDefault = 30_000;
 
 /** The API root by option or environment. @throws Problem, also if the key would be sent in the clear */
-export function readRoot(here: Pick<Surroundings, "env">, option: string | undefined): string {
-  const [setting, url] = required(here, "--url", option, "KEYHOLE_URL");
-  const allowedHosts = readAllowedHosts(here.env["KEYHOLE_ALLOW_HTTP"]);
+export function readRoot(context: Pick<CommandContext, "env">, option: string | undefined): string {
+  const [setting, url] = required(context, "--url", option, "KEYHOLE_URL");
+  const allowedHosts = readAllowedHosts(context.env["KEYHOLE_ALLOW_HTTP"]);
   const way = "use https, or name the host in KEYHOLE_ALLOW_HTTP if nobody else is on that network";
   const parsed = parseApiRoot(setting, url, (hostname) => allowedHosts.includes(hostname), way);
   if ("wrong" in parsed) throw usageProblem(parsed.wrong);
@@ -94,12 +94,12 @@ export function readRoot(here: Pick<Surroundings, "env">, option: string | undef
 }
 
 /** The project and the environment that the options or the environment name. */
-export function readAsked(here: Surroundings, options: Pick<MachineOptions, "project" | "env">): Asked {
-  const [projectSetting, project] = required(here, "--project", options.project, "KEYHOLE_PROJECT");
+export function readAsked(context: CommandContext, options: Pick<MachineOptions, "project" | "env">): Asked {
+  const [projectSetting, project] = required(context, "--project", options.project, "KEYHOLE_PROJECT");
   if (!slugPattern.test(project)) {
     throw usageProblem(`${projectSetting} must be a project's slug, such as web: small letters, digits and -.`);
   }
-  const [environmentSetting, environment] = required(here, "--env", options.env, "KEYHOLE_ENVIRONMENT");
+  const [environmentSetting, environment] = required(context, "--env", options.env, "KEYHOLE_ENVIRONMENT");
   if (!isEnvironment(environment)) {
     throw usageProblem(`${wrong(environmentSetting, environment)} is one of ${environments.join(", ")}.`);
   }
@@ -108,13 +108,13 @@ export function readAsked(here: Surroundings, options: Pick<MachineOptions, "pro
 
 /** The value of the flag or else of the variable, and which of the two it was. An empty one is an error. */
 function required(
-  here: Pick<Surroundings, "env">,
+  context: Pick<CommandContext, "env">,
   flag: string,
   given: string | undefined,
   variable: string,
 ): [setting: string, value: string] {
   const setting = given === undefined ? variable : flag;
-  const value = given ?? here.env[variable];
+  const value = given ?? context.env[variable];
   if (value === undefined) throw usageProblem(`${flag} or ${variable} is required.`);
   if (value === "") throw usageProblem(`${setting} is empty: give it a value.`);
   return [setting, value];
@@ -139,35 +139,35 @@ function parseApiKey(source: string, text: string): string {
 
 /** Gives the API key, or the token that KEYHOLE_OIDC points to. A token file is read again for each request. */
 async function readCredential(
-  here: Surroundings,
+  context: CommandContext,
   flag: string | undefined,
   origin: string,
   timeoutMs: number,
 ): Promise<() => Promise<string>> {
-  const { KEYHOLE_OIDC: setting, KEYHOLE_API_KEY: key, KEYHOLE_API_KEY_FILE: file } = here.env;
+  const { KEYHOLE_OIDC: setting, KEYHOLE_API_KEY: key, KEYHOLE_API_KEY_FILE: file } = context.env;
   if (flag !== undefined || setting === undefined) {
-    const text = await readApiKey(here, flag);
+    const text = await readApiKey(context, flag);
     return async () => text;
   }
   if (key !== undefined || file !== undefined) {
     throw usageProblem("KEYHOLE_OIDC and an API key are both set: keep one of them.");
   }
   const [, kind = "", rest = ""] = /^(github|env|file)(?::(.+))?$/s.exec(setting) ?? [];
-  if (kind === "file" && rest !== "") return () => readToken(here, rest);
+  if (kind === "file" && rest !== "") return () => readToken(context, rest);
   if (kind === "env" && rest !== "") {
-    const value = here.env[rest];
+    const value = context.env[rest];
     if (!value) throw usageProblem(`KEYHOLE_OIDC names the variable ${rest}, which is not set.`);
     const text = parseToken(rest, value);
     return async () => text;
   }
   if (kind !== "github") throw usageProblem("KEYHOLE_OIDC is github, env:NAME or file:PATH.");
-  const next = runnerTokens(here.env, rest || origin, timeoutMs);
+  const next = runnerTokens(context.env, rest || origin, timeoutMs);
   return async () => parseToken("The runner's answer", await next());
 }
 
-async function readToken(here: Surroundings, path: string): Promise<string> {
+async function readToken(context: CommandContext, path: string): Promise<string> {
   const source = "The file of KEYHOLE_OIDC";
-  return parseToken(source, decodeText(await readLocal(here, path, tokenFileBytesMax, source), source).trim());
+  return parseToken(source, decodeText(await readLocal(context, path, tokenFileBytesMax, source), source).trim());
 }
 
 /** A token. Any other text may be another secret that was put here by mistake, so it is never sent. */
@@ -179,19 +179,19 @@ function parseToken(source: string, text: string): string {
 
 const tokenFileBytesMax = 16 * 1024;
 
-async function readApiKey(here: Surroundings, flag: string | undefined): Promise<string> {
-  const { KEYHOLE_API_KEY: own, KEYHOLE_API_KEY_FILE: file } = here.env;
+async function readApiKey(context: CommandContext, flag: string | undefined): Promise<string> {
+  const { KEYHOLE_API_KEY: own, KEYHOLE_API_KEY_FILE: file } = context.env;
   if (flag === undefined && own !== undefined) {
-    if (file === undefined) return parseApiKey(...required(here, "--api-key-file", undefined, "KEYHOLE_API_KEY"));
+    if (file === undefined) return parseApiKey(...required(context, "--api-key-file", undefined, "KEYHOLE_API_KEY"));
     throw usageProblem("KEYHOLE_API_KEY and KEYHOLE_API_KEY_FILE are both set: keep one of them.");
   }
   if (flag === undefined && file === undefined) {
     throw usageProblem("KEYHOLE_API_KEY, KEYHOLE_API_KEY_FILE, --api-key-file or KEYHOLE_OIDC is required.");
   }
-  const [setting, path] = required(here, "--api-key-file", flag, "KEYHOLE_API_KEY_FILE");
+  const [setting, path] = required(context, "--api-key-file", flag, "KEYHOLE_API_KEY_FILE");
   const source = `The file of ${setting}`;
-  const text = decodeText(await readLocal(here, path, keyFileBytesMax, source), source);
-  warnOfReaders(source, path, here.say);
+  const text = decodeText(await readLocal(context, path, keyFileBytesMax, source), source);
+  warnOfReaders(source, path, context.say);
   return parseApiKey(source, text.replace(/\r?\n$/, "")); // without the line end that most tools add
 }
 

@@ -3,11 +3,11 @@ import { isLoopback } from "../core/json-request.ts";
 import { usageProblem } from "../core/problem.ts";
 import type { Asked } from "../machines/answers.ts";
 import { answer } from "../terminal/answer.ts";
-import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { askedOptions, readAsked, readRoot, urlOption } from "./machine.ts";
 
 /** `keyhole manifest …` */
-export function manifestCommand(here: Surroundings) {
+export function manifestCommand(context: CommandContext) {
   const kubernetes = verb(
     "kubernetes",
     "Print the manifests that keep a Kubernetes Secret up to date with External Secrets Operator. It asks nobody.",
@@ -19,15 +19,15 @@ export function manifestCommand(here: Surroundings) {
     .option("--name <name>", "the Secret that the pods use (default: the project's slug)", parseName)
     .option("--namespace <name>", "its namespace (default: the one that is applied to)", parseName)
     .action(async (options) => {
-      const asked = readAsked(here, options);
+      const asked = readAsked(context, options);
       const { name = parseName(asked.project), namespace } = options;
-      const root = readRoot(here, options.url);
-      if (isLoopback(new URL(root).hostname)) here.say(`${root} is on this machine: the cluster cannot reach it.`);
+      const root = readRoot(context, options.url);
+      if (isLoopback(new URL(root).hostname)) context.say(`${root} is on this machine: the cluster cannot reach it.`);
       const items = manifests(asked, root, name, namespace);
       // kubectl reads YAML 1.1, for which `no` without quotes is false.
       const yaml = items.map((item) => stringify(item, { lineWidth: 0, compat: "yaml-1.1" })).join("---\n");
       const text = `${instructions(asked, namespace)}${yaml}`;
-      await answer(here, { apiVersion: "v1", kind: "List", items }, "", text);
+      await answer(context, { apiVersion: "v1", kind: "List", items }, "", text);
     });
   return noun("manifest", "Manifests for systems that fetch from Keyhole, filled in.", kubernetes);
 }

@@ -4,13 +4,13 @@ import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/s
 import { Problem } from "../core/problem.ts";
 import { version } from "../core/version.ts";
 import { Client } from "../machines/client.ts";
-import { type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, verb } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { harden } from "./harden.ts";
 import { apiKeyFileOption, readApi, timeoutOption, urlOption } from "./machine.ts";
 
 /** `keyhole mcp`: the server's tools, for an agent that starts this program. It has no tool of its own. */
-export function mcpCommand(here: Surroundings) {
+export function mcpCommand(context: CommandContext) {
   return verb(
     "mcp",
     "Pass the tools of a server's MCP surface on to an agent, on stdin and stdout. No tool shows a value.",
@@ -20,9 +20,9 @@ export function mcpCommand(here: Surroundings) {
     .option(...apiKeyFileOption)
     .option(...timeoutOption)
     .action(async (options) => {
-      const client = new Client({ ...(await readApi(here, options)), say: here.say });
+      const client = new Client({ ...(await readApi(context, options)), say: context.say });
       harden();
-      const { stdin, stdout } = here.terminal;
+      const { stdin, stdout } = context.terminal;
       const ended = once(stdin, "end");
       const served = serveStdio(async () => serverFor(client, await readInstructions(client)), {
         transport: new StdioServerTransport(stdin, stdout),

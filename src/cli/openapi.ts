@@ -1,13 +1,13 @@
 import { version } from "../../package.json";
 import { describeApi } from "../api/description.ts";
-import { type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, verb } from "../terminal/command.ts";
 import { write } from "../terminal/terminal.ts";
 
 /** `keyhole openapi` */
-export function openapiCommand(here: Surroundings) {
+export function openapiCommand(context: CommandContext) {
   return verb(
     "openapi",
     "Print the description of the API: an OpenAPI 3.1 document, also in docs/openapi.json.",
     "keyhole openapi > openapi.json",
-  ).action(() => write(here.terminal.stdout, `${JSON.stringify(describeApi(version), undefined, 2)}\n`));
+  ).action(() => write(context.terminal.stdout, `${JSON.stringify(describeApi(version), undefined, 2)}\n`));
 }

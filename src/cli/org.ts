@@ -12,7 +12,7 @@ import {
 } from "../people/organizations.ts";
 import { confirmChange, withAdmin } from "../terminal/admin.ts";
 import { answer, counted, joined } from "../terminal/answer.ts";
-import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { listFound } from "../terminal/records.ts";
 import { formatTime } from "../terminal/terminal.ts";
 import { wideOption, yesOption } from "../terminal/verbs.ts";
@@ -21,7 +21,7 @@ import { cuttingOff } from "./grant.ts";
 const plans = ["free", "pro"] as const;
 
 /** `keyhole org …` */
-export function orgCommand(here: Surroundings) {
+export function orgCommand(context: CommandContext) {
   const create = verb("create", "Create an organization.", 'keyhole org create acme --name "Acme Inc."')
     .argument("<slug>", "short name: lower-case letters, digits and dashes")
     .option("--name <name>", "display name (default: the slug)")
@@ -29,15 +29,15 @@ export function orgCommand(here: Surroundings) {
     .action(async (slug, { name, plan }) => {
       // Judged first: what is refused begins no installation.
       const asked = judgeOrganization({ slug, name, ...(plan && { plan }) });
-      const organization = await withAdmin(here, (admin) => createOrganization(admin, asked), true);
+      const organization = await withAdmin(context, (admin) => createOrganization(admin, asked), true);
       const limit = organization.plan === "free" ? " on plan free, where nothing can be read over the API" : "";
-      await answer(here, organization, `Created organization ${organization.slug}${limit}.`);
+      await answer(context, organization, `Created organization ${organization.slug}${limit}.`);
     });
 
   const list = verb("list", "List the organizations.", "keyhole org list")
     .option(...wideOption)
     .action(({ wide }) =>
-      listFound(here, wide, listOrganizations, "There are no organizations yet: run keyhole org create SLUG.", {
+      listFound(context, wide, listOrganizations, "There are no organizations yet: run keyhole org create SLUG.", {
         SLUG: (one) => one.slug,
         NAME: (one) => excerpt(one.name),
         PLAN: (one) => one.plan,
@@ -45,10 +45,10 @@ export function orgCommand(here: Surroundings) {
       }),
     );
 
-  return noun("org", "Organizations and their plans.", create, planVerb(here), list, deleteVerb(here));
+  return noun("org", "Organizations and their plans.", create, planVerb(context), list, deleteVerb(context));
 }
 
-function planVerb(here: Surroundings) {
+function planVerb(context: CommandContext) {
   return verb(
     "plan",
     "Change an organization's plan. It takes effect with the next request.",
@@ -58,18 +58,18 @@ function planVerb(here: Surroundings) {
     .addArgument(new Argument("<plan>", "the plan").choices(plans))
     .option(...yesOption)
     .action(async (slug, chosen, { yes }) => {
-      const organization = await withAdmin(here, async (admin) => {
+      const organization = await withAdmin(context, async (admin) => {
         const { plan: before } = await findOrganization(admin, slug);
         const keys = await listKeys(admin, slug);
         const change = (it: AdminContext) => setPlan(it, slug, chosen);
         const deed = `put organization ${slug} on plan free, where nothing can be read over the API${cuttingOff(keys)}`;
-        return confirmChange(here, admin, yes || chosen !== "free" || before === "free", change, () => deed);
+        return confirmChange(context, admin, yes || chosen !== "free" || before === "free", change, () => deed);
       });
-      await answer(here, organization, `Organization ${slug} is on plan ${chosen}.`);
+      await answer(context, organization, `Organization ${slug} is on plan ${chosen}.`);
     });
 }
 
-function deleteVerb(here: Surroundings) {
+function deleteVerb(context: CommandContext) {
   return verb(
     "delete",
     "Delete an organization with its projects, keys and trusts. This cannot be undone. Audit entries stay.",
@@ -81,10 +81,10 @@ function deleteVerb(here: Surroundings) {
       const deed = `delete organization ${slug}`;
       const held = ({ projects, keys, trusts }: Awaited<ReturnType<typeof deleteOrganization>>) =>
         joined([counted(projects, "project"), counted(keys, "key"), ...(trusts > 0 ? [counted(trusts, "trust")] : [])]);
-      const gone = await withAdmin(here, (admin) => {
+      const gone = await withAdmin(context, (admin) => {
         const change = (it: AdminContext) => deleteOrganization(it, slug);
-        return confirmChange(here, admin, yes, change, (outcome) => `${deed} with ${held(outcome)}, for good`);
+        return confirmChange(context, admin, yes, change, (outcome) => `${deed} with ${held(outcome)}, for good`);
       });
-      await answer(here, { slug, deleted: true, ...gone }, `Deleted organization ${slug} with ${held(gone)}.`);
+      await answer(context, { slug, deleted: true, ...gone }, `Deleted organization ${slug} with ${held(gone)}.`);
     });
 }

@@ -4,7 +4,7 @@ import { withoutSettings } from "../core/inherited.ts";
 import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { quoted } from "../core/words.ts";
-import { optionsGiven, pathOf, type Surroundings } from "../terminal/command.ts";
+import { type CommandContext, optionsGiven, pathOf } from "../terminal/command.ts";
 import { readLocal, readValue } from "../terminal/input.ts";
 import { readHidden, requireOpen } from "../terminal/terminal.ts";
 import { isPeoples } from "./door.ts";
@@ -25,24 +25,25 @@ const local: ReadonlySet<string> = new Set([
 ]);
 
 /** Runs a command of people on the host that KEYHOLE_SSH names. @returns the exit code */
-export async function sendOverSsh(here: Surroundings, host: string, command: CommandUnknownOpts): Promise<number> {
+export async function sendOverSsh(context: CommandContext, host: string, command: CommandUnknownOpts): Promise<number> {
   const path = pathOf(command);
   if (!/^[^\s-]\S*$/.test(host)) throw configProblem("KEYHOLE_SSH must be a host for ssh, such as keyhole@bastion.");
   if (!isPeoples(path)) throw usageProblem(`${path} does not run over SSH: run it on ${host}, without KEYHOLE_SSH.`);
   const { out, force, yes } = command.opts() as { readonly out?: string; readonly force?: true; readonly yes?: true };
-  if (out !== undefined && here.json) throw usageProblem("Over SSH, give either --json or --out.");
-  const { words, file } = sentBy(here, path, command);
-  const input = await inputOf(here, path, command, file);
-  const { stdin, stderr } = here.terminal;
+  if (out !== undefined && context.json) throw usageProblem("Over SSH, give either --json or --out.");
+  const { words, file } = sentBy(context, path, command);
+  const input = await inputOf(context, path, command, file);
+  const { stdin, stderr } = context.terminal;
   // Whoever approves a request reads it first, and then types the value.
   const mayAsk = command.options.some(({ long }) => long === "--yes") && !yes;
   const asks = mayAsk || path === "keyhole request approve";
-  const needsTerminal = asks && input === undefined && out === undefined && !here.json && stdin.isTTY && stderr.isTTY;
+  const needsTerminal =
+    asks && input === undefined && out === undefined && !context.json && stdin.isTTY && stderr.isTTY;
   const line = words.map(quoted).join(" ");
-  const env = withoutSettings(here.env);
+  const env = withoutSettings(context.env);
   const ask = () => run(env, host, needsTerminal ? "-t" : "-T", line, input, out !== undefined);
   if (out === undefined) {
-    requireOpen(here.terminal.stdout); // before a key is made that nobody would have
+    requireOpen(context.terminal.stdout); // before a key is made that nobody would have
     return (await ask()).code;
   }
   // A file that cannot be written is refused before a key is made that nobody would have.
@@ -61,7 +62,7 @@ export async function sendOverSsh(here: Surroundings, host: string, command: Com
 }
 
 /** The words to send, and the file that the command reads: `-` is sent in its place, and nothing of a file to write. */
-function sentBy({ json }: Surroundings, path: string, command: CommandUnknownOpts) {
+function sentBy({ json }: CommandContext, path: string, command: CommandUnknownOpts) {
   const operands = [...command.args];
   const index = fileArguments[path];
   let file = index === undefined ? undefined : operands.splice(index, 1, "-")[0];
@@ -82,18 +83,18 @@ const fileArguments: Readonly<Record<string, number>> = { "keyhole var import": 
 
 /** What a command reads here and sends: a file, or what was typed. Undefined: whatever comes on stdin. */
 async function inputOf(
-  here: Surroundings,
+  context: CommandContext,
   path: string,
   command: CommandUnknownOpts,
   file: string | undefined,
 ): Promise<Uint8Array | undefined> {
-  const { stdin } = here.terminal;
-  if (file !== undefined && file !== "-") return readLocal(here, file, inputBytesMax);
+  const { stdin } = context.terminal;
+  if (file !== undefined && file !== "-") return readLocal(context, file, inputBytesMax);
   if (path === "keyhole var set" && command.opts()["value"] === undefined && stdin.isTTY) {
-    return readValue(here, String(command.args[2]), `--value "" stores an empty value`);
+    return readValue(context, String(command.args[2]), `--value "" stores an empty value`);
   }
   if (path === "keyhole account set" && stdin.isTTY) {
-    return readHidden(here.terminal, `Values of ${command.args[1]} as a JSON object`);
+    return readHidden(context.terminal, `Values of ${command.args[1]} as a JSON object`);
   }
   return undefined;
 }

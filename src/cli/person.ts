@@ -20,7 +20,7 @@ import {
 } from "../people/persons.ts";
 import { confirm, withAdmin } from "../terminal/admin.ts";
 import { answer, answerOne } from "../terminal/answer.ts";
-import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { decodeText, readLocal } from "../terminal/input.ts";
 import { choiceOption, parseChoices, parseList } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
@@ -28,24 +28,24 @@ import { wideOption, yesOption } from "../terminal/verbs.ts";
 import { reachOf } from "./grant.ts";
 
 /** `keyhole person …` */
-export function personCommand(here: Surroundings) {
+export function personCommand(context: CommandContext) {
   return noun(
     "person",
     "People who work over SSH or sign in to the dashboard, and their rights. Only an operator changes them.",
-    addVerb(here),
-    grantVerb(here),
-    revokeVerb(here),
-    listVerb(here),
-    showVerb(here),
-    sshVerb(here),
+    addVerb(context),
+    grantVerb(context),
+    revokeVerb(context),
+    listVerb(context),
+    showVerb(context),
+    sshVerb(context),
   );
 }
 
 /** `keyhole whoami` */
-export function whoamiCommand(here: Surroundings) {
+export function whoamiCommand(context: CommandContext) {
   return verb("whoami", "Show who you are here, and what you may do.", "keyhole whoami").action(async () => {
-    const own = await withAdmin(here, ownRights);
-    await answerOne(here, own, own, ownColumns);
+    const own = await withAdmin(context, ownRights);
+    await answerOne(context, own, own, ownColumns);
   });
 }
 
@@ -59,7 +59,7 @@ const ownColumns = {
   },
 };
 
-function addVerb(here: Surroundings) {
+function addVerb(context: CommandContext) {
   return personVerb("add", "Add a person, who has no rights yet.", "keyhole person add ana --org acme")
     .option("--org <org>", "their organization; optional if only one exists")
     .option("--issuer <url>", "who signs them in to the dashboard, exactly as in the claim iss")
@@ -69,8 +69,8 @@ function addVerb(here: Surroundings) {
     .option(...asTheyAreOption)
     .action(async (name, { org, issuer, subject, group, again, asTheyAre }) => {
       const asked = { name, organization: org, signIn: signInOf(issuer, subject, group), again };
-      const person = await withAdmin(here, (admin) => addPerson(admin, asked, { asTheyAre }));
-      await answer(here, person, `Added ${name}, who has no rights yet: keyhole person grant ${name} …`);
+      const person = await withAdmin(context, (admin) => addPerson(admin, asked, { asTheyAre }));
+      await answer(context, person, `Added ${name}, who has no rights yet: keyhole person grant ${name} …`);
     });
 }
 
@@ -82,7 +82,7 @@ function signInOf(issuer: string | undefined, subject: string | undefined, group
   throw usageProblem("Give --issuer with --subject for one person, or --group for everybody in a group.");
 }
 
-function grantVerb(here: Surroundings) {
+function grantVerb(context: CommandContext) {
   return reachVerb(
     "grant",
     "Give a person rights in some places, beside those that they have.",
@@ -92,12 +92,12 @@ function grantVerb(here: Surroundings) {
     .argument("<rights>", `comma-separated: ${everyRight.join(", ")}`, parseChoices(everyRight))
     .action(async (name, rights, { asTheyAre, ...options }) => {
       const reach = placesOf(rights, options);
-      const person = await withAdmin(here, (admin) => grantRights(admin, name, reach, { asTheyAre }));
-      await answer(here, person, `${name} may now:\n${rightsText(person.rights)}`);
+      const person = await withAdmin(context, (admin) => grantRights(admin, name, reach, { asTheyAre }));
+      await answer(context, person, `${name} may now:\n${rightsText(person.rights)}`);
     });
 }
 
-function revokeVerb(here: Surroundings) {
+function revokeVerb(context: CommandContext) {
   return reachVerb(
     "revoke",
     "Take rights from a person in some places; without RIGHTS, remove the person with all rights.",
@@ -110,51 +110,55 @@ function revokeVerb(here: Surroundings) {
       const trust = { asTheyAre };
       if (rights !== undefined) {
         const reach = placesOf(rights, options);
-        const person = await withAdmin(here, (admin) => revokeRights(admin, name, reach, trust));
-        return answer(here, person, `${name} may now:\n${rightsText(person.rights)}`);
+        const person = await withAdmin(context, (admin) => revokeRights(admin, name, reach, trust));
+        return answer(context, person, `${name} may now:\n${rightsText(person.rights)}`);
       }
       if (Object.values(options).some((value) => value !== undefined)) {
         throw usageProblem("Name the RIGHTS to take there, or nothing but the person to remove them.");
       }
-      const person = await withAdmin(here, async (admin) => {
+      const person = await withAdmin(context, async (admin) => {
         // A removal must never hang or fail because nobody answers.
         if (!asTheyAre) await showPerson(admin, name);
-        await confirm(here, yes, `remove ${name} with all rights`, "goes on");
+        await confirm(context, yes, `remove ${name} with all rights`, "goes on");
         return removePerson(admin, name, trust);
       });
-      await answer(here, { ...person, removed: true }, `Removed ${name}. Keys that they made stay: keyhole key list`);
+      await answer(
+        context,
+        { ...person, removed: true },
+        `Removed ${name}. Keys that they made stay: keyhole key list`,
+      );
     });
 }
 
-function listVerb(here: Surroundings) {
+function listVerb(context: CommandContext) {
   return verb("list", "List the persons and their rights.", "keyhole person list --org acme")
     .option("--org <org>", "only persons of this organization")
     .option(...wideOption)
     .action(({ org, wide }) => {
       const none = "There are no persons yet: run keyhole person add NAME.";
-      return listFound(here, wide, (admin) => listPersons(admin, org), none, columns);
+      return listFound(context, wide, (admin) => listPersons(admin, org), none, columns);
     });
 }
 
-function showVerb(here: Surroundings) {
+function showVerb(context: CommandContext) {
   return personVerb("show", "Show a person and their rights.", "keyhole person show ana").action(async (name) => {
-    const person = await withAdmin(here, (admin) => showPerson(admin, name));
-    await answerOne(here, person, person, columns);
+    const person = await withAdmin(context, (admin) => showPerson(admin, name));
+    await answerOne(context, person, person, columns);
   });
 }
 
-function sshVerb(here: Surroundings) {
+function sshVerb(context: CommandContext) {
   return personVerb(
     "ssh",
     "Print the line for authorized_keys that lets a person in over SSH. Their public key is read from stdin.",
     "keyhole person ssh ana < ana.pub >> ~keyhole/.ssh/authorized_keys",
   ).action(async (name) => {
-    const text = decodeText(await readLocal(here, "-", publicKeyBytesMax, "The public key"), "The key");
+    const text = decodeText(await readLocal(context, "-", publicKeyBytesMax, "The public key"), "The key");
     const key = requirePublicKey(text);
-    await withAdmin(here, (admin) => showPerson(admin, name));
+    await withAdmin(context, (admin) => showPerson(admin, name));
     // `restrict` takes everything away, and `pty` gives back what `ssh -t` needs for a question.
     const line = `restrict,command="keyhole door --person ${name}",pty ${key}`;
-    await answer(here, { name, line }, "", `${line}\n`);
+    await answer(context, { name, line }, "", `${line}\n`);
   });
 }
 

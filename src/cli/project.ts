@@ -14,7 +14,7 @@ import {
 } from "../people/projects.ts";
 import { confirmChange, withAdmin } from "../terminal/admin.ts";
 import { answer, counted, joined } from "../terminal/answer.ts";
-import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { choiceOption, environmentsOption } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
 import { formatTime } from "../terminal/terminal.ts";
@@ -22,14 +22,14 @@ import { projectVerb, wideOption, yesOption } from "../terminal/verbs.ts";
 import { cuttingOff, nameOf } from "./grant.ts";
 
 /** `keyhole project …` */
-export function projectCommand(here: Surroundings) {
+export function projectCommand(context: CommandContext) {
   const create = projectVerb("create", "Create a project.", 'keyhole project create acme/web --name "Web shop"')
     .option("--name <name>", "display name (default: the slug)")
     .addOption(choiceOption("--env <list>", "the environments that it uses (default: all three)", environments))
     .action(async (project, { name, env }) => {
-      const created = await withAdmin(here, (admin) => createProject(admin, project, { name, environments: env }));
+      const created = await withAdmin(context, (admin) => createProject(admin, project, { name, environments: env }));
       const uses = env === undefined ? "" : `, which uses ${joined(created.environments)}`;
-      await answer(here, created, `Created project ${created.organization}/${created.slug}${uses}.`);
+      await answer(context, created, `Created project ${created.organization}/${created.slug}${uses}.`);
     });
 
   const list = verb("list", "List the projects.", "keyhole project list acme")
@@ -38,7 +38,7 @@ export function projectCommand(here: Surroundings) {
     .action((organization, { wide }) => {
       const none = "There are no projects yet: run keyhole project create ORG/PROJECT.";
       const counts = everyKind.map(({ kind, item }) => [kind.toUpperCase(), (one: Project) => one[`${item}Count`]]);
-      return listFound(here, wide, (admin) => listProjects(admin, organization), none, {
+      return listFound(context, wide, (admin) => listProjects(admin, organization), none, {
         PROJECT: (one) => `${one.organization}/${one.slug}`,
         NAME: (one) => excerpt(one.name),
         USES: (one) => (one.environments.length === environments.length ? "all" : one.environments.join(",")),
@@ -48,10 +48,18 @@ export function projectCommand(here: Surroundings) {
     });
 
   const description = "Projects, which hold variables, accounts and files.";
-  return noun("project", description, create, list, environmentsVerb(here), renameVerb(here), deleteVerb(here));
+  return noun(
+    "project",
+    description,
+    create,
+    list,
+    environmentsVerb(context),
+    renameVerb(context),
+    deleteVerb(context),
+  );
 }
 
-function environmentsVerb(here: Surroundings) {
+function environmentsVerb(context: CommandContext) {
   return projectVerb(
     "environments",
     "Say which environments a project uses. Pages leave out the others, and nothing new is written there.",
@@ -59,13 +67,13 @@ function environmentsVerb(here: Surroundings) {
   )
     .addOption(environmentsOption("the environments that it uses"))
     .action(async (project, { env }) => {
-      const changed = await withAdmin(here, (admin) => setProjectEnvironments(admin, project, env));
+      const changed = await withAdmin(context, (admin) => setProjectEnvironments(admin, project, env));
       const { organization, slug, environments: used } = changed;
-      await answer(here, changed, `Project ${organization}/${slug} uses ${joined(used)}.`);
+      await answer(context, changed, `Project ${organization}/${slug} uses ${joined(used)}.`);
     });
 }
 
-function deleteVerb(here: Surroundings) {
+function deleteVerb(context: CommandContext) {
   return projectVerb(
     "delete",
     "Delete a project with all of its variables, accounts and files. This cannot be undone.",
@@ -75,20 +83,20 @@ function deleteVerb(here: Surroundings) {
     .action(async (project, { yes }) => {
       const held = (counts: Readonly<Record<string, number>>) =>
         joined(everyKind.map(({ kind, item }) => counted(counts[kind] ?? 0, item)));
-      const gone = await withAdmin(here, async (admin) => {
+      const gone = await withAdmin(context, async (admin) => {
         const { organization, slug } = await showProject(admin, project);
         const keys = await listing(admin, project);
         const path = `${organization}/${slug}`;
         const change = (it: AdminContext) => deleteProject(it, path);
-        return confirmChange(here, admin, yes, change, (outcome) => {
+        return confirmChange(context, admin, yes, change, (outcome) => {
           return `delete project ${path} with ${held(outcome)}, for good${cuttingOff(keys)}`;
         });
       });
-      await answer(here, { project, deleted: true, ...gone }, `Deleted project ${project} with ${held(gone)}.`);
+      await answer(context, { project, deleted: true, ...gone }, `Deleted project ${project} with ${held(gone)}.`);
     });
 }
 
-function renameVerb(here: Surroundings) {
+function renameVerb(context: CommandContext) {
   return projectVerb(
     "rename",
     "Give a project another slug. Clients must use it, and keys that list the old one cannot read the project any more.",
@@ -99,14 +107,14 @@ function renameVerb(here: Surroundings) {
     .option("--name <name>", "new display name (default: the old one)")
     .option(...yesOption)
     .action(async (project, slug, { name, yes }) => {
-      const { before, renamed, keys } = await withAdmin(here, async (admin) => {
+      const { before, renamed, keys } = await withAdmin(context, async (admin) => {
         const before = await showProject(admin, project);
         const keeps = slug === before.slug;
         const keys = keeps ? [] : await listing(admin, project);
         const path = `${before.organization}/${before.slug}`;
         const change = (it: AdminContext) => renameProject(it, path, { slug, name });
         const deed = `rename project ${path} to ${before.organization}/${slug}${cuttingOff(keys)}`;
-        const renamed = await confirmChange(here, admin, yes || keeps, change, () => deed);
+        const renamed = await confirmChange(context, admin, yes || keeps, change, () => deed);
         return { before, renamed, keys };
       });
       const { organization } = renamed;
@@ -115,7 +123,7 @@ function renameVerb(here: Surroundings) {
         const which = keys.map(nameOf).join(", ");
         lines.push(`Cut off, because they list it as ${before.slug}: ${which}. Create new ones.`);
       }
-      await answer(here, { ...renamed, keysWithOldSlug: keys.map(({ id }) => id) }, lines.join("\n"));
+      await answer(context, { ...renamed, keysWithOldSlug: keys.map(({ id }) => id) }, lines.join("\n"));
     });
 }
 

@@ -6,14 +6,14 @@ import { dataFormats, formats, renderForGithub, renderPulled } from "../formats/
 import { openShared } from "../machines/shared-file.ts";
 import { fetchVariables, refuseMissing, refuseSteering } from "../machines/variables.ts";
 import { counted } from "../terminal/answer.ts";
-import type { Surroundings } from "../terminal/command.ts";
+import type { CommandContext } from "../terminal/command.ts";
 import { answerFormatted } from "../terminal/formatted.ts";
 import { parseList } from "../terminal/options.ts";
 import { unlessClosed, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, variablesVerb } from "./machine.ts";
 
 /** `keyhole pull` */
-export function pullCommand(here: Surroundings) {
+export function pullCommand(context: CommandContext) {
   return variablesVerb(
     "pull",
     "Print the variables of an environment, or write them to a file: all of them or nothing.",
@@ -24,49 +24,49 @@ export function pullCommand(here: Surroundings) {
     .option("--out <file>", "write to this file, with mode 0600 (with github: append to it instead of $GITHUB_ENV)")
     .option("--as-output <name>", "with github: append all as one JSON object to $GITHUB_OUTPUT, under this name")
     .option("--mask <list>", "with github: hide these in the log, even if short or a common word", parseList)
-    .action(async ({ format = here.json ? "json" : "env", out, asOutput, mask, allowName, ...options }) => {
+    .action(async ({ format = context.json ? "json" : "env", out, asOutput, mask, allowName, ...options }) => {
       if (out === "") throw usageProblem("--out is empty.");
       if (asOutput !== undefined && format !== "github") throw usageProblem("--as-output goes with --format github.");
       if (mask !== undefined && format !== "github") throw usageProblem("--mask goes with --format github.");
-      if (here.json && format === "github") {
+      if (context.json && format === "github") {
         throw usageProblem("--json does not go with --format github, whose output is commands for the runner.");
       }
-      await atMachine(here, options, async (machine) => {
-        const githubFile = format === "github" ? githubFileOf(here, out, asOutput) : "";
+      await atMachine(context, options, async (machine) => {
+        const githubFile = format === "github" ? githubFileOf(context, out, asOutput) : "";
         const variables = await fetchVariables(machine, options);
         if (!dataFormats.includes(format) && asOutput === undefined) refuseSteering(variables, allowName);
-        if (format === "github") return toGithub(here, machine, variables, { path: githubFile, asOutput, mask });
+        if (format === "github") return toGithub(context, machine, variables, { path: githubFile, asOutput, mask });
         const text = renderPulled(format, variables, machine.say);
         const to = { out, kind: "pull", force: true, document: machine.asked } as const;
-        await answerFormatted(here, format, to, async () => ({ text, variables }));
+        await answerFormatted(context, format, to, async () => ({ text, variables }));
       });
     });
 }
 
-function githubFileOf(here: Surroundings, out: string | undefined, asOutput: string | undefined): string {
+function githubFileOf(context: CommandContext, out: string | undefined, asOutput: string | undefined): string {
   if (asOutput !== undefined && !/^[A-Za-z_][A-Za-z0-9_-]{0,99}$/.test(asOutput)) {
     throw usageProblem("--as-output takes a name of letters, digits, _ and -.");
   }
   const variable = asOutput === undefined ? "GITHUB_ENV" : "GITHUB_OUTPUT";
-  const file = out ?? here.env[variable];
+  const file = out ?? context.env[variable];
   if (file !== undefined && file !== "" && file !== "-") return file;
   throw usageProblem(`${variable} is not set, as it is in a step of GitHub Actions: name a file with --out.`);
 }
 
 /** Prints every mask before it writes any value. Whatever can fail is done before the first mask. */
 async function toGithub(
-  here: Surroundings,
+  context: CommandContext,
   machine: Machine,
   variables: readonly NamedValue[],
   { path, asOutput, mask }: Readonly<{ path: string; asOutput: string | undefined; mask: string[] | undefined }>,
 ): Promise<void> {
   refuseMissing(machine.asked, variables, { require: mask, allowEmpty: true });
-  const onWindows = here.env["RUNNER_OS"] === "Windows";
+  const onWindows = context.env["RUNNER_OS"] === "Windows";
   const { text, masks, unmasked } = renderForGithub(variables, onWindows, asOutput, mask, () =>
     randomBytes(16).toString("hex"),
   );
   using file = openShared(path);
-  await write(here.terminal.stdout, masks).catch((error: unknown) => {
+  await write(context.terminal.stdout, masks).catch((error: unknown) => {
     unlessClosed(error);
     throw new Problem(exits.failed, "unmasked", "The masks could not be printed, so nothing was set.");
   });

@@ -12,14 +12,14 @@ import {
 } from "../people/requests.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { answer, blockOf, type Columns } from "../terminal/answer.ts";
-import { noun, type Surroundings } from "../terminal/command.ts";
+import { type CommandContext, noun } from "../terminal/command.ts";
 import { readValue } from "../terminal/input.ts";
 import { listRecords, type Records, showRecord } from "../terminal/records.ts";
 import { formatTime, unlessClosed, write } from "../terminal/terminal.ts";
 import { idVerb, listVerb } from "../terminal/verbs.ts";
 
 /** `keyhole request …` */
-export function requestCommand(here: Surroundings) {
+export function requestCommand(context: CommandContext) {
   const list = listVerb(
     "request",
     "List the variables that agents ask for, decided ones too.",
@@ -29,7 +29,7 @@ export function requestCommand(here: Surroundings) {
     .option("--pending", "only requests that wait for a decision")
     .action(({ pending, ...options }) => {
       const none = pending ? "No request waits for a decision." : "There are no requests.";
-      return listRecords(here, requests, options, none, ({ status }) => !pending || status === "pending");
+      return listRecords(context, requests, options, none, ({ status }) => !pending || status === "pending");
     });
 
   const show = idVerb(
@@ -38,8 +38,8 @@ export function requestCommand(here: Surroundings) {
     "Show a request with its reason and what was decided.",
     "keyhole request show 0199a3c4",
   ).action(async (id) => {
-    const request = await showRecord(here, requests, id, (one) => ({ warnings: warningsAbout(one) }));
-    for (const warning of warningsAbout(request)) here.say(warning);
+    const request = await showRecord(context, requests, id, (one) => ({ warnings: warningsAbout(one) }));
+    for (const warning of warningsAbout(request)) context.say(warning);
   });
 
   const reject = idVerb(
@@ -50,14 +50,14 @@ export function requestCommand(here: Surroundings) {
   )
     .option("--reason <reason>", "why, in at most 500 characters; agents can read it")
     .action(async (id, { reason }) => {
-      const request = await withAdmin(here, (admin) => rejectRequest(admin, id, reason));
-      await answer(here, request, `Rejected ${request.name} for ${placeOf(request)}.`);
+      const request = await withAdmin(context, (admin) => rejectRequest(admin, id, reason));
+      await answer(context, request, `Rejected ${request.name} for ${placeOf(request)}.`);
     });
 
-  return noun("request", "Variables that agents ask for.", list, show, approveVerb(here), reject);
+  return noun("request", "Variables that agents ask for.", list, show, approveVerb(context), reject);
 }
 
-function approveVerb(here: Surroundings) {
+function approveVerb(context: CommandContext) {
   return idVerb(
     "request",
     "approve",
@@ -68,26 +68,31 @@ function approveVerb(here: Surroundings) {
   )
     .option("--file <file>", "read the value from this file")
     .action(async (id, { file }) => {
-      await withAdmin(here, async (admin) => {
+      await withAdmin(context, async (admin) => {
         const shown = await showRequest(admin, id);
         await requireDecider(admin, shown);
         // The person approves what the screen shows, even if somebody changes the row in between.
-        const { stderr } = here.terminal;
-        if (!here.json) await write(stderr, blockOf(here, stderr, shown, allDetails)).catch(unlessClosed);
-        await approveShown(here, admin, shown, file);
+        const { stderr } = context.terminal;
+        if (!context.json) await write(stderr, blockOf(context, stderr, shown, allDetails)).catch(unlessClosed);
+        await approveShown(context, admin, shown, file);
       });
     });
 }
 
-async function approveShown(here: Surroundings, admin: AdminContext, shown: RequestRecord, file: string | undefined) {
+async function approveShown(
+  context: CommandContext,
+  admin: AdminContext,
+  shown: RequestRecord,
+  file: string | undefined,
+) {
   const before = warningsAbout(shown);
   // With --json, stderr must be one document if the rest fails.
-  if (!here.json) for (const warning of before) here.say(warning);
-  const value = await readValue(here, shown.name, useVarSet, file);
+  if (!context.json) for (const warning of before) context.say(warning);
+  const value = await readValue(context, shown.name, useVarSet, file);
   const { request, warnings } = await approveRequest(admin, shown, value);
-  for (const warning of warnings) here.say(warning);
+  for (const warning of warnings) context.say(warning);
   const document = { ...request, warnings: [...before, ...warnings] };
-  await answer(here, document, `Created ${request.name} in ${placeOf(request)}.`);
+  await answer(context, document, `Created ${request.name} in ${placeOf(request)}.`);
 }
 
 const useVarSet = 'keyhole var set … --value "" stores an empty value, and then reject the request';

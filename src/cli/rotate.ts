@@ -3,16 +3,16 @@ import { readConfig } from "../core/settings.ts";
 import { listed, rotateData, rotateRoot } from "../people/rotation.ts";
 import { confirm, withAdmin } from "../terminal/admin.ts";
 import { answer, counted } from "../terminal/answer.ts";
-import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { withProgress } from "../terminal/terminal.ts";
 import { yesOption } from "../terminal/verbs.ts";
 
 /** `keyhole rotate …` */
-export function rotateCommand(here: Surroundings) {
-  return noun("rotate", "New root keys and data keys.", rootVerb(here), dataVerb(here));
+export function rotateCommand(context: CommandContext) {
+  return noun("rotate", "New root keys and data keys.", rootVerb(context), dataVerb(context));
 }
 
-function rootVerb(here: Surroundings) {
+function rootVerb(context: CommandContext) {
   return verb(
     "root",
     "Rewrap every stored key with the first root key. Values stay as they are, and servers keep running.",
@@ -24,14 +24,14 @@ function rootVerb(here: Surroundings) {
     .option(...yesOption)
     .action(async ({ finish: finishes, deleteOld = false, yes }) => {
       if (deleteOld && !finishes) throw usageProblem("--delete-old goes with --finish.");
-      const config = readConfig(here.env);
+      const config = readConfig(context.env);
       const fate = deleteOld ? "delete it: earlier backups cannot be read without it" : "keep it in a file beside it";
       const file = `${config.dataFolder}/root.key`;
       const agree = (ids: readonly string[]) =>
-        confirm(here, yes, `take the older root key (${ids.join(", ")}) out of ${file} and ${fate}`);
+        confirm(context, yes, `take the older root key (${ids.join(", ")}) out of ${file} and ${fate}`);
       const finish = finishes === true && { agree, deletesOld: deleteOld };
-      const done = await withProgress(here.terminal.stderr, "Rewrapping", "keys", (report) =>
-        withAdmin(here, (admin) => rotateRoot(admin, config, finish, report)),
+      const done = await withProgress(context.terminal.stderr, "Rewrapping", "keys", (report) =>
+        withAdmin(context, (admin) => rotateRoot(admin, config, finish, report)),
       );
       const { rootId, olderRootIds, systemKeys, dataKeys, source, dropped, kept } = done;
       const older = `older root key (${olderRootIds.join(", ")})`;
@@ -46,11 +46,11 @@ function rootVerb(here: Surroundings) {
         next,
         "Earlier backups still need the older root key.",
       ];
-      await answer(here, done, lines.join("\n"));
+      await answer(context, done, lines.join("\n"));
     });
 }
 
-function dataVerb(here: Surroundings) {
+function dataVerb(context: CommandContext) {
   return verb(
     "data",
     "Give a project a new data key and reseal everything in it. Servers keep running.",
@@ -58,8 +58,8 @@ function dataVerb(here: Surroundings) {
   )
     .argument("[project]", "ORG/PROJECT (default: every project)")
     .action(async (project) => {
-      const done = await withProgress(here.terminal.stderr, "Resealing", "projects", (report) =>
-        withAdmin(here, (admin) => rotateData(admin, project, report)),
+      const done = await withProgress(context.terminal.stderr, "Resealing", "projects", (report) =>
+        withAdmin(context, (admin) => rotateData(admin, project, report)),
       );
       const { projects, resumed, sets, versions, contents, deletedKeys, broken } = done;
       if (broken.length > 0) {
@@ -71,6 +71,6 @@ function dataVerb(here: Surroundings) {
       const again = resumed > 0 ? `, of which an earlier run had begun ${resumed}` : "";
       const resealed = `Resealed ${counted(sets, "set")}, ${counted(versions, "earlier version")} and ${counted(contents, "file content")}`;
       const deleted = `${counted(deletedKeys, "older data key")} deleted`;
-      await answer(here, done, `${resealed} of ${counted(projects, "project")}${again}; ${deleted}.`);
+      await answer(context, done, `${resealed} of ${counted(projects, "project")}${again}; ${deleted}.`);
     });
 }

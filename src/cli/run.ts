@@ -5,7 +5,7 @@ import { pullFiles } from "../machines/files-pull.ts";
 import { childEnvironment, findProgram, isSetting, launch, supervise } from "../machines/run.ts";
 import { askVariables, refuseMissing, refuseSteering, type Source } from "../machines/variables.ts";
 import { watchFor } from "../machines/watch.ts";
-import type { Surroundings } from "../terminal/command.ts";
+import type { CommandContext } from "../terminal/command.ts";
 import { parseInterval } from "../terminal/options.ts";
 import { pullWithProgress } from "./files.ts";
 import { harden, scrubEnvironment } from "./harden.ts";
@@ -13,7 +13,7 @@ import { atMachine, variablesVerb } from "./machine.ts";
 import { giveBack, reapOrphans, replaceBy } from "./replace.ts";
 
 /** `keyhole run` */
-export function runCommand(here: Surroundings) {
+export function runCommand(context: CommandContext) {
   return variablesVerb(
     "run",
     "Run a command with the variables of an environment in its environment.",
@@ -50,18 +50,18 @@ export function runCommand(here: Surroundings) {
       };
       const memory = { unwritten: new Map<string, Uint8Array>() };
       const ask = { root: root ?? ".", paths: [], allowEmpty: options.allowEmpty, memory };
-      const { source, first } = await atMachine(here, options, async (source) => {
+      const { source, first } = await atMachine(context, options, async (source) => {
         if (root !== undefined && !files) throw usageProblem("--root goes with --files.");
         const first = prepare(source, await askVariables(source, options));
-        if (files) await pullWithProgress(here, source, ask);
+        if (files) await pullWithProgress(context, source, ask);
         const passed = new Set(first.env.map(nameOf));
         const missed = first.withheld.filter((name) => !isSetting(name) && !passed.has(name)).map(textOf);
         if (missed.length > 0) source.say(`Not passed to the command: ${missed.join(", ")}.`);
         return { source, first };
       });
       if (watch === undefined) {
-        await here.flush();
-        launch(first, (command) => replaceBy(command, here.inherited));
+        await context.flush();
+        launch(first, (command) => replaceBy(command, context.inherited));
       }
       // From here on the command runs beside us. Our environment and our memory hold the key, and it could look into both.
       scrubEnvironment(first.withheld);
@@ -76,10 +76,10 @@ export function runCommand(here: Surroundings) {
         return isSame ? undefined : found;
       };
       const everyMs = watch === true ? everyMsDefault : watch;
-      const changes = everyMs === undefined ? undefined : watchFor(everyMs, look, here.say);
-      const onTerminal = here.terminal.stdin.isTTY;
+      const changes = everyMs === undefined ? undefined : watchFor(everyMs, look, context.say);
+      const onTerminal = context.terminal.stdin.isTTY;
       const reap = process.pid === 1 ? reapOrphans : undefined;
-      const code = await supervise(first, { onTerminal, inherited: here.inherited, giveBack, reap, changes });
+      const code = await supervise(first, { onTerminal, inherited: context.inherited, giveBack, reap, changes });
       // The command has printed its own errors.
       if (code !== 0) throw new Problem(code, "command_failed", `The command ended with ${code}.`, { help: "" });
     });

@@ -8,12 +8,12 @@ import { startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { Supervisor } from "../server/workers.ts";
-import { type Surroundings, startedAs, verb } from "../terminal/command.ts";
+import { type CommandContext, startedAs, verb } from "../terminal/command.ts";
 import { parseCount } from "../terminal/options.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole serve`: serves the API until it is told to stop. */
-export function serveCommand(here: Surroundings) {
+export function serveCommand(context: CommandContext) {
   return verb(
     "serve",
     "Serve the API.",
@@ -25,13 +25,13 @@ export function serveCommand(here: Surroundings) {
     .option("--workers <number>", "processes that share the port; needs PostgreSQL (default: 1)", parseWorkers)
     .addOption(new Option(`${workerFlag} <log>`).choices(["pretty", "plain"]).hideHelp())
     .action(async ({ host, port, workers = 1, worker }) => {
-      const settings = readConfig(here.env);
+      const settings = readConfig(context.env);
       const config = {
         ...settings,
         ...(host !== undefined && { host: parseHost("--host", host) }),
         ...(port !== undefined && { port: parsePort("--port", port) }),
       };
-      const { stdout } = here.terminal;
+      const { stdout } = context.terminal;
       const pretty = worker === undefined ? stdout.isTTY : worker === "pretty";
       const write = boundedOutput(stdout);
       const { log, flush } = openLog(write, { pretty, now: Date.now });
@@ -39,8 +39,8 @@ export function serveCommand(here: Surroundings) {
         throw usageProblem("--workers needs PostgreSQL (DATABASE_URL): the embedded database has one server.");
       }
       // A worker's parent has already printed the messages about the settings.
-      const say = worker === undefined ? here.say : () => {};
-      const env = { ...here.env };
+      const say = worker === undefined ? context.say : () => {};
+      const env = { ...context.env };
       // The watchdog starts before the database is asked: its first answer may be malformed and hang the parser.
       const link = worker === undefined ? undefined : openWorkerLink();
       if (config.postgres !== undefined) startWatchdog(pretty);

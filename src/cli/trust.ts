@@ -10,13 +10,13 @@ import { createTrust, validTrusts } from "../people/trusts.ts";
 import { fetchJson } from "../server/fetch-json.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { answer, type Columns } from "../terminal/answer.ts";
-import { noun, type Surroundings } from "../terminal/command.ts";
+import { type CommandContext, noun } from "../terminal/command.ts";
 import { decodeText, readLocal } from "../terminal/input.ts";
 import { idVerb } from "../terminal/verbs.ts";
 import { credentialVerbs, grantOf, grantVerb, summary } from "./grant.ts";
 
 /** `keyhole trust …` */
-export function trustCommand(here: Surroundings) {
+export function trustCommand(context: CommandContext) {
   const add = grantVerb(
     "add",
     "Let the tokens of an OpenID Connect issuer stand in place of an API key.",
@@ -34,17 +34,17 @@ export function trustCommand(here: Surroundings) {
     .option("--jwks-file <file>", "the issuer's public keys, for a server that cannot fetch them")
     .action(async ({ name, issuer, audience, claim: claims, jwksFile, ...options }) => {
       const grant = grantOf(options);
-      const { trust, keys, warnings } = await withAdmin(here, async (admin) => {
+      const { trust, keys, warnings } = await withAdmin(context, async (admin) => {
         const asked = { ...grant, name, issuer, audience, claims };
         if (jwksFile === undefined) return createTrust(admin, asked);
         await permittedReach(admin, grant);
-        const jwks = decodeText(await readLocal(here, jwksFile, jwksBytesMax), jwksFile);
+        const jwks = decodeText(await readLocal(context, jwksFile, jwksBytesMax), jwksFile);
         return createTrust(admin, { ...asked, jwks });
       });
       const document = { ...trust, ...(keys && { keys }), ...(warnings.length > 0 && { warnings }) };
       const counts = keys ? [`Keys of the set: ${keys.total}, of which ${keys.usable} can verify tokens.`] : [];
       const words = [summary(trust), ...counts, ...warnings.map((warning) => `WARNING: ${warning}`)];
-      await answer(here, document, words.join("\n"), `${trust.id}\n`);
+      await answer(context, document, words.join("\n"), `${trust.id}\n`);
     });
 
   const words = {
@@ -53,7 +53,7 @@ export function trustCommand(here: Surroundings) {
     show: "Show which tokens a trust accepts, and what they may read.",
     revoke: "Revoke a trust. The next request by it is refused.",
   };
-  const [list, show, revoke] = credentialVerbs(here, "trust", words, termColumns);
+  const [list, show, revoke] = credentialVerbs(context, "trust", words, termColumns);
 
   const tested = idVerb(
     "trust",
@@ -61,13 +61,13 @@ export function trustCommand(here: Surroundings) {
     "Say whether a trust accepts the token on stdin, and if not, which check it fails.",
     "keyhole trust test 0199a3c4 < /var/run/secrets/tokens/keyhole",
   ).action(async (asked) => {
-    const { id, name } = await withAdmin(here, async (admin) => {
+    const { id, name } = await withAdmin(context, async (admin) => {
       const record = await showKey(admin, asked, "trust");
-      const text = decodeText(await readLocal(here, "-", tokenFileBytesMax), "stdin").trim();
+      const text = decodeText(await readLocal(context, "-", tokenFileBytesMax), "stdin").trim();
       await testToken(admin, record, text);
       return record;
     });
-    await answer(here, { id, accepted: true }, `Trust ${id} (${excerpt(name)}) accepts this token.`);
+    await answer(context, { id, accepted: true }, `Trust ${id} (${excerpt(name)}) accepts this token.`);
   });
 
   return noun("trust", "Tokens of CI jobs and pods in place of API keys.", add, list, show, revoke, tested);

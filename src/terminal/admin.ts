@@ -5,7 +5,7 @@ import { hostFailure } from "../desk/failure.ts";
 import { whoIs } from "../desk/roster.ts";
 import { actorOf } from "../installation/actor.ts";
 import { type Installation, openInstallation } from "../installation/installation.ts";
-import type { Surroundings } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 import { holdNotes } from "./failure.ts";
 import { readLine } from "./terminal.ts";
 
@@ -14,20 +14,22 @@ import { readLine } from "./terminal.ts";
  * @param begin - whether to make one if there is none
  */
 export async function withAdmin<T>(
-  here: Surroundings,
+  context: CommandContext,
   work: (admin: AdminContext) => Promise<T>,
   begin = false,
 ): Promise<T> {
-  return holdNotes(here, async (say) => {
-    const { person } = here;
-    const installation = await (person === undefined ? open(here, say, begin) : open(here, () => {}).catch(withhold));
-    const who = person === undefined ? operator(actorOf(here.env)) : await whoIs(installation, person);
+  return holdNotes(context, async (say) => {
+    const { person } = context;
+    const installation = await (person === undefined
+      ? open(context, say, begin)
+      : open(context, () => {}).catch(withhold));
+    const who = person === undefined ? operator(actorOf(context.env)) : await whoIs(installation, person);
     const admin = adminContextOf(installation, who);
     return work(admin).finally(() => admin.close());
   });
 }
 
-async function open({ env }: Surroundings, say: (line: string) => void, begin = false): Promise<Installation> {
+async function open({ env }: CommandContext, say: (line: string) => void, begin = false): Promise<Installation> {
   return openInstallation(readConfig(env), say, begin);
 }
 
@@ -43,18 +45,18 @@ function withhold(cause: unknown): never {
  * @throws Problem unless the answer is yes
  */
 export async function confirm(
-  here: Surroundings,
+  context: CommandContext,
   yes: boolean | undefined,
   deed: string,
   elsewhere: "needs --yes" | "goes on" = "needs --yes",
 ): Promise<void> {
   if (yes) return;
-  const { stdin, stderr } = here.terminal;
-  if (here.json || !stdin.isTTY || !stderr.isTTY) {
+  const { stdin, stderr } = context.terminal;
+  if (context.json || !stdin.isTTY || !stderr.isTTY) {
     if (elsewhere === "goes on") return;
     throw usageProblem(`This would ${deed}. Nobody can be asked here, so it needs --yes.`);
   }
-  const typed = await readLine(here.terminal, `This will ${deed}. Go on? [y/N] `);
+  const typed = await readLine(context.terminal, `This will ${deed}. Go on? [y/N] `);
   if (!/^y(?:es)?$/i.test(typed.trim())) throw new Problem(exits.failed, "not_confirmed", "Nothing was changed.");
 }
 
@@ -64,7 +66,7 @@ export async function confirm(
  * @param deed - says what the change will do, from the same; undefined if nobody needs to be asked
  */
 export async function confirmChange<T>(
-  here: Surroundings,
+  context: CommandContext,
   admin: AdminContext,
   yes: boolean | undefined,
   change: (admin: AdminContext, agreed?: T) => Promise<T>,
@@ -73,6 +75,6 @@ export async function confirmChange<T>(
   if (yes) return change(admin);
   const rehearsed = await rehearse(admin, change);
   const words = deed(rehearsed);
-  if (words !== undefined) await confirm(here, yes, words);
+  if (words !== undefined) await confirm(context, yes, words);
   return change(admin, rehearsed);
 }

@@ -1,27 +1,27 @@
 import { isUtf8 } from "node:buffer";
 import { exits, Problem } from "../core/problem.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
-import type { Surroundings } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 import { block, columnsThatFit, hasColour, screenWidth, table, write, writeSecret } from "./terminal.ts";
 
 /** Ends a command that did something: with `--json` by `document`, else by `out` on stdout and a message on stderr. */
-export async function answer(here: Surroundings, document: unknown, message: string, out = ""): Promise<void> {
-  if (here.json) return write(here.terminal.stdout, jsonLine(document));
+export async function answer(context: CommandContext, document: unknown, message: string, out = ""): Promise<void> {
+  if (context.json) return write(context.terminal.stdout, jsonLine(document));
   // The work is done even if nobody reads stdout, so the message is printed in any case.
-  await write(here.terminal.stdout, out).finally(() => {
-    if (message !== "") here.say(message);
+  await write(context.terminal.stdout, out).finally(() => {
+    if (message !== "") context.say(message);
   });
 }
 
 /** Ends a command that shows a secret: its exact bytes on a pipe; a line and a warning on a terminal. */
 export async function answerSecret(
-  here: Surroundings,
+  context: CommandContext,
   document: unknown,
   secret: string | Uint8Array,
   what: string,
 ): Promise<void> {
-  const { stdout } = here.terminal;
-  if (here.json) return writeSecret(stdout, jsonLine(document));
+  const { stdout } = context.terminal;
+  if (context.json) return writeSecret(stdout, jsonLine(document));
   if (!stdout.isTTY) return writeSecret(stdout, secret);
   const bytes = Buffer.from(secret);
   if (!isUtf8(bytes)) {
@@ -32,7 +32,7 @@ export async function answerSecret(
     );
   }
   await writeSecret(stdout, `${visibleLines(bytes.toString().replace(/\n$/, ""))}\n`);
-  here.say(`${what} is on this screen now, and in what the terminal keeps: clear both when you are done.`);
+  context.say(`${what} is on this screen now, and in what the terminal keeps: clear both when you are done.`);
 }
 
 /** The columns of a table: each header with the cell that an item has under it. */
@@ -46,15 +46,15 @@ export type Columns<T> = Readonly<Record<string, (item: T) => string | number>>;
  * @param none - the message if there are no items
  */
 export async function answerList<T>(
-  here: Surroundings,
+  context: CommandContext,
   items: readonly T[],
   columns: Columns<T>,
   none: string,
   wide = false,
 ): Promise<void> {
-  const { stdout } = here.terminal;
-  if (here.json) return write(stdout, jsonLine(items));
-  if (items.length === 0) return here.say(none);
+  const { stdout } = context.terminal;
+  if (context.json) return write(stdout, jsonLine(items));
+  if (items.length === 0) return context.say(none);
   const headers = Object.keys(columns);
   const rows = [headers, ...items.map((item) => cellsOf(columns, item))];
   const screen = screenWidth(stdout);
@@ -62,22 +62,27 @@ export async function answerList<T>(
   const shown = rows.map((row) => row.slice(0, count));
   const lines = wide && stdout.isTTY ? table(rows).split("\n") : [];
   if (lines.some((line) => Bun.stringWidth(line) > screen)) {
-    return write(stdout, items.map((item) => blockOf(here, stdout, item, columns)).join("\n"));
+    return write(stdout, items.map((item) => blockOf(context, stdout, item, columns)).join("\n"));
   }
-  await write(stdout, table(shown, stdout.isTTY && !wide ? screen : undefined, hasColour(stdout, here.env)));
-  if (count < headers.length) here.say(`--wide shows ${counted(headers.length - count, "more column")}.`);
+  await write(stdout, table(shown, stdout.isTTY && !wide ? screen : undefined, hasColour(stdout, context.env)));
+  if (count < headers.length) context.say(`--wide shows ${counted(headers.length - count, "more column")}.`);
 }
 
 /** Ends a command that shows one thing: its document with `--json`, else a line for each column. */
-export async function answerOne<T>(here: Surroundings, document: unknown, item: T, columns: Columns<T>): Promise<void> {
-  await answer(here, document, "", blockOf(here, here.terminal.stdout, item, columns));
+export async function answerOne<T>(
+  context: CommandContext,
+  document: unknown,
+  item: T,
+  columns: Columns<T>,
+): Promise<void> {
+  await answer(context, document, "", blockOf(context, context.terminal.stdout, item, columns));
 }
 
 /** One thing as a stream shows it: a line for each column that has a text. */
-export function blockOf<T>(here: Surroundings, stream: NodeJS.WriteStream, item: T, columns: Columns<T>): string {
+export function blockOf<T>(context: CommandContext, stream: NodeJS.WriteStream, item: T, columns: Columns<T>): string {
   const rows = Object.entries(columns).map(([label, cell]) => [label, String(cell(item))] as const);
   const shown = rows.filter(([, text]) => text !== "");
-  return block(shown, screenWidth(stream), hasColour(stream, here.env));
+  return block(shown, screenWidth(stream), hasColour(stream, context.env));
 }
 
 /** The cells of one row. */

@@ -8,7 +8,7 @@ import { quoted } from "../core/words.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Where a command runs. */
-export type Surroundings = {
+export type CommandContext = {
   /** Who came over SSH, by their name in the roster; undefined for an operator at this machine. */
   readonly person?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;

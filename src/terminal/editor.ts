@@ -16,7 +16,7 @@ import { attempt } from "../core/attempt.ts";
 import { withoutSettings } from "../core/inherited.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { requireFile } from "../core/whole-file.ts";
-import type { Surroundings } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 import { toProblem } from "./failure.ts";
 import { localName, unreadable } from "./input.ts";
 
@@ -29,19 +29,19 @@ import { localName, unreadable } from "./input.ts";
  * @param work - gets a function that opens the editor with a text and returns what the person saved
  */
 export async function withEditor<T>(
-  here: Surroundings,
+  context: CommandContext,
   name: string,
   work: (edit: (text: string) => Promise<Buffer>) => Promise<T>,
 ): Promise<T> {
-  removeKept(here);
-  const folder = newFolder(here);
-  const remover = removeAtOurEnd(here, folder);
+  removeKept(context);
+  const folder = newFolder(context);
+  const remover = removeAtOurEnd(context, folder);
   const file = join(folder, name);
   let saved: Buffer | undefined;
   try {
     return await work(async (text) => {
       writeFileSync(file, text, { mode: 0o600 });
-      await runEditor(here, file);
+      await runEditor(context, file);
       saved = readSaved(file);
       if (saved.equals(Buffer.from(text))) return saved;
       if (!saved.every((byte) => byte <= 0x20)) return saved;
@@ -78,8 +78,8 @@ const textBytesMax = 64 * 1024 * 1024;
 const keptMark = "-kept-";
 
 /** Removes what an earlier edit of this account kept. */
-function removeKept(here: Surroundings): void {
-  for (const parent of [here.env["XDG_RUNTIME_DIR"], "/dev/shm", tmpdir()]) {
+function removeKept(context: CommandContext): void {
+  for (const parent of [context.env["XDG_RUNTIME_DIR"], "/dev/shm", tmpdir()]) {
     for (const name of attempt(() => readdirSync(parent || "/dev/shm")) ?? []) {
       const folder = join(parent || "/dev/shm", name);
       if (name.startsWith(`keyhole${keptMark}`) && attempt(() => lstatSync(folder).uid) === process.getuid?.()) {
@@ -90,7 +90,7 @@ function removeKept(here: Surroundings): void {
 }
 
 /** A process that removes the folder once ours has ended, however it ended: then its standard input ends. */
-function removeAtOurEnd({ env: { PATH } }: Surroundings, folder: string): ChildProcess {
+function removeAtOurEnd({ env: { PATH } }: CommandContext, folder: string): ChildProcess {
   const script = `trap '' HUP INT TERM; cat > /dev/null; rm -rf -- "$1"`;
   // Detached, so that a signal to the terminal's processes does not reach it.
   const remover = spawn("/bin/sh", ["-c", script, "sh", folder], {
@@ -104,7 +104,7 @@ function removeAtOurEnd({ env: { PATH } }: Surroundings, folder: string): ChildP
 }
 
 /** A new folder whose files never reach a disk, other than by swapping; else a temporary one, and a message says so. */
-function newFolder({ env, say }: Surroundings): string {
+function newFolder({ env, say }: CommandContext): string {
   const runtime = env["XDG_RUNTIME_DIR"];
   for (const parent of [runtime, "/dev/shm"]) {
     try {
@@ -127,7 +127,7 @@ function isOurs(folder: string): boolean {
 const memoryTypes = [0x01021994, 0x858458f6];
 
 /** Runs the editor on the terminal and waits. It gets none of Keyhole's settings. */
-async function runEditor({ env, terminal }: Surroundings, file: string): Promise<void> {
+async function runEditor({ env, terminal }: CommandContext, file: string): Promise<void> {
   const editor = env["VISUAL"] || env["EDITOR"] || "vi";
   // Standard output is for what was asked for.
   const stdout = terminal.stdout.isTTY ? "inherit" : 2;

@@ -1,7 +1,7 @@
 import { exits, Problem } from "../core/problem.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
 import { type FailureCode, failureOf } from "../desk/failure.ts";
-import type { Surroundings } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 import { fitted, hasColour, red, write } from "./terminal.ts";
 
 /* How a command fails: whatever was thrown becomes a Problem, and `main.ts` prints it. */
@@ -14,27 +14,30 @@ export function toProblem(error: unknown, person?: string): Problem {
 }
 
 /** Writes the error to stderr: `keyhole: …` for people, `{"error","code","requestId"}` with `--json`. */
-export async function complain(here: Surroundings, problem: Problem): Promise<void> {
+export async function complain(context: CommandContext, problem: Problem): Promise<void> {
   const { message, code, requestId, help, notes } = problem;
-  const { stderr } = here.terminal;
-  if (here.json) {
+  const { stderr } = context.terminal;
+  if (context.json) {
     return write(stderr, jsonLine({ error: message, code, requestId, ...(notes.length > 0 && { notes }) }));
   }
   if (help !== undefined) return write(stderr, help);
   const request = requestId === null ? "" : ` (request ${requestId})`;
-  const name = hasColour(stderr, here.env) ? red("keyhole:") : "keyhole:";
+  const name = hasColour(stderr, context.env) ? red("keyhole:") : "keyhole:";
   return write(stderr, `${fitted(`${name} ${visibleLines(message + request)}`, stderr)}\n`);
 }
 
 /** With --json, stderr holds one document if the command fails. So the messages of `work` wait for its outcome. */
-export async function holdNotes<T>(here: Surroundings, work: (say: Surroundings["say"]) => Promise<T>): Promise<T> {
+export async function holdNotes<T>(
+  context: CommandContext,
+  work: (say: CommandContext["say"]) => Promise<T>,
+): Promise<T> {
   const notes: string[] = [];
   try {
-    const result = await work(here.json ? (line) => notes.push(line) : here.say);
-    notes.forEach(here.say);
+    const result = await work(context.json ? (line) => notes.push(line) : context.say);
+    notes.forEach(context.say);
     return result;
   } catch (error) {
-    const problem = toProblem(error, here.person);
+    const problem = toProblem(error, context.person);
     problem.notes = notes;
     throw problem;
   }

@@ -5,7 +5,7 @@ import { type WholeFile, writeWhole } from "../core/whole-file.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import type { Format } from "../formats/format.ts";
 import { answer, counted } from "./answer.ts";
-import type { Surroundings } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 import { writeSecret } from "./terminal.ts";
 
 /** Where a text of variables goes. */
@@ -25,7 +25,7 @@ export type Destination = {
  * @param make - is not called if the file cannot be written
  */
 export async function answerFormatted(
-  here: Surroundings,
+  context: CommandContext,
   format: Format,
   { out, kind, force, document }: Destination,
   make: () => Promise<{ readonly text: string; readonly variables: readonly NamedValue[] }>,
@@ -42,17 +42,21 @@ export async function answerFormatted(
       names = variables.map(({ name }) => name).sort();
       await writeFile(draft, text);
     });
-    return answer(here, { ...document, format, out, names }, `Wrote ${counted(names.length, "variable")} to ${out}.`);
+    return answer(
+      context,
+      { ...document, format, out, names },
+      `Wrote ${counted(names.length, "variable")} to ${out}.`,
+    );
   }
   const { text, variables } = await made();
-  if (!here.json) refuseUnseen(here, variables, format);
-  const isText = !here.json || format === "json";
-  await writeSecret(here.terminal.stdout, isText ? text : jsonLine({ ...document, format, text }));
+  if (!context.json) refuseUnseen(context, variables, format);
+  const isText = !context.json || format === "json";
+  await writeSecret(context.terminal.stdout, isText ? text : jsonLine({ ...document, format, text }));
 }
 
 /** These formats show values raw, and a terminal acts on control characters. @throws Problem */
-function refuseUnseen(here: Surroundings, variables: readonly NamedValue[], format: Format): void {
-  if (!here.terminal.stdout.isTTY || !["env", "csv", "shell", "docker"].includes(format)) return;
+function refuseUnseen(context: CommandContext, variables: readonly NamedValue[], format: Format): void {
+  if (!context.terminal.stdout.isTTY || !["env", "csv", "shell", "docker"].includes(format)) return;
   const steers = (value: string) => visible(value.replace(/[\n\t]/g, "")) !== value.replace(/[\n\t]/g, "");
   const names = variables.filter(({ value }) => steers(value)).map(({ name }) => name);
   if (names.length === 0) return;

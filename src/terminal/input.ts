@@ -2,12 +2,12 @@ import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { variableValueBytesMax } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import type { Surroundings } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 import { readHidden } from "./terminal.ts";
 
 /** Reads a local file, or stdin for `-`. @param what - its name in messages @throws Problem */
 export async function readLocal(
-  here: Surroundings,
+  context: CommandContext,
   path: string,
   bytesMax: number,
   what = localName(path),
@@ -15,7 +15,7 @@ export async function readLocal(
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
-    for await (const chunk of openLocal(here, path)) {
+    for await (const chunk of openLocal(context, path)) {
       chunks.push(chunk);
       length += chunk.length;
       if (length > bytesMax) break;
@@ -32,27 +32,27 @@ export async function readLocal(
  * @param unlessEmpty - how to store an empty value, for the message that refuses it @throws Problem
  */
 export async function readValue(
-  here: Surroundings,
+  context: CommandContext,
   name: string,
   unlessEmpty: string,
   file = "-",
 ): Promise<Uint8Array> {
-  const asks = file === "-" && here.terminal.stdin.isTTY;
+  const asks = file === "-" && context.terminal.stdin.isTTY;
   const value = asks
-    ? await readHidden(here.terminal, `Value of ${name}`)
-    : await readLocal(here, file, variableValueBytesMax, `The value of ${name}`);
+    ? await readHidden(context.terminal, `Value of ${name}`)
+    : await readLocal(context, file, variableValueBytesMax, `The value of ${name}`);
   if (value.length > 0) return value;
   const words = asks ? "No value was typed" : file === "-" ? "Nothing came on stdin" : `${localName(file)} is empty`;
   throw usageProblem(`${words}: ${unlessEmpty}.`);
 }
 
 /** The lines of a local text of any length, or of stdin for `-`: of each, the first 64 KiB. @throws Problem */
-export async function* readLines(here: Surroundings, path: string): AsyncGenerator<string> {
+export async function* readLines(context: CommandContext, path: string): AsyncGenerator<string> {
   const start = Buffer.alloc(lineBytesMax);
   let length = 0;
   const line = () => start.toString("utf8", 0, length).replace(/\r$/, "");
   try {
-    for await (const chunk of openLocal(here, path)) {
+    for await (const chunk of openLocal(context, path)) {
       for (let at = 0; at < chunk.length; ) {
         const end = chunk.indexOf(0x0a, at);
         length += Buffer.from(chunk.buffer, chunk.byteOffset + at, (end < 0 ? chunk.length : end) - at).copy(
@@ -74,10 +74,10 @@ export async function* readLines(here: Surroundings, path: string): AsyncGenerat
 /** Enough for an event of the log. */
 const lineBytesMax = 64 * 1024;
 
-function openLocal(here: Surroundings, path: string): NodeJS.ReadableStream & AsyncIterable<Uint8Array> {
-  const { stdin } = here.terminal;
+function openLocal(context: CommandContext, path: string): NodeJS.ReadableStream & AsyncIterable<Uint8Array> {
+  const { stdin } = context.terminal;
   // Whoever comes over SSH has no files on this machine.
-  if (path !== "-" && here.person !== undefined) throw usageProblem("A file is read over SSH from stdin only: -");
+  if (path !== "-" && context.person !== undefined) throw usageProblem("A file is read over SSH from stdin only: -");
   if (path !== "-") return createReadStream(path);
   if (!stdin.isTTY) return stdin;
   throw usageProblem("Stdin is a terminal, which would show what is typed: use a pipe, or name a file.");

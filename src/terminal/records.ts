@@ -1,7 +1,7 @@
 import type { AdminContext } from "../desk/context.ts";
 import { withAdmin } from "./admin.ts";
 import { answerList, answerOne, type Columns } from "./answer.ts";
-import type { Surroundings } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 
 /** Records that people name by an id, such as keys. */
 export type Records<T extends { readonly id: string }> = {
@@ -17,28 +17,28 @@ export type Records<T extends { readonly id: string }> = {
 
 /** Ends a command with a list of what `find` finds in the installation, as {@link answerList}. */
 export async function listFound<T>(
-  here: Surroundings,
+  context: CommandContext,
   wide: boolean | undefined,
   find: (admin: AdminContext) => Promise<readonly T[]>,
   none: string,
   columns: Columns<T> | ((admin: AdminContext) => Promise<Columns<T>>),
 ): Promise<void> {
-  const [items, shown] = await withAdmin(here, async (admin) => {
+  const [items, shown] = await withAdmin(context, async (admin) => {
     return [await find(admin), typeof columns === "function" ? await columns(admin) : columns] as const;
   });
-  await answerList(here, items, shown, none, wide);
+  await answerList(context, items, shown, none, wide);
 }
 
 /** Ends a command with a list of records. @param keep - which records to list */
 export async function listRecords<T extends { readonly id: string }>(
-  here: Surroundings,
+  context: CommandContext,
   records: Records<T>,
   { org, wide }: { readonly org?: string | undefined; readonly wide?: true | undefined },
   none: string,
   keep: (record: T) => boolean = () => true,
 ): Promise<void> {
   const find = async (admin: AdminContext) => (await records.list(admin, org)).filter(keep);
-  await listFound(here, wide, find, none, async (admin) => {
+  await listFound(context, wide, find, none, async (admin) => {
     const short = await records.shortIds(admin);
     return { ...records.listed, ID: ({ id }) => short(id) };
   });
@@ -46,12 +46,12 @@ export async function listRecords<T extends { readonly id: string }>(
 
 /** Ends a command with one record. @param more - what its JSON document has beside it */
 export async function showRecord<T extends { readonly id: string }>(
-  here: Surroundings,
+  context: CommandContext,
   { show, columns }: Records<T>,
   id: string,
   more: (record: T) => object = () => ({}),
 ): Promise<T> {
-  const record = await withAdmin(here, (admin) => show(admin, id));
-  await answerOne(here, { ...record, ...more(record) }, record, columns);
+  const record = await withAdmin(context, (admin) => show(admin, id));
+  await answerOne(context, { ...record, ...more(record) }, record, columns);
   return record;
 }

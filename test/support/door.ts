@@ -4,7 +4,7 @@ import { Readable, Writable } from "node:stream";
 import { judgeCommand } from "../../src/cli/door.ts";
 import { quoted } from "../../src/core/words.ts";
 import { buildProgram } from "../../src/main.ts";
-import { frame, type Surroundings } from "../../src/terminal/command.ts";
+import { type CommandContext, frame } from "../../src/terminal/command.ts";
 import { toProblem } from "../../src/terminal/failure.ts";
 import type { World } from "./world.ts";
 
@@ -64,14 +64,14 @@ export async function throughDoorHere(
         done();
       },
     });
-  const here: Surroundings = {
+  const context: CommandContext = {
     person,
     env: settingsOf(w),
     terminal: {
       stdin: Readable.from(input()),
       stdout: collect(),
       stderr: collect(),
-    } as unknown as Surroundings["terminal"],
+    } as unknown as CommandContext["terminal"],
     json: false,
     say: (line) => {
       out += `${line}\n`;
@@ -79,7 +79,7 @@ export async function throughDoorHere(
     flush: async () => {},
     inherited: [],
   };
-  const program = await buildProgram(here, words[0]);
+  const program = await buildProgram(context, words[0]);
   program.hook("preAction", (_, command) => judgeCommand(command));
   frame(program, () => {});
   try {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { Readable } from "node:stream";
 import { parseImport } from "../../src/kinds/variables/import-text.ts";
-import type { Surroundings } from "../../src/terminal/command.ts";
+import type { CommandContext } from "../../src/terminal/command.ts";
 import { readLines } from "../../src/terminal/input.ts";
 
 /** The lines of what comes on stdin. */
 function linesOf(chunks: Iterable<string | Uint8Array>): Promise<string[]> {
   const stdin = Readable.from(chunks, { objectMode: true });
-  return Array.fromAsync(readLines({ terminal: { stdin } } as unknown as Surroundings, "-"));
+  return Array.fromAsync(readLines({ terminal: { stdin } } as unknown as CommandContext, "-"));
 }
 
 describe("the lines of an input", () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { atMachine, type MachineOptions, readRoot } from "../../src/cli/machine.ts";
 import { isSteering } from "../../src/core/steering.ts";
 import { fetchVariables } from "../../src/machines/variables.ts";
-import type { Surroundings } from "../../src/terminal/command.ts";
+import type { CommandContext } from "../../src/terminal/command.ts";
 import { failing } from "../support/failing.ts";
 import { honestly, startLiar, type Truth } from "../support/liar.ts";
 
@@ -117,7 +117,7 @@ describe("settings", () => {
     const env = { ...whole, KEYHOLE_API_KEY: undefined };
     expect((await settle({ ...env, KEYHOLE_OIDC: "env:TOKEN", TOKEN: "a.b.c" })).key).toBe("a.b.c");
     const path = join(folder, "token");
-    await atMachine(here({ ...env, KEYHOLE_OIDC: `file:${path}` }), {}, async ({ asked, client }) => {
+    await atMachine(context({ ...env, KEYHOLE_OIDC: `file:${path}` }), {}, async ({ asked, client }) => {
       for (const text of ["a.b.c", "d.e.f"]) {
         writeFileSync(path, `${text}\n`);
         await client.variables(asked).catch(() => {});
@@ -186,7 +186,7 @@ describe("a set", () => {
     try {
       const env = { KEYHOLE_URL: liar.origin, KEYHOLE_API_KEY: key };
       const common = { project: "web", env: "staging" } as const;
-      return await atMachine(here(env), common, (machine) => fetchVariables(machine, options));
+      return await atMachine(context(env), common, (machine) => fetchVariables(machine, options));
     } finally {
       await liar.stop();
     }
@@ -246,13 +246,13 @@ describe("names that steer", () => {
 });
 
 async function settle(env: Readonly<Record<string, string | undefined>>, options: MachineOptions = {}) {
-  return atMachine(here(env), options, async ({ asked, client }) => {
+  return atMachine(context(env), options, async ({ asked, client }) => {
     await client.variables(asked).catch(() => {}); // nobody answers, but the key was taken
     return { ...asked, key: client.key };
   });
 }
 
-function here(env: Readonly<Record<string, string | undefined>>): Surroundings {
+function context(env: Readonly<Record<string, string | undefined>>): CommandContext {
   const { stdin, stdout, stderr } = process;
   return { env, terminal: { stdin, stdout, stderr }, json: false, say: () => {}, flush: async () => {}, inherited: [] };
 }

@@ -7,11 +7,11 @@ import { Refused } from "../../src/core/refused.ts";
 import { failureOf } from "../../src/desk/failure.ts";
 import { buildProgram } from "../../src/main.ts";
 import type { NamesAsked } from "../../src/people/names-in-use.ts";
-import { frame, pathOf, type Surroundings, startedAs } from "../../src/terminal/command.ts";
+import { type CommandContext, frame, pathOf, startedAs } from "../../src/terminal/command.ts";
 import { complain, holdNotes, toProblem } from "../../src/terminal/failure.ts";
 import { parseCount, parseDuration, parseList, parseMoment } from "../../src/terminal/options.ts";
 
-const nowhere: Surroundings = {
+const nowhere: CommandContext = {
   env: {},
   terminal: { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr },
   json: false,

@@ -5,7 +5,7 @@ import type { AdminContext } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
 import { confirmChange, withAdmin } from "../../terminal/admin.ts";
 import { answer, answerSecret } from "../../terminal/answer.ts";
-import { noun, type Surroundings } from "../../terminal/command.ts";
+import { type CommandContext, noun } from "../../terminal/command.ts";
 import { decodeText, readLocal } from "../../terminal/input.ts";
 import { environmentsOption } from "../../terminal/options.ts";
 import { listFound } from "../../terminal/records.ts";
@@ -15,7 +15,7 @@ import { revealAccount } from "./reveal.ts";
 import { type AccountWrite, deleteAccount, listAccounts, setAccount } from "./write.ts";
 
 /** `keyhole account …` */
-export function accountCommand(here: Surroundings) {
+export function accountCommand(context: CommandContext) {
   const list = projectVerb(
     "list",
     "List the shared accounts. Their values are never shown.",
@@ -23,7 +23,7 @@ export function accountCommand(here: Surroundings) {
   )
     .option(...wideOption)
     .action((project, { wide }) =>
-      listFound(here, wide, (admin) => listAccounts(admin, project), `${project} has no accounts.`, {
+      listFound(context, wide, (admin) => listAccounts(admin, project), `${project} has no accounts.`, {
         NAME: (one) => one.name,
         ENVIRONMENTS: (one) => one.environments.join(","),
         UPDATED: (one) => formatTime(one.updatedAt),
@@ -33,21 +33,21 @@ export function accountCommand(here: Surroundings) {
   const remove = projectVerb("delete", "Delete a shared account.", "keyhole account delete acme/web stripe")
     .argument("<name>", "the account")
     .action(async (project, name) => {
-      await withAdmin(here, (admin) => deleteAccount(admin, project, name));
-      await answer(here, { project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
+      await withAdmin(context, (admin) => deleteAccount(admin, project, name));
+      await answer(context, { project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
     });
 
   return noun(
     "account",
     "Shared accounts: several secret fields under one name.",
-    setVerb(here),
-    getVerb(here),
+    setVerb(context),
+    getVerb(context),
     list,
     remove,
   );
 }
 
-function setVerb(here: Surroundings) {
+function setVerb(context: CommandContext) {
   return projectVerb(
     "set",
     "Create or replace a shared account. Its values come from stdin or a hidden prompt: one JSON object of strings.",
@@ -58,23 +58,23 @@ function setVerb(here: Surroundings) {
     .addOption(environmentsOption("all environments it belongs to; asks before it removes it from one"))
     .option(...yesOption)
     .action(async (project, name, { env, yes }) => {
-      const { created, dropped } = await withAdmin(here, async (admin) => {
+      const { created, dropped } = await withAdmin(context, async (admin) => {
         await findProject(admin, project, "write", env);
-        const values = await readValues(here, name);
+        const values = await readValues(context, name);
         const write = (it: AdminContext, agreed?: AccountWrite) =>
           setAccount(it, project, name, env, values, { agreed: agreed?.dropped });
         const deed = (one: AccountWrite) =>
           one.dropped.length === 0 ? undefined : `take account ${name} out of ${one.dropped.join(", ")}`;
-        return confirmChange(here, admin, yes, write, deed);
+        return confirmChange(context, admin, yes, write, deed);
       });
       const status = created ? "created" : "updated";
       const document = { project, name, environments: env, status, ...(dropped.length > 0 && { dropped }) };
       const left = dropped.length > 0 ? ` It is no longer in ${dropped.join(", ")}.` : "";
-      await answer(here, document, `Account ${name} ${status} in ${project} for ${env.join(", ")}.${left}`);
+      await answer(context, document, `Account ${name} ${status} in ${project} for ${env.join(", ")}.${left}`);
     });
 }
 
-function getVerb(here: Surroundings) {
+function getVerb(context: CommandContext) {
   return projectVerb(
     "get",
     "Print the fields of an account as a JSON object. The audit records that you saw them.",
@@ -85,17 +85,17 @@ function getVerb(here: Surroundings) {
       new Option("--env <env>", "from this environment (default: where it changed last)").choices(environments),
     )
     .action(async (project, name, { env }) => {
-      const { environment, values } = await withAdmin(here, (admin) => revealAccount(admin, project, name, env));
+      const { environment, values } = await withAdmin(context, (admin) => revealAccount(admin, project, name, env));
       const document = { project, environment, name, values };
-      await answerSecret(here, document, `${JSON.stringify(values)}\n`, `The fields of ${name} in ${environment}`);
+      await answerSecret(context, document, `${JSON.stringify(values)}\n`, `The fields of ${name} in ${environment}`);
     });
 }
 
 /** Parses JSON; `setAccount` checks that it is an object of strings. The parser's message would quote the text. */
-async function readValues(here: Surroundings, name: string): Promise<unknown> {
-  const bytes = here.terminal.stdin.isTTY
-    ? await readHidden(here.terminal, `Values of ${name} as a JSON object`)
-    : await readLocal(here, "-", valuesBytesMax, "The JSON object");
+async function readValues(context: CommandContext, name: string): Promise<unknown> {
+  const bytes = context.terminal.stdin.isTTY
+    ? await readHidden(context.terminal, `Values of ${name} as a JSON object`)
+    : await readLocal(context, "-", valuesBytesMax, "The JSON object");
   const text = decodeText(bytes, "The JSON object");
   let values: unknown;
   try {

@@ -5,7 +5,7 @@ import { writeWhole } from "../../core/whole-file.ts";
 import { findProject } from "../../desk/projects.ts";
 import { withAdmin } from "../../terminal/admin.ts";
 import { answer, answerSecret, counted } from "../../terminal/answer.ts";
-import { noun, type Surroundings } from "../../terminal/command.ts";
+import { type CommandContext, noun } from "../../terminal/command.ts";
 import { readLocal } from "../../terminal/input.ts";
 import { environmentsOption } from "../../terminal/options.ts";
 import { listFound } from "../../terminal/records.ts";
@@ -15,7 +15,7 @@ import { type RevealedFile, revealFile } from "./reveal.ts";
 import { deleteFile, listFiles, putFile } from "./write.ts";
 
 /** `keyhole file …` */
-export function fileCommand(here: Surroundings) {
+export function fileCommand(context: CommandContext) {
   const put = projectVerb(
     "put",
     "Store a secret file, or replace the one at the same path.",
@@ -29,13 +29,13 @@ export function fileCommand(here: Surroundings) {
     .addOption(new Option("--mode <mode>", "its mode where clients write it (default: 0600)").choices(["0600", "0400"]))
     .option("--type <type>", "media type (default: application/octet-stream)")
     .action(async (project, local, { path, env, name, mode, type }) => {
-      const stored = await withAdmin(here, async (admin) => {
+      const stored = await withAdmin(context, async (admin) => {
         await findProject(admin, project, "write", env);
-        const content = await readLocal(here, local, contentBytesMax);
+        const content = await readLocal(context, local, contentBytesMax);
         return putFile(admin, project, { content, path, environments: env, name, mode, contentType: type });
       });
       const did = `${stored.created ? "Stored" : "Replaced"} ${stored.path} (${counted(stored.size, "byte")})`;
-      await answer(here, stored, `${did} in ${project} for ${env.join(", ")}.`);
+      await answer(context, stored, `${did} in ${project} for ${env.join(", ")}.`);
     });
 
   const get = projectVerb(
@@ -50,11 +50,11 @@ export function fileCommand(here: Surroundings) {
     .option("--out <file>", "write to this file, mode 0600, instead of stdout")
     .option("--force", "replace an existing file")
     .action(async (project, path, { env, out, force = false }) => {
-      const reveal = () => withAdmin(here, (admin) => revealFile(admin, project, path, env));
+      const reveal = () => withAdmin(context, (admin) => revealFile(admin, project, path, env));
       if (out === undefined) {
         const { content, ...file } = await reveal();
         const document = { project, ...file, content: Buffer.from(content).toString("base64") };
-        return answerSecret(here, document, content, `The content of ${path} in ${file.environment}`);
+        return answerSecret(context, document, content, `The content of ${path} in ${file.environment}`);
       }
       let found: RevealedFile | undefined;
       await writeWhole("export", out, force, async (draft) => {
@@ -63,13 +63,13 @@ export function fileCommand(here: Surroundings) {
       });
       const { content: _, ...file } = found as unknown as RevealedFile;
       const did = `Wrote ${path} of ${project}, ${file.environment}, to ${out} (${counted(file.size, "byte")}).`;
-      await answer(here, { project, ...file, out }, did);
+      await answer(context, { project, ...file, out }, did);
     });
 
   const list = projectVerb("list", "List the secret files. Their content is never shown.", "keyhole file list acme/web")
     .option(...wideOption)
     .action((project, { wide }) =>
-      listFound(here, wide, (admin) => listFiles(admin, project), `${project} has no files.`, {
+      listFound(context, wide, (admin) => listFiles(admin, project), `${project} has no files.`, {
         PATH: (one) => one.path,
         MODE: (one) => one.mode,
         SIZE: (one) => one.size,
@@ -87,9 +87,9 @@ export function fileCommand(here: Surroundings) {
     .argument("<path>", "the path it was stored under")
     .addOption(environmentsOption("the environments to delete it from"))
     .action(async (project, path, { env }) => {
-      await withAdmin(here, (admin) => deleteFile(admin, project, path, env));
+      await withAdmin(context, (admin) => deleteFile(admin, project, path, env));
       const document = { project, path, environments: env, status: "deleted" };
-      await answer(here, document, `Deleted ${path} from ${project} for ${env.join(", ")}.`);
+      await answer(context, document, `Deleted ${path} from ${project} for ${env.join(", ")}.`);
     });
 
   return noun("file", "Secret files, such as certificates and key stores.", put, get, list, remove);

@@ -6,7 +6,7 @@ import { findProject } from "../../desk/projects.ts";
 import { setBytesMax } from "../../sets/kind.ts";
 import { confirmChange, withAdmin } from "../../terminal/admin.ts";
 import { answer, answerList, answerSecret, type Columns, counted } from "../../terminal/answer.ts";
-import { noun, type Surroundings } from "../../terminal/command.ts";
+import { type CommandContext, noun } from "../../terminal/command.ts";
 import { decodeText, localName, readLocal, readValue } from "../../terminal/input.ts";
 import { parseComingDay, parseCount } from "../../terminal/options.ts";
 import { listFound } from "../../terminal/records.ts";
@@ -20,23 +20,23 @@ import { diffVariables, revealVariable } from "./reveal.ts";
 import { deleteVariable, listVariables, setVariables, type VariablesWrite, writeVariables } from "./write.ts";
 
 /** `keyhole var …` */
-export function varCommand(here: Surroundings) {
+export function varCommand(context: CommandContext) {
   return noun(
     "var",
     "Variables of a project, one value per environment.",
-    setVerb(here),
-    getVerb(here),
-    listVerb(here),
-    diffVerb(here),
-    deleteVerb(here),
-    editCommand(here),
-    copyCommand(here),
-    importVerb(here),
-    exportCommand(here),
+    setVerb(context),
+    getVerb(context),
+    listVerb(context),
+    diffVerb(context),
+    deleteVerb(context),
+    editCommand(context),
+    copyCommand(context),
+    importVerb(context),
+    exportCommand(context),
   );
 }
 
-function setVerb(here: Surroundings) {
+function setVerb(context: CommandContext) {
   return environmentsVerb(
     "set",
     "Create or replace a variable. Its value is read from stdin, byte for byte, or from a hidden prompt.",
@@ -57,11 +57,11 @@ function setVerb(here: Surroundings) {
       if (version !== undefined && targets.length > 1) {
         throw usageProblem("var set: --if-version needs a single environment: each has versions of its own.");
       }
-      const { value, written } = await withAdmin(here, async (admin) => {
+      const { value, written } = await withAdmin(context, async (admin) => {
         await findProject(admin, project, "write", targets);
         const value =
           options.value === undefined
-            ? await readValue(here, name, `--value "" stores an empty value`)
+            ? await readValue(context, name, `--value "" stores an empty value`)
             : Buffer.from(options.value);
         const write = { entries: [{ name, value, rotateBy }], version };
         const writes = new Map(targets.map((environment) => [environment, write]));
@@ -72,7 +72,7 @@ function setVerb(here: Surroundings) {
       });
       const warnings = [...written.values()].flatMap((one) => one.warnings);
       const ofName = nameWarnings(name).map((warning) => `${warning}.`);
-      for (const one of [...ofName, ...valueWarnings(name, value), ...warnings]) here.say(one);
+      for (const one of [...ofName, ...valueWarnings(name, value), ...warnings]) context.say(one);
       const where = places.length === 1 ? places[0] : { environments: places };
       const document = { project, ...where, key: name, ...(rotateBy && { rotateBy }), warnings };
       const sentences = ["created", "updated"].flatMap((status) => {
@@ -81,11 +81,11 @@ function setVerb(here: Surroundings) {
         return names.length === 0 ? [] : [`${done} ${name} in ${project}, ${names.join(" and ")}.`];
       });
       if (rotateBy !== null) sentences.push(`Rotate it by ${rotateBy}.`);
-      await answer(here, document, sentences.join(" "));
+      await answer(context, document, sentences.join(" "));
     });
 }
 
-function listVerb(here: Surroundings) {
+function listVerb(context: CommandContext) {
   return environmentVerb(
     "list",
     "List the variables of an environment. Values are never shown.",
@@ -93,7 +93,7 @@ function listVerb(here: Surroundings) {
   )
     .option(...wideOption)
     .action(async (project, environment, { wide }) => {
-      const variables = await withAdmin(here, (admin) => listVariables(admin, project, environment));
+      const variables = await withAdmin(context, (admin) => listVariables(admin, project, environment));
       const items = variables.map(({ name, ...rest }) => ({ key: name, ...rest }));
       const isMarked = items.some(({ rotateBy }) => rotateBy !== undefined);
       const columns: Columns<(typeof items)[number]> = {
@@ -101,11 +101,11 @@ function listVerb(here: Surroundings) {
         UPDATED: (one) => formatTime(one.updatedAt),
         ...(isMarked && { "ROTATE BY": (one) => one.rotateBy ?? "-" }),
       };
-      await answerList(here, items, columns, `${project} has no variables in ${environment}.`, wide);
+      await answerList(context, items, columns, `${project} has no variables in ${environment}.`, wide);
     });
 }
 
-function getVerb(here: Surroundings) {
+function getVerb(context: CommandContext) {
   return environmentVerb(
     "get",
     "Print the value of a variable, byte for byte. The audit records that you saw it.",
@@ -114,12 +114,12 @@ function getVerb(here: Surroundings) {
   )
     .argument("<name>", "the variable")
     .action(async (project, environment, name) => {
-      const value = await withAdmin(here, (admin) => revealVariable(admin, project, environment, name));
-      await answerSecret(here, { project, environment, key: name, value }, value, `The value of ${name}`);
+      const value = await withAdmin(context, (admin) => revealVariable(admin, project, environment, name));
+      await answerSecret(context, { project, environment, key: name, value }, value, `The value of ${name}`);
     });
 }
 
-function diffVerb(here: Surroundings) {
+function diffVerb(context: CommandContext) {
   return environmentVerb(
     "diff",
     "List the variables that differ from another environment's, or from an earlier version. Values are never shown.",
@@ -140,22 +140,22 @@ function diffVerb(here: Surroundings) {
         const found = await diffVariables(admin, project, environment, other);
         return found.map(({ name, status }) => ({ key: name, status }));
       };
-      await listFound(here, false, find, none, { NAME: (one) => one.key, DIFFERENCE: (one) => words[one.status] });
+      await listFound(context, false, find, none, { NAME: (one) => one.key, DIFFERENCE: (one) => words[one.status] });
     });
 }
 
-function deleteVerb(here: Surroundings) {
+function deleteVerb(context: CommandContext) {
   return environmentVerb("delete", "Delete a variable.", "keyhole var delete acme/web production OLD_TOKEN")
     .argument("<name>", "the variable")
     .option(...ifVersionOption)
     .action(async (project, environment, name, { ifVersion: version }) => {
-      await withAdmin(here, (admin) => deleteVariable(admin, project, environment, name, { version }));
+      await withAdmin(context, (admin) => deleteVariable(admin, project, environment, name, { version }));
       const document = { project, environment, key: name, status: "deleted" };
-      await answer(here, document, `Deleted ${name} from ${project}, ${environment}.`);
+      await answer(context, document, `Deleted ${name} from ${project}, ${environment}.`);
     });
 }
 
-function importVerb(here: Surroundings) {
+function importVerb(context: CommandContext) {
   return environmentVerb(
     "import",
     "Create or replace all variables of a file, or none of them if anything in it is wrong.",
@@ -171,9 +171,9 @@ function importVerb(here: Surroundings) {
     .option(...yesOption)
     .action(async (project, environment, file, { format, prune = false, dryRun = false, allowEmpty, ...options }) => {
       const { yes, ifVersion: version } = options;
-      const written = await withAdmin(here, async (admin) => {
+      const written = await withAdmin(context, async (admin) => {
         await findProject(admin, project, prune ? ["write", "see"] : "write", [environment]);
-        const { variables, warnings } = await readImport(here, format, file);
+        const { variables, warnings } = await readImport(context, format, file);
         if (variables.length === 0 && !allowEmpty) {
           throw usageProblem(`${localName(file)} holds no variables; --allow-empty accepts that.`);
         }
@@ -183,23 +183,23 @@ function importVerb(here: Surroundings) {
         const deed = ({ deleted }: VariablesWrite) => `${imports}, and delete ${deletions(deleted)}`;
         const done = dryRun
           ? await rehearse(admin, write)
-          : await confirmChange(here, admin, yes || !prune, write, deed);
+          : await confirmChange(context, admin, yes || !prune, write, deed);
         return { ...done, ofFile: warnings };
       });
       const warnings = [...written.ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
-      for (const warning of warnings) here.say(warning);
+      for (const warning of warnings) context.say(warning);
       const { added, changed, updated, deleted } = written;
       if (dryRun) {
         const none = "Each variable of the file has its value already.";
-        await answerChanges(here, { project, environment }, { added, changed, deleted }, warnings, "WOULD BE", none);
+        await answerChanges(context, { project, environment }, { added, changed, deleted }, warnings, "WOULD BE", none);
         const counts = `add ${added.length}, change ${changed.length} and delete ${deleted.length}`;
-        if (!here.json) here.say(`Nothing was written. The import would ${counts}.`);
+        if (!context.json) context.say(`Nothing was written. The import would ${counts}.`);
         return;
       }
       const created = added.length;
       const document = { project, environment, created, updated, ...(prune && { deleted }), warnings };
       const counts = [`${created} created`, `${updated} updated`, ...(prune ? [`${deleted.length} deleted`] : [])];
-      await answer(here, document, `Imported ${counted(created + updated, "variable")}: ${counts.join(", ")}.`);
+      await answer(context, document, `Imported ${counted(created + updated, "variable")}: ${counts.join(", ")}.`);
     });
 }
 
@@ -213,10 +213,10 @@ function deletions(names: readonly string[]): string {
 const namesMax = 20;
 
 /** @throws Problem that lists everything that is wrong with the file */
-async function readImport(here: Surroundings, format: ImportFormat, file: string) {
+async function readImport(context: CommandContext, format: ImportFormat, file: string) {
   const { parseImport } = await import("./import-text.ts"); // with a parser that no other command needs
   const name = localName(file);
-  const parsed = parseImport(format, decodeText(await readLocal(here, file, setBytesMax), name));
+  const parsed = parseImport(format, decodeText(await readLocal(context, file, setBytesMax), name));
   if (parsed.problems.length === 0) return parsed;
   const problems = parsed.problems.map((problem) => `${name}: ${problem}\n`).join("");
   throw new Problem(exits.usage, "invalid", `${problems}Nothing was imported.`);

@@ -4,7 +4,7 @@ import type { AdminContext } from "../../desk/context.ts";
 import { listNames, type NamedValue, renderDotenv } from "../../formats/dotenv.ts";
 import { confirmChange, withAdmin } from "../../terminal/admin.ts";
 import { answer, counted } from "../../terminal/answer.ts";
-import type { Surroundings } from "../../terminal/command.ts";
+import type { CommandContext } from "../../terminal/command.ts";
 import { withEditor } from "../../terminal/editor.ts";
 import { decodeText } from "../../terminal/input.ts";
 import { readLine } from "../../terminal/terminal.ts";
@@ -14,7 +14,7 @@ import { revealVariables } from "./reveal.ts";
 import { setVariables } from "./write.ts";
 
 /** `keyhole var edit` */
-export function editCommand(here: Surroundings) {
+export function editCommand(context: CommandContext) {
   return environmentVerb(
     "edit",
     "Edit the variables of an environment as dotenv text in $EDITOR. The audit records that you saw them.",
@@ -23,45 +23,49 @@ export function editCommand(here: Surroundings) {
   )
     .option(...yesOption)
     .action(async (project, environment, { yes }) => {
-      const before = await withAdmin(here, (admin) =>
+      const before = await withAdmin(context, (admin) =>
         revealVariables(admin, project, environment, (variables) => textOf(`${project}, ${environment}`, variables)),
       );
-      const written = await withEditor(here, `${environment}.env`, async (edit) => {
-        const { variables, warnings } = await edited(here, edit, before.text);
+      const written = await withEditor(context, `${environment}.env`, async (edit) => {
+        const { variables, warnings } = await edited(context, edit, before.text);
         const { changed, removed } = changesIn(before.variables, variables);
         if (changed.length + removed.length === 0) return undefined;
-        const done = await withAdmin(here, (admin) => {
+        const done = await withAdmin(context, (admin) => {
           const options = { remove: removed, version: before.version, projectId: before.projectId };
           const write = (it: AdminContext) => setVariables(it, project, environment, changed, options);
           const gone = `${counted(removed.length, "variable")}: ${listNames(removed)}`;
           const deed = () => `change ${project}, ${environment}, and delete ${gone}`;
-          return confirmChange(here, admin, yes || removed.length === 0, write, deed);
+          return confirmChange(context, admin, yes || removed.length === 0, write, deed);
         });
         return { ...done, warnings: [...warnings, ...done.warnings] };
       });
       const document = { project, environment };
       if (written === undefined) {
         const nothing = { added: [], changed: [], deleted: [], warnings: [] };
-        return answer(here, { ...document, ...nothing }, "Nothing was changed.");
+        return answer(context, { ...document, ...nothing }, "Nothing was changed.");
       }
       const { updated: _, ...done } = written;
-      for (const warning of done.warnings) here.say(warning);
+      for (const warning of done.warnings) context.say(warning);
       const counts = `${done.added.length} added, ${done.changed.length} changed, ${done.deleted.length} deleted`;
-      await answer(here, { ...document, ...done }, `Wrote ${project}, ${environment}: ${counts}.`);
+      await answer(context, { ...document, ...done }, `Wrote ${project}, ${environment}: ${counts}.`);
     });
 }
 
 /** What the person made of the text. If it does not parse, they may go on. @throws Problem that names each line */
-async function edited(here: Surroundings, edit: (text: string) => Promise<Buffer>, before: string): Promise<EnvFile> {
+async function edited(
+  context: CommandContext,
+  edit: (text: string) => Promise<Buffer>,
+  before: string,
+): Promise<EnvFile> {
   for (let text = before; ; ) {
     text = decodeText(await edit(text), "The text");
     const parsed = parseEnvFile(text);
     if (parsed.problems.length === 0) return parsed;
     const problems = parsed.problems.join("\n");
-    const { stdin, stderr } = here.terminal;
-    const canAsk = stdin.isTTY && stderr.isTTY && !here.json;
-    if (canAsk) here.say(problems);
-    if (canAsk && !/^no?$/i.test((await readLine(here.terminal, "Edit it again? [Y/n] ")).trim())) continue;
+    const { stdin, stderr } = context.terminal;
+    const canAsk = stdin.isTTY && stderr.isTTY && !context.json;
+    if (canAsk) context.say(problems);
+    if (canAsk && !/^no?$/i.test((await readLine(context.terminal, "Edit it again? [Y/n] ")).trim())) continue;
     throw new Problem(exits.usage, "invalid", canAsk ? "Nothing was written." : `${problems}\nNothing was written.`);
   }
 }

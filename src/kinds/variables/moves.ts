@@ -7,7 +7,7 @@ import type { NamedValue } from "../../formats/dotenv.ts";
 import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../../formats/format.ts";
 import { withAdmin } from "../../terminal/admin.ts";
 import { answer, answerList, type Columns, counted } from "../../terminal/answer.ts";
-import type { Surroundings } from "../../terminal/command.ts";
+import type { CommandContext } from "../../terminal/command.ts";
 import { answerFormatted } from "../../terminal/formatted.ts";
 import { parseList } from "../../terminal/options.ts";
 import { environmentVerb } from "../../terminal/verbs.ts";
@@ -16,7 +16,7 @@ import { revealVariables } from "./reveal.ts";
 import { copyVariables, type Place } from "./write.ts";
 
 /** `keyhole var copy` */
-export function copyCommand(here: Surroundings) {
+export function copyCommand(context: CommandContext) {
   return environmentVerb(
     "copy",
     "Copy variables to another environment or project, with their days of rotation. Values are never shown.",
@@ -30,42 +30,42 @@ export function copyCommand(here: Surroundings) {
     .action(async (project, environment, { to, toEnv, keys, dryRun = false }) => {
       if (to === undefined && toEnv === undefined) throw usageProblem("var copy: name a target with --to-env or --to.");
       const target = { project: to ?? project, environment: toEnv ?? environment };
-      const copied = await withAdmin(here, (admin) => {
+      const copied = await withAdmin(context, (admin) => {
         const copy = (it: typeof admin) => copyVariables(it, { project, environment }, target, keys);
         return dryRun ? rehearse(admin, copy) : copy(admin);
       });
       const { added, changed, same } = copied;
       const ofNames = [...added, ...changed].flatMap(nameWarnings).map((warning) => `${warning}.`);
       const warnings = [...ofNames, ...copied.warnings];
-      for (const warning of warnings) here.say(warning);
-      await answerChanges(here, target, { added, changed, same }, warnings, dryRun ? "WOULD BE" : "IS", "");
-      if (here.json) return;
+      for (const warning of warnings) context.say(warning);
+      await answerChanges(context, target, { added, changed, same }, warnings, dryRun ? "WOULD BE" : "IS", "");
+      if (context.json) return;
       const place = `${target.project}, ${target.environment}`;
       const counts = `${added.length} added, ${changed.length} changed, ${same.length} the same already`;
-      if (dryRun) here.say(`Nothing was written. In ${place} there would be ${counts}.`);
-      else here.say(`Copied ${counted(added.length + changed.length, "variable")} to ${place}: ${counts}.`);
+      if (dryRun) context.say(`Nothing was written. In ${place} there would be ${counts}.`);
+      else context.say(`Copied ${counted(added.length + changed.length, "variable")} to ${place}: ${counts}.`);
     });
 }
 
 /** Ends a command that lists what happened to each variable, or would happen. `--json` has a list for each outcome. */
 export async function answerChanges(
-  here: Surroundings,
+  context: CommandContext,
   target: Place,
   changes: Readonly<Record<string, readonly string[]>>,
   warnings: readonly string[],
   heading: "IS" | "WOULD BE",
   none: string,
 ): Promise<void> {
-  if (here.json) return answer(here, { ...target, ...changes, warnings }, "");
+  if (context.json) return answer(context, { ...target, ...changes, warnings }, "");
   const items = Object.entries(changes).flatMap(([change, names]) =>
     names.map((name) => ({ name, change: change === "same" ? "the same already" : change })),
   );
   const columns: Columns<(typeof items)[number]> = { NAME: ({ name }) => name, [heading]: ({ change }) => change };
-  await answerList(here, items, columns, none);
+  await answerList(context, items, columns, none);
 }
 
 /** `keyhole var export` */
-export function exportCommand(here: Surroundings) {
+export function exportCommand(context: CommandContext) {
   return environmentVerb(
     "export",
     "Print all variables of an environment with their values, or write them to a file. The audit records that you did.",
@@ -75,22 +75,22 @@ export function exportCommand(here: Surroundings) {
     .addOption(new Option("--format <format>", "the format (default: env)").choices(formats))
     .option("--out <file>", "write to this file, mode 0600, instead of stdout")
     .option("--force", "replace an existing file")
-    .action(async (project, environment, { format = here.json ? "json" : "env", out, force = false }) => {
+    .action(async (project, environment, { format = context.json ? "json" : "env", out, force = false }) => {
       if (out === "") throw usageProblem("--out is empty.");
       const to = { out, kind: "export", force, document: { project, environment } } as const;
-      await answerFormatted(here, format, to, async () => {
-        const revealed = await withAdmin(here, (admin) =>
-          revealVariables(admin, project, environment, (variables) => textIn(here, format, variables)),
+      await answerFormatted(context, format, to, async () => {
+        const revealed = await withAdmin(context, (admin) =>
+          revealVariables(admin, project, environment, (variables) => textIn(context, format, variables)),
         );
         // What a machine that loads the text may act on, or not take.
         const loaded = dataFormats.includes(format) ? [] : revealed.variables;
-        for (const warning of loaded.flatMap(({ name }) => nameWarnings(name))) here.say(`${warning}.`);
+        for (const warning of loaded.flatMap(({ name }) => nameWarnings(name))) context.say(`${warning}.`);
         return revealed;
       });
     });
 }
 
-function textIn(here: Surroundings, format: Format, variables: readonly NamedValue[]): string {
-  if (format !== "github") return renderPulled(format, variables, here.say);
+function textIn(context: CommandContext, format: Format, variables: readonly NamedValue[]): string {
+  if (format !== "github") return renderPulled(format, variables, context.say);
   return renderForGithub(variables, false, undefined, undefined, () => randomBytes(16).toString("hex")).text;
 }
