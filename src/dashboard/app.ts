@@ -10,7 +10,7 @@ import {
   admit,
   contextOf,
   cookieOf,
-  type Door,
+  type DashboardParts,
   type Entrance,
   formText,
   judgeSource,
@@ -27,26 +27,26 @@ import type { SignIn } from "./sign-in.ts";
 import style from "./style.css" with { type: "text" };
 
 /** The dashboard as a function of a request; it listens on nothing. */
-export function createDashboard(door: Door) {
+export function createDashboard(parts: DashboardParts) {
   const app = new Elysia({ strictPath: true, normalize: false, handler: { standardHostname: false } })
     .onRequest(({ request }) => {
-      const turned = judgeSource(request, door);
+      const turned = judgeSource(request, parts);
       return turned && respond(turned.status, refusalPage("Refused", turned.message));
     })
     .onError({ as: "global" }, ({ error, code, request }) => {
-      if (code === "NOT_FOUND") return notFound(door, request);
-      return refused(door, error, false);
+      if (code === "NOT_FOUND") return notFound(parts, request);
+      return refused(parts, error, false);
     });
   for (const [path, [type, text]] of Object.entries(assets)) app.get(path, () => respond(200, text, type));
-  const { entrance } = door;
+  const { entrance } = parts;
   if ("signIn" in entrance) {
-    app.get("/sign-in", ({ request }) => beginSignIn(door, entrance.signIn, request));
-    app.get("/signed-in", ({ request }) => finishSignIn(door, entrance.signIn, request));
-  } else app.post("/unlock", ({ request }) => unlock(door, entrance, request), { parse: "none" });
-  app.post("/lock", ({ request }) => lock(door, request), { parse: "none" });
+    app.get("/sign-in", ({ request }) => beginSignIn(parts, entrance.signIn, request));
+    app.get("/signed-in", ({ request }) => finishSignIn(parts, entrance.signIn, request));
+  } else app.post("/unlock", ({ request }) => unlock(parts, entrance, request), { parse: "none" });
+  app.post("/lock", ({ request }) => lock(parts, request), { parse: "none" });
   for (const route of routes) {
     const handle = ({ request, params }: { request: Request; params: unknown }) =>
-      answered(door, route, request, (params ?? {}) as Readonly<Record<string, string>>);
+      answered(parts, route, request, (params ?? {}) as Readonly<Record<string, string>>);
     if (route.method === "GET") app.get(route.path, handle);
     else app.post(route.path, handle, { parse: "none" });
   }
@@ -69,7 +69,7 @@ const assets: Readonly<Record<string, readonly [type: string, text: string]>> = 
 };
 
 async function answered(
-  door: Door,
+  parts: DashboardParts,
   route: Route,
   request: Request,
   params: Readonly<Record<string, string>>,
@@ -77,22 +77,22 @@ async function answered(
   const byScript = request.headers.get("accept") === "application/json";
   let sent: Awaited<ReturnType<typeof sessionAndForm>>;
   try {
-    sent = await sessionAndForm(request, door);
+    sent = await sessionAndForm(request, parts);
   } catch (error) {
-    return refused(door, error, byScript);
+    return refused(parts, error, byScript);
   }
   if (sent === undefined) {
     const message = "Nobody is signed in here any more. Nothing was done.";
     if (byScript) return json(401, { error: message });
-    return respond(401, closedPage(door, route.method === "POST" ? message : ""));
+    return respond(401, closedPage(parts, route.method === "POST" ? message : ""));
   }
   const { session, form } = sent;
   let admin: Awaited<ReturnType<typeof contextOf>>;
   try {
-    admin = await contextOf(door, session);
+    admin = await contextOf(parts, session);
   } catch (error) {
-    door.report(error);
-    return refused(door, new Refused("unavailable", refusalOf(error).message), byScript);
+    parts.report(error);
+    return refused(parts, new Refused("unavailable", refusalOf(error).message), byScript);
   }
   const { identity } = session;
   const reader: Reader = {
@@ -109,13 +109,13 @@ async function answered(
       return respond(403, strangerPage(identity, admin.actor.name));
     }
     requireRight(route, admin, byScript);
-    const answer = await route.answer(admit(door, session, admin, { url: request.url, params, form }));
-    if ("chunks" in answer) return download(door, answer, close);
+    const answer = await route.answer(admit(parts, session, admin, { url: request.url, params, form }));
+    if ("chunks" in answer) return download(parts, answer, close);
     await close();
     return shown(answer, session, reader, byScript);
   } catch (error) {
     await close();
-    return refused(door, error, byScript, reader);
+    return refused(parts, error, byScript, reader);
   }
 }
 
@@ -126,9 +126,9 @@ function requireRight({ rights, isSecret }: Route, admin: AdminContext, byScript
   throw new Refused("invalid", "A value is shown by the page's script only. Turn JavaScript on.");
 }
 
-function refused(door: Door, error: unknown, byScript: boolean, reader?: Reader): Response {
+function refused(parts: DashboardParts, error: unknown, byScript: boolean, reader?: Reader): Response {
   const { status, title, message, isDefect } = refusalOf(error);
-  if (isDefect) door.report(error);
+  if (isDefect) parts.report(error);
   const again = error instanceof Refused && error.kind === "stale" ? againPath : undefined;
   if (byScript) return json(status, { error: message.replaceAll("`", ""), ...(again && { again }) });
   return respond(status, refusalPage(title, message, reader, again));
@@ -153,12 +153,12 @@ function noticeAt({ notice }: Session, url: string): string | undefined {
 }
 
 /** A file, sent while it is read. @param close - called at its end, and if the browser leaves */
-function download(door: Door, { name, type, chunks }: Download, close: () => Promise<void>): Response {
+function download(parts: DashboardParts, { name, type, chunks }: Download, close: () => Promise<void>): Response {
   const read = async function* () {
     try {
       for await (const chunk of chunks) yield Buffer.from(chunk);
     } catch (error) {
-      door.report(error);
+      parts.report(error);
       throw error; // what was sent must not look whole
     } finally {
       await close();
@@ -173,13 +173,13 @@ function download(door: Door, { name, type, chunks }: Download, close: () => Pro
 const againPath = "/sign-in?again";
 
 /** Leads to the identity provider. It is a link, since a form that is redirected would be blocked. */
-async function beginSignIn(door: Door, signIn: SignIn, request: Request): Promise<Response> {
+async function beginSignIn(parts: DashboardParts, signIn: SignIn, request: Request): Promise<Response> {
   try {
     const isAgain = new URL(request.url).searchParams.has("again");
     const { to, cookie } = await signIn.begin(isAgain, tokenOf(request.headers));
     return redirect(to, { "set-cookie": cookieOf(cookie, "__Host-keyhole-sign-in") });
   } catch (error) {
-    return signInFailed(door, error);
+    return signInFailed(parts, error);
   }
 }
 
@@ -187,34 +187,34 @@ async function beginSignIn(door: Door, signIn: SignIn, request: Request): Promis
  * The identity provider's answer: a new session, whatever the browser had before. The answer is a page that goes on by
  * itself, since browsers do not send a strict cookie that a redirect from another site has set.
  */
-async function finishSignIn(door: Door, signIn: SignIn, request: Request): Promise<Response> {
+async function finishSignIn(parts: DashboardParts, signIn: SignIn, request: Request): Promise<Response> {
   const { headers, url } = request;
   try {
     const attempt = tokenOf(headers, "__Host-keyhole-sign-in");
     const { identity, session } = await signIn.finish(attempt, new URL(url).search.slice(1));
-    door.sessions.end(session ?? "");
+    parts.sessions.end(session ?? "");
     const answer = respond(200, signedInPage());
     answer.headers.append("set-cookie", cookieOf("", "__Host-keyhole-sign-in"));
-    answer.headers.append("set-cookie", cookieOf(door.sessions.begin(identity)));
+    answer.headers.append("set-cookie", cookieOf(parts.sessions.begin(identity)));
     return answer;
   } catch (error) {
-    return signInFailed(door, error);
+    return signInFailed(parts, error);
   }
 }
 
-function signInFailed(door: Door, error: unknown): Response {
-  door.report(error);
+function signInFailed(parts: DashboardParts, error: unknown): Response {
+  parts.report(error);
   const { status, message } = refusalOf(error);
   return respond(status, signInPage(message), undefined, { "set-cookie": cookieOf("", "__Host-keyhole-sign-in") });
 }
 
 /** The page for a browser that nobody is signed in with. */
-function closedPage({ entrance }: Door, refusal?: string): string {
+function closedPage({ entrance }: DashboardParts, refusal?: string): string {
   return "signIn" in entrance ? signInPage(refusal) : lockedPage(refusal);
 }
 
 async function unlock(
-  door: Door,
+  parts: DashboardParts,
   entrance: Extract<Entrance, { code: SignInCode }>,
   request: Request,
 ): Promise<Response> {
@@ -227,19 +227,19 @@ async function unlock(
       ),
     );
   }
-  door.used();
-  door.sessions.end(tokenOf(request.headers) ?? "");
-  return redirect("/", { "set-cookie": cookieOf(door.sessions.begin()) });
+  parts.used();
+  parts.sessions.end(tokenOf(request.headers) ?? "");
+  return redirect("/", { "set-cookie": cookieOf(parts.sessions.begin()) });
 }
 
-function lock(door: Door, request: Request): Response {
-  door.sessions.end(tokenOf(request.headers) ?? "");
+function lock(parts: DashboardParts, request: Request): Response {
+  parts.sessions.end(tokenOf(request.headers) ?? "");
   return redirect("/", { "set-cookie": cookieOf("") });
 }
 
-function notFound(door: Door, request: Request): Response {
+function notFound(parts: DashboardParts, request: Request): Response {
   const message = "There is no such page.";
-  return sessionOf(request, door) ? respond(404, refusalPage("Not found", message)) : respond(401, closedPage(door));
+  return sessionOf(request, parts) ? respond(404, refusalPage("Not found", message)) : respond(401, closedPage(parts));
 }
 
 function redirect(to: string, headers: Readonly<Record<string, string>> = {}): Response {

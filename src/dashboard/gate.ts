@@ -6,7 +6,7 @@ import type { Session, Sessions, SignInCode } from "./sessions.ts";
 import type { SignIn } from "./sign-in.ts";
 
 /** What the dashboard works with. */
-export type Door = {
+export type DashboardParts = {
   readonly installation: Installation;
   readonly sessions: Sessions;
   readonly entrance: Entrance;
@@ -32,7 +32,7 @@ type Turned = { readonly status: number; readonly message: string };
  * - A change must be a POST that this dashboard's own page made. Browsers say so in two headers that no page can forge;
  *   a page of the same site, such as another port of this host, is not the same origin.
  */
-export function judgeSource(request: Request, { origin }: Door): Turned | undefined {
+export function judgeSource(request: Request, { origin }: DashboardParts): Turned | undefined {
   const { method, headers } = request;
   if (headers.get("host") !== new URL(origin).host)
     return { status: 421, message: "The dashboard has another name than this." };
@@ -43,8 +43,8 @@ export function judgeSource(request: Request, { origin }: Door): Turned | undefi
 }
 
 /** The session of a request; undefined if nobody is signed in. */
-export function sessionOf({ headers }: Request, door: Door): Session | undefined {
-  return door.sessions.use(tokenOf(headers));
+export function sessionOf({ headers }: Request, parts: DashboardParts): Session | undefined {
+  return parts.sessions.use(tokenOf(headers));
 }
 
 /** The cookies: of a session, and of an attempt to sign in. */
@@ -74,8 +74,8 @@ type Asked = {
 };
 
 /** Lets somebody who is signed in visit a route, with the rights in force. Whoever calls it closes the visit. */
-export function admit(door: Door, { drafts }: Session, admin: AdminContext, { url, params, form }: Asked): Visit {
-  door.used();
+export function admit(parts: DashboardParts, { drafts }: Session, admin: AdminContext, { url, params, form }: Asked): Visit {
+  parts.used();
   return new Visit(admin, new URL(url), params, form, drafts);
 }
 
@@ -85,11 +85,11 @@ export function admit(door: Door, { drafts }: Session, admin: AdminContext, { ur
  */
 export async function sessionAndForm(
   request: Request,
-  door: Door,
+  parts: DashboardParts,
 ): Promise<{ readonly session: Session; readonly form: Form } | undefined> {
-  if (sessionOf(request, door) === undefined) return undefined;
+  if (sessionOf(request, parts) === undefined) return undefined;
   const form = new Form(request.method === "POST" ? await formText(request) : "");
-  const session = sessionOf(request, door);
+  const session = sessionOf(request, parts);
   return session && { session, form };
 }
 
@@ -98,10 +98,10 @@ export async function sessionAndForm(
  * @throws Refused `conflict` if the persons and their rights are not believed
  */
 export async function contextOf(
-  door: Door,
+  parts: DashboardParts,
   { identity }: Session,
 ): Promise<AdminContext & { close: () => Promise<void> }> {
-  const { entrance, installation, now } = door;
+  const { entrance, installation, now } = parts;
   if (!("signIn" in entrance)) return adminContextOf(installation, operator(entrance.operator), now);
   const nobody = { actor: operator("").actor, rights: [] };
   const admin = adminContextOf(installation, nobody, now);

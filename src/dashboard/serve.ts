@@ -83,8 +83,8 @@ export function startTeamDashboard(
 ): { readonly port: number | undefined; readonly stop: () => Promise<void> } {
   const now = Date.now;
   const entrance = { signIn: new SignIn(provider, origin, now, report) };
-  const door = { installation, sessions: new Sessions(now), entrance, origin, now, used: () => {}, report };
-  const server = listening(host, port, createDashboard(door).handle);
+  const parts = { installation, sessions: new Sessions(now), entrance, origin, now, used: () => {}, report };
+  const server = listening(host, port, createDashboard(parts).handle);
   return { port: server.port, stop: () => server.stop(true) };
 }
 
