@@ -32,8 +32,8 @@ export type Gatekeeper = {
   readonly now: () => number;
   /** Called with the id of each good key or trust; must return at once. */
   readonly used: (keyId: string) => void;
-  /** While the port closes, what a new request waits for. */
-  readonly recess: () => Promise<void> | undefined;
+  /** Resolves when the port is closed; undefined unless it is closing. A new request waits for it. */
+  readonly untilPortCloses: () => Promise<void> | undefined;
 };
 
 /** The lookup of a request that names no project. */
@@ -56,8 +56,8 @@ export async function admit(
   admission: Admission,
   lookup: Lookup = noLookup,
 ): Promise<Caller> {
-  const recess = gate.recess();
-  if (recess) await recess;
+  const closing = gate.untilPortCloses();
+  if (closing) await closing;
   const caller = await recognize(gate, exchange, token, admission.bucket, lookup);
   const refusal = refusalOf(caller.organization.plan, caller.grant, admission);
   if (refusal)

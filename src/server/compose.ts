@@ -99,7 +99,7 @@ export async function openKeyhole(
       nowUs: () => Math.floor(performance.now() * 1000),
       now: Date.now,
       used: (keyId) => uses.note(keyId, Date.now()),
-      recess: drain.recess,
+      untilPortCloses: drain.untilPortCloses,
     },
     source: sourceOf(installation, databases, memory),
     etagKey: etagKeyOf(systemKeys.listing),

@@ -9,8 +9,8 @@ export class Drain {
   /** Whether answers close their connections. */
   readonly draining = (): boolean => this.#draining;
 
-  /** Keeps a new request waiting while the port closes. */
-  readonly recess = (): Promise<void> | undefined => {
+  /** Resolves when the port is closed; undefined unless it is closing. The request that asks waits for it. */
+  readonly untilPortCloses = (): Promise<void> | undefined => {
     if (this.#pause) this.#held += 1;
     return this.#pause?.promise;
   };
