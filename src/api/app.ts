@@ -3,9 +3,9 @@ import { Elysia } from "elysia";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { jsonType } from "../formats/json.ts";
+import type { ApiParts } from "../gates/api-parts.ts";
 import type { Endpoint } from "../gates/endpoint.ts";
 import { beginExchange, type Exchange, headersOf } from "../gates/exchange.ts";
-import type { Keyhole } from "../gates/keyhole.ts";
 import { kindEndpoints } from "../kinds/endpoints.ts";
 import { endpoint as organizationEndpoint } from "./organization.ts";
 import { defectOf, problemOf } from "./problem.ts";
@@ -17,14 +17,14 @@ export const apiRoot = "/api/v1";
  * The API as a function of a request; it listens on nothing. Hooks set up and catch, they never judge: the order of
  * judgement is the order of the lines in each endpoint's function.
  */
-export function createApp(keyhole: Keyhole) {
+export function createApp(parts: ApiParts) {
   const app = new Elysia({
     strictPath: true,
     normalize: false,
     // By default Elysia looks for the path from the eleventh character on, which a short Host moves.
     handler: { standardHostname: false },
   });
-  const measured = { stages: (keyhole.meter ?? keyhole.trace) !== undefined, traceparent: keyhole.trace !== undefined };
+  const measured = { stages: (parts.meter ?? parts.trace) !== undefined, traceparent: parts.trace !== undefined };
   const prepared = app
     .decorate("exchange", undefined as unknown as Exchange)
     .onRequest((context) => {
@@ -33,11 +33,11 @@ export function createApp(keyhole: Keyhole) {
       // If the context were passed to a function, Elysia would parse cookies and copy each Response.
       (context as { query?: typeof noQuery }).query = noQuery;
       const address = () => app.server?.requestIP(request)?.address.replace(/^::ffff:(?=\d+\.)/, "") ?? "";
-      context.exchange = beginExchange(request, address, keyhole.draining(), measured);
-      judgeTransport(request, context.exchange, keyhole.mcp !== undefined);
+      context.exchange = beginExchange(request, address, parts.draining(), measured);
+      judgeTransport(request, context.exchange, parts.mcp !== undefined);
     })
     .onError({ as: "global" }, ({ error, code, exchange }) =>
-      failed(keyhole, exchange, code === "NOT_FOUND" ? new Fault("not_found", "no such path") : error),
+      failed(parts, exchange, code === "NOT_FOUND" ? new Fault("not_found", "no such path") : error),
     )
     .use(bearer({ extract: { query: Symbol("off") as never } }));
   for (const { path, get, timeoutMs } of endpoints) {
@@ -46,16 +46,16 @@ export function createApp(keyhole: Keyhole) {
       exchange.route = path;
       // A slug that does not decode is null, and no project has an empty one.
       const { slug } = (params ?? {}) as { readonly slug?: string | null };
-      return answered(keyhole, exchange, get(keyhole, exchange, bearer, slug ?? ""), deadline);
+      return answered(parts, exchange, get(parts, exchange, bearer, slug ?? ""), deadline);
     });
   }
-  const { mcp } = keyhole;
+  const { mcp } = parts;
   if (mcp !== undefined) {
     prepared.post(
       mcpPath,
       ({ exchange, bearer, request }) => {
         exchange.route = mcpPath;
-        return answered(keyhole, exchange, mcp(keyhole, exchange, bearer, request), requestDeadline);
+        return answered(parts, exchange, mcp(parts, exchange, bearer, request), requestDeadline);
       },
       { parse: "none" }, // the endpoint reads the body itself, whatever its type
     );
@@ -104,15 +104,15 @@ function judgeTransport({ url, method, headers }: Request, exchange: Exchange, s
 }
 
 /** Answers within the deadline: what the work returns, or the problem that was thrown. */
-async function answered(keyhole: Keyhole, exchange: Exchange, work: Promise<Response>, deadline: Deadline) {
+async function answered(parts: ApiParts, exchange: Exchange, work: Promise<Response>, deadline: Deadline) {
   try {
     const response = await deadline.of(work);
-    logRequest(keyhole, exchange, response.status, exchange.refusal);
+    logRequest(parts, exchange, response.status, exchange.refusal);
     return response;
   } catch (error) {
     // A late answer holds memory until its body is cancelled.
     void work.then((late) => late.body?.cancel()).catch(() => {});
-    return failed(keyhole, exchange, error);
+    return failed(parts, exchange, error);
   }
 }
 
@@ -122,13 +122,13 @@ function deadlineOf(ms: number): Deadline {
   return new Deadline(ms, () => new Fault("unavailable", `the request took over ${ms} ms`));
 }
 
-function failed(keyhole: Keyhole, exchange: Exchange, thrown: unknown): Response {
+function failed(parts: ApiParts, exchange: Exchange, thrown: unknown): Response {
   const fault = thrown instanceof Fault ? thrown : new Fault("internal_error", "a defect", {}, { cause: thrown });
   const problem = problemOf(fault);
   // A key that ends while it is being served was charged, and gets the same 401 as any other.
   if (fault.code === "unauthorized") exchange.rateLimit = undefined;
   exchange.bytes = Buffer.byteLength(problem.body);
-  logRequest(keyhole, exchange, problem.status, fault);
+  logRequest(parts, exchange, problem.status, fault);
   const headers = { ...headersOf(exchange, jsonType), ...problem.headers };
   return new Response(problem.body, { status: problem.status, headers });
 }
@@ -138,11 +138,11 @@ function isDefect({ code, cause }: Fault): boolean {
   return code === "internal_error" || (cause instanceof Error && !("code" in cause));
 }
 
-function logRequest(keyhole: Keyhole, exchange: Exchange, status: number, fault?: Fault): void {
+function logRequest(parts: ApiParts, exchange: Exchange, status: number, fault?: Fault): void {
   const endedAtMs = performance.now();
-  keyhole.meter?.(exchange, status, fault?.code, endedAtMs);
-  const traceId = keyhole.trace?.(exchange, status, fault?.code, endedAtMs);
-  keyhole.log({
+  parts.meter?.(exchange, status, fault?.code, endedAtMs);
+  const traceId = parts.trace?.(exchange, status, fault?.code, endedAtMs);
+  parts.log({
     event: "request",
     requestId: exchange.requestId,
     route: exchange.route,

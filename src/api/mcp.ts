@@ -3,8 +3,8 @@ import { Deadline } from "../core/deadline.ts";
 import { Fault, type FaultCode } from "../core/fault.ts";
 import { jsonType } from "../formats/json.ts";
 import { type Admission, admit } from "../gates/admit.ts";
+import type { McpEndpoint } from "../gates/api-parts.ts";
 import { headersOf } from "../gates/exchange.ts";
-import type { McpEndpoint } from "../gates/keyhole.ts";
 import { problemOf } from "./problem.ts";
 import { cleaned, lookupOfCall, type Turn, tools } from "./tools.ts";
 
@@ -21,14 +21,14 @@ export function mcpEndpoint(origins: ReadonlySet<string>, version: string): McpE
     maxSubscriptions: 0,
     keepAliveMs: 0,
   });
-  return async (keyhole, exchange, token, request) => {
+  return async (parts, exchange, token, request) => {
     const body = await readBody(request);
     const { method, params } = (body.message ?? {}) as { readonly method?: unknown; readonly params?: Call };
     const lookup = lookupOfCall(method === "tools/call" ? params?.name : undefined, params?.arguments);
-    const caller = await admit(keyhole.gate, exchange, token, admission, lookup); // 401 429 403
+    const caller = await admit(parts.gate, exchange, token, admission, lookup); // 401 429 403
     requireOrigin(request, origins); // 403
     if (body.problem !== undefined) throw new Fault("invalid_request", `body ${body.problem}`, { body: body.problem }); // 400
-    const turn: McpTurn = { keyhole, exchange, caller, failure: undefined };
+    const turn: McpTurn = { parts, exchange, caller, failure: undefined };
     const authInfo = { token: "", clientId: caller.grant.keyId, scopes: [], extra: { turn } };
     const answer = await handler.fetch(request, { parsedBody: body.message, authInfo });
     const text = await answer.text();
@@ -118,4 +118,4 @@ const listed = Object.entries(tools).map(([name, { description, input, readOnly 
 }));
 
 const instructions =
-  "Keyhole keeps secrets. These tools show which projects, variables, accounts and files exist, and which variables are missing. No tool shows a value: a program gets it with `keyhole run`. If a variable is missing, ask a person for it with request_variable, and never ask for the value in the conversation.";
+  "Keyhole keeps secrets. These tools show which projects, variables, accounts and files exist, and which variables are missing. No tool shows a value: a program gets it with `parts run`. If a variable is missing, ask a person for it with request_variable, and never ask for the value in the conversation.";

@@ -1,16 +1,16 @@
 import { Type } from "typebox";
 import { type Admission, admit } from "../gates/admit.ts";
+import type { ApiParts } from "../gates/api-parts.ts";
 import type { Endpoint } from "../gates/endpoint.ts";
 import { type Exchange, json } from "../gates/exchange.ts";
-import type { Keyhole } from "../gates/keyhole.ts";
 import { noParameters, parseQuery } from "../gates/query.ts";
 import { example, members, record } from "../gates/schema.ts";
 
 const admission: Admission = { bucket: "metadata", surface: null, resource: null };
 
 /** GET /organization: the organization of any valid key. */
-async function getOrganization(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
-  const caller = await admit(keyhole.gate, exchange, token, admission); // 401 429 403
+async function getOrganization(parts: ApiParts, exchange: Exchange, token: string | undefined) {
+  const caller = await admit(parts.gate, exchange, token, admission); // 401 429 403
   parseQuery(noParameters, exchange.rawQuery); // 400
   const { id, name, slug, plan } = caller.organization;
   return json(exchange, JSON.stringify({ id, name, slug, plan }));

@@ -2,9 +2,9 @@ import { type TInteger, Type } from "typebox";
 import { projects } from "../access/grant.ts";
 import { slugPattern } from "../core/names.ts";
 import { type Admission, admit, noLookup } from "../gates/admit.ts";
+import type { ApiParts } from "../gates/api-parts.ts";
 import type { Endpoint } from "../gates/endpoint.ts";
 import { type Exchange, json } from "../gates/exchange.ts";
-import type { Keyhole } from "../gates/keyhole.ts";
 import { noParameters, parseQuery } from "../gates/query.ts";
 import { readingOf } from "../gates/read-endpoint.ts";
 import { example, listOf, members, record, time } from "../gates/schema.ts";
@@ -14,19 +14,19 @@ import { listProjects, readProject } from "./read-projects.ts";
 const admission: Admission = { bucket: "metadata", surface: "rest_api", resource: projects };
 
 /** GET /projects: those in the key's scope; an empty list if there are none. */
-async function getProjects(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
-  const caller = await admit(keyhole.gate, exchange, token, admission); // 401 429 403
+async function getProjects(parts: ApiParts, exchange: Exchange, token: string | undefined) {
+  const caller = await admit(parts.gate, exchange, token, admission); // 401 429 403
   parseQuery(noParameters, exchange.rawQuery); // 400
-  const found = await listProjects(readingOf(keyhole, exchange, caller)); // 422 503
+  const found = await listProjects(readingOf(parts, exchange, caller)); // 422 503
   return json(exchange, JSON.stringify({ projects: found }));
 }
 
 /** GET /projects/{slug}. */
-async function getProject(keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) {
+async function getProject(parts: ApiParts, exchange: Exchange, token: string | undefined, slug: string) {
   const lookup = { ...noLookup, slug: slugPattern.test(slug) ? slug : "" };
-  const caller = await admit(keyhole.gate, exchange, token, admission, lookup); // 401 429 403
+  const caller = await admit(parts.gate, exchange, token, admission, lookup); // 401 429 403
   parseQuery(noParameters, exchange.rawQuery); // 400
-  const project = await readProject(readingOf(keyhole, exchange, caller), slug); // 404 503
+  const project = await readProject(readingOf(parts, exchange, caller), slug); // 404 503
   return json(exchange, JSON.stringify(project));
 }
 

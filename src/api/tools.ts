@@ -7,8 +7,8 @@ import { Fault } from "../core/fault.ts";
 import { type Environment, environments, isEnvironment, isVariableName, reasonCharactersMax } from "../core/names.ts";
 import { unseen } from "../core/visible.ts";
 import { noLookup } from "../gates/admit.ts";
+import type { ApiParts } from "../gates/api-parts.ts";
 import type { Exchange } from "../gates/exchange.ts";
-import type { Keyhole } from "../gates/keyhole.ts";
 import { inScope, lookupOf, readingOf } from "../gates/read-endpoint.ts";
 import { auditEntry, recorded } from "../gates/record.ts";
 import { oneOf } from "../gates/schema.ts";
@@ -26,7 +26,7 @@ import { fileRequest, readRequest } from "./read-requests.ts";
  */
 
 /** One call of a tool, whose key has passed gates 2 to 4. */
-export type Turn = { readonly keyhole: Keyhole; readonly exchange: Exchange; readonly caller: Caller };
+export type Turn = { readonly parts: ApiParts; readonly exchange: Exchange; readonly caller: Caller };
 
 export type Tool = {
   readonly description: string;
@@ -51,8 +51,8 @@ export const tools: Readonly<Record<string, Tool>> = {
   list_projects: tool(projects, undefined, {
     description: "List the projects that this key reaches.",
     properties: {},
-    run: async ({ keyhole, exchange, caller }) => ({
-      projects: await listProjects(readingOf(keyhole, exchange, caller)),
+    run: async ({ parts, exchange, caller }) => ({
+      projects: await listProjects(readingOf(parts, exchange, caller)),
     }),
   }),
   ...Object.fromEntries(listTools.map((one) => [one.name, listTool(one)])),
@@ -91,22 +91,22 @@ export const tools: Readonly<Record<string, Tool>> = {
       throw invalid("reason", `must have 1 to ${reasonCharactersMax} characters that can be seen`);
     },
     run: async (turn, { project: slug, environment, name, ...given }) => {
-      const { keyhole, exchange, caller } = turn;
+      const { parts, exchange, caller } = turn;
       const reason = storedReason(given.reason);
       if ((await existingNames(turn, slug, environment, [name])).has(name)) {
         throw invalid("name", `is the name of a variable that already exists in ${environment}`);
       }
       const project = { id: caller.target?.projectId ?? "", organizationId: caller.grant.organizationId, slug };
-      const filed = await fileRequest(readingOf(keyhole, exchange, caller), project, { environment, name, reason });
+      const filed = await fileRequest(readingOf(parts, exchange, caller), project, { environment, name, reason });
       // An equal one that was pending is recorded again: its own entry may have failed.
-      await recorded(keyhole, auditEntry(exchange, caller, project, environment, requestAction, [filed.id, name]));
+      await recorded(parts, auditEntry(exchange, caller, project, environment, requestAction, [filed.id, name]));
       return { id: filed.id, status: "pending", expiresAt: filed.expiresAt };
     },
   }),
   get_request: tool(requests, undefined, {
     description: "Ask what became of a request: pending, approved, rejected or expired, with the person's reason.",
     properties: { id: Type.String({ description: "The id that request_variable answered." }) },
-    run: ({ keyhole, exchange, caller }, { id }) => readRequest(readingOf(keyhole, exchange, caller), id),
+    run: ({ parts, exchange, caller }, { id }) => readRequest(readingOf(parts, exchange, caller), id),
   }),
 };
 
@@ -137,8 +137,8 @@ function listTool({ description, descriptor, list }: ListTool): Tool {
   return tool(descriptor.resource, descriptor, {
     description,
     properties: place,
-    run: async ({ keyhole, exchange, caller }, place) =>
-      JSON.parse((await list(readingOf(keyhole, exchange, caller), place)).body),
+    run: async ({ parts, exchange, caller }, place) =>
+      JSON.parse((await list(readingOf(parts, exchange, caller), place)).body),
   });
 }
 
@@ -205,13 +205,13 @@ function storedReason(given: string): string {
 
 /** Which of these names exist. @throws Fault as {@link listVariables} */
 async function existingNames(
-  { keyhole, exchange, caller }: Turn,
+  { parts, exchange, caller }: Turn,
   project: string,
   environment: Environment,
   names: readonly string[],
 ): Promise<Set<string>> {
   const query = { project, environment, selection: { by: "names", names } } as const;
-  const { body } = await listVariables(readingOf(keyhole, exchange, caller), query);
+  const { body } = await listVariables(readingOf(parts, exchange, caller), query);
   const { variables } = JSON.parse(body) as { readonly variables: readonly { readonly key: string }[] };
   return new Set(variables.map(({ key }) => key));
 }

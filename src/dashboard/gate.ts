@@ -74,7 +74,12 @@ type Asked = {
 };
 
 /** Lets somebody who is signed in visit a route, with the rights in force. Whoever calls it closes the visit. */
-export function admit(parts: DashboardParts, { drafts }: Session, admin: AdminContext, { url, params, form }: Asked): Visit {
+export function admit(
+  parts: DashboardParts,
+  { drafts }: Session,
+  admin: AdminContext,
+  { url, params, form }: Asked,
+): Visit {
   parts.used();
   return new Visit(admin, new URL(url), params, form, drafts);
 }

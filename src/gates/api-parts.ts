@@ -5,7 +5,7 @@ import type { Gatekeeper } from "./admit.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** All that the API needs from outside, built by `server/compose.ts`. */
-export type Keyhole = {
+export type ApiParts = {
   readonly gate: Gatekeeper;
   readonly source: ReadSource;
   readonly etagKey: Uint8Array;
@@ -26,7 +26,7 @@ export type Keyhole = {
 
 /** Answers one message of the Model Context Protocol. @throws Fault */
 export type McpEndpoint = (
-  keyhole: Keyhole,
+  parts: ApiParts,
   exchange: Exchange,
   token: string | undefined,
   request: Request,

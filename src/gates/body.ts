@@ -21,15 +21,15 @@ type Logger = {
 };
 
 /** A 200 with the body that the share was taken for. */
-export function answer(keyhole: Logger, exchange: Exchange, body: Body, share: Share, etag: string): Response {
+export function answer(parts: Logger, exchange: Exchange, body: Body, share: Share, etag: string): Response {
   const { content, contentType } = body;
   const headers = { ...headersOf(exchange, contentType, etag), ...body.headers };
   if (typeof content !== "string" && !(content instanceof Uint8Array)) {
-    if (share.bytes > smallBytesMax) return streamed(keyhole, exchange, headers, content, share);
-    return answer(keyhole, exchange, { ...body, content: [...content].join("") }, share, etag);
+    if (share.bytes > smallBytesMax) return streamed(parts, exchange, headers, content, share);
+    return answer(parts, exchange, { ...body, content: [...content].join("") }, share, etag);
   }
   exchange.bytes = Buffer.byteLength(content);
-  if (exchange.bytes > smallBytesMax) return streamed(keyhole, exchange, headers, [content], share);
+  if (exchange.bytes > smallBytesMax) return streamed(parts, exchange, headers, [content], share);
   share.release();
   return whole(content, exchange.bytes, headers);
 }
@@ -39,7 +39,7 @@ export function answer(keyhole: Logger, exchange: Exchange, body: Body, share: S
  * reset, so that nobody can take a part for the whole.
  */
 function streamed(
-  keyhole: Logger,
+  parts: Logger,
   exchange: Exchange,
   headers: Readonly<Record<string, string>>,
   body: Iterable<string | Uint8Array>,
@@ -61,8 +61,8 @@ function streamed(
         end();
         controller.error(new Error("cut off: the client reads too slowly"));
         const { requestId, route, keyId, byToken } = exchange;
-        keyhole.log({ event: "cut", requestId, [byToken ? "trustId" : "keyId"]: keyId, route });
-      }, keyhole.readWithinMs ?? readWithinMs);
+        parts.log({ event: "cut", requestId, [byToken ? "trustId" : "keyId"]: keyId, route });
+      }, parts.readWithinMs ?? readWithinMs);
       timer.unref();
     },
     async pull(controller) {

@@ -1,8 +1,8 @@
 import type { TSchema } from "typebox";
 import type { FaultCode } from "../core/fault.ts";
 import type { Admission } from "./admit.ts";
+import type { ApiParts } from "./api-parts.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Keyhole } from "./keyhole.ts";
 import type { QuerySchema } from "./query.ts";
 
 /** A GET of the API, with what the description of the API says of it. */
@@ -10,7 +10,7 @@ export type Endpoint = {
   /** Below the API's root, such as `/projects/{slug}/variables`. */
   readonly path: string;
   /** Gates 2 to 10, in the order of its lines. @param slug - of the path; empty if it has none */
-  readonly get: (keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) => Promise<Response>;
+  readonly get: (parts: ApiParts, exchange: Exchange, token: string | undefined, slug: string) => Promise<Response>;
   /** How long an answer may take; 5 s unless it says otherwise. */
   readonly timeoutMs?: number;
   /** For a read with values that is not conditional. */

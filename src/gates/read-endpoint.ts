@@ -8,9 +8,9 @@ import { type Environment, environmentMask, everyEnvironment, slugPattern } from
 import type { KindDescriptor } from "../sets/kind.ts";
 import type { Read, Reading } from "../sets/lookup.ts";
 import { type Admission, admit, charge, noLookup } from "./admit.ts";
+import type { ApiParts } from "./api-parts.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type Exchange, json, notModified } from "./exchange.ts";
-import type { Keyhole } from "./keyhole.ts";
 import { isMetadataRead } from "./query.ts";
 import { auditEntry, released } from "./record.ts";
 
@@ -52,18 +52,18 @@ export function readEndpoint<Q extends ItemsQuery, T>(items: ItemsRead<Q, T>): P
   const asMetadata: Admission = { ...admission, bucket: "metadata" };
   return {
     admission,
-    async get(keyhole, exchange, token, slug) {
+    async get(parts, exchange, token, slug) {
       const { rawQuery, ifNoneMatch } = exchange;
       const onlyLists = isMetadataRead(rawQuery, metadataFlag) || ifNoneMatch !== undefined;
       // The query says what to look up with the key. If it is refused, then only after the key is judged.
       const query = parsed(() => items.parse(rawQuery, slug));
       const lookup = query instanceof Fault ? noLookup : lookupOf(kind, query, !onlyLists);
-      const caller = await admit(keyhole.gate, exchange, token, onlyLists ? asMetadata : admission, lookup); // 401 429 403
+      const caller = await admit(parts.gate, exchange, token, onlyLists ? asMetadata : admission, lookup); // 401 429 403
       if (query instanceof Fault) throw query; // 400
       const { environment, metadataOnly } = query;
       if (environment !== null) inScope(caller, environment); // 403
-      const reading = readingOf(keyhole, exchange, caller);
-      const etag = (fingerprint: string) => etagOf(keyhole.etagKey, caller, [action, query], fingerprint);
+      const reading = readingOf(parts, exchange, caller);
+      const etag = (fingerprint: string) => etagOf(parts.etagKey, caller, [action, query], fingerprint);
       if (metadataOnly) {
         const { body, fingerprint } = await list(reading, query); // 404 422 503
         return json(exchange, body, etag(fingerprint));
@@ -71,12 +71,12 @@ export function readEndpoint<Q extends ItemsQuery, T>(items: ItemsRead<Q, T>): P
       if (ifNoneMatch !== undefined) {
         const found = etag((await find(reading, query)).fingerprint); // 404 422 503
         if (isSameEtag(found, ifNoneMatch)) return notModified(exchange, found);
-        await charge(keyhole.gate, exchange, caller.grant.keyId, admission.bucket); // 429
+        await charge(parts.gate, exchange, caller.grant.keyId, admission.bucket); // 429
       }
       const read = await items.read(reading, query); // 404 422 503
       const entry = auditEntry(exchange, caller, read.project, environment, action, []);
       const entries = read.entries.map((names) => ({ ...entry, names }));
-      return released(keyhole, exchange, entries, read, items.render(query), etag(read.fingerprint)); // 422 503, or on record
+      return released(parts, exchange, entries, read, items.render(query), etag(read.fingerprint)); // 422 503, or on record
     },
   };
 }
@@ -112,6 +112,6 @@ export function inScope({ grant }: Caller, environment: Environment): void {
 }
 
 /** What the request carries through its read. */
-export function readingOf({ source }: Keyhole, { signal, stages }: Exchange, caller: Caller): Reading {
+export function readingOf({ source }: ApiParts, { signal, stages }: Exchange, caller: Caller): Reading {
   return { source, caller, signal, stages };
 }

@@ -6,13 +6,13 @@ import type { Environment } from "../core/names.ts";
 import type { Share } from "../limit/budget.ts";
 import { passed } from "../sets/stages.ts";
 import type { ReadProject } from "../sets/verified-set.ts";
+import type { ApiParts } from "./api-parts.ts";
 import { answer } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Keyhole } from "./keyhole.ts";
 
 /** Gate 10, timed, and the answer. @throws Fault as {@link release} */
 export async function released<T>(
-  keyhole: Keyhole,
+  parts: ApiParts,
   exchange: Exchange,
   entries: readonly AuditEntry[],
   { held, share }: { readonly held: Held<T>; readonly share: Share },
@@ -21,9 +21,9 @@ export async function released<T>(
 ): Promise<Response> {
   try {
     passed(exchange.stages, "auditFromMs");
-    const body = await release(keyhole.journal, entries, held, render);
+    const body = await release(parts.journal, entries, held, render);
     passed(exchange.stages, "auditToMs");
-    return answer(keyhole, exchange, body, share, etag);
+    return answer(parts, exchange, body, share, etag);
   } catch (error) {
     share.release();
     throw error;
@@ -31,8 +31,8 @@ export async function released<T>(
 }
 
 /** Gate 10 of what returns no value. @throws Fault `unavailable` */
-export function recorded(keyhole: Keyhole, entry: AuditEntry): Promise<void> {
-  return keyhole.journal.record([entry]);
+export function recorded(parts: ApiParts, entry: AuditEntry): Promise<void> {
+  return parts.journal.record([entry]);
 }
 
 /** The audit entry of a read, or of a request that was filed. */

@@ -8,7 +8,7 @@ import { Fault } from "../core/fault.ts";
 import { configProblem } from "../core/problem.ts";
 import type { Config } from "../core/settings.ts";
 import { version } from "../core/version.ts";
-import type { Keyhole } from "../gates/keyhole.ts";
+import type { ApiParts } from "../gates/api-parts.ts";
 import type { Installation } from "../installation/installation.ts";
 import { AdmissionQueue } from "../limit/admission-queue.ts";
 import { MemoryBudget } from "../limit/budget.ts";
@@ -34,7 +34,7 @@ import type { Metrics } from "./metrics.ts";
 import { type SharedBuckets, SharedLimiter } from "./shared-limiter.ts";
 
 /** Everything that the API needs, and the parts that the process around it operates. */
-export type OpenKeyhole = Keyhole & {
+export type OpenKeyhole = ApiParts & {
   readonly database: Database;
   readonly metrics: Metrics | undefined;
   readonly shared: SharedLimiter | undefined;
@@ -146,7 +146,7 @@ function sourceOf(
   { keyring, systemKeys }: Installation,
   { database, bulk, background }: Databases,
   memory: MemoryBudget,
-): Keyhole["source"] {
+): ApiParts["source"] {
   return {
     keyring,
     listingKey: systemKeys.listing,

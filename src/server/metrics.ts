@@ -1,7 +1,7 @@
 import { type Aggregator, AggregatorRegistry, Counter, Gauge, Histogram, Registry } from "prom-client";
 import { endpointPaths } from "../api/app.ts";
 import type { MeasuredBatch } from "../audit/journal.ts";
-import type { Measure } from "../gates/keyhole.ts";
+import type { Measure } from "../gates/api-parts.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { dueAtOf } from "../kinds/variables/entry.ts";
 import { spansOf } from "../sets/stages.ts";

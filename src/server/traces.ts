@@ -2,7 +2,7 @@ import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from "@open
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
-import type { Keyhole } from "../gates/keyhole.ts";
+import type { ApiParts } from "../gates/api-parts.ts";
 import { spansOf } from "../sets/stages.ts";
 
 const closeDeadlineMs = 2000;
@@ -47,7 +47,7 @@ export function startTraces(url: string, version: string) {
       if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end(epochMs(endedAtMs));
       return span.spanContext().traceId;
-    }) satisfies Keyhole["trace"],
+    }) satisfies ApiParts["trace"],
     close: async () => {
       await Promise.race([provider.shutdown().catch(() => {}), Bun.sleep(closeDeadlineMs)]);
     },

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { digestKey } from "../../src/access/api-key.ts";
 import { surfaces } from "../../src/access/grant.ts";
 import type { Organization } from "../../src/desk/organizations.ts";
-import type { Keyhole } from "../../src/gates/keyhole.ts";
+import type { ApiParts } from "../../src/gates/api-parts.ts";
 import { resources } from "../../src/kinds/kind.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
@@ -181,7 +181,7 @@ async function setStage(w: World) {
   };
   const plans = new Map<string, string>();
   // One app with small parts that are replaced for each of some thousand questions.
-  const parts: { -readonly [Part in keyof Keyhole]: Keyhole[Part] } = { ...w.keyhole };
+  const parts: { -readonly [Part in keyof ApiParts]: ApiParts[Part] } = { ...w.keyhole };
   const { handle } = clientOf(parts);
   const answer = async (
     endpoint: Endpoint,

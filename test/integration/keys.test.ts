@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mintKey } from "../../src/access/api-key.ts";
 import type { KeyRow } from "../../src/access/authenticate.ts";
-import type { Keyhole } from "../../src/gates/keyhole.ts";
+import type { ApiParts } from "../../src/gates/api-parts.ts";
 import { findKey, listKeys, revokeKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
@@ -213,7 +213,7 @@ describeBoth("a key", (w) => {
       ["on a lesser plan", "plan_required", (w, { organization }) => setPlan(w.admin, organization.slug, "free")],
       ["without its project", "project_not_found", (w, { project }) => deleteProject(w.admin, project.where)],
     ];
-    type Wrap = (source: Keyhole["source"], first: () => Promise<unknown>) => Partial<Keyhole["source"]>;
+    type Wrap = (source: ApiParts["source"], first: () => Promise<unknown>) => Partial<ApiParts["source"]>;
     const sets: Wrap = ({ sets }, first) => ({ sets: { fetch: after(first, sets.fetch) } });
     const reads: readonly (readonly [path: string, what: string, wrap: Wrap])[] = [
       [

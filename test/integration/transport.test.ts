@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createApp, serveOptions } from "../../src/api/app.ts";
-import type { Keyhole } from "../../src/gates/keyhole.ts";
+import type { ApiParts } from "../../src/gates/api-parts.ts";
 import {
   describeBoth,
   everything,
@@ -589,13 +589,13 @@ describeBoth(
 );
 
 /** Parts that throw if anything uses them. */
-function nothing(): Keyhole {
+function nothing(): ApiParts {
   const untouchable = new Proxy({}, { get: (_, part) => untouched(String(part)) });
   return {
-    gate: untouchable as Keyhole["gate"],
-    source: untouchable as Keyhole["source"],
-    etagKey: untouchable as Keyhole["etagKey"],
-    journal: untouchable as Keyhole["journal"],
+    gate: untouchable as ApiParts["gate"],
+    source: untouchable as ApiParts["source"],
+    etagKey: untouchable as ApiParts["etagKey"],
+    journal: untouchable as ApiParts["journal"],
     log: () => {},
     draining: () => false,
   };

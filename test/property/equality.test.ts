@@ -4,7 +4,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import type { KeyLookup } from "../../src/access/authenticate.ts";
 import { environments } from "../../src/core/names.ts";
-import type { Keyhole } from "../../src/gates/keyhole.ts";
+import type { ApiParts } from "../../src/gates/api-parts.ts";
 import { diceOf, impatient } from "../support/attack.ts";
 import { seed } from "../support/seed.ts";
 import { type Client, describeBoth, everything, type Key, type LogEvent, type World } from "../support/world.ts";
@@ -136,7 +136,7 @@ function fresh(world: World, nowUs: () => number = impatient()): App {
 }
 
 /** The same app, with each query of its source recorded before it runs. */
-function noting(keyhole: Keyhole, statements: string[]): Partial<Keyhole> {
+function noting(keyhole: ApiParts, statements: string[]): Partial<ApiParts> {
   const { gate, source } = keyhole;
   const noted = <Queries extends object>(name: string, queries: Queries): Queries =>
     new Proxy(queries, {

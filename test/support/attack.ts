@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { Keyhole } from "../../src/gates/keyhole.ts";
+import type { ApiParts } from "../../src/gates/api-parts.ts";
 import type { Client, World } from "./world.ts";
 
 /*
@@ -17,7 +17,7 @@ export function impatient(): () => number {
 }
 
 /** An app on the world's installation that never answers 429. */
-export function unlimited(world: World, change: (keyhole: Keyhole) => Partial<Keyhole> = () => ({})): Client {
+export function unlimited(world: World, change: (keyhole: ApiParts) => Partial<ApiParts> = () => ({})): Client {
   return world.client((keyhole) => {
     const own = { ...keyhole, gate: { ...keyhole.gate, nowUs: impatient() } };
     return { ...own, ...change(own) };

@@ -14,7 +14,7 @@ import { type Config, readConfig } from "../../src/core/settings.ts";
 import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
 import type { Organization } from "../../src/desk/organizations.ts";
 import { findProject } from "../../src/desk/projects.ts";
-import type { Keyhole } from "../../src/gates/keyhole.ts";
+import type { ApiParts } from "../../src/gates/api-parts.ts";
 import { type Installation, openInstallation } from "../../src/installation/installation.ts";
 import { accounts } from "../../src/kinds/accounts/entry.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
@@ -115,7 +115,7 @@ export type World = Client & {
   /** The same with text and values apart; `?` stands for a value on both databases. */
   readonly run: (text: string, values?: readonly unknown[]) => Promise<Row[]>;
   /** Another app on the same installation, with fresh buckets; `change` may put other parts in. */
-  readonly client: (change?: (keyhole: Keyhole) => Partial<Keyhole>) => Client;
+  readonly client: (change?: (keyhole: ApiParts) => Partial<ApiParts>) => Client;
   /** A new organization with a slug of its own, on the pro plan unless another is asked for. */
   readonly organization: (asked?: { name?: string; plan?: "free" | "pro" }) => Promise<Organization>;
   readonly project: (organization: Organization, slug: string, content?: Content) => Promise<Placed>;
@@ -293,13 +293,16 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
 }
 
 /** An app whose parts can be replaced. */
-type App = { readonly parts: { -readonly [Part in keyof Keyhole]: Keyhole[Part] }; readonly handle: Client["handle"] };
+type App = {
+  readonly parts: { -readonly [Part in keyof ApiParts]: ApiParts[Part] };
+  readonly handle: Client["handle"];
+};
 
 /**
  * An app made of these parts, and ways to ask it. Making one takes ten times as long as a request, so a client that
  * asks one thing at a time takes an app from `spare` for each.
  */
-export function clientOf(keyhole: Keyhole, spare: App[] = []): Client {
+export function clientOf(keyhole: ApiParts, spare: App[] = []): Client {
   // These are looked at when an app is made.
   const needsOwn = keyhole.meter !== undefined || keyhole.trace !== undefined || keyhole.mcp !== undefined;
   let own: App | undefined;
@@ -325,7 +328,7 @@ export function clientOf(keyhole: Keyhole, spare: App[] = []): Client {
   return { handle, ask };
 }
 
-function makeApp(parts: Keyhole): App {
+function makeApp(parts: ApiParts): App {
   const app = createApp(parts);
   return { parts, handle: async (request) => app.handle(request) };
 }
@@ -399,7 +402,7 @@ export function leaksIn(secrets: Iterable<string>, text: string): string[] {
 }
 
 /** A journal whose database refuses. */
-export const refusingJournal: Keyhole["journal"] = {
+export const refusingJournal: ApiParts["journal"] = {
   record: async () => {
     throw new Fault("unavailable", "refused");
   },

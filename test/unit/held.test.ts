@@ -160,13 +160,13 @@ import type { AuditEntry } from "${src}/audit/entry.ts";
 import { type Body, Held, Render, renderHeld } from "${src}/core/held.ts";
 import { answer } from "${src}/gates/body.ts";
 import { type Exchange, json } from "${src}/gates/exchange.ts";
-import type { Keyhole } from "${src}/gates/keyhole.ts";
+import type { ApiParts } from "${src}/gates/api-parts.ts";
 import { released } from "${src}/gates/record.ts";
 import type { Share } from "${src}/limit/budget.ts";
 import { accountsJson } from "${src}/kinds/accounts/render.ts";
 import { type OpenedVariables, variablesDotenv } from "${src}/kinds/variables/render.ts";
 import type { OpenedItems } from "${src}/seal/set.ts";
-declare const keyhole: Keyhole;
+declare const parts: ApiParts;
 declare const exchange: Exchange;
 declare const entries: AuditEntry[];
 declare const held: Held<OpenedVariables>;
@@ -185,7 +185,7 @@ type Hooks<M> = { [K in keyof M]: M[K] extends typeof Render ? K : M[K] extends 
 const refused: [what: string, code: string, reason: RegExp][] = [
   ["a Held as JSON text", "json(exchange, held);", /'Held<OpenedVariables>' is not assignable to .* 'string'/],
   ["a Held as a response", "new Response(held);", /'Held<OpenedVariables>' is not assignable/],
-  ["a Held as a body", 'answer(keyhole, exchange, held, share, "");', /'Held<OpenedVariables>' is missing .* 'Body'/],
+  ["a Held as a body", 'answer(parts, exchange, held, share, "");', /'Held<OpenedVariables>' is missing .* 'Body'/],
   ["its private field", "held.#value;", /'#value' is not accessible outside class 'Held'/],
   [
     "its private field in a subclass",
@@ -194,12 +194,12 @@ const refused: [what: string, code: string, reason: RegExp][] = [
   ],
   [
     "a lookalike",
-    'release(keyhole.journal, entries, { toString: () => "", toJSON: () => "" }, variablesDotenv);',
+    'release(parts.journal, entries, { toString: () => "", toJSON: () => "" }, variablesDotenv);',
     /'#value' is missing/,
   ],
   [
     "opened items instead of a Held",
-    'released(keyhole, exchange, entries, { held: opened, share }, variablesDotenv, "");',
+    'released(parts, exchange, entries, { held: opened, share }, variablesDotenv, "");',
     /'OpenedItems' is .*'Held</,
   ],
   [
@@ -209,12 +209,12 @@ const refused: [what: string, code: string, reason: RegExp][] = [
   ],
   [
     "the body before it is on record",
-    "const body: Body = release(keyhole.journal, entries, held, variablesDotenv);",
+    "const body: Body = release(parts.journal, entries, held, variablesDotenv);",
     /'Promise<Body>' is missing/,
   ],
   [
     "a render of another kind",
-    "release(keyhole.journal, entries, held, accountsJson(null));",
+    "release(parts.journal, entries, held, accountsJson(null));",
     /not assignable to .*'(Held|Render)</,
   ],
   ["a render that returns its input", "new Render((value: OpenedVariables) => value);", /not assignable to .* Body/],
@@ -232,7 +232,7 @@ const refused: [what: string, code: string, reason: RegExp][] = [
   ],
 ];
 const accepted: [what: string, code: string][] = [
-  ["the right way", "const body: Promise<Body> = release(keyhole.journal, entries, held, variablesDotenv);"],
+  ["the right way", "const body: Promise<Body> = release(parts.journal, entries, held, variablesDotenv);"],
   ...reads.map((file): [string, string] => [
     `no function of ${file} returns bytes outside a Held`,
     `const none: [Leaks<typeof import("${src}/${file}")>] extends [never] ? true : false = true;`,
