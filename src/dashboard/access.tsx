@@ -18,7 +18,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <Chooser button="Show">
-        <Choice label="In" name="environment" of={seen} chosen={environment} any="any environment" />
+        <Choice label="In" name="environment" options={seen} chosen={environment} any="any environment" />
       </Chooser>
       <Table
         caption={`The keys and trusts that reach ${where}`}

@@ -37,9 +37,9 @@ export async function auditPage(visit: Visit): Promise<Answer> {
       <FilterForm typed={typed} refusal={typeof found === "string" ? found : undefined} />
       {typeof found !== "string" && (
         <>
-          <Chart of={found.reads} />
+          <Chart reads={found.reads} />
           <Actions
-            of={{ "Verify the chain": "/audit/verify", "Export as JSON lines": withQuery("/audit/export", typed) }}
+            items={{ "Verify the chain": "/audit/verify", "Export as JSON lines": withQuery("/audit/export", typed) }}
             quiet
           />
           {found.entries.some(isDamaged) && <Damaged />}
@@ -125,8 +125,8 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
         <Field name="name" label="Name" value={typed.name} />
         <Field name="actor" label="Person, key or trust" value={typed.actor} />
         <Field name="key" label="Id of a key" value={typed.key} />
-        <Field name="action" label="Action" of={auditActions} value={typed.action} any="any" />
-        <Field name="environment" label="Environment" of={environments} value={typed.environment} any="any" />
+        <Field name="action" label="Action" options={auditActions} value={typed.action} any="any" />
+        <Field name="environment" label="Environment" options={environments} value={typed.environment} any="any" />
         <Field name="since" label="From (UTC)" type="datetime-local" value={typed.since} />
         <Field name="until" label="Until (UTC)" type="datetime-local" value={typed.until} />
         <div class="send">
@@ -161,14 +161,14 @@ function columnsOf(names: ReadonlyMap<string, string>, now: number): readonly Co
         </>
       ),
     },
-    { heading: "Names", cell: ({ names }) => <Names of={names} /> },
+    { heading: "Names", cell: ({ names }) => <Names items={names} /> },
   ];
 }
 
 const [barWidth, chartHeight] = [20, 80];
 
 /** Reads per hour as bars, with a sentence that says the same. */
-function Chart({ of: { hours, isWhole } }: { readonly of: ReadsByHour }) {
+function Chart({ reads: { hours, isWhole } }: { readonly reads: ReadsByHour }) {
   const most = Math.max(...hours.map(({ count }) => count), 0);
   const total = hours.reduce((sum, { count }) => sum + count, 0);
   if (total === 0) return <p class="quiet">No machine has read anything in these 24 hours.</p>;
@@ -217,7 +217,7 @@ export async function entryPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       {isDamaged(one) && <Damaged />}
-      <Facts of={facts} />
+      <Facts facts={facts} />
       {actor.type !== "person" && visit.may("see", "keys") && <Lead to={`/keys/${actor.id}`}>The {actor.type}</Lead>}
       <Lead to="/audit">All entries</Lead>
     </>

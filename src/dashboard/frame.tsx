@@ -100,7 +100,7 @@ export function signInPage(refusal?: string): string {
     "Sign in",
     <>
       <p>Your company's identity provider says who you are.</p>
-      <Actions of={{ "Sign in": "/sign-in" }} />
+      <Actions items={{ "Sign in": "/sign-in" }} />
     </>,
     refusal,
   );
@@ -163,7 +163,7 @@ export function refusalPage(title: string, message: string, reader?: Reader, aga
       <p>
         <Prose>{message}</Prose>
       </p>
-      {again && <Actions of={{ "Sign in again": again }} />}
+      {again && <Actions items={{ "Sign in again": again }} />}
       <Lead to="/">Back to the first page</Lead>
     </>
   );

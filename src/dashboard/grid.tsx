@@ -46,7 +46,7 @@ export async function gridPage(visit: Visit): Promise<Answer> {
     .map(([words, page]) => [words, projectPagePath(where, page)]);
   const main = (
     <>
-      {mayWrite && <Actions of={Object.fromEntries(actions)} />}
+      {mayWrite && <Actions items={Object.fromEntries(actions)} />}
       {isStale && <Lead to="/sign-in?again">Sign in again to compare production</Lead>}
       <Table
         caption={`The ${kind} of ${where} by environment`}

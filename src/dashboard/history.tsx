@@ -25,8 +25,8 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <Chooser button="Show">
-        <Choice label="Of" name="kind" of={everyKind.map((one) => one.kind)} chosen={kind} />
-        <Choice label="in" name="environment" of={seen} chosen={environment} />
+        <Choice label="Of" name="kind" options={everyKind.map((one) => one.kind)} chosen={kind} />
+        <Choice label="in" name="environment" options={seen} chosen={environment} />
       </Chooser>
       {warnings.map((warning) => (
         <p class="warning">{warning}</p>
@@ -96,7 +96,7 @@ export async function undoPage(visit: Visit): Promise<Answer> {
   );
   return {
     title: `Go back to version ${plan.to}`,
-    heading: [`Go back to version ${plan.to} in `, <Env of={environment} />],
+    heading: [`Go back to version ${plan.to} in `, <Env value={environment} />],
     main,
   };
 }

@@ -36,12 +36,12 @@ export async function itemPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <p class="quiet">{comparison(found)}</p>
-      {mayChange && <Actions of={{ Change: projectPagePath(where, change, { name }) }} />}
+      {mayChange && <Actions items={{ Change: projectPagePath(where, change, { name }) }} />}
       <div class="cards">
         {seen.map((environment) => (
           <section>
             <h2>
-              <Env of={environment} />
+              <Env value={environment} />
             </h2>
             <p>
               {found.environments[environment] && "Changed "}
@@ -93,7 +93,7 @@ async function lastReads({ admin, where }: Visit, kind: string, name: string): P
     <Listed
       title="Who read it last"
       none="Nobody, as far as the audit goes back."
-      of={reads.toReversed().map((one) => (
+      items={reads.toReversed().map((one) => (
         <>
           <Ago at={one.time} now={admin.now()} />: <Word>{actorOf(one, names)}</Word> {one.environment},{" "}
           <code>{one.action}</code>
@@ -127,9 +127,9 @@ async function readers({ admin, where }: Visit, kind: string, of: ItemsAcross["i
         const names = who(environment, "names");
         return (
           <Listed
-            title={["Who can read it in ", <Env of={environment} />]}
+            title={["Who can read it in ", <Env value={environment} />]}
             none="Nobody but operators."
-            of={who(environment, "values")}
+            items={who(environment, "values")}
           >
             {names.length > 0 && <p class="quiet">Only see its name: {joined(names, "; ")}</p>}
           </Listed>

@@ -53,7 +53,7 @@ export async function keysPage(visit: Visit): Promise<Answer> {
   const rows = newest.filter(list.has);
   const main = (
     <>
-      {visit.may("keys") && <Actions of={{ "Create a key": "/keys/new" }} />}
+      {visit.may("keys") && <Actions items={{ "Create a key": "/keys/new" }} />}
       <nav class="tabs" aria-label="Which keys and trusts">
         {Object.entries(lists).map(([name, { label, has }]) => (
           <a
@@ -92,8 +92,8 @@ function columnsOf(all: readonly KeyRecord[], now: number): readonly Column<KeyR
     now,
     [
       ...(hasSeveral ? [organization] : []),
-      { heading: "Projects", cell: (one) => <Projects of={one} /> },
-      { heading: "Environments", cell: (one) => <Environments of={one} /> },
+      { heading: "Projects", cell: (one) => <Projects record={one} /> },
+      { heading: "Environments", cell: (one) => <Environments record={one} /> },
     ],
     all,
   );
@@ -114,15 +114,15 @@ export function keyColumns<T extends KeyRecord>(now: number, own: readonly Colum
     },
     { heading: "Type", cell: (one) => one.type },
     ...own,
-    { heading: "Expires", cell: (one) => <Expiry of={one} now={now} /> },
+    { heading: "Expires", cell: (one) => <Expiry record={one} now={now} /> },
     { heading: "Last use", cell: (one) => <Ago at={one.lastUsedAt} now={now} /> },
   ];
   return columns;
 }
 
 /** When a key or trust ends, or has ended. */
-function Expiry({ of, now }: { readonly of: KeyRecord; readonly now: number }) {
-  const { status, expiresAt, revokedAt } = of;
+function Expiry({ record, now }: { readonly record: KeyRecord; readonly now: number }) {
+  const { status, expiresAt, revokedAt } = record;
   if (status === "damaged") return <span class="missing">damaged: refused everywhere</span>;
   return revokedAt === null ? <Ago at={expiresAt} now={now} /> : ["revoked ", <Ago at={revokedAt} now={now} />];
 }
@@ -130,7 +130,7 @@ function Expiry({ of, now }: { readonly of: KeyRecord; readonly now: number }) {
 const projectsMax = 3;
 
 /** The first projects, without links: not everybody who sees a key sees each of its projects. */
-function Projects({ of: { projects }, max = projectsMax }: { readonly of: KeyRecord; readonly max?: number }) {
+function Projects({ record: { projects }, max = projectsMax }: { readonly record: KeyRecord; readonly max?: number }) {
   if (projects === null) return <>every project, those created later too</>;
   return (
     <>
@@ -140,10 +140,10 @@ function Projects({ of: { projects }, max = projectsMax }: { readonly of: KeyRec
   );
 }
 
-function Environments({ of }: { readonly of: KeyRecord }) {
-  const reach = of.environments ?? environments;
+function Environments({ record }: { readonly record: KeyRecord }) {
+  const reach = record.environments ?? environments;
   return joined(
-    reach.map((environment) => <Env of={environment} />),
+    reach.map((environment) => <Env value={environment} />),
     " ",
   );
 }
@@ -160,11 +160,11 @@ export async function keyPage(visit: Visit): Promise<Answer> {
           Somebody changed this {one.type} with SQL, so every server refuses it. Revoke it and create another.
         </p>
       )}
-      <Facts of={factsOf(one, now)} />
+      <Facts facts={factsOf(one, now)} />
       {visit.may("audit") && (
         <Lead to={withQuery("/audit", { key: one.id })}>What it read, and what was done to it, in the audit</Lead>
       )}
-      {visit.may("keys") && one.type === "key" && one.status === "active" && <RotateForm of={one} />}
+      {visit.may("keys") && one.type === "key" && one.status === "active" && <RotateForm record={one} />}
       {visit.may("keys") && one.revokedAt === null && (
         <section>
           <h2>Revoke it</h2>
@@ -188,8 +188,8 @@ function factsOf(one: KeyRecord, now: number): Readonly<Record<string, Component
     Type: one.type === "key" ? "key" : "trust, for tokens in place of a key",
     Status: one.status === "active" ? "active" : <span class="missing">{one.status}</span>,
     Organization: one.organization,
-    Projects: <Projects of={one} max={Infinity} />,
-    Environments: <Environments of={one} />,
+    Projects: <Projects record={one} max={Infinity} />,
+    Environments: <Environments record={one} />,
     Resources: one.resources.join(", "),
     Surfaces: one.surfaces.join(", "),
     ...(terms && {

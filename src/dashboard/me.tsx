@@ -36,7 +36,7 @@ const columns: readonly Column<RightsInPlace>[] = [
     heading: "Environments",
     cell: ({ environments }) =>
       joined(
-        environments.map((one) => <Env of={one} />),
+        environments.map((one) => <Env value={one} />),
         " ",
       ),
   },

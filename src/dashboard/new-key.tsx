@@ -45,7 +45,7 @@ export async function newKeyPage(visit: Visit): Promise<Answer> {
       )}
       {organizations.length > 1 && (
         <Chooser button="Choose">
-          <Choice label="For" name="org" of={organizations} chosen={org} />
+          <Choice label="For" name="org" options={organizations} chosen={org} />
         </Chooser>
       )}
       {org !== undefined && <NewKeyForm org={org} projects={await listProjects(admin, org)} />}
@@ -71,14 +71,14 @@ function NewKeyForm({ org, projects }: { readonly org: string; readonly projects
         </label>
         <ProjectBoxes projects={projects} />
       </fieldset>
-      <Boxes legend="Environments" name="environments" of={environments} />
-      <Boxes legend="What it may read" name="resources" of={resources} checked={resourcesByDefault} />
-      <Boxes legend="What it may be used through" name="surfaces" of={surfaces} checked={["rest_api"]} />
+      <Boxes legend="Environments" name="environments" options={environments} />
+      <Boxes legend="What it may read" name="resources" options={resources} checked={resourcesByDefault} />
+      <Boxes legend="What it may be used through" name="surfaces" options={surfaces} checked={["rest_api"]} />
       <Field
         name="expires"
         label="Expires after"
         help="Servers refuse it from then on. Until then, it can be rotated."
-        of={Object.keys(lifetimes)}
+        options={Object.keys(lifetimes)}
         value="90 days"
       />
       <p class="quiet">
@@ -127,8 +127,8 @@ export async function makeKey({ admin, form }: Visit): Promise<Answer> {
 }
 
 /** Makes a successor of a key, with the same rights. */
-export function RotateForm({ of }: { readonly of: KeyRecord }) {
-  const { id, createdAt, expiresAt } = of;
+export function RotateForm({ record }: { readonly record: KeyRecord }) {
+  const { id, createdAt, expiresAt } = record;
   const days = expiresAt === null ? undefined : Math.max(1, Math.round((expiresAt - createdAt) / dayMs));
   return (
     <section>
@@ -139,7 +139,7 @@ export function RotateForm({ of }: { readonly of: KeyRecord }) {
         long as you choose, unless it expires earlier.
       </p>
       <Change action={`/keys/${id}/rotate`} button="Rotate" secret="once" hidden={{ expiresAt: expiresAt ?? "never" }}>
-        <Field name="overlap" label="The old key stays valid" of={Object.keys(overlaps)} value="24 hours" />
+        <Field name="overlap" label="The old key stays valid" options={Object.keys(overlaps)} value="24 hours" />
       </Change>
     </section>
   );

@@ -61,7 +61,7 @@ function NewProject({ organizations }: { readonly organizations: readonly { read
         </Empty>
       ) : (
         <Change action="/projects" button="Create">
-          <Field name="org" label="Organization" of={organizations.map(({ slug }) => slug)} />
+          <Field name="org" label="Organization" options={organizations.map(({ slug }) => slug)} />
           <Field
             name="slug"
             label="Slug"

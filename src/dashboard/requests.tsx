@@ -40,7 +40,7 @@ export async function requestsPage({ admin }: Visit): Promise<Answer> {
     { heading: "Variable", cell: (one) => <Name to={`/requests/${one.id}`}>{one.name}</Name> },
     { heading: "Status", cell: (one) => <span class={one.status}>{one.status}</span> },
     { heading: "Project", cell: (one) => <Name>{`${one.organization}/${one.project}`}</Name> },
-    { heading: "Environment", cell: (one) => <Env of={one.environment} /> },
+    { heading: "Environment", cell: (one) => <Env value={one.environment} /> },
     { heading: "Asked by", cell: (one) => <Word>{one.keyName ?? "a key that is gone"}</Word> },
     { heading: "Asked", cell: (one) => <Ago at={one.createdAt} now={now} /> },
   ];
@@ -75,9 +75,9 @@ export async function requestPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <Facts
-        of={{
+        facts={{
           Project: <Name>{`${one.organization}/${one.project}`}</Name>,
-          Environment: <Env of={one.environment} />,
+          Environment: <Env value={one.environment} />,
           "Asked by":
             one.keyName === null ? (
               "a key that is gone"
@@ -103,15 +103,15 @@ export async function requestPage(visit: Visit): Promise<Answer> {
           <Word>{one.reason}</Word>
         </blockquote>
       </section>
-      {isPending(one) && visit.may("decide") && <Decision of={one} now={now} />}
+      {isPending(one) && visit.may("decide") && <Decision request={one} now={now} />}
     </>
   );
   return { title: `Request for ${one.name}`, heading: <Name>{one.name}</Name>, main };
 }
 
-function Decision({ of, now }: { readonly of: RequestRecord; readonly now: number }) {
-  const { id, name, environment, expiresAt } = of;
-  const seen = digestOf(of);
+function Decision({ request, now }: { readonly request: RequestRecord; readonly now: number }) {
+  const { id, name, environment, expiresAt } = request;
+  const seen = digestOf(request);
   return (
     <>
       <section>

@@ -8,7 +8,7 @@ import { projectPagePath } from "../pages/paths.ts";
 import type { AuditRecord } from "../people/audit.ts";
 
 type Told = {
-  readonly of: AuditRecord;
+  readonly entry: AuditRecord;
   readonly keys: ReadonlyMap<string, string>;
   /** Whether the project's name leads to its page. */
   readonly isLinked: boolean;
@@ -18,46 +18,50 @@ type Told = {
 export function Sentence(props: Told) {
   return (
     <>
-      <Word>{actorOf(props.of, props.keys)}</Word> <Deed {...props} />
+      <Word>{actorOf(props.entry, props.keys)}</Word> <Deed {...props} />
     </>
   );
 }
 
-function Deed({ of: one, keys, isLinked }: Told) {
-  const [kind = "", verb] = one.action.split(".");
+function Deed({ entry, keys, isLinked }: Told) {
+  const [kind = "", verb] = entry.action.split(".");
   if (verb !== undefined && everyKind.some((descriptor) => descriptor.kind === kind)) {
-    return <ItemDeed of={one} kind={kind} verb={verb} isLinked={isLinked} />;
+    return <ItemDeed entry={entry} kind={kind} verb={verb} isLinked={isLinked} />;
   }
-  const action = peopleActions.find((known) => known === one.action);
-  if (action === undefined) return <code>{one.action}</code>;
+  const action = peopleActions.find((known) => known === entry.action);
+  if (action === undefined) return <code>{entry.action}</code>;
   const deed = deeds[action];
-  const parts = (typeof deed === "string" ? deed : deed(one)).split(/\{(\w+)\}/);
+  const parts = (typeof deed === "string" ? deed : deed(entry)).split(/\{(\w+)\}/);
   // What stands between braces is at the odd places.
-  return <>{parts.map((part, at) => (at % 2 === 0 ? part : <Blank word={part} of={one} keys={keys} />))}</>;
+  return <>{parts.map((part, at) => (at % 2 === 0 ? part : <Blank word={part} entry={entry} keys={keys} />))}</>;
 }
 
 /** What stands in a deed in place of a word in braces. */
-function Blank(props: { readonly word: string; readonly of: AuditRecord; readonly keys: ReadonlyMap<string, string> }) {
-  const { word, of: one, keys } = props;
-  const names = one.names.map((name) => keys.get(name) ?? name);
-  if (word === "organization") return <Names of={[one.organization ?? ""]} />;
-  if (word === "project") return <Names of={[whereOf(one)]} />;
-  if (word === "environment") return <EnvironmentOf entry={one} />;
-  if (word === "first") return <Names of={names.slice(0, 1)} />;
-  return <Names of={word === "rest" ? names.slice(1) : names} />;
+function Blank(props: {
+  readonly word: string;
+  readonly entry: AuditRecord;
+  readonly keys: ReadonlyMap<string, string>;
+}) {
+  const { word, entry, keys } = props;
+  const names = entry.names.map((name) => keys.get(name) ?? name);
+  if (word === "organization") return <Names items={[entry.organization ?? ""]} />;
+  if (word === "project") return <Names items={[whereOf(entry)]} />;
+  if (word === "environment") return <EnvironmentOf entry={entry} />;
+  if (word === "first") return <Names items={names.slice(0, 1)} />;
+  return <Names items={word === "rest" ? names.slice(1) : names} />;
 }
 
 /** The environment that an entry names, if it is one. */
 export function EnvironmentOf({ entry }: { readonly entry: AuditRecord }) {
   const environment = environments.find((one) => one === entry.environment);
-  return environment === undefined ? null : <Env of={environment} />;
+  return environment === undefined ? null : <Env value={environment} />;
 }
 
 /** What was done to items: which were added, changed, deleted, put back or seen, and where. */
 function ItemDeed(props: Omit<Told, "keys"> & { readonly kind: string; readonly verb: string }) {
-  const { of, kind, verb, isLinked } = props;
-  const { added = [], changed = [], deleted = [] } = of;
-  const parts = verb === "reveal" ? [["saw", of.names] as const] : changesOf({ added, changed, deleted });
+  const { entry, kind, verb, isLinked } = props;
+  const { added = [], changed = [], deleted = [] } = entry;
+  const parts = verb === "reveal" ? [["saw", entry.names] as const] : changesOf({ added, changed, deleted });
   const { item } = descriptorOf(kind);
   return (
     <>
@@ -66,16 +70,16 @@ function ItemDeed(props: Omit<Told, "keys"> & { readonly kind: string; readonly 
       {joined(
         parts.map(([words, names]) => (
           <>
-            {words} the {names.length === 1 ? item : kind} <Names of={names} />
+            {words} the {names.length === 1 ? item : kind} <Names items={names} />
           </>
         )),
       )}{" "}
-      {of.environment !== null && (
+      {entry.environment !== null && (
         <>
-          in <EnvironmentOf entry={of} />
+          in <EnvironmentOf entry={entry} />
         </>
       )}{" "}
-      of {isLinked ? <a href={projectPagePath(whereOf(of), kind)}>{whereOf(of)}</a> : whereOf(of)}
+      of {isLinked ? <a href={projectPagePath(whereOf(entry), kind)}>{whereOf(entry)}</a> : whereOf(entry)}
     </>
   );
 }
@@ -88,11 +92,11 @@ export function actorOf({ actor }: AuditRecord, names: ReadonlyMap<string, strin
 const namesMax = 3;
 
 /** The first names, and how many others there are. */
-export function Names({ of }: { readonly of: readonly string[] }) {
+export function Names({ items }: { readonly items: readonly string[] }) {
   return (
     <>
-      {joined(of.slice(0, namesMax).map((name) => <Name>{name}</Name>))}
-      {of.length > namesMax && ` and ${counted(of.length - namesMax, "other")}`}
+      {joined(items.slice(0, namesMax).map((name) => <Name>{name}</Name>))}
+      {items.length > namesMax && ` and ${counted(items.length - namesMax, "other")}`}
     </>
   );
 }

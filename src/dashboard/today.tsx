@@ -52,9 +52,9 @@ async function pendingRequests({ admin }: Visit): Promise<VNode> {
     <Listed
       title="Requests"
       none="No machine asks for anything."
-      of={requests.map((one) => (
+      items={requests.map((one) => (
         <>
-          <Name to={`/requests/${one.id}`}>{one.name}</Name> <Env of={one.environment} /> of {one.project}, asked{" "}
+          <Name to={`/requests/${one.id}`}>{one.name}</Name> <Env value={one.environment} /> of {one.project}, asked{" "}
           <Ago at={one.createdAt} now={admin.now()} />
         </>
       ))}
@@ -68,7 +68,7 @@ async function expiringKeys({ admin }: Visit): Promise<VNode> {
     <Listed
       title="Expires within 30 days"
       none="No key and no trust."
-      of={expiring.map((one) => (
+      items={expiring.map((one) => (
         <>
           <Word to={`/keys/${one.id}`}>{one.name}</Word>, a {one.type} of {one.organization},{" "}
           <Ago at={one.expiresAt} now={admin.now()} />
@@ -87,7 +87,7 @@ async function dueVariables({ admin }: Visit): Promise<VNode> {
     <Listed
       title="To rotate within 30 days"
       none="No value."
-      of={typeof due === "string" ? [<p class="warning">{due}</p>] : due.map((one) => <Due of={one} />)}
+      items={typeof due === "string" ? [<p class="warning">{due}</p>] : due.map((one) => <Due variable={one} />)}
     />
   );
 }
@@ -100,9 +100,9 @@ async function lastChanges(visit: Visit): Promise<VNode> {
     <Listed
       title="Last changes"
       none="Nobody has changed anything yet."
-      of={changes.toReversed().map((one) => (
+      items={changes.toReversed().map((one) => (
         <>
-          <Ago at={one.time} now={admin.now()} />: <Sentence of={one} keys={keys} isLinked={visit.may("see")} />
+          <Ago at={one.time} now={admin.now()} />: <Sentence entry={one} keys={keys} isLinked={visit.may("see")} />
         </>
       ))}
     >
@@ -111,14 +111,16 @@ async function lastChanges(visit: Visit): Promise<VNode> {
   );
 }
 
-function Due({ of: one }: { readonly of: DueVariable }) {
+function Due({ variable }: { readonly variable: DueVariable }) {
   return (
     <>
-      <Name to={projectPagePath(`${one.organization}/${one.project}`, "variables/item", { name: one.name })}>
-        {one.name}
+      <Name
+        to={projectPagePath(`${variable.organization}/${variable.project}`, "variables/item", { name: variable.name })}
+      >
+        {variable.name}
       </Name>{" "}
-      <Env of={one.environment} /> of {one.project},{" "}
-      {one.status === "overdue" ? <span class="missing">overdue since</span> : "by"} {one.rotateBy}
+      <Env value={variable.environment} /> of {variable.project},{" "}
+      {variable.status === "overdue" ? <span class="missing">overdue since</span> : "by"} {variable.rotateBy}
     </>
   );
 }

@@ -53,10 +53,16 @@ export function Lead({ to, children }: { readonly to: string; readonly children:
 }
 
 /** Links that look like buttons. @param of - where each of them leads, by its words */
-export function Actions({ of, quiet }: { readonly of: Readonly<Record<string, string>>; readonly quiet?: boolean }) {
+export function Actions({
+  items,
+  quiet,
+}: {
+  readonly items: Readonly<Record<string, string>>;
+  readonly quiet?: boolean;
+}) {
   return (
     <p class="actions">
-      {Object.entries(of).map(([words, to]) => (
+      {Object.entries(items).map(([words, to]) => (
         <a class={quiet ? "button quiet" : "button"} href={to}>
           {words}
         </a>
@@ -66,8 +72,8 @@ export function Actions({ of, quiet }: { readonly of: Readonly<Record<string, st
 }
 
 /** An environment. Production looks different, and says its name like the others. */
-export function Env({ of }: { readonly of: Environment }) {
-  return <span class={`env ${of}`}>{of}</span>;
+export function Env({ value }: { readonly value: Environment }) {
+  return <span class={`env ${value}`}>{value}</span>;
 }
 
 /** A moment, as people say it. The script shows its exact time to whoever points at it. */
@@ -109,8 +115,8 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
 }
 
 /** What there is to know of one thing; what is not there is left out. Text is shown as a {@link Word}. */
-export function Facts({ of }: { readonly of: Readonly<Record<string, ComponentChildren>> }) {
-  const known = Object.entries(of).filter(([, fact]) => fact);
+export function Facts({ facts }: { readonly facts: Readonly<Record<string, ComponentChildren>> }) {
+  const known = Object.entries(facts).filter(([, fact]) => fact);
   return (
     <dl class="facts">
       {known.map(([what, fact]) => (
@@ -127,18 +133,18 @@ export function Facts({ of }: { readonly of: Readonly<Record<string, ComponentCh
 export function Listed(props: {
   readonly title: ComponentChildren;
   readonly none: string;
-  readonly of: readonly ComponentChildren[];
+  readonly items: readonly ComponentChildren[];
   readonly children?: ComponentChildren;
 }) {
-  const { title, none, of, children } = props;
+  const { title, none, items, children } = props;
   return (
     <section>
       <h2>{title}</h2>
-      {of.length === 0 ? (
+      {items.length === 0 ? (
         <p class="quiet">{none}</p>
       ) : (
         <ul>
-          {of.map((one) => (
+          {items.map((one) => (
             <li>{one}</li>
           ))}
         </ul>
@@ -190,10 +196,10 @@ export type Column<T> = {
 
 /** A column for each environment. */
 export function environmentColumns<T>(
-  of: readonly Environment[],
+  columns: readonly Environment[],
   cell: (row: T, environment: Environment) => ComponentChildren,
 ): readonly Column<T>[] {
-  return of.map((environment) => ({ heading: environment, cell: (row) => cell(row, environment) }));
+  return columns.map((environment) => ({ heading: environment, cell: (row) => cell(row, environment) }));
 }
 
 /**
@@ -241,7 +247,7 @@ export function Table<T>(props: {
           {rows.map((row) => (
             <tr data-name={nameOf?.(row)}>
               {columns.map((column, at) => (
-                <Cell of={column} row={row} isFirst={at === 0} />
+                <Cell column={column} row={row} isFirst={at === 0} />
               ))}
             </tr>
           ))}
@@ -251,8 +257,8 @@ export function Table<T>(props: {
   );
 }
 
-function Cell<T>({ of, row, isFirst }: { readonly of: Column<T>; readonly row: T; readonly isFirst: boolean }) {
-  return isFirst ? <th scope="row">{of.cell(row)}</th> : <td data-heading={of.heading}>{of.cell(row)}</td>;
+function Cell<T>({ column, row, isFirst }: { readonly column: Column<T>; readonly row: T; readonly isFirst: boolean }) {
+  return isFirst ? <th scope="row">{column.cell(row)}</th> : <td data-heading={column.heading}>{column.cell(row)}</td>;
 }
 
 /** A field that filters the table below it while typing. `/` goes there. */
@@ -314,7 +320,8 @@ export function Field(props: {
   /** Of the control, if the page has several of this name. */
   readonly id?: string;
   readonly rows?: number;
-  readonly of?: readonly string[];
+  /** What one may choose; a field for text without it. */
+  readonly options?: readonly string[];
   /** What is there already, or is chosen. */
   readonly value?: string | undefined;
   /** The words for choosing none, if one may. */
@@ -323,13 +330,13 @@ export function Field(props: {
   readonly required?: boolean;
   readonly maxLength?: number;
 }) {
-  const { name, label, help, id = name, rows, of, value, any, ...rest } = props;
+  const { name, label, help, id = name, rows, options, value, any, ...rest } = props;
   const control = { id, name, "aria-describedby": help && `${id}-help`, ...rest };
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {of ? (
-        <Select {...control} of={of} chosen={value} any={any} />
+      {options ? (
+        <Select {...control} options={options} chosen={value} any={any} />
       ) : rows ? (
         <textarea {...control} rows={rows} autocomplete="off" spellcheck={false} />
       ) : (
@@ -345,9 +352,9 @@ export function NewName({ asked, help }: { readonly asked?: string | undefined; 
   return <Field name="name" label="Name" help={help} value={asked} required maxLength={255} />;
 }
 
-type Options = {
+type Choices = {
   readonly name: string;
-  readonly of: readonly string[];
+  readonly options: readonly string[];
   readonly chosen?: string | undefined;
   /** The words for choosing none of them, if one may. */
   readonly any?: string | undefined;
@@ -356,11 +363,11 @@ type Options = {
 };
 
 /** A list to choose one of. */
-function Select({ of, chosen, any, ...control }: Options) {
+function Select({ options, chosen, any, ...control }: Choices) {
   return (
     <select {...control}>
       {any !== undefined && <option value="">{any}</option>}
-      {of.map((one) => (
+      {options.map((one) => (
         <option value={one} selected={one === chosen}>
           {one}
         </option>
@@ -370,10 +377,10 @@ function Select({ of, chosen, any, ...control }: Options) {
 }
 
 /** A list to choose one of, beside its label. */
-export function Choice({ label, ...options }: Options & { readonly label: string }) {
+export function Choice({ label, ...choices }: Choices & { readonly label: string }) {
   return (
     <label>
-      {label} <Select {...options} />
+      {label} <Select {...choices} />
     </label>
   );
 }
@@ -394,17 +401,17 @@ export function Chooser({ button, children }: { readonly button: string; readonl
 export function Boxes(props: {
   readonly legend: string;
   readonly name: string;
-  readonly of: readonly string[];
+  readonly options: readonly string[];
   readonly checked?: readonly string[];
 }) {
-  const { legend, name, of, checked = [] } = props;
+  const { legend, name, options, checked = [] } = props;
   return (
     <fieldset>
       <legend>{legend}</legend>
-      {of.map((one) => (
+      {options.map((one) => (
         <label>
           <input type="checkbox" name={name} value={one} checked={checked.includes(one)} />
-          {isEnvironment(one) ? <Env of={one} /> : <code>{one}</code>}
+          {isEnvironment(one) ? <Env value={one} /> : <code>{one}</code>}
         </label>
       ))}
     </fieldset>

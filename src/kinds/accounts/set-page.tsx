@@ -41,7 +41,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
     fields: (
       <>
         <Fields />
-        <Boxes legend="Environments" name="environment" of={shownEnvironments(project, sets)} checked={holders} />
+        <Boxes legend="Environments" name="environment" options={shownEnvironments(project, sets)} checked={holders} />
         {found && (
           <p>
             <label>

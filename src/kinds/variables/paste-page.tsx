@@ -30,7 +30,7 @@ export async function pastePage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <Change action={projectPagePath(where, "variables/paste")} button="See what it would do">
-        <Field name="environment" label="Environment" of={shown} value={visit.environment()} />
+        <Field name="environment" label="Environment" options={shown} value={visit.environment()} />
         <Field
           name="text"
           label="Text of an .env file"
@@ -117,7 +117,7 @@ export async function planPage(visit: Visit): Promise<Answer> {
   );
   return {
     title: "What it would do",
-    heading: ["What it would do in ", <Env of={environment} />],
+    heading: ["What it would do in ", <Env value={environment} />],
     main,
   };
 }

@@ -35,8 +35,8 @@ export async function promotePage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <Chooser button="Compare">
-        <Choice label="From" name="from" of={shown} chosen={from} />
-        <Choice label="To" name="to" of={shown} chosen={to} />
+        <Choice label="From" name="from" options={shown} chosen={from} />
+        <Choice label="To" name="to" options={shown} chosen={to} />
       </Chooser>
       {from !== to && (await choice(visit, from, to))}
       {from === to && (
@@ -50,7 +50,7 @@ export async function promotePage(visit: Visit): Promise<Answer> {
   );
   return {
     title: `Promote from ${from} to ${to}`,
-    heading: ["Promote from ", <Env of={from} />, " to ", <Env of={to} />],
+    heading: ["Promote from ", <Env value={from} />, " to ", <Env value={to} />],
     main,
   };
 }

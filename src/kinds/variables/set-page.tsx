@@ -43,7 +43,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
           {places.map(({ environment, entry }) => (
             <fieldset>
               <legend>
-                <Env of={environment} />
+                <Env value={environment} />
               </legend>
               <ValueField environment={environment} entry={entry} now={now} />
               {environment === "production" && <NameAgain name={name} what="name of the variable" />}
@@ -53,7 +53,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
         <DayFields days={daysOf(places)} now={now} />
       </>
     ),
-    deletion: <Boxes legend="From" name="from" of={holders} />,
+    deletion: <Boxes legend="From" name="from" options={holders} />,
     holders,
   });
 }
@@ -79,7 +79,7 @@ function DayFields({
           name="days"
           label="Days to rotate by"
           help="The environments have different days: keep them, set the day below, or none."
-          of={["keep", "set", "none"]}
+          options={["keep", "set", "none"]}
         />
       )}
       <Field
