@@ -74,9 +74,8 @@ export function parsePostgresUrl(text: string, env: Env): Postgres {
   const [, login, authority, path = "", query = ""] =
     /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#@]*)(?:\/([^?#@]*))?(?:\?([^#@]*))?$/i.exec(text) ?? [];
   if (authority === undefined) throw formProblem();
-  if (authority !== "" && /(?:^|&)host=/.test(query)) {
-    throw configProblem("DATABASE_URL has the parameter host beside another host: keep one of them.");
-  }
+  requireOnce("host", authority !== "", query);
+  requireOnce("port", /:\d+(?:,|$)/.test(authority), query);
   const [, user = "", urlPassword] = /^([^:]*)(?::(.*))?$/s.exec(login ?? "") ?? [];
   const values = parseParameters(query, env);
   const account = decode(user) || env["PGUSER"] || attempt(() => userInfo().username);
@@ -98,6 +97,12 @@ export function parsePostgresUrl(text: string, env: Env): Postgres {
   });
   const keyFile = values("sslkey");
   return { servers, secretFiles: keyFile === undefined ? passwords.files : [...passwords.files, keyFile] };
+}
+
+/** @throws Problem if a parameter says again what the URL says before it: libpq takes the last */
+function requireOnce(name: "host" | "port", isNamed: boolean, query: string): void {
+  if (!isNamed || !query.split("&").some((part) => part.startsWith(`${name}=`))) return;
+  throw configProblem(`DATABASE_URL has the parameter ${name} beside another ${name}: keep one of them.`);
 }
 
 function formProblem() {
@@ -222,16 +227,19 @@ function findPassword(text: string, login: readonly string[]): string {
 /** @returns each host with its port; a host that begins with / is the folder of a socket */
 function parseHosts(authority: string, values: Values): { host: string; port: number }[] {
   const ports = values("port")?.split(",") ?? [];
+  const hosts = authority === "" ? (values("host") ?? "localhost").split(",") : authority.split(",");
+  if (ports.length > 1 && ports.length !== hosts.length) {
+    throw configProblem(
+      `DATABASE_URL has ${hosts.length} hosts and ${ports.length} ports: give one port, or each host its own.`,
+    );
+  }
   const portOf = (text: string | undefined, at: number) => {
     const port = Number((text || ports[at]) ?? ports[0] ?? 5432);
     if (Number.isInteger(port) && port >= 1 && port <= 65535) return port;
     throw configProblem("DATABASE_URL has a port that is not a number from 1 to 65535.");
   };
-  if (authority === "") {
-    const hosts = (values("host") ?? "localhost").split(",");
-    return hosts.map((host, at) => ({ host: requireHost(host), port: portOf(undefined, at) }));
-  }
-  return authority.split(",").map((one, at) => {
+  if (authority === "") return hosts.map((host, at) => ({ host: requireHost(host), port: portOf(undefined, at) }));
+  return hosts.map((one, at) => {
     const [, address, name = "", port] = /^(?:\[([^[\]]+)\]|([^:[\]]+))(?::(\d{0,5}))?$/.exec(one) ?? [];
     const host = decode(address ?? name);
     if (address !== undefined && !isIPv6(host)) throw formProblem();

@@ -36,6 +36,7 @@ describe("DATABASE_URL names", () => {
     ["postgres://u@[fe80::1%25eth0]/db", "[fe80::1%eth0]:5432"],
     ["postgres://u@/db", "localhost:5432"],
     ["postgres:///db?host=h1,h2&port=1,2", "h1:1 h2:2"],
+    ["postgres://u@h1,h2/db?port=1", "h1:1 h2:1"],
     ["postgres:///db?host=::1&port=5433", "[::1]:5433"],
     // Sockets.
     ["postgres://u@/db?host=/run/postgresql", "/run/postgresql/.s.PGSQL.5432"],
@@ -138,6 +139,11 @@ describe("a parameter of DATABASE_URL", () => {
     expect(refusal("postgres://u@h1/db?host=h2")).toBe(
       "DATABASE_URL has the parameter host beside another host: keep one of them.",
     );
+    for (const hosts of ["h:5433", "[::1]:5433", "h1:5433,h2", "h1,h2:5433"]) {
+      expect(refusal(`postgres://u@${hosts}/db?sslmode=require&port=5432`)).toBe(
+        "DATABASE_URL has the parameter port beside another port: keep one of them.",
+      );
+    }
   });
 
   test.each([
@@ -163,6 +169,15 @@ describe("a parameter of DATABASE_URL", () => {
     expect(first("postgres://u@h/db?options=-c%20search_path%3Dx")?.connection).toEqual({
       options: "-c search_path=x",
     });
+  });
+
+  test("of several ports is of one host each", () => {
+    for (const [url, words] of [
+      ["postgres://u@h1,h2,h3/db?port=1,2", "3 hosts and 2 ports"],
+      ["postgres:///db?host=h1,h2&port=1,2,3", "2 hosts and 3 ports"],
+    ] as const) {
+      expect(refusal(url)).toBe(`DATABASE_URL has ${words}: give one port, or each host its own.`);
+    }
   });
 
   test("that is a port is a number", () => {
