@@ -29,7 +29,7 @@ export function describeFlaw({ lane, seq, lastSeq, what }: Flaw): string {
   const difference = seq === lastSeq ? "it was changed" : `it names entry ${seq}, and the last one is ${lastSeq}`;
   const sentences = {
     broken: `the chain breaks at ${entries}`,
-    lost: `${entries} ${lastSeq > seq ? "are not those" : "is not the one"} that the log's checkpoint shows`,
+    lost: `${entries} ${lastSeq > seq ? "differ" : "differs"} from the log's checkpoint`,
     head: `its row in audit_heads does not fit its end: ${difference}`,
   };
   return `Lane ${lane}: ${sentences[what]}.`;

@@ -87,7 +87,7 @@ export function credentialVerbs(
       const isWanted = (one: KeyRecord) =>
         (unused === undefined || isUnused(one, Date.now() - unused)) && (!neverExpires || neverEnds(one));
       const unneeded = neverExpires
-        ? `No active ${type} lacks an end`
+        ? `Every active ${type} expires`
         : `No active ${type} has been unused for this long`;
       const none = unused === undefined && !neverExpires ? words.none : `${unneeded}.`;
       return listRecords(context, records, options, none, isWanted);

@@ -100,7 +100,7 @@ export async function sessionAndForm(
 
 /**
  * An admin context for one request of a session.
- * @throws Refused `conflict` if the persons and their rights are not believed
+ * @throws Refused `conflict` if the list of people fails verification
  */
 export async function contextOf(
   parts: DashboardParts,

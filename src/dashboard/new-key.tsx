@@ -73,7 +73,7 @@ function NewKeyForm({ org, projects }: { readonly org: string; readonly projects
       </fieldset>
       <Boxes legend="Environments" name="environments" options={environments} />
       <Boxes legend="What it may read" name="resources" options={resources} checked={resourcesByDefault} />
-      <Boxes legend="What it may be used through" name="surfaces" options={surfaces} checked={["rest_api"]} />
+      <Boxes legend="Where it may be used" name="surfaces" options={surfaces} checked={["rest_api"]} />
       <Field
         name="expires"
         label="Expires after"

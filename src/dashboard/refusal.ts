@@ -29,16 +29,16 @@ export async function unlessRefused<T, U>(
 
 const refusals = {
   invalid: [400, "Not valid"],
-  ambiguous: [400, "Not clear"],
+  ambiguous: [400, "Ambiguous"],
   not_found: [404, "Not found"],
   forbidden: [403, "Not permitted"],
   stale: [401, "Sign in again"],
   exists: [409, "It exists already"],
-  conflict: [409, "Not as you saw it"],
+  conflict: [409, "Changed since you looked"],
   bound: [422, "Too much"],
   unavailable: [503, "Not available"],
   unauthorized: [503, "Not allowed in the database"],
-  decryption_failed: [503, "It does not open"],
+  decryption_failed: [503, "Cannot be decrypted"],
   database_damaged: [503, "The database is damaged"],
   internal_error: [500, "Failed"],
 } as const satisfies Record<FailureCode, readonly [status: number, title: string]>;

@@ -84,12 +84,12 @@ export async function requestPage(visit: Visit): Promise<Answer> {
             ) : (
               <Word to={visit.may("see", "keys") ? `/keys/${one.keyId}` : undefined}>{one.keyName}</Word>
             ),
-          "The key is": one.keyStatus,
+          "Key status": one.keyStatus,
           Asked: <Ago at={one.createdAt} now={now} />,
           Status: one.status,
           "Decided by": one.decidedBy,
           Decided: one.decidedAt !== null && <Ago at={one.decidedAt} now={now} />,
-          "Why so": one.decisionReason,
+          Reason: one.decisionReason,
         }}
       />
       {requestWarnings(one).map((warning) => (

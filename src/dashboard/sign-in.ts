@@ -110,7 +110,7 @@ export class SignIn {
 
   /**
    * Who somebody is now, with the rights in force. It is asked at each request: rights that were taken end at once.
-   * @throws Refused `conflict` if the persons are not believed
+   * @throws Refused `conflict` if the list of people fails verification
    */
   async whoIs(admin: Pick<AdminContext, "database" | "systemKeys">, identity: Identity): Promise<Who> {
     const { persons, ...rights } = await rightsInForce(this.#watch, admin, (all) => personsSignedIn(all, identity));

@@ -128,6 +128,6 @@ function opened(
 function distrust(why: string): Refused {
   return new Refused(
     "conflict",
-    `The persons and their rights are not believed: ${why}. Somebody changed the database by other means than Keyhole. An operator sees more with \`keyhole audit verify\` and \`keyhole person list\`.`,
+    `The list of people failed verification: ${why}. Somebody changed the database by other means than Keyhole. An operator sees more with \`keyhole audit verify\` and \`keyhole person list\`.`,
   );
 }

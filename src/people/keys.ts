@@ -368,7 +368,7 @@ export async function isWithinRights(admin: AdminContext, id: string): Promise<b
 function beyondRights(organization: string): Refused {
   return new Refused(
     "not_found",
-    `There is no place in ${organization} for this key: it would reach further than ${ownRights}.`,
+    `This key would reach further in ${organization} than ${ownRights}. Narrow it.`,
   );
 }
 

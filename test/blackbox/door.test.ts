@@ -211,10 +211,10 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     putBack("earlier");
     for (const who of ["cyd", "ana"]) {
       const shut = await as(who, "project list --json");
-      expect([shut.stdout, shut.stderr]).toEqual(["", expect.stringContaining("are not believed")]);
+      expect([shut.stdout, shut.stderr]).toEqual(["", expect.stringContaining("failed verification")]);
     }
     const listed = await place.keyhole(["person", "list"]);
-    expect([listed.stdout, listed.stderr]).toEqual(["", expect.stringContaining("are not believed")]);
+    expect([listed.stdout, listed.stderr]).toEqual(["", expect.stringContaining("failed verification")]);
     const verified = await place.keyhole(["audit", "verify"]);
     expect([verified.exitCode, verified.stderr]).toEqual([
       1,

@@ -76,9 +76,9 @@ describe("the record of what left", () => {
     type Flaw = { readonly lane: string; readonly seq: number; readonly lastSeq: number };
     const printed = await verifyLog();
     const [first, ...others] = printed.stderr.trimEnd().split("\n");
-    expect(first).toBe("keyhole: Lane commands: entry 6 is not the one that the log's checkpoint shows.");
+    expect(first).toBe("keyhole: Lane commands: entry 6 differs from the log's checkpoint.");
     expect(others).toEqual([
-      expect.stringMatching(/^Lane [\w-]+: entries 1 to 7 are not those that the log's checkpoint shows\.$/),
+      expect.stringMatching(/^Lane [\w-]+: entries 1 to 7 differ from the log's checkpoint\.$/),
       "If you know of a loss, such as from a failover, audit verify --accept commands:6-6 records that it is known.",
     ]);
     await site.sql("update audit_segments set entries = '{}' where first_seq = 3");

@@ -19,7 +19,7 @@ import { describeBoth, type Row, type World } from "../support/world.ts";
  */
 
 const provider = { issuer: "https://id.example", clientId: "keyhole", clientSecret: undefined };
-const distrust = { kind: "conflict", message: expect.stringContaining("are not believed") };
+const distrust = { kind: "conflict", message: expect.stringContaining("failed verification") };
 const everywhere = { projects: null, environments: null };
 const newest = "first_seq = (select max(first_seq) from audit_segments where lane = 'commands')";
 
@@ -151,7 +151,7 @@ describeBoth("the head of the lane of commands", (w) => {
     await removePerson(w.admin, name);
   });
 
-  test("is not believed where a segment that SQL added behind the last one has its mac", async () => {
+  test("fails verification if a segment that SQL added behind the last one has its mac", async () => {
     const { name } = await withAna(w);
     const before = await savedHead(w);
     await removePerson(w.admin, name);
@@ -171,7 +171,7 @@ describeBoth("the head of the lane of commands", (w) => {
     expect(await flawsIn(w)).toEqual([]);
   });
 
-  test("is not believed where other entries took the place of the last one", async () => {
+  test("fails verification if other entries took the place of the last one", async () => {
     const { name, where } = await withAna(w);
     const before = await savedHead(w);
     await grantRights(w.admin, name, { rights: ["reveal"], ...everywhere });

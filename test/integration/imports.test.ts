@@ -117,7 +117,7 @@ describeBoth("an import", (w) => {
     const { deleted } = await load(w, web, file, { prune: true, dryRun: true });
     await setVariables(w.admin, web.where, "staging", [{ name: "LATE", value: "1" }]);
     await expect(load(w, web, file, { prune: true, agreed: deleted })).rejects.toThrow(
-      "LATE was added in between. Nothing was written: run the command again.",
+      "Somebody has added LATE since. Nothing was written: run the command again.",
     );
     expect(await valuesOf(w, web)).toEqual({ ...before, LATE: "1" });
     await load(w, web, file, { prune: true, agreed: [...deleted, "LATE"] });

@@ -217,7 +217,7 @@ function beforeTransaction(admin: AdminContext, change: () => Promise<unknown>):
   return { ...admin, database: { ...admin.database, transaction: changed } };
 }
 
-const distrust = { kind: "conflict", message: expect.stringContaining("are not believed") };
+const distrust = { kind: "conflict", message: expect.stringContaining("failed verification") };
 
 describeBoth("the roster in the database", (w) => {
   const write = (where: string) => setVariables(w.admin, where, "production", [{ name: "A", value: "1" }]);

@@ -490,7 +490,7 @@ describeBoth("signing in to a team's dashboard", (w) => {
     await expect(wrong.begin(false, undefined)).rejects.toMatchObject({ kind: "forbidden" });
   });
 
-  test("answers 503 while the persons in the database are not believed", async () => {
+  test("answers 503 while the list of people fails verification", async () => {
     const ana = await signedIn();
     const last = "(select max(version) from rosters)";
     const [kept] = await w.run(`select * from rosters where version = ${last}`);
@@ -498,7 +498,7 @@ describeBoth("signing in to a team's dashboard", (w) => {
     await w.run(`delete from rosters where version = ${last}`);
     const answer = await ana.get("/");
     expect(answer.status).toBe(503);
-    expect(answer.text).toContain("are not believed");
+    expect(answer.text).toContain("failed verification");
     expect((await reveal(ana, "staging")).status).toBe(503);
     expect(kept).toBeDefined();
     await grantRights(w.admin, "ana", { rights: ["see"], projects: ["web"], environments: null }, { asTheyAre: true });

@@ -45,7 +45,7 @@ export async function setAccount(
     const dropped = holders.filter((environment) => !targets.includes(environment));
     const surprise = dropped.find((environment) => !agreed.includes(environment));
     if (surprise !== undefined) {
-      throw new Refused("conflict", `${name} was put into ${surprise} in between. Nothing was changed: try again.`);
+      throw new Refused("conflict", `Somebody has added ${name} to ${surprise} since. Nothing was changed: try again.`);
     }
     const changes = new Map<OpenSet<AccountEntry>, SetChanges<AccountEntry>>();
     for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {

@@ -123,7 +123,7 @@ function planWrite(
   const mayGo = new Set(agreed ?? pruned);
   const surprise = pruned.find((name) => !mayGo.has(name));
   if (surprise !== undefined) {
-    throw new Refused("conflict", `${surprise} was added in between. Nothing was written: run the command again.`);
+    throw new Refused("conflict", `Somebody has added ${surprise} since. Nothing was written: run the command again.`);
   }
   for (const name of pruned) changes.set(name, null);
   return { changes, changed: changed.sort(compareBytes) };
