@@ -87,7 +87,7 @@ export const serveOptions = {
 
 const knownPath = new RegExp(`^${apiRoot}(?:${endpointPaths.join("|").replaceAll("{slug}", "[^/]+")})$`);
 
-/** Gate 1 beyond routing: only GET without a body; for the Model Context Protocol only POST. @throws Fault */
+/** Gate 1 beyond routing: only GET without a body; for the Model Context Protocol only POST. */
 function judgeTransport({ url, method, headers }: Request, exchange: Exchange, speaksMcp: boolean): void {
   // With a malformed Host Bun's url is only a path, and none of it can be trusted.
   if (!url.startsWith("http")) throw new Fault("not_found", "malformed Host header");

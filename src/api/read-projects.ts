@@ -8,7 +8,7 @@ import { authorizedAt, judgeStanding, type Reading } from "../sets/lookup.ts";
 import { passed } from "../sets/stages.ts";
 import type { ProjectRow } from "../store/projects.ts";
 
-/** The projects in the key's scope by slug. @throws Fault `too_many_items`, `decryption_failed`, `unavailable` */
+/** The projects in the key's scope by slug. */
 export async function listProjects({ source, caller: { grant }, stages }: Reading) {
   passed(stages, "readFromMs");
   const listed = projectsOf(grant);
@@ -24,7 +24,7 @@ export async function listProjects({ source, caller: { grant }, stages }: Readin
   return found.map((row) => summaryOf(row, grant.environments)).sort((a, b) => compareBytes(a.slug, b.slug));
 }
 
-/** One project through the key's scope. @throws Fault `project_not_found`, `decryption_failed`, `unavailable` */
+/** One project through the key's scope. */
 export async function readProject({ source, caller, stages }: Reading, slug: string) {
   const { grant, target } = caller;
   if (target === null) throw new Fault("project_not_found", "no such project in the key's scope");

@@ -44,7 +44,7 @@ export async function fileRequest(
   throw new Fault("unavailable", "other writers were in the way of each attempt to file a request");
 }
 
-/** What became of a request that this key filed. @throws Fault `not_found`, `unavailable` */
+/** What became of a request that this key filed. */
 export async function readRequest({ source, caller: { grant } }: Reading, id: string): Promise<RequestState> {
   // No request has another id, and PostgreSQL would refuse some texts, such as one with a NUL.
   const [row] = await source.requests.find(grant.keyId, /^[0-9a-f-]{36}$/.test(id) ? id : "");

@@ -36,7 +36,7 @@ export type Tool = {
   readonly readOnly: boolean;
   /** What is looked up with the key. */
   readonly kind: KindDescriptor | undefined;
-  /** Gates 4 to 10. @throws Fault as the endpoint that reads the same */
+  /** Gates 4 to 10. */
   readonly run: (turn: Turn, given: unknown) => Promise<object>;
 };
 
@@ -149,7 +149,7 @@ function tool<P extends TProperties>(
     readonly description: string;
     readonly properties: P;
     readonly readOnly?: boolean;
-    /** What the schema does not say of the arguments. @throws Fault `invalid_request` */
+    /** What the schema does not say of the arguments. */
     readonly judge?: (args: Arguments<P>) => void;
     readonly run: (turn: Turn, args: Arguments<P>) => Promise<object>;
   },
@@ -203,7 +203,7 @@ function storedReason(given: string): string {
   return cleanText(given).trim();
 }
 
-/** Which of these names exist. @throws Fault as {@link listVariables} */
+/** Which of these names exist. */
 async function existingNames(
   { parts, exchange, caller }: Turn,
   project: string,

@@ -34,7 +34,7 @@ export function filesCommand(context: CommandContext) {
   return noun("files", "Secret files, fetched by machines.", pull);
 }
 
-/** Pulls files and shows on a terminal how far it is. @throws Problem */
+/** Pulls files and shows on a terminal how far it is. */
 export function pullWithProgress(context: CommandContext, source: Source, ask: FilesAsk): Promise<Pulled> {
   const { stderr } = context.terminal;
   return withProgress(stderr, "Fetching", "files", (fetching) =>

@@ -164,7 +164,7 @@ function sshVerb(context: CommandContext) {
 
 const publicKeyBytesMax = 16 * 1024;
 
-/** One public key without options. What comes before it in a line would be an option of sshd. @throws Problem */
+/** One public key without options. What comes before it in a line would be an option of sshd. */
 function requirePublicKey(text: string): string {
   const line = text.replace(/\r?\n$/, "");
   if (publicKey.test(line)) return line;

@@ -272,7 +272,7 @@ export async function verifyPage({ admin }: Visit): Promise<Answer> {
   };
 }
 
-/** The filtered entries, oldest first, as `keyhole audit export` writes them. @throws Refused as {@link auditPages} */
+/** The filtered entries, oldest first, as `keyhole audit export` writes them. */
 export async function auditExport(visit: Visit): Promise<Answer> {
   const filter = filterOf(visit, typedIn(visit));
   const pages = auditPages(visit.admin, filter);

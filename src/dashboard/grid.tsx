@@ -61,7 +61,7 @@ export async function gridPage(visit: Visit): Promise<Answer> {
   return { title: `${where} ${kind}`, heading: kind[0]?.toUpperCase() + kind.slice(1), main };
 }
 
-/** The kind in a path. @throws Refused `not_found` */
+/** The kind in a path. */
 export function requireKind(text: string): string {
   const found = everyKind.find(({ kind }) => kind === text);
   if (found === undefined) throw new Refused("not_found", "There is no such page.");

@@ -154,7 +154,7 @@ export async function rotate(visit: Visit): Promise<Answer> {
   return { secret: successor.key, to: `/keys/${successor.id}` };
 }
 
-/** A time that a form offers. @throws Refused `invalid` */
+/** A time that a form offers. */
 function chosenTime(form: Form, name: string, times: Readonly<Record<string, number | undefined>>): number | undefined {
   const chosen = form.read(name);
   if (Object.hasOwn(times, chosen)) return times[chosen];

@@ -92,7 +92,6 @@ export function writing<T>(
 /**
  * Asks whoever left a session open to sign in again before a value of production leaves, or a key of it is changed.
  * Both are changes that are put on record, so neither can go by another way.
- * @throws Refused `stale`
  */
 function requireFresh(admin: Freshness, permits: readonly Permit[], changes: readonly Change[]): void {
   if (isFresh(admin)) return;

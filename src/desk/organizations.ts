@@ -16,7 +16,7 @@ export type Organization = {
 
 /**
  * The organization with this slug, or without a slug the only one.
- * @throws Refused `not_found`, `ambiguous`, `conflict` if the row was changed by other means
+ * @throws Refused `conflict` if the row was changed by other means
  */
 export async function findOrganization(admin: AdminContext, slug: string | undefined): Promise<Organization> {
   const { organizations } = admin.database.tables;
@@ -32,7 +32,7 @@ export async function findOrganization(admin: AdminContext, slug: string | undef
   return verified(admin, only);
 }
 
-/** A condition: the rows of this organization, or all if none is named. @throws Refused as {@link findOrganization} */
+/** A condition: the rows of this organization, or all if none is named. */
 export async function ofOrganization(
   admin: AdminContext,
   table: AdminContext["database"]["tables"]["projects" | "apiKeys" | "variableRequests"],

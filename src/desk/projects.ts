@@ -15,7 +15,6 @@ import { Permit } from "./permit.ts";
  *
  * @param needed - the rights, all of which they must have in the same environments
  * @param among - all of these environments; if it is left out, at least one
- * @throws Refused `not_found`, `ambiguous`
  */
 export async function findProject(
   admin: AdminContext,
@@ -35,10 +34,7 @@ export async function findProject(
   return { id: found.id, slug, organization, environments: found.environments, permit };
 }
 
-/**
- * The permit to do something to all projects of an organization, those of the future too.
- * @throws Refused `not_found`
- */
+/** The permit to do something to all projects of an organization, those of the future too. */
 export function permitEverywhere(admin: AdminContext, { id, slug }: Organization, right: Right): Permit {
   const permit = Permit.find(admin, [right], { organizationId: id, projectId: null }, environments);
   if (permit !== undefined) return permit;

@@ -2,7 +2,7 @@ import { type Environment, type EnvironmentMask, environmentMask, environments, 
 import { Refused } from "../core/refused.ts";
 import { databaseErrorCode } from "../store/database.ts";
 
-/** A display name: 1 to 255 characters without control characters. @throws Refused `invalid` */
+/** A display name: 1 to 255 characters without control characters. */
 export function displayName(what: string, name: string): string {
   if (/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u.test(name)) return name;
   throw new Refused("invalid", `The ${what} name must have 1 to 255 characters and no control characters.`);
@@ -14,7 +14,7 @@ export function requireEnvironment(text: string): Environment {
   throw new Refused("invalid", `${JSON.stringify(text)} is not an environment: ${environments.join(", ")}.`);
 }
 
-/** The mask of a list of environments, which must not be empty. @throws Refused `invalid` */
+/** The mask of a list of environments, which must not be empty. */
 export function requireEnvironments(list: readonly string[]): EnvironmentMask {
   if (list.length === 0) throw new Refused("invalid", `Name at least one environment: ${environments.join(", ")}.`);
   return environmentMask(...list.map(requireEnvironment));
@@ -27,7 +27,7 @@ export function requireMembers<T extends string>(what: string, all: readonly T[]
   throw new Refused("invalid", `${JSON.stringify(unknown ?? "")} is not a ${what}: ${all.join(", ")}.`);
 }
 
-/** What names somebody or something elsewhere, such as an issuer or a claim. @throws Refused `invalid` */
+/** What names somebody or something elsewhere, such as an issuer or a claim. */
 export function requireWord(what: string, text: string): string {
   if (/^[^\p{C}\p{Zl}\p{Zp}]{1,512}$/u.test(text)) return text;
   throw new Refused("invalid", `${what} must have 1 to 512 characters and no control characters.`);

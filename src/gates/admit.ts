@@ -47,7 +47,6 @@ export type Admission = Need & { readonly bucket: BucketName };
  * limit costs no statement; any other pays once it is recognized. Either way one request takes one token.
  * @param token - what @elysiajs/bearer took from the header
  * @param lookup - what to look up with the key; the endpoint judges it later
- * @throws Fault `unauthorized`, `rate_limited`, `plan_required`, `surface_required`, `resource_required`, `unavailable`
  */
 export async function admit(
   gate: Gatekeeper,
@@ -142,7 +141,7 @@ function refused(gate: Gatekeeper, exchange: Exchange, text: string, digestText:
   return refuseUnrecognized(gate, text, error);
 }
 
-/** Takes one token of a recognized key. @throws Fault `rate_limited` */
+/** Takes one token of a recognized key. */
 export async function charge(gate: Gatekeeper, exchange: Exchange, keyId: string, bucket: BucketName): Promise<void> {
   const nowUs = gate.nowUs();
   const decision = await (gate.shared ?? gate.limiter).take(keyId, bucket, nowUs);

@@ -24,7 +24,7 @@ export type ApiParts = {
   readonly draining: () => boolean;
 };
 
-/** Answers one message of the Model Context Protocol. @throws Fault */
+/** Answers one message of the Model Context Protocol. */
 export type McpEndpoint = (
   parts: ApiParts,
   exchange: Exchange,

@@ -30,7 +30,7 @@ type ItemsRead<Q extends ItemsQuery, T> = {
   readonly admission: Admission;
   /** The parameter that asks for metadata; undefined if there is none. */
   readonly metadataFlag?: "metadata_only" | "metadataOnly";
-  /** Gate 5. @param slug - of the path; empty if it has none. @throws Fault `invalid_request` */
+  /** Gate 5. @param slug - of the path; empty if it has none. */
   readonly parse: (raw: string, slug: string) => Q;
   /** Gates 7 to 9 for metadata: the body of the answer. Nothing is opened, and the fingerprint covers values too. */
   readonly list: (reading: Reading, query: Q) => Promise<{ readonly body: string; readonly fingerprint: string }>;
@@ -105,7 +105,7 @@ export function lookupOf(
   };
 }
 
-/** Gate 6. @throws Fault `environment_not_in_scope` */
+/** Gate 6. */
 export function inScope({ grant }: Caller, environment: Environment): void {
   if (reaches(grant, environment)) return;
   throw new Fault("environment_not_in_scope", `key ${grant.keyId} does not reach ${environment}`);

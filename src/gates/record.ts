@@ -10,7 +10,7 @@ import type { ApiParts } from "./api-parts.ts";
 import { answer } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** Gate 10, timed, and the answer. @throws Fault as {@link release} */
+/** Gate 10, timed, and the answer. */
 export async function released<T>(
   parts: ApiParts,
   exchange: Exchange,
@@ -30,7 +30,7 @@ export async function released<T>(
   }
 }
 
-/** Gate 10 of what returns no value. @throws Fault `unavailable` */
+/** Gate 10 of what returns no value. */
 export function recorded(parts: ApiParts, entry: AuditEntry): Promise<void> {
   return parts.journal.record([entry]);
 }

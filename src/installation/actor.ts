@@ -5,7 +5,6 @@ import { configProblem } from "../core/problem.ts";
 /**
  * Who runs a command: KEYHOLE_ACTOR, or `user@host` with the account that runs it; under sudo, the account that called
  * sudo.
- * @throws Problem
  */
 export function actorOf(env: Readonly<Record<string, string | undefined>>): string {
   const { KEYHOLE_ACTOR: given, SUDO_USER: caller } = env;

@@ -19,7 +19,7 @@ import { accountName } from "./actor.ts";
 
 /* The folder of the embedded database: who may use it, and what is wrong with it. */
 
-/** Makes the folder with mode 0700, or takes others' rights away from one that is Keyhole's. @throws Problem */
+/** Makes the folder with mode 0700, or takes others' rights away from one that is Keyhole's. */
 export function prepareFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -80,7 +80,7 @@ function closedFolder(folder: string): { readonly path: string; readonly uid: nu
   }
 }
 
-/** SQLite would open the file that the link leads to, with its journal there, where nobody looks. @throws Problem */
+/** SQLite would open the file that the link leads to, with its journal there, where nobody looks. */
 export function refuseLink(path: string): void {
   if (!isLink(path)) return;
   throw configProblem(

@@ -103,7 +103,7 @@ async function openOnPostgres(
   }
 }
 
-/** Whether it has no organization yet. @throws Fault `unavailable` */
+/** Whether it has no organization yet. */
 export async function isEmpty({ open }: Installation): Promise<boolean> {
   // Not for serving: a pooler refuses the settings of such a session, and `openKeyhole` says so.
   const database = open("admin");
@@ -114,7 +114,7 @@ export async function isEmpty({ open }: Installation): Promise<boolean> {
   return rows.length === 0;
 }
 
-/** Names and paths may have any character of Unicode, which no other encoding can hold. @throws Problem */
+/** Names and paths may have any character of Unicode, which no other encoding can hold. */
 async function requireUtf8(database: Database): Promise<void> {
   const [row] = await database.query<{ encoding: string }>(sql`select getdatabaseencoding() as encoding`)({});
   if (row?.encoding === "UTF8") return;

@@ -85,7 +85,6 @@ export function rotateLock({ dataFolder }: Config): string {
 /**
  * Puts a new root key in front of the generated one, unless the file holds two: then an earlier rotation must be
  * finished. The file is durable before this returns. Call it only under {@link lockKeyFile}.
- * @throws Problem
  */
 export function addRootKey(config: Config): void {
   const path = pathOf(config);
@@ -98,7 +97,6 @@ export function addRootKey(config: Config): void {
  * wrap nothing any more.
  * @param keep - whether they are kept beside it: every earlier backup needs them
  * @returns the files that keep them
- * @throws Problem
  */
 export function dropOlderRootKeys(config: Config, keep: boolean): string[] {
   const path = pathOf(config);
@@ -203,8 +201,6 @@ const outputBytesMax = 64 * 1024;
 /**
  * Runs the program and returns what it prints. Its stderr is shown line by line, because it may ask for a touch of a
  * hardware key. Its stdout is the root key, so no message shows it.
- *
- * @throws Problem
  */
 function runCommand(
   { words, env }: Extract<RootKeySource, { from: "command" }>,

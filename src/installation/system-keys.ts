@@ -17,7 +17,7 @@ export async function systemKeyRows(database: Database): Promise<Map<string, Sys
   return new Map(rows.map((row) => [row.purpose, row]));
 }
 
-/** Opens the system keys; makes them in a new database, and seals what earlier versions left unsealed. @throws Problem */
+/** Opens the system keys; makes them in a new database, and seals what earlier versions left unsealed. */
 export async function openSystemKeys(
   database: Database,
   keyring: Keyring,

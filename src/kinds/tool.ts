@@ -7,7 +7,7 @@ export type ListTool = {
   readonly name: string;
   readonly description: string;
   readonly descriptor: KindDescriptor;
-  /** The body of the metadata read. @throws Fault as the endpoint that reads the same */
+  /** The body of the metadata read. */
   readonly list: (
     reading: Reading,
     place: { readonly project: string; readonly environment: Environment },

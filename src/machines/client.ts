@@ -59,19 +59,19 @@ export class Client {
     return this.#presented;
   }
 
-  /** The variables of one environment. @throws Problem */
+  /** The variables of one environment. */
   variables({ project, environment }: Asked, selection: Selection = {}): Promise<readonly NamedValue[]> {
     const question = stricter(this.#questions.variables(project, environment, selection), whyNotVariables);
     return this.#askAgain(question, ({ variables }) => variables.map(({ key: name, value }) => ({ name, value })));
   }
 
-  /** The records of all files of one environment, without content. @throws Problem */
+  /** The records of all files of one environment, without content. */
   listFiles({ project, environment }: Asked): Promise<readonly FileRecord[]> {
     const question = stricter(this.#questions.fileMetadata(project, environment), whyNotRecords);
     return this.#askAgain(question, ({ files }) => files);
   }
 
-  /** Files with content, each exactly as listed. With `all` of the environment no paths are sent. @throws Problem */
+  /** Files with content, each exactly as listed. With `all` of the environment no paths are sent. */
   async fetchFiles(
     { project, environment }: Asked,
     records: readonly FileRecord[],
@@ -83,7 +83,7 @@ export class Client {
     return files.map((file) => ({ ...file, content: contentOf(file) }));
   }
 
-  /** Calls a method of the Model Context Protocol at the server's `/mcp`. @throws Problem */
+  /** Calls a method of the Model Context Protocol at the server's `/mcp`. */
   callMcp(method: string, params: Readonly<Record<string, unknown>>): Promise<McpAnswer> {
     return this.#ask(mcpQuestion(this.#root, method, params));
   }

@@ -81,7 +81,7 @@ const pullBytesMax = 1024 * 1024 * 1024;
 
 type Compared = { readonly path: string; readonly state: Comparison["state"] | "obstructed" };
 
-/** Compares the files below the root with the server's records and writes nothing. @throws Problem */
+/** Compares the files below the root with the server's records and writes nothing. */
 export async function findDrift(source: Source, ask: FilesAsk): Promise<{ files: number; drift: Compared[] }> {
   const { wanted } = await list(source, ask);
   using root = new Root(ask.root);

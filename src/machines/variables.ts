@@ -22,7 +22,7 @@ export async function fetchVariables(source: Source, options: VariableOptions): 
   return variables;
 }
 
-/** The variables that the options select, whatever is missing. @throws Problem */
+/** The variables that the options select, whatever is missing. */
 export async function askVariables(
   { asked, client }: Source,
   options: VariableOptions,

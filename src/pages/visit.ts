@@ -41,7 +41,7 @@ export class Visit {
     return hasSomewhere(this.admin.rights, ...rights);
   }
 
-  /** The environments of the project in the path in which this person has a right. @throws Refused `not_found` */
+  /** The environments of the project in the path in which this person has a right. */
   async reached(right: Right): Promise<readonly Environment[]> {
     const project = await findProject(this.admin, this.where, "see");
     return reached(this.admin.rights, [right], placeOf(project));
@@ -52,7 +52,7 @@ export class Visit {
     return this.url.searchParams.get(name) || undefined;
   }
 
-  /** A whole number in the URL. @throws Refused `invalid` */
+  /** A whole number in the URL. */
   number(name: string): number {
     return requireNumber(name, this.query(name) ?? "");
   }
@@ -84,7 +84,7 @@ export class Form {
     return text;
   }
 
-  /** The item that a form writes: `itemForms`. @throws Refused `invalid` */
+  /** The item that a form writes: `itemForms`. */
   itemName(): { readonly name: string; readonly isNew: boolean } {
     const isNew = this.has("new");
     return { name: isNew ? this.read("name").trim() : this.read("name"), isNew };
@@ -111,7 +111,7 @@ export class Form {
     return environments.filter((environment) => all.includes(environment));
   }
 
-  /** What the form showed of a set: {@link seenFields}. @throws Refused `invalid` */
+  /** What the form showed of a set: {@link seenFields}. */
   seen(environment: Environment): { readonly version: number; readonly projectId: string } {
     return { version: this.number(`version.${environment}`), projectId: this.read("project") };
   }
@@ -146,7 +146,7 @@ export class Form {
     throw new Refused("invalid", `${why}, type ${shown} again. Nothing was changed.`);
   }
 
-  /** A whole number, such as the version that the form showed. @throws Refused `invalid` */
+  /** A whole number, such as the version that the form showed. */
   number(name: string): number {
     return requireNumber(name, this.read(name));
   }

@@ -51,7 +51,7 @@ export function requireAuditor(
  * Records that these losses are known. If a gap grows later, it is reported again.
  * @param gaps - as {@link gapName} spells them
  * @returns what was found, with these losses accepted
- * @throws Refused `not_found`; `conflict` if entries were not only lost. Then none is accepted.
+ * @throws Refused `conflict` if entries were changed, not only lost: then none is accepted
  */
 export async function acceptGaps(admin: AdminContext, found: Verified, gaps: readonly string[]): Promise<Verified> {
   const known = new Set(found.accepted.map(gapName));

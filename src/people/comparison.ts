@@ -37,7 +37,7 @@ type ComparedItem = {
  * value is shown.
  *
  * @param kind - one of `everyKind`
- * @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` if a set does not verify or open
+ * @throws Refused `conflict` if a set does not verify or open
  */
 export async function compareEnvironments(admin: AdminContext, where: string, kind: string): Promise<ItemsAcross> {
   const descriptor = descriptorOf(kind);

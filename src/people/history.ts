@@ -36,7 +36,6 @@ export type VersionRecord = NamesWritten & {
 /**
  * The versions of a set, newest first, how many bytes the earlier ones take, and what a person must be warned of: what
  * SQL did to the set or to its history.
- * @throws Refused `not_found`, `ambiguous`
  */
 export async function listHistory(
   admin: AdminContext,
@@ -212,7 +211,6 @@ function isSame(descriptor: KindDescriptor, a: Item, b: Item): boolean {
 /**
  * Removes all versions of a set but the current one, and the contents of files that only they needed. For operators.
  * @returns how many versions, and what a person must be warned of
- * @throws Refused `not_found`, `ambiguous`
  */
 export async function purgeHistory(
   admin: AdminContext,

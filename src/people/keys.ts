@@ -63,7 +63,6 @@ export type NewKey = {
 /**
  * Creates a key.
  * @returns its record and its text, which cannot be had again
- * @throws Refused `invalid`, `not_found`, `ambiguous`
  */
 export async function createKey(admin: AdminContext, asked: NewKey): Promise<KeyRecord & { key: string }> {
   const key = mintKey();
@@ -73,7 +72,6 @@ export async function createKey(admin: AdminContext, asked: NewKey): Promise<Key
 /**
  * Creates a key or a trust.
  * @param presented - the key's text, or the terms of the trust
- * @throws Refused `invalid`, `not_found`, `ambiguous`
  */
 export async function createCredential(
   admin: AdminContext,
@@ -110,7 +108,7 @@ export async function createCredential(
   return recordOf(admin, row, organization.slug, null);
 }
 
-/** What a new key or trust reaches, with the permits to make it. @throws Refused as {@link createCredential} */
+/** What a new key or trust reaches, with the permits to make it. */
 export async function permittedReach(admin: AdminContext, asked: NewKey) {
   const organization = await findOrganization(admin, asked.organization);
   const reach = {
@@ -123,7 +121,7 @@ export async function permittedReach(admin: AdminContext, asked: NewKey) {
   return { organization, permits, ...reach };
 }
 
-/** Keys and trusts of one organization or of all, or those of one type, oldest first. @throws Refused `not_found` */
+/** Keys and trusts of one organization or of all, or those of one type, oldest first. */
 export async function listKeys(
   admin: AdminContext,
   organization?: string,
@@ -136,10 +134,7 @@ export async function listKeys(
 /** A key or a trust that reaches a project, with what it gets of each kind. */
 export type KeyAccess = KeyRecord & { readonly gets: Readonly<Record<string, Gets>> };
 
-/**
- * The active keys and trusts that reach a project, in one environment or in any that somebody may see.
- * @throws Refused `not_found`, `ambiguous`
- */
+/** The active keys and trusts that reach a project, in one environment or in any that somebody may see. */
 export async function listAccess(admin: AdminContext, where: string, environment?: Environment): Promise<KeyAccess[]> {
   const { id, slug, organization, permit } = await findProject(admin, where, "see", environment && [environment]);
   const mask = environmentMask(...permit.environments);
@@ -188,7 +183,7 @@ export async function keyNames(admin: AdminContext): Promise<ReadonlyMap<string,
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** One key or trust, found as by {@link findKey}. @throws Refused `not_found` */
+/** One key or trust, found as by {@link findKey}. */
 export async function showKey(admin: AdminContext, asked: string, type?: CredentialType): Promise<KeyRecord> {
   return recordAt(admin, await findKey(admin, asked, type));
 }
@@ -209,10 +204,7 @@ export function neverEnds({ status, expiresAt }: KeyRecord): boolean {
   return status === "active" && expiresAt === null;
 }
 
-/**
- * Revokes a key or a trust from the next request on. The time of an earlier revocation stays.
- * @throws Refused `not_found`
- */
+/** Revokes a key or a trust from the next request on. The time of an earlier revocation stays. */
 export async function revokeKey(admin: AdminContext, asked: string, type?: CredentialType): Promise<KeyRecord> {
   const { apiKeys: k } = admin.database.tables;
   const found = await findKey(admin, asked, type);
@@ -237,7 +229,7 @@ export async function revokeKey(admin: AdminContext, asked: string, type?: Crede
  *
  * @param shown - the old key as a person saw it
  * @returns the successor's record and its text, which cannot be had again; and the old key's record
- * @throws Refused `not_found`; `conflict` if the old key is expired, revoked or damaged, or its end is not as `shown`
+ * @throws Refused `conflict` if the old key is expired, revoked or damaged, or its end is not as `shown`
  */
 export async function rotateKey(
   admin: AdminContext,
@@ -366,10 +358,7 @@ export async function isWithinRights(admin: AdminContext, id: string): Promise<b
 }
 
 function beyondRights(organization: string): Refused {
-  return new Refused(
-    "not_found",
-    `This key would reach further in ${organization} than ${ownRights}. Narrow it.`,
-  );
+  return new Refused("not_found", `This key would reach further in ${organization} than ${ownRights}. Narrow it.`);
 }
 
 const ownRights = "your own rights `keys` and `reveal`";

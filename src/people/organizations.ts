@@ -10,13 +10,13 @@ import { displayName, unlessExists } from "../desk/validate.ts";
 /** What a new organization is to be called. */
 export type AskedOrganization = { readonly slug: string; readonly name?: string | undefined; readonly plan?: string };
 
-/** Judges it before there is a database. @throws Refused `invalid` */
+/** Checks the names before there is a database. */
 export function judgeOrganization({ slug, name = slug, plan = "pro" }: AskedOrganization) {
   requireSlug("organization", slug);
   return { slug, name: displayName("organization", name), plan: requirePlan(plan) };
 }
 
-/** Creates an organization. @throws Refused `invalid`, `exists` */
+/** Creates an organization. */
 export async function createOrganization(admin: AdminContext, asked: AskedOrganization): Promise<Organization> {
   const permit = Permit.operator(admin);
   const organization = { id: Bun.randomUUIDv7(), ...judgeOrganization(asked), createdAt: admin.now() };
@@ -28,7 +28,7 @@ export async function createOrganization(admin: AdminContext, asked: AskedOrgani
   return unlessExists(work, `The organization ${asked.slug} already exists.`);
 }
 
-/** Changes a plan from the next request on. @throws Refused `invalid`, `not_found`, `conflict` */
+/** Changes a plan from the next request on. */
 export async function setPlan(admin: AdminContext, slug: string, plan: string): Promise<Organization> {
   const { organizations } = admin.database.tables;
   const permit = Permit.operator(admin);
@@ -48,7 +48,6 @@ export async function setPlan(admin: AdminContext, slug: string, plan: string): 
 /**
  * Deletes an organization with its projects, keys and trusts; audit entries stay.
  * @returns how many went with it
- * @throws Refused `not_found`, `conflict`
  */
 export async function deleteOrganization(
   admin: AdminContext,

@@ -46,10 +46,7 @@ export type Reach = {
 /** Whether an operator takes the persons in the database as they are, though the audit does not vouch for them. */
 type Trust = { readonly asTheyAre?: boolean | undefined };
 
-/**
- * Adds a person without rights.
- * @throws Refused `invalid`, `exists`, `not_found`, `ambiguous`, `forbidden`, `conflict` as {@link readPersons}
- */
+/** Adds a person without rights. */
 export async function addPerson(
   admin: AdminContext,
   asked: {
@@ -97,10 +94,7 @@ function leftBehind(name: string): Refused {
   );
 }
 
-/**
- * Gives a person rights, beside those that they have.
- * @throws Refused `invalid`, `not_found`, `ambiguous`, `forbidden`, `conflict` as {@link readPersons}
- */
+/** Gives a person rights, beside those that they have. */
 export async function grantRights(
   admin: AdminContext,
   name: string,
@@ -134,12 +128,12 @@ export async function revokeRights(
   });
 }
 
-/** Removes a person with all their rights. @throws Refused `not_found`, `forbidden`, `conflict` */
+/** Removes a person with all their rights. */
 export function removePerson(admin: AdminContext, name: string, trust: Trust = {}): Promise<PersonRecord> {
   return changePerson(admin, name, trust, () => undefined);
 }
 
-/** Persons of one organization or of all, by name, for operators. @throws Refused as {@link readPersons} */
+/** Persons of one organization or of all, by name, for operators. */
 export async function listPersons(admin: AdminContext, organization?: string): Promise<PersonRecord[]> {
   Permit.operator(admin);
   const only = organization === undefined ? undefined : (await findOrganization(admin, organization)).id;
@@ -150,7 +144,7 @@ export async function listPersons(admin: AdminContext, organization?: string): P
     .map((one) => shown(slugs, one));
 }
 
-/** One person. @throws Refused `not_found`, and as {@link listPersons} */
+/** One person. */
 export async function showPerson(admin: AdminContext, name: string): Promise<PersonRecord> {
   const found = (await listPersons(admin)).find((one) => one.name === name);
   if (found === undefined) throw noPerson(name);
@@ -177,10 +171,7 @@ export type PersonAccess = {
   readonly rightsIn: Readonly<Partial<Record<Environment, readonly Right[]>>>;
 };
 
-/**
- * The persons who have rights in a project, in one environment or in any that somebody may see.
- * @throws Refused `not_found`, `ambiguous`, `conflict` as {@link readPersons}
- */
+/** The persons who have rights in a project, in one environment or in any that somebody may see. */
 export async function personsWithAccess(
   admin: AdminContext,
   where: string,
@@ -242,7 +233,7 @@ const listingBytesMax = 1024 * 1024;
 
 type Place = Omit<Holding, "rights">;
 
-/** The places that a command names. @throws Refused `not_found`, `ambiguous`, `invalid` */
+/** The places that a command names. */
 async function placesIn(admin: AdminContext, name: string, reach: Reach, trust: Trust): Promise<Place[]> {
   Permit.operator(admin);
   const person = requirePerson(
@@ -343,7 +334,7 @@ export function signInText(signIn: SignInAs): string {
   return "subject" in signIn ? `${signIn.subject}${at}` : `group ${signIn.group}${at}`;
 }
 
-/** The name of a person never looks like an account's, `user@host`. @throws Refused `invalid` */
+/** The name of a person never looks like an account's, `user@host`. */
 function requirePersonName(name: string): void {
   if (/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name)) return;
   throw new Refused(

@@ -27,7 +27,7 @@ export type Project = {
   readonly updatedAt: number;
 };
 
-/** Makes a project with its first data key. @throws Refused `invalid`, `exists`, `not_found`, `ambiguous` */
+/** Makes a project with its first data key. */
 export async function createProject(
   admin: AdminContext,
   where: string,
@@ -63,12 +63,12 @@ export async function createProject(
   return unlessExists(work, `The project ${organization.slug}/${slug} exists already.`);
 }
 
-/** Projects in sight, of one organization or all, by the bytes of organization and slug. @throws Refused `not_found` */
+/** Projects in sight, of one organization or all, by the bytes of organization and slug. */
 export async function listProjects(admin: AdminContext, organization?: string): Promise<Project[]> {
   return records(admin, await ofOrganization(admin, admin.database.tables.projects, organization));
 }
 
-/** The project at `ORG/PROJECT`, as {@link findProject}. @throws Refused `not_found`, `ambiguous` */
+/** The project at `ORG/PROJECT`, as {@link findProject}. */
 export async function showProject(admin: AdminContext, where: string): Promise<Project> {
   const { id } = await findProject(admin, where, "see");
   const [found] = await records(admin, eq(admin.database.tables.projects.id, id));
@@ -109,7 +109,6 @@ function recordOf(row: ProjectRow, organization: string, seen: readonly Environm
  * nothing by it, not even a project that takes its slug later.
  *
  * @returns how many items of each kind went with it
- * @throws Refused `not_found`, `ambiguous`
  */
 export async function deleteProject(admin: AdminContext, where: string): Promise<Readonly<Record<string, number>>> {
   const { organization, id, slug } = await findProject(admin, where, ["see", "write"], environments);
@@ -126,7 +125,7 @@ export async function deleteProject(admin: AdminContext, where: string): Promise
 
 /**
  * Says which environments a project uses. The others are not shown, and take no new items.
- * @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` if one of the others has items
+ * @throws Refused `conflict` if one of the others has items
  */
 export async function setProjectEnvironments(
   admin: AdminContext,
@@ -159,7 +158,7 @@ export async function setProjectEnvironments(
  * so all nine are sealed again, with their kept versions. Keys and trusts that list the project carry its old slug and
  * reach nothing by it any more.
  *
- * @throws Refused `invalid`, `exists`, `not_found`, `ambiguous`, `conflict` if a set or a kept version does not open
+ * @throws Refused `conflict` if a set or a kept version does not open
  */
 export async function renameProject(
   admin: AdminContext,

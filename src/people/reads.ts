@@ -25,7 +25,7 @@ export type ReadsByHour = {
  *
  * @param filter - of its `actions`, those that are reads; its `sinceAt` says nothing here
  * @param sinceAt - from this moment on, in epoch milliseconds; the first hour is the one that it is in
- * @throws Refused `not_found` as `listAudit`
+ * @throws Refused `not_found` if the filter names something that neither exists nor has an entry
  */
 export async function readsByHour(admin: AdminContext, filter: AuditFilter, sinceAt: number): Promise<ReadsByHour> {
   const actions = readActions.filter((action) => filter.actions?.includes(action) ?? true);

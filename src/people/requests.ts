@@ -41,7 +41,7 @@ export type RequestRecord = {
   readonly decisionReason: string | null;
 };
 
-/** The requests of one organization or of all, oldest first. @throws Refused `not_found` */
+/** The requests of one organization or of all, oldest first. */
 export async function listRequests(admin: AdminContext, organization?: string): Promise<RequestRecord[]> {
   const { variableRequests: r } = admin.database.tables;
   const only = await ofOrganization(admin, r, organization);
@@ -49,7 +49,7 @@ export async function listRequests(admin: AdminContext, organization?: string): 
   return rows.filter(({ request }) => isSeen(admin, request)).map((row) => recordOf(admin, row));
 }
 
-/** One request by its id or the beginning of it. @throws Refused `not_found` */
+/** One request by its id or the beginning of it. */
 export async function showRequest(admin: AdminContext, asked: string): Promise<RequestRecord> {
   const { variableRequests: r } = admin.database.tables;
   const { id } = await findById(admin, r, "request", asked, { isSeen: (row) => isSeen(admin, row) });
@@ -98,8 +98,8 @@ export function requestWarnings({ status, name, keyStatus }: RequestRecord): rea
  * Creates the variable that was asked for, and notes the decision, in one transaction.
  * @param shown - the request as the person saw it: nothing is written but what they agreed to
  * @returns the request, and what a person must be warned of
- * @throws Refused `invalid`, `bound`; `not_found` if the project is gone or has another slug; `conflict` if the request
- *   was decided, expired or changed meanwhile; `exists` if the variable exists
+ * @throws Refused `not_found` if the project is gone or has another slug; `conflict` if the request was decided,
+ *   expired or changed since; `exists` if the variable exists
  */
 export async function approveRequest(
   admin: AdminContext,
@@ -136,7 +136,7 @@ export async function approveRequest(
 
 /**
  * Notes that nobody will supply the variable.
- * @throws Refused `invalid`, `not_found`; `conflict` if the request was decided or expired
+ * @throws Refused `conflict` if the request was decided or expired
  */
 export async function rejectRequest(admin: AdminContext, asked: string, reason?: string): Promise<RequestRecord> {
   if (reason !== undefined && (reason === "" || [...reason].length > reasonCharactersMax)) {
@@ -182,7 +182,7 @@ function recordOf(admin: AdminContext, { request, organization, project, key }: 
   };
 }
 
-/** A request that nobody else can decide about before the transaction ends. @throws Refused `not_found`, `conflict` */
+/** A request that nobody else can decide about before the transaction ends. */
 async function lockPending(admin: AdminContext, db: Db, id: string): Promise<PendingRequest> {
   const { variableRequests: r } = admin.database.tables;
   const query = rowsOf(admin, db, eq(r.id, id));

@@ -244,8 +244,6 @@ export type DataRotation = {
  * If an earlier run was interrupted, this one finishes it and begins no new generation: a project with more than one
  * data key is in the middle of a rotation. Projects that the interrupted run had finished are recognized by the moment
  * it began, which all its data keys carry.
- *
- * @throws Refused `not_found`, `ambiguous`, `invalid`
  */
 export async function rotateData(
   admin: AdminContext,

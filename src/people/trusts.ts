@@ -20,8 +20,8 @@ export type NewTrust = NewKey & {
 /**
  * Creates a trust.
  * @returns its record, how many keys of its own set can verify a token, and what a person should know about it
- * @throws Refused `invalid`, `not_found`, `ambiguous`; `bound` if there are too many; `conflict` if it would shut out
- *   the tokens of a trust that is beyond this person's rights
+ * @throws Refused `bound` if there are too many; `conflict` if it would shut out the tokens of a trust that is beyond
+ *   this person's rights
  */
 export async function createTrust(
   admin: AdminContext,

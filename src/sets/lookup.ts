@@ -119,7 +119,7 @@ export async function readListings<E extends Entry>(reading: Reading, query: Omi
   return read;
 }
 
-/** Judges a key as the statement that fetched something for it saw it. @throws Fault */
+/** Judges a key as the statement that fetched something for it saw it. */
 export function judgeStanding<S extends Standing>(standing: S | undefined): asserts standing is S {
   // Damaged on its way, the row would look like that of a key that ended.
   if (standing !== undefined && standing.live !== 0 && standing.live !== 1) throw malformed();

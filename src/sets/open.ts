@@ -37,10 +37,7 @@ export async function requireSet<E extends Entry>(admin: AdminContext, of: SetOf
   return set;
 }
 
-/**
- * The verified sets of a kind in every environment of the project's permit.
- * @throws Refused `conflict` as {@link requireSet}
- */
+/** The verified sets of a kind in every environment of the project's permit. */
 export function requireSets<E extends Entry>(
   admin: AdminContext,
   project: SetOf<E>["project"],

@@ -61,7 +61,6 @@ export async function createSets(
 /**
  * Writes sets of one kind, and updates the project's counts and times.
  * @param changes - by opened set, whose values are zeroed afterwards
- * @throws Refused `bound`
  */
 export async function writeSets<E extends Entry>(
   admin: AdminContext,
@@ -145,7 +144,6 @@ export async function resealSet<E extends Entry>(
 /**
  * Stores the next version, and keeps the one before it.
  * @returns whether older versions were removed
- * @throws Refused `bound`
  */
 async function storeSet(
   admin: AdminContext,

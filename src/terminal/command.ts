@@ -37,7 +37,7 @@ export function startedAs(
   return `${bun} run keyhole`;
 }
 
-/** Refuses arguments that are not UTF-8, which the runtime has damaged. Linux still shows them. @throws Problem */
+/** Refuses arguments that are not UTF-8, which the runtime has damaged. Linux still shows them. */
 export function refuseMangled(args: readonly string[]): void {
   const cmdline = "/proc/self/cmdline";
   if (!args.some((arg) => arg.includes("\uFFFD")) || !existsSync(cmdline) || isUtf8(readFileSync(cmdline))) return;

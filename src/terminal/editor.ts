@@ -61,7 +61,7 @@ export async function withEditor<T>(
   }
 }
 
-/** What the editor left. A pipe in its place would never end. @throws Problem */
+/** What the editor left. A pipe in its place would never end. */
 function readSaved(file: string): Buffer {
   try {
     const stat = lstatSync(file);

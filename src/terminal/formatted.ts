@@ -54,7 +54,7 @@ export async function answerFormatted(
   await writeSecret(context.terminal.stdout, isText ? text : jsonLine({ ...document, format, text }));
 }
 
-/** These formats show values raw, and a terminal acts on control characters. @throws Problem */
+/** These formats show values raw, and a terminal acts on control characters. */
 function refuseUnseen(context: CommandContext, variables: readonly NamedValue[], format: Format): void {
   if (!context.terminal.stdout.isTTY || !["env", "csv", "shell", "docker"].includes(format)) return;
   const steers = (value: string) => visible(value.replace(/[\n\t]/g, "")) !== value.replace(/[\n\t]/g, "");

@@ -5,7 +5,7 @@ import { exits, Problem, usageProblem } from "../core/problem.ts";
 import type { CommandContext } from "./command.ts";
 import { readHidden } from "./terminal.ts";
 
-/** Reads a local file, or stdin for `-`. @param what - its name in messages @throws Problem */
+/** Reads a local file, or stdin for `-`. @param what - its name in messages */
 export async function readLocal(
   context: CommandContext,
   path: string,
@@ -46,7 +46,7 @@ export async function readValue(
   throw usageProblem(`${words}: ${unlessEmpty}.`);
 }
 
-/** The lines of a local text of any length, or of stdin for `-`: of each, the first 64 KiB. @throws Problem */
+/** The lines of a local text of any length, or of stdin for `-`: of each, the first 64 KiB. */
 export async function* readLines(context: CommandContext, path: string): AsyncGenerator<string> {
   const start = Buffer.alloc(lineBytesMax);
   let length = 0;

@@ -60,7 +60,7 @@ type Found = {
 /** What remembered sets hold together, by the first of them. */
 const remembered = new WeakMap<VerifiedSet<AccountEntry>, Found>();
 
-/** The accounts of one environment, or of all sets, in byte order of name. @throws Fault `too_many_items` */
+/** The accounts of one environment, or of all sets, in byte order of name. */
 function foundIn(
   { id }: ReadProject,
   sets: readonly VerifiedSet<AccountEntry>[],

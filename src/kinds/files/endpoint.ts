@@ -20,7 +20,7 @@ const filesQuery = {
   ),
 };
 
-/** The parsed query. @throws Fault `invalid_request` */
+/** The parsed query. */
 export function parseFiles(raw: string) {
   const { project, environment, metadataOnly, path } = parseQuery(filesQuery, raw);
   const paths = path && [...new Set(path)].sort();

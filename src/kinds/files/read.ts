@@ -63,7 +63,7 @@ export async function fingerprintFiles(reading: Reading, query: FilesQuery) {
   return { fingerprint: fingerprintOf(listed) };
 }
 
-/** Gates 7 to 9 for content: every requested file. @throws Fault as {@link listFiles}, `content_too_large` */
+/** Gates 7 to 9 for content: every requested file. */
 export async function readFiles(reading: Reading, query: FilesQuery): Promise<Read<readonly OpenedFile[]>> {
   const { source, caller, signal } = reading;
   return readFound(reading, query, async ({ project, listed }, giveUpAt) => {
@@ -246,7 +246,7 @@ async function fetchContents(
 type FoundContent = { readonly content: FileContent; readonly rowVersion: string };
 type Fetched = SealedContent & { readonly rowVersion: string };
 
-/** A content with its first piece, or with memory for all of them. @throws Fault `decryption_failed` */
+/** A content with its first piece, or with memory for all of them. */
 function firstPiece(
   source: ReadSource,
   project: ReadProject,

@@ -16,7 +16,7 @@ export type RevealedFile = Pick<FileEntry, "path" | "mode" | "size" | "sha256" |
 /**
  * The file at a path: in this environment, or else in the one in which it changed last, of those in which the person
  * may see values.
- * @throws Refused `not_found`, `ambiguous`; `conflict` if its content does not open
+ * @throws Refused `conflict` if its content does not open
  */
 export async function revealFile(
   admin: AdminContext,

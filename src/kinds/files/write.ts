@@ -58,7 +58,7 @@ export async function putFile(
   });
 }
 
-/** The project's files in byte order of path, without content. @throws Refused `not_found`, `ambiguous`, `conflict` */
+/** The project's files in byte order of path, without content. */
 export async function listFiles(admin: AdminContext, where: string): Promise<StoredFile[]> {
   const project = await findProject(admin, where, "see");
   const sets = await requireSets(admin, project, files);

@@ -67,7 +67,7 @@ export async function paste({ admin, where, form, drafts }: Visit): Promise<Answ
   return { to: drafts.keep(projectPagePath(where, "variables/paste"), pasted, admin.now()) };
 }
 
-/** The text, unless parsing it would keep other people's pages waiting. @throws Refused `bound` */
+/** The text, unless parsing it would keep other people's pages waiting. */
 function textIn(form: Form): string {
   const text = form.read("text");
   if (Buffer.byteLength(text) <= textBytesMax && text.split("\n", linesMax + 1).length <= linesMax) return text;

@@ -23,7 +23,7 @@ export type VariablesQuery = {
   readonly selection: Selection;
 };
 
-/** Gates 7 to 9 for values: all of the selected variables. @throws Fault as {@link readSets}, and `too_many_items` */
+/** Gates 7 to 9 for values: all of the selected variables. */
 export function readVariables(
   reading: Reading,
   { project: slug, environment, selection }: VariablesQuery,

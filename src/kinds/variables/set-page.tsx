@@ -175,7 +175,7 @@ function valuesIn(form: Form, shown: readonly Environment[]): ReadonlyMap<Enviro
   return values;
 }
 
-/** Whoever writes a new variable has not seen that there is one. @throws Refused `exists` */
+/** Whoever writes a new variable has not seen that there is one. */
 async function requireNew({ admin, where }: Visit, name: string, targets: readonly Environment[]): Promise<void> {
   const sets = await requireSets(admin, await findProject(admin, where, "write"), variables);
   const taken = sets.filter(({ environment, names }) => targets.includes(environment) && names.includes(name));

@@ -220,7 +220,7 @@ export function variableItem(
   return { entry, value: Buffer.from(JSON.stringify({ key, value, updatedAt })) };
 }
 
-/** Names and times in an environment, in byte order. @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` */
+/** Names and times in an environment, in byte order. */
 export async function listVariables(admin: AdminContext, where: string, environment: string) {
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "see", [target]);
@@ -241,7 +241,7 @@ export type DueVariable = {
   readonly status: "due" | "overdue";
 };
 
-/** The variables that are due within this time or overdue, in sight. @throws Refused `conflict` as `requireSet` */
+/** The variables in sight that are overdue or due within this time. @throws Refused `conflict` if a set is damaged */
 export async function listDueVariables(admin: AdminContext, withinMs: number): Promise<DueVariable[]> {
   const { sets: s, projects: p, organizations: o } = admin.database.tables;
   const rows = await admin.database.db
@@ -268,7 +268,7 @@ export async function listDueVariables(admin: AdminContext, withinMs: number): P
   return found;
 }
 
-/** Deletes one variable of one environment. @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` */
+/** Deletes one variable of one environment. */
 export async function deleteVariable(
   admin: AdminContext,
   where: string,
@@ -291,7 +291,7 @@ export function noVariable(name: string, where: string, environment: Environment
   return new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${environment}.`);
 }
 
-/** Values and marks by name, all checked before anything is written. @throws Refused `invalid`, `bound` */
+/** Values and marks by name, all checked before anything is written. */
 export function validateVariables(
   entries: readonly NewVariable[],
 ): Map<string, NewVariable & { readonly value: string }> {
