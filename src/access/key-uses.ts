@@ -21,8 +21,8 @@ export class KeyUses {
   }
 
   /**
-   * Writes the uses that are not written, except of keys whose use was written within {@link writeIntervalMs}, after
-   * what is being written. Never throws: a use that cannot be written is tried again, unless the key has a newer one.
+   * Flushes pending uses, at most one per key in {@link writeIntervalMs}. Never throws: a failed write is tried again,
+   * unless the key has a newer use.
    * @param all - whether to write all of them, at the end
    */
   flush(nowMs: number, all = false): Promise<void> {

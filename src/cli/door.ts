@@ -67,7 +67,7 @@ function welcome(person: string): string {
   return `You are ${person}. There is no shell here: name a command, such as ssh … project list.`;
 }
 
-/** Before a command of somebody who came through the door runs. @throws Problem if it does not come through */
+/** Checks a command that came through the door, before it runs. @throws Problem if it is not allowed */
 export function judgeCommand(command: CommandUnknownOpts): void {
   const path = pathOf(command);
   if (!isPeoples(path)) {

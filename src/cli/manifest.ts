@@ -40,7 +40,7 @@ function parseName(text: string): string {
   );
 }
 
-/** The store and the key's Secret, which each project and environment has one of. */
+/** The store and the Secret of the key. Each project and environment has its own. */
 function storeName({ project, environment }: Asked): string {
   return `keyhole-${project}-${environment}`;
 }

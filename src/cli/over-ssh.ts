@@ -34,7 +34,7 @@ export async function sendOverSsh(context: CommandContext, host: string, command
   const { words, file } = sentBy(context, path, command);
   const input = await inputOf(context, path, command, file);
   const { stdin, stderr } = context.terminal;
-  // Whoever approves a request reads it first, and then types the value.
+  // A person who approves a request reads it first, and then types the value.
   const mayAsk = command.options.some(({ long }) => long === "--yes") && !yes;
   const asks = mayAsk || path === "keyhole request approve";
   const needsTerminal =
@@ -77,7 +77,7 @@ function sentBy({ json }: CommandContext, path: string, command: CommandUnknownO
   return { words, file };
 }
 
-/** Options that name a file to read, and arguments that do, by command. */
+/** The options and arguments that name a file to read, by command. */
 const fileOptions = ["jwks-file", "file", "checkpoint"];
 const fileArguments: Readonly<Record<string, number>> = { "keyhole var import": 2, "keyhole file put": 1 };
 

@@ -5,7 +5,7 @@ export function hmac(key: Uint8Array, content: string | Uint8Array): Buffer {
   return new Bun.CryptoHasher("sha256", key).update(content).digest();
 }
 
-/** HMAC-SHA-256 over fields, the first of which says what they are. JSON of one flat array has one reading. */
+/** HMAC-SHA-256 over a list of fields, the first of which is a label. JSON of a flat array is unambiguous. */
 export function macOf(key: Uint8Array, fields: readonly unknown[]): Buffer {
   return hmac(key, JSON.stringify(fields));
 }

@@ -13,7 +13,7 @@ export class Problem extends Error {
   override readonly name = "Problem";
   readonly exitCode: number;
   readonly code: string;
-  /** The API's request id, if an answer of the API is what failed. */
+  /** The API's request id, set if a call to the API failed. */
   readonly requestId: string | null;
   /** Help text that people see instead of the sentence. */
   readonly help: string | undefined;

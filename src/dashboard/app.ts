@@ -140,7 +140,7 @@ function shown(answer: Exclude<Answer, Download>, session: Session, reader: Read
     if (reader.notice !== undefined) session.notice = undefined;
     return respond(200, pageOf(answer, reader));
   }
-  // Somebody who may write but not see has no page of what they wrote.
+  // Without `see` there is no page to return to, so they go home.
   const to = isPageFor(reader.rights, answer.to) ? answer.to : "/";
   session.notice = answer.notice === undefined ? undefined : { to, words: visible(answer.notice) };
   return byScript ? json(200, { to }) : redirect(to);

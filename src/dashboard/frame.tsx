@@ -170,7 +170,7 @@ export function refusalPage(title: string, message: string, reader?: Reader, aga
   return reader === undefined ? document(title, <main id="main">{main}</main>) : framed(title, main, reader);
 }
 
-/** The sections: path, name, and the rights one of which leads somebody there, as in the table of routes. */
+/** The navigation: path, label, and rights. Any one of the rights shows it, as in the table of routes. */
 const sections = [
   ["/", "Today", ...everyRight],
   ["/projects", "Projects", "see"],

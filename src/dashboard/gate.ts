@@ -73,7 +73,7 @@ type Asked = {
   readonly form: Form;
 };
 
-/** Lets somebody who is signed in visit a route, with the rights in force. Whoever calls it closes the visit. */
+/** Makes the visit of somebody who is signed in, with the rights in force. The caller closes it. */
 export function admit(
   parts: DashboardParts,
   { drafts }: Session,
@@ -85,8 +85,8 @@ export function admit(
 }
 
 /**
- * Whose session a request is of, and its form; undefined if nobody is signed in. A form may come slowly, so the session
- * is looked up again at its end, and rights are judged later still.
+ * The session and the form of a request; undefined if nobody is signed in. A form may come slowly, so the session is
+ * looked up again at its end, and rights are judged later still.
  */
 export async function sessionAndForm(
   request: Request,

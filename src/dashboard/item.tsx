@@ -19,7 +19,7 @@ import { comparison, requireKind } from "./grid.tsx";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf } from "./sentence.tsx";
 
-/** One item: where it is, its value for whoever asks, who read it last, and who can. */
+/** One item: where it is, its value on request, who read it last, and who can. */
 export async function itemPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.param("kind"));

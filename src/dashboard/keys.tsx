@@ -23,7 +23,7 @@ import type { Visit } from "../pages/visit.ts";
 import { type KeyRecord, listKeys, neverEnds, revokeKey, showKey } from "../people/keys.ts";
 import { RotateForm } from "./new-key.tsx";
 
-/** Which keys and trusts a list shows. What a row was damaged by is for people to find out, so it is not hidden. */
+/** Which keys and trusts a list shows. Damaged rows are not hidden: people must find out what damaged them. */
 const lists: Readonly<Record<string, { label: string; none: string; has: (one: KeyRecord) => boolean }>> = {
   current: {
     label: "In use",
@@ -81,7 +81,7 @@ export async function keysPage(visit: Visit): Promise<Answer> {
   return { title: "Keys and trusts", main };
 }
 
-/** @param all - of which the organization is said if there are several */
+/** @param all - the organization is shown if these belong to several */
 function columnsOf(all: readonly KeyRecord[], now: number): readonly Column<KeyRecord>[] {
   const organization: Column<KeyRecord> = {
     heading: "Organization",

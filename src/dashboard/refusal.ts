@@ -3,7 +3,7 @@ import { visibleLines } from "../core/visible.ts";
 import { type FailureCode, failureOf } from "../desk/failure.ts";
 
 /**
- * Turns whatever a route threw into an answer.
+ * Turns an error that a route threw into an answer.
  * @returns a message that names what is wrong and what to do, and never a value; stored text in it is visible. A defect
  * is a failure of Keyhole and not of a person's doing
  */

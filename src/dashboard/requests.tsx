@@ -67,7 +67,7 @@ export async function requestsPage({ admin }: Visit): Promise<Answer> {
   return { title: "Requests", main };
 }
 
-/** One request, with the words of whoever asks, and the two answers. */
+/** One request, with the words of the key that asks, and the two answers. */
 export async function requestPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const one = await showRequest(admin, visit.param("id"));

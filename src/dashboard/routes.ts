@@ -13,7 +13,7 @@ import { firstPage, makeProject, projectsPage } from "./projects.tsx";
 import { approve, reject, requestPage, requestsPage } from "./requests.tsx";
 import { todayPage } from "./today.tsx";
 
-/** Everything that the dashboard shows or does, with the rights one of which it needs. */
+/** Everything that the dashboard shows or does, and its rights: a route needs any one of them. */
 export const routes: readonly Route[] = [
   { method: "GET", path: "/", rights: everyRight, answer: todayPage },
   { method: "GET", path: "/me", rights: everyRight, answer: mePage },

@@ -4,7 +4,7 @@ import type { Identity } from "./sign-in.ts";
 
 /** A browser that signed in. Sessions are in memory only, so they end with the process. */
 export type Session = {
-  /** Whom the identity provider signed in; undefined for whoever had the printed link. */
+  /** Whom the identity provider signed in; undefined for a person with the printed link. */
   readonly identity: Identity | undefined;
   readonly startedAt: number;
   usedAt: number;

@@ -99,7 +99,7 @@ export class SignIn {
         idTokenExpected: true,
       });
       const identity = this.#identityOf(tokens.claims());
-      // Whoever was asked to prove it again, and was not, would pass with a session that somebody left open.
+      // Without a new proof of identity, somebody could pass with a session that another person left open.
       if (attempt.again && identity.provedAt < attempt.startedAt - skewMs) throw notAskedAgain();
       if (!this.#attempts.use(attempt)) throw hasEnded();
       return { identity, session: attempt.session };

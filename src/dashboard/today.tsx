@@ -18,7 +18,9 @@ import { Sentence } from "./sentence.tsx";
 const soonMs = 30 * 86_400_000;
 const changeActions = auditActions.filter((action) => !action.endsWith(".read") && action !== requestAction);
 
-/** What waits for a person: requests, what expires, what is due; and what changed last. Each part has its rights. */
+/**
+ * What waits for a person: requests, what expires, what is due; and what changed last. Each part needs its own rights.
+ */
 export async function todayPage(visit: Visit): Promise<Answer> {
   const mayBegin = (["see", "write", "keys"] as const).every((right) => visit.may(right));
   const main = (

@@ -7,7 +7,7 @@ import type { Database, Db } from "../store/database.ts";
 import { type Change, recordChanges } from "./changes.ts";
 import { type Permit, requirePermitted } from "./permit.ts";
 
-/** Who works here, as the audit names them, and what they may do. */
+/** The person at work, as the audit names them, and what they may do. */
 export type Who = {
   readonly actor: PersonActor;
   readonly rights: Rights;
@@ -23,7 +23,7 @@ export type Who = {
 /** A database, with the keys that verify what is in it. */
 export type KeyedDatabase = Pick<AdminContext, "database" | "systemKeys">;
 
-/** Whoever holds the root key. @param name - of the account, as `actorOf` gives it */
+/** The person who holds the root key. @param name - of the account, as `actorOf` gives it */
 export function operator(name: string): Who {
   return { actor: { type: "person", name, from: "os" }, rights: "operator" };
 }
@@ -48,7 +48,7 @@ export function adminContextOf(
 }
 
 /**
- * Runs a change to its end and rolls it back. So a rehearsal cannot judge differently from the change.
+ * Runs a change to its end and rolls it back, so a rehearsal decides exactly as the change would.
  * @returns what the change would return
  * @throws what would refuse the change
  */
@@ -68,10 +68,9 @@ export async function rehearse<T>(admin: AdminContext, change: (admin: AdminCont
 }
 
 /**
- * Runs `work` in one write transaction, with what it says that it changed on record: all of it happens, or nothing. A
- * change that is not put on record does not compile, and neither does one for which nobody asked whether it is
- * permitted. {@link Database.transaction} alone is for what changes nothing that people see, such as the steps of a
- * rotation.
+ * Runs `work` in one write transaction and records the changes that it returns: all of it happens, or nothing. A change
+ * without a record does not compile, and neither does one without a permit. {@link Database.transaction} alone is for
+ * work that changes nothing that people see, such as the steps of a rotation.
  */
 export function writing<T>(
   admin: AdminContext,
@@ -90,8 +89,8 @@ export function writing<T>(
 }
 
 /**
- * Asks whoever left a session open to sign in again before a value of production leaves, or a key of it is changed.
- * Both are changes that are put on record, so neither can go by another way.
+ * Requires a recent sign-in to reveal a production value or to change a production key. Both are put on record, so both
+ * pass through {@link writing}.
  */
 function requireFresh(admin: Freshness, permits: readonly Permit[], changes: readonly Change[]): void {
   if (isFresh(admin)) return;
@@ -109,14 +108,14 @@ function isFresh({ freshUntil, now }: Freshness): boolean {
 }
 
 /**
- * Whether somebody may be told which values are the same in an environment: that tells as much as a value to whoever
- * guesses it. So in production it takes a fresh sign-in, too.
+ * Whether somebody may be told which values are the same in an environment: it confirms a guess of a value. So in
+ * production it takes a recent sign-in, too.
  */
 export function mayCompare(admin: Freshness & Pick<Who, "rights">, project: ProjectPlace, of: Environment): boolean {
   return may(admin.rights, "reveal", project, of) && (of !== "production" || isFresh(admin));
 }
 
-/** @throws Refused `stale` if a fresh sign-in is all that keeps somebody from comparing */
+/** @throws Refused `stale` if somebody may compare once they have signed in again */
 export function requireFreshToCompare(
   admin: Freshness & Pick<Who, "rights">,
   project: ProjectPlace,

@@ -1,15 +1,15 @@
 import { Fault } from "../core/fault.ts";
 import { Refused, type RefusedKind } from "../core/refused.ts";
 
-/* Why something that a person asked for did not happen, for whoever shows it: a command or a page. */
+/* Turns an error into a code and a sentence for a person. Commands and pages show both. */
 
 /** What kind of failure it is. The kinds of a Refused keep their names. */
 export type FailureCode = RefusedKind | "unauthorized" | "decryption_failed" | "database_damaged" | "internal_error";
 
 /**
- * What to tell a person of whatever was thrown. The message is theirs to read: of a database's or a parser's error,
- * which may quote a secret, it has only the code.
- * @param isOperators - whether it may name settings of this host, which an operator can correct
+ * What to tell a person about an error. Of a database's or a parser's error the message has only the code, because such
+ * an error may quote a secret.
+ * @param isOperators - whether the message may name settings of this host, which an operator can correct
  */
 export function failureOf(
   error: unknown,
@@ -31,7 +31,7 @@ export function failureOf(
   return { code: "internal_error", message: `Something failed inside Keyhole (${shown}). Please report it.` };
 }
 
-/** What somebody who is no operator is told of a failure of the host or its database. */
+/** What a person who is not an operator is told about a failure of the host or its database. */
 export const hostFailure =
   "Keyhole cannot be used on this host now: ask an operator, who sees why with `keyhole whoami` there.";
 const unavailableMessage = "The database did not answer in time, or not as it should: try again.";

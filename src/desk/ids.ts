@@ -5,9 +5,9 @@ import type { AdminContext } from "./context.ts";
 type Identified = AdminContext["database"]["tables"]["apiKeys" | "variableRequests"];
 
 /**
- * The row whose id `id` is or begins.
+ * Finds a row by its id or by the beginning of its id.
  * @param noun - what the table holds, as commands name it
- * @param options - `only`: which rows are looked at; `isSeen`: which of them there are for this person
+ * @param options - `only`: which rows to search; `isSeen`: whether this person may see a row
  * @throws Refused `not_found` if it has fewer than 8 characters, or fits none or several
  */
 export async function findById<T extends Identified>(
@@ -31,9 +31,8 @@ export async function findById<T extends Identified>(
 }
 
 /**
- * Shortens ids as tables show them: to the fewest characters, at least 8, with which no other id begins. What is not an
- * id of the table stays whole.
- * @param isSeen - which rows there are for this person
+ * Shortens ids for tables: to the shortest unique beginning of at least 8 characters. Other texts stay whole.
+ * @param isSeen - whether this person may see a row
  */
 export async function shortIds<T extends Identified>(
   admin: AdminContext,
@@ -56,7 +55,7 @@ export async function shortIds<T extends Identified>(
   return (id) => id.slice(0, lengths.get(id));
 }
 
-/** @returns a refusal of an id that fits nothing */
+/** The refusal of an id that fits no row. */
 export function noId(noun: string, id: string): Refused {
   const why = id.length < 8 ? "an id takes at least 8 characters, and " : "";
   const list = `\`keyhole ${noun} list\` shows the ids.`;

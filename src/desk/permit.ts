@@ -4,12 +4,12 @@ import { Refused } from "../core/refused.ts";
 import type { Change } from "./changes.ts";
 
 /**
- * That somebody may do something somewhere. Only this file makes one, by asking for the rights; whatever opens a set or
- * makes a change takes one.
+ * Proof that somebody may do something somewhere. Only this file makes one, after it has checked the rights. Every
+ * function that opens a set or makes a change takes one.
  */
 export class Permit {
   readonly rights: readonly Right[];
-  /** Null: of the whole installation. */
+  /** Null: the whole installation. */
   readonly place: ProjectPlace | null;
   readonly environments: readonly Environment[];
   readonly #isMadeHere = true;
@@ -45,17 +45,17 @@ export class Permit {
     return new Permit(everyRight, null, environments);
   }
 
-  /** The permit of the program itself, to know what is there. Whoever takes it shows nothing of that to anybody. */
+  /** The permit of the program itself, to learn what is there. Nothing that it opens is shown to anybody. */
   static ofProgram(): Permit {
     return new Permit(["see"], null, environments);
   }
 
-  /** Whether it is for this right in this environment. */
+  /** Whether the permit covers this right in this environment. */
   allows(right: Right, environment: Environment): boolean {
     return this.#isMadeHere && this.rights.includes(right) && this.environments.includes(environment);
   }
 
-  /** Whether a change lies within it. */
+  /** Whether the permit covers this change. */
   covers({ organization, project, environment }: Change): boolean {
     if (this.place === null) return true;
     const { organizationId, projectId } = this.place;
@@ -65,7 +65,7 @@ export class Permit {
   }
 }
 
-/** @throws Error if a change is outside of what was asked for: a defect of this program */
+/** @throws Error if no permit covers a change: a defect of this program */
 export function requirePermitted(permits: readonly Permit[], changes: readonly Change[]): void {
   const outside = changes.find((change) => !permits.some((permit) => permit.covers(change)));
   if (outside !== undefined) throw new Error(`${outside.action} was done where nobody asked whether it is permitted`);

@@ -10,8 +10,8 @@ import { findOrganization, type Organization } from "./organizations.ts";
 import { Permit } from "./permit.ts";
 
 /**
- * The project at `ORG/PROJECT`, or `PROJECT` where there is one organization, for somebody who may do something there.
- * A project in which they may not is answered as one that does not exist.
+ * Finds the project at `ORG/PROJECT`, or `PROJECT` if there is one organization, in which the caller has these rights.
+ * Absent and forbidden look alike.
  *
  * @param needed - the rights, all of which they must have in the same environments
  * @param among - all of these environments; if it is left out, at least one
@@ -41,7 +41,7 @@ export function permitEverywhere(admin: AdminContext, { id, slug }: Organization
   throw new Refused("not_found", `This takes the right to ${right} in all projects of ${slug}, in every environment.`);
 }
 
-/** What does not exist and what is forbidden have one answer. */
+/** Absent and forbidden have the same answer. */
 function noRight(where: string, needed: readonly Right[], among: readonly Environment[] | undefined): Refused {
   const places = among?.length === environments.length ? "every environment" : among?.join(" and ");
   const there = places === undefined ? "" : ` in ${places}`;
@@ -86,12 +86,12 @@ export async function splitPlace(
   return { organization, slug: second ?? first };
 }
 
-/** The refusal of whatever needs a project that does not exist. */
+/** The refusal if a project does not exist. */
 export function noProject(where: string): Refused {
   return new Refused("not_found", `There is no project ${JSON.stringify(where)}.`);
 }
 
-/** The refusal of what a person decided about a project whose path another one has since. */
+/** The refusal if another project has taken the path since the person decided. */
 export function otherProject(project: Pick<FoundProject, "organization" | "slug">): Refused {
   const words = `${projectPath(project)} is another project now than the one that was shown`;
   return new Refused("conflict", `${words}. Nothing was done: look at it again.`);
@@ -120,7 +120,7 @@ export type FoundProject = {
   readonly id: string;
   readonly slug: string;
   readonly organization: Organization;
-  /** Those that it uses. */
+  /** The environments that it uses. */
   readonly environments: EnvironmentMask;
   readonly permit: Permit;
 };

@@ -14,15 +14,15 @@ import type { KeyedDatabase, Who } from "./context.ts";
 
 /*
  * Which roster is in force. Each change of the roster is an entry in the lane of commands that names the random id of
- * the new version, and the head of the lane carries that id under its seal. In force is the version in the head, if the
- * head is sealed and the lane ends there. So SQL can neither make a roster nor put an earlier one back, but by cutting
- * off the end of the lane with every later change, which `audit verify --checkpoint` shows.
+ * the new version, and the head of the lane carries that id under its seal. The version in the head is in force if the
+ * head is sealed and the lane ends there. So SQL cannot make a roster. To put an earlier one back, SQL must cut off the
+ * end of the lane with every later change, which `audit verify --checkpoint` shows.
  */
 
 /** The persons in force. */
 export type Roster = { readonly id: string; readonly version: number; readonly persons: readonly Person[] };
 
-/** Gives the roster in force, and never an older one than it has given. */
+/** Finds the roster in force. It never returns an older one than before. */
 export class RosterWatch {
   #given: Roster | undefined;
 

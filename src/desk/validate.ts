@@ -27,7 +27,7 @@ export function requireMembers<T extends string>(what: string, all: readonly T[]
   throw new Refused("invalid", `${JSON.stringify(unknown ?? "")} is not a ${what}: ${all.join(", ")}.`);
 }
 
-/** What names somebody or something elsewhere, such as an issuer or a claim. */
+/** A name that another system has given, such as an issuer or a claim. */
 export function requireWord(what: string, text: string): string {
   if (/^[^\p{C}\p{Zl}\p{Zp}]{1,512}$/u.test(text)) return text;
   throw new Refused("invalid", `${what} must have 1 to 512 characters and no control characters.`);

@@ -133,7 +133,7 @@ async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, i
   });
 }
 
-/** From here on the key is as one that never existed: same answer, same count until 429, no RateLimit fields. */
+/** From here on the key is treated as unknown: same answer, same count until 429, no RateLimit fields. */
 function refused(gate: Gatekeeper, exchange: Exchange, text: string, digestText: string, error: unknown): unknown {
   if (!(error instanceof Fault) || error.code === "unavailable" || error.code === "rate_limited") return error;
   gate.limiter.forget(digestText);
@@ -149,7 +149,7 @@ export async function charge(gate: Gatekeeper, exchange: Exchange, keyId: string
   if (!decision.allowed) throw limited(gate, bucket, `key ${keyId}`, decision.retryAfterUs);
 }
 
-/** The Fault for a refused key: its own, until its text has used up its attempts. */
+/** The Fault for a refused key: its own, or `rate_limited` once its text has used up its attempts. */
 function refuseUnrecognized(gate: Gatekeeper, text: string, refusal: Fault): Fault {
   const decision = gate.unrecognized.take(text, gate.nowUs());
   return decision.allowed ? refusal : limited(gate, "unrecognized", refusal.message, decision.retryAfterUs);

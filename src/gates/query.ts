@@ -7,7 +7,7 @@ import { itemsMax } from "../core/names.ts";
  * is parsed here, and anything but one valid value for each known parameter is refused.
  */
 
-/** The parameters of an endpoint, by which queries are judged and the API is described. Any other is refused. */
+/** The parameters of an endpoint, for checking queries and for the description. Any other parameter is refused. */
 export type QuerySchema = TProperties;
 
 /** The query of an endpoint without parameters. */

@@ -55,7 +55,7 @@ export function readEndpoint<Q extends ItemsQuery, T>(items: ItemsRead<Q, T>): P
     async get(parts, exchange, token, slug) {
       const { rawQuery, ifNoneMatch } = exchange;
       const onlyLists = isMetadataRead(rawQuery, metadataFlag) || ifNoneMatch !== undefined;
-      // The query says what to look up with the key. If it is refused, then only after the key is judged.
+      // The query says what to look up with the key. An invalid query is refused only after the key has been checked.
       const query = parsed(() => items.parse(rawQuery, slug));
       const lookup = query instanceof Fault ? noLookup : lookupOf(kind, query, !onlyLists);
       const caller = await admit(parts.gate, exchange, token, onlyLists ? asMetadata : admission, lookup); // 401 429 403

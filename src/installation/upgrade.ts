@@ -39,8 +39,8 @@ export async function sealUnsealed(database: Database, keyring: Keyring, systemK
 }
 
 /**
- * Seals the head of the lane of commands with the roster that the lane names last. It stays unsealed, and nobody is
- * believed, if the lane does not end there, or is broken after a change of the roster.
+ * Seals the head of the lane of commands with the roster that the lane names last. If the lane does not end there, or
+ * is broken after a change of the roster, the head stays unsealed and no roster is trusted.
  */
 async function sealCommands(database: Database, auditKey: Uint8Array): Promise<void> {
   const { auditHeads: h, auditCheckpoints: c } = database.tables;

@@ -7,7 +7,7 @@ import { projectPagePath } from "./paths.ts";
 import type { Shown } from "./route.ts";
 import { seenFields, type VersionedSet } from "./visit.ts";
 
-/** What the page has that writes an item of a kind, or a new one, and deletes it. */
+/** What the page needs that creates, changes and deletes an item of a kind. */
 type ItemForms = {
   readonly kind: string;
   /** What one item is called, such as `variable`. */

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { type Environment, isEnvironment } from "../core/names.ts";
 import { excerpt } from "../core/visible.ts";
 
-/* What pages are made of. Whatever they show of stored text is escaped by Preact, and made visible by `Word`. */
+/* What pages are made of. Preact escapes all stored text on them, and `Word` makes it visible. */
 
 /**
  * Text that people or machines chose, such as a reason. It cannot look like anything else on the page.
@@ -32,7 +32,7 @@ export function Prose({ children }: { readonly children: string }) {
   return <>{children.split("`").map((part, at) => (at % 2 === 1 ? <code>{part}</code> : part))}</>;
 }
 
-/** Says of a name that mixes alphabets that it does: it may look like another one. */
+/** Warns of a name that mixes alphabets: it may look like another one. */
 function Mixed({ children }: { readonly children: string }) {
   const isMixed = /\p{Script=Latin}/u.test(children) && /[\p{Script=Cyrillic}\p{Script=Greek}]/u.test(children);
   return isMixed ? <span class="missing"> (letters of two alphabets)</span> : null;
@@ -52,7 +52,7 @@ export function Lead({ to, children }: { readonly to: string; readonly children:
   );
 }
 
-/** Links that look like buttons. @param of - where each of them leads, by its words */
+/** Links that look like buttons. @param items - where each of them leads, by its words */
 export function Actions({
   items,
   quiet,
@@ -76,7 +76,7 @@ export function Env({ value }: { readonly value: Environment }) {
   return <span class={`env ${value}`}>{value}</span>;
 }
 
-/** A moment, as people say it. The script shows its exact time to whoever points at it. */
+/** A moment, as people say it. The script shows its exact time under the pointer. */
 export function Ago({ at, now }: { readonly at: number | null; readonly now: number }) {
   if (at === null || Number.isNaN(new Date(at).getTime())) return <>never</>;
   const exact = `${new Date(at).toISOString().slice(0, 19)}Z`;
@@ -114,7 +114,7 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }
 
-/** What there is to know of one thing; what is not there is left out. Text is shown as a {@link Word}. */
+/** Facts about one thing; empty ones are left out. Text is shown as a {@link Word}. */
 export function Facts({ facts }: { readonly facts: Readonly<Record<string, ComponentChildren>> }) {
   const known = Object.entries(facts).filter(([, fact]) => fact);
   return (
@@ -310,8 +310,8 @@ export function Change(props: {
 }
 
 /**
- * A labelled control with, below it, what may be put there: a line to type in; with `rows`, a text; with `of`, a list
- * to choose one of.
+ * A labelled control with, below it, what may be put there: a line to type in; with `rows`, a text; with `options`, a
+ * list to choose one of.
  */
 export function Field(props: {
   readonly name: string;
@@ -419,7 +419,7 @@ export function Boxes(props: {
 }
 
 /**
- * Whoever changes production types the name of what they change: `Form.requireAgain` compares it.
+ * A person who changes production types the name of the thing that they change: `Form.requireAgain` compares it.
  * @param name - left out if the same form asks for it
  * @param id - of the field, if the page has several
  */

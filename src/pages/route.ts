@@ -8,7 +8,7 @@ export type Route = {
   readonly method: "GET" | "POST";
   /** Such as `/p/:org/:project`. */
   readonly path: string;
-  /** One of these a person needs anywhere, or the page does not exist for them. The handler's functions judge the rest. */
+  /** A person needs one of these rights somewhere, or the page does not exist for them. The handler checks the rest. */
   readonly rights: readonly Right[];
   /** Whether the answer is a secret: only the page's script may ask for it, since no page has a value in its HTML. */
   readonly isSecret?: true;

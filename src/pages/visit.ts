@@ -6,8 +6,8 @@ import type { AdminContext } from "../desk/context.ts";
 import { type FoundProject, findProject, otherProject, placeOf } from "../desk/projects.ts";
 
 /**
- * One request of somebody who may be here: what a handler gets. Only the gate makes one (`dashboard/gate.ts`), so no
- * handler runs before the gate has judged.
+ * One request of somebody who may use the dashboard: what a handler gets. Only the gate makes one
+ * (`dashboard/gate.ts`), so no handler runs before the gate has judged.
  */
 export class Visit {
   /** Of this request alone: with a shared one, a page could show what another request has not committed. */
@@ -128,7 +128,7 @@ export class Form {
   }
 
   /**
-   * Asks whoever changes production to have typed a name again.
+   * Requires a name to be typed again before a change of production.
    * @throws Refused `invalid` if they did not
    */
   requireAgain(name: string, changed: readonly Environment[]): void {
@@ -136,7 +136,7 @@ export class Form {
   }
 
   /**
-   * Asks whoever does what cannot be undone to have typed a name again, as the page shows it.
+   * Requires a name to be typed again, as the page shows it, before a change that cannot be undone.
    * @param why - how the refusal begins
    * @throws Refused `invalid` if they did not
    */

@@ -29,7 +29,7 @@ export async function verifyAudit(
 }
 
 /**
- * Before anything is read for somebody.
+ * Checks the right to read the audit, before anything is read.
  * @param organizationId - of the entries that they ask for; undefined for any organization
  * @param environment - of these entries; undefined for any
  * @throws Refused `forbidden` if they may read no such entry

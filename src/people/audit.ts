@@ -38,7 +38,7 @@ export type AuditRecord = {
 
 /**
  * Which entries; an absent field matches all. An organization or project matches all its entries, also under an earlier
- * slug, and the entries of whatever had the slug before. If it does not exist any more, its slug or its whole id
+ * slug, and the entries of earlier holders of the slug. If it does not exist any more, its slug or its whole id
  * matches.
  */
 export type AuditFilter = {
@@ -81,9 +81,9 @@ export async function listAudit(
 }
 
 /**
- * Every matching entry, in pages of at least one: memory is bounded, every statement is short, and who stops early reads
- * no more. What refuses does so before the first page, unless somebody loses rights in between. Oldest first, it ends
- * with the newest entry that was there at the beginning.
+ * All matching entries, in pages of at least one. Memory is bounded, every statement is short, and a caller may stop
+ * early. A refusal comes before the first page, unless the person loses rights during the read. Oldest first, the last
+ * entry is the newest one that existed at the beginning.
  * @throws Refused as {@link listAudit}; `forbidden`, `conflict` if the person has other rights by then
  */
 export async function* auditPages(
@@ -103,7 +103,7 @@ export async function* auditPages(
 
 type Order = Parameters<typeof segmentsByTime>[2];
 
-/** Entries that are made from now on are not before it. Clocks differ, so the entries that are there say what now is. */
+/** Now, by the newest entry, because clocks differ. No entry that is made later is dated before it. */
 async function untilNow({ database }: AdminContext, beforeAt = Number.POSITIVE_INFINITY): Promise<number> {
   return Math.min(beforeAt, (await newestMoment(database)) + 1);
 }
@@ -209,7 +209,7 @@ type Condition = {
 };
 
 const valuesOf = {
-  // An entry that is of no organization is not of one without a name.
+  // An empty id must not match an empty slug.
   organization: (entry: AuditEntry) => [entry.organizationId, entry.organization].filter((one) => one !== ""),
   project: (entry: AuditEntry) => [entry.projectId, entry.project],
   key: ({ actor, action, names }: AuditEntry) => [

@@ -105,7 +105,7 @@ export type Rollback = NamesWritten & {
   /** The version that was current when this was found out. */
   readonly from: number;
   readonly to: number;
-  /** Of which project: another one may have its path since. */
+  /** Its project: another one may have taken the path since. */
   readonly projectId: string;
 };
 
@@ -162,7 +162,7 @@ export async function rollBack(
   return writingProject(admin, found, descriptor, work, { action: "rollback" });
 }
 
-/** What it will do names what is there. */
+/** The plan names items, so it takes `see`, too. */
 const rollbackRights = ["see", "write"] as const;
 
 /** The changes that make an earlier version of the current one. */
@@ -179,7 +179,7 @@ async function changesBack(
   const from = before.version;
   if (from === to) throw new Refused("invalid", `Version ${to} is the current version: nothing was changed.`);
   const { items: after } = await openVersion(admin, of, to);
-  // To somebody who may not see values, nothing may tell which of them are the same.
+  // Somebody who may not see values must not learn which of them are the same.
   const isCompared = mayCompare(admin, placeOf(project), environment);
   const changes = new Map<string, NewItem<Entry> | null>();
   const [added, changed]: [string[], string[]] = [[], []];

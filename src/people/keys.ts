@@ -169,8 +169,8 @@ export function findKey(admin: AdminContext, id: string, type?: CredentialType):
 }
 
 /**
- * Shortens ids as tables show them: to the fewest characters, at least 8, with which no other id begins. What is
- * not the id of a key or a trust stays whole.
+ * Shortens ids of keys and trusts for tables: to the shortest unique beginning of at least 8 characters. Other texts
+ * stay whole.
  */
 export async function shortKeyIds(admin: AdminContext): Promise<(id: string) => string> {
   return shortIds(admin, admin.database.tables.apiKeys, (row) => isSeen(admin, row));
@@ -194,7 +194,7 @@ async function recordAt(admin: AdminContext, row: KeyRow): Promise<KeyRecord> {
   return found;
 }
 
-/** Whether a key or a trust is active, is as old as this moment, and was not used since. */
+/** Whether a key or a trust is active, existed at this moment, and was not used since. */
 export function isUnused({ status, lastUsedAt, createdAt }: KeyRecord, sinceAt: number): boolean {
   return status === "active" && (lastUsedAt ?? createdAt) <= sinceAt;
 }

@@ -34,7 +34,7 @@ export type RightsInPlace = {
   readonly environments: readonly Environment[];
 };
 
-/** Rights in some places. Null: every project, those of the future too, or every environment. */
+/** Rights in some places. Null means every project, future ones too, or every environment. */
 export type Reach = {
   readonly rights: readonly string[];
   /** By default the person's own. */
@@ -65,7 +65,7 @@ export async function addPerson(
   const isTaken = !again && (await wasGiven(admin, name));
   return changePerson(admin, name, trust, (before, others) => {
     if (before !== undefined) throw new Refused("exists", `The person ${name} exists already.`);
-    // Whoever leaves is removed by one name.
+    // A person who leaves is removed by one name.
     const same = signIn && others.find((one) => one.signIn && mayBeOne(one.signIn, signIn));
     if (same) throw new Refused("exists", `${signInText(signIn)} is the person ${same.name} already.`);
     if (isTaken) throw leftBehind(name);
@@ -73,7 +73,7 @@ export async function addPerson(
   });
 }
 
-/** Whether somebody may sign in as both. A group without an issuer is of the one that the dashboard asks, whichever. */
+/** Whether somebody may sign in as both. A group without an issuer belongs to the issuer that the dashboard asks. */
 function mayBeOne(a: SignInAs, b: SignInAs): boolean {
   const isOneIssuer = a.issuer === null || b.issuer === null || a.issuer === b.issuer;
   return isOneIssuer && isDeepStrictEqual({ ...a, issuer: null }, { ...b, issuer: null });
@@ -156,14 +156,14 @@ export type OwnRights = Pick<PersonActor, "name" | "from"> & {
   readonly rights: "operator" | readonly RightsInPlace[];
 };
 
-/** What whoever asks may do, with the rights in force. Those of several entries, such as groups, are together. */
+/** What the caller may do, with the rights in force. Rights from several entries, such as groups, are merged. */
 export async function ownRights(admin: AdminContext): Promise<OwnRights> {
   const { actor, rights } = admin;
   const { name, from } = actor;
   return { name, from, rights: rights === "operator" ? rights : shownRights(await slugsOf(admin), normal(rights)) };
 }
 
-/** A person with a right in a project, for everybody who may see who can read what there. */
+/** One person's rights in a project, as anybody with `see` there is shown them. */
 export type PersonAccess = {
   readonly name: string;
   readonly signIn: SignInAs | null;

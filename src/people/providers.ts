@@ -1,9 +1,7 @@
 import type { Terms } from "../access/token.ts";
 import { Refused } from "../core/refused.ts";
 
-/*
- * What is known of those who issue tokens. Issuers that are in no row must have the claim `sub`.
- */
+/* What Keyhole knows about token issuers. An issuer that is not in this table needs the claim `sub`. */
 
 /** Who issues tokens, recognized by the issuer's address. */
 type Provider = {
@@ -11,7 +9,7 @@ type Provider = {
   readonly isAt: (address: URL) => boolean;
   /** How its subjects begin. Others use the same form: Forgejo's is GitHub's. */
   readonly subject?: RegExp;
-  /** Claims of which one is needed. Nobody can register these again, except `sub`. */
+  /** At least one of these claims is needed. Only the name in `sub` could be registered again by somebody else. */
   readonly pins: readonly string[];
   /** As `NAME=VALUE`: what only the tokens of one run have, or of the jobs that one person started. */
   readonly passing: RegExp;
@@ -68,7 +66,7 @@ const providers: readonly Provider[] = [
   },
 ];
 
-/** Claims that bind a branch, a tag or a deployment environment, whoever issues them. */
+/** Claims that bind a branch, a tag or a deployment environment, of any issuer. */
 const bindings: ReadonlySet<string> = new Set([
   ...["ref", "ref_path", "ref_protected", "environment", "environment_protected", "build_branch", "build_tag"],
   ...["branchName", "deploymentEnvironmentUuid", "oidc.circleci.com/vcs-ref", "terraform_run_phase"],

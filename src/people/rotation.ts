@@ -210,7 +210,7 @@ async function rewrapDataKeys(admin: AdminContext, db: Db, projectIds: readonly 
       broken.push(`data key ${generation} of project ${projectId}`);
       continue;
     }
-    // Changes nothing if a run beside this one was first, or if the key is gone.
+    // Changes nothing if a concurrent run was first, or if the key is gone.
     const changed = await db
       .update(d)
       .set(rewrapped)

@@ -136,7 +136,7 @@ async function openKind(
   });
 }
 
-/** Each value is JSON, and its entry's. */
+/** Checks that each value is JSON and belongs to its entry. */
 function checkItems(descriptor: KindDescriptor, entries: readonly Entry[], { all, item }: OpenedItems): void {
   for (const [index, entry] of entries.entries()) {
     const value: unknown = JSON.parse(item(index).toString("utf8"));

@@ -13,7 +13,7 @@ const keptMs = 90 * 86_400_000;
 const keptMin = 20;
 /** How many are kept whatever their bytes. */
 const keptAlways = 2;
-/** For how long nobody but an operator removes a version after it was replaced. */
+/** For this long after a version was replaced, only an operator can remove it. */
 const sparedMs = 86_400_000;
 
 /** The versions of a set, as a transaction sees them. */
@@ -28,8 +28,8 @@ type Versions = {
 /**
  * Removes the versions before the current one that are too old or have no room, with their records.
  * @returns whether a removed one named a file's content that the current one does not: it may be unused now
- * @throws Refused `bound` if a person's write leaves no room for a version that was in force within the last day:
- *   whoever may write must not remove what was there before
+ * @throws Refused `bound` if a person's write leaves no room for a version that was in force within the last day: a
+ *   person who may write must not remove earlier values
  */
 export async function pruneVersions(versions: Versions, now: number): Promise<boolean> {
   const { admin, db, set, current } = versions;

@@ -34,7 +34,7 @@ export type KindDescriptor<E extends Entry = Entry> = {
   identityOf(entry: E): string;
   /** A value as it is stored if it was written at `updatedAt`, in epoch milliseconds. */
   datedValue(value: Buffer, updatedAt: number): Buffer;
-  /** Whether an opened value is the entry's. */
+  /** Whether an opened value belongs to the entry. */
   isValueOf(value: unknown, entry: E): boolean;
   /** What a person must be warned of after a write. */
   warningsOf(where: string, environment: string, write: Written<E>): string[];

@@ -44,11 +44,11 @@ export type Read<T> = {
   readonly held: Held<T>;
   /** Two answers to one query are equal if their fingerprints are. Values are not opened for it. */
   readonly fingerprint: string;
-  /** To be released when the last byte has left, or nothing will. */
+  /** Must be released when the last byte has left, or once nothing will leave. */
   readonly share: Share;
 };
 
-/** The sets to read: a project's, of a kind, in which environments, and in which of them with their values. */
+/** Which sets to read: the project, the kind, the environments, and those whose values are needed. */
 type SetsQuery<E extends Entry> = Omit<Lookup, "kind"> & {
   readonly descriptor: KindDescriptor<E>;
   /** Fetch the sets although the lookup has just said which are current. */
@@ -121,7 +121,7 @@ export async function readListings<E extends Entry>(reading: Reading, query: Omi
 
 /** Judges a key as the statement that fetched something for it saw it. */
 export function judgeStanding<S extends Standing>(standing: S | undefined): asserts standing is S {
-  // Damaged on its way, the row would look like that of a key that ended.
+  // A row that was damaged on its way would look like one of a key that has ended.
   if (standing !== undefined && standing.live !== 0 && standing.live !== 1) throw malformed();
   if (!standing?.live) throw new Fault("unauthorized", "key was deleted, expired or revoked while it was being served");
   if (standing.plan !== "pro") throw new Fault("plan_required", "the plan was changed during the request");

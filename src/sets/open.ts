@@ -47,7 +47,7 @@ export function requireSets<E extends Entry>(
   return Array.fromAsync(environments, (environment) => requireSet(admin, { project, descriptor, environment }));
 }
 
-/** The environments to show: those that the project uses, and others that have something all the same. */
+/** The environments to show: those that the project uses, and others that have items. */
 export function shownEnvironments(
   project: FoundProject,
   sets: readonly Pick<VerifiedSet, "environment" | "entries">[],
@@ -84,7 +84,7 @@ export function openSets<E extends Entry>(
 /** What a person has seen of a set. What is left out was not looked at. */
 export type SeenSet = {
   readonly version?: number | undefined;
-  /** Its project: another one may have the path since, with versions of its own. */
+  /** Its project: another one may have taken the path since, with versions of its own. */
   readonly projectId?: string | undefined;
 };
 
@@ -172,7 +172,7 @@ export function itemsOf<E extends Entry>(
   return [...found.values()].sort((a, b) => compareBytes(nameOf(a.entry), nameOf(b.entry)));
 }
 
-/** The refusal of whatever needs a kept version that was changed by other means than Keyhole. */
+/** The refusal if a kept version was changed by other means than Keyhole. */
 export function damagedVersion(of: SetOf, version: number): Refused {
   const arguments_ = `${projectPath(of.project)} ${of.environment} ${of.descriptor.kind}`;
   return new Refused(
@@ -197,7 +197,7 @@ function dbOf(admin: AdminContext, { project }: SetOf): Db {
   return project.db ?? admin.database.db;
 }
 
-/** @throws Error if nobody asked whether this is permitted: a defect of this program */
+/** @throws Error if the permit does not cover this: a defect of this program */
 function requirePermit({ project, environment }: SetOf, needed: readonly Right[]): void {
   if (needed.some((right) => project.permit.allows(right, environment))) return;
   throw new Error(`a set was opened where nobody asked for the right to ${needed.join(" or ")}`);

@@ -5,10 +5,7 @@ import type { ReadProject, VerifiedSet } from "./verified-set.ts";
 
 /* What was verified before, as it is sealed. What was opened is never kept. */
 
-/**
- * Verified sets, by what the lookup that judged the key has just read: the version of their row or, on SQLite, the row
- * itself.
- */
+/** Cache of verified sets. A set is found by its row version or, on SQLite, by comparing the row itself. */
 export class RememberedSets {
   readonly #sets: Remembered<VerifiedSet>;
 

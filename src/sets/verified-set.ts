@@ -55,7 +55,7 @@ export class VerifiedSet<E extends Entry = Entry> {
     return this.#digest;
   }
 
-  /** The values; what opens them is made once, what is opened each time. */
+  /** Opens the values. The opener is made once and kept; the values never are. */
   open(): OpenedItems {
     this.#opener ??= this.#makeOpener();
     const opened = this.#opener.open();

@@ -102,7 +102,7 @@ async function writeSet(
   return { ...names, version, pruned, total: items.size, replaced };
 }
 
-/** The refusal of a new item where it is most likely a mistake. */
+/** The refusal of a new item in an environment that the project does not use: most likely a mistake. */
 function unused(project: LockedProject, environment: Environment): Refused {
   const command = `keyhole project environments ${projectPath(project)} --env ${environments.filter((one) => one === environment || uses(project, one)).join(",")}`;
   return new Refused("invalid", `${projectPath(project)} does not use ${environment}. To use it, run \`${command}\`.`);

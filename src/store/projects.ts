@@ -36,7 +36,7 @@ export function projectQueries(database: Database) {
     ${selectForKey(database, columns)} left join ${p} on ${projects}
     where ${k.id} = ${sql.placeholder("keyId")} ${rest} limit ${literal(itemsMax + 1)}`);
   const every = several(sql`${p.organizationId} = ${k.organizationId}`, sql`order by ${p.slug}`);
-  // Spelled so that no index of organizations is used: the ids lead to fewer rows.
+  // `|| ''` keeps the planner off the index of organizations: the ids lead to fewer rows.
   const listed = several(
     sql`${database.isMember(p.id, sql.placeholder("projectIds"))} and ${p.organizationId} || '' = ${k.organizationId}`,
     sql``,

@@ -311,7 +311,10 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     mac: bytes("mac").notNull(),
     /** The id of the version in force; null if there never was one. */
     roster: text("roster"),
-    /** HMAC under the audit key over all of the above (`audit/head.ts`). Null if it did not fit, and nobody is believed. */
+    /**
+     * HMAC under the audit key over all of the above (`audit/head.ts`). Null if it did not fit: then no roster is
+     * trusted.
+     */
     seal: bytes("seal"),
   });
 

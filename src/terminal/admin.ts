@@ -33,7 +33,9 @@ async function open({ env }: CommandContext, say: (line: string) => void, begin 
   return openInstallation(readConfig(env), say, begin);
 }
 
-/** Tells somebody who came over SSH that it fails, and not why: that names folders, hosts and settings of this machine. */
+/**
+ * Tells a person over SSH that it failed, but not why: the reason names folders, hosts and settings of this machine.
+ */
 function withhold(cause: unknown): never {
   throw new Problem(exits.unavailable, "unavailable", hostFailure, { cause });
 }

@@ -7,7 +7,7 @@ import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { quoted } from "../core/words.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** Where a command runs. */
+/** The process and the terminal that a command runs in. */
 export type CommandContext = {
   /** Who came over SSH, by their name in the roster; undefined for an operator at this machine. */
   readonly person?: string | undefined;

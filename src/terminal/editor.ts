@@ -117,7 +117,9 @@ function newFolder({ env, say }: CommandContext): string {
   return mkdtempSync(join(tmpdir(), "keyhole-"));
 }
 
-/** Whether nobody else can exchange what is in a folder. After `su`, XDG_RUNTIME_DIR is the folder of somebody else. */
+/**
+ * Whether nobody else can replace the files in a folder. After `su`, XDG_RUNTIME_DIR is the folder of somebody else.
+ */
 function isOurs(folder: string): boolean {
   const { uid, mode } = statSync(folder);
   return uid === process.getuid?.() && (mode & 0o022) === 0;

@@ -76,7 +76,7 @@ const lineBytesMax = 64 * 1024;
 
 function openLocal(context: CommandContext, path: string): NodeJS.ReadableStream & AsyncIterable<Uint8Array> {
   const { stdin } = context.terminal;
-  // Whoever comes over SSH has no files on this machine.
+  // A person who comes over SSH has no files on this machine.
   if (path !== "-" && context.person !== undefined) throw usageProblem("A file is read over SSH from stdin only: -");
   if (path !== "-") return createReadStream(path);
   if (!stdin.isTTY) return stdin;

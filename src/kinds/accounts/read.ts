@@ -57,7 +57,7 @@ type Found = {
   readonly fingerprint: string;
 };
 
-/** What remembered sets hold together, by the first of them. */
+/** Cache of what remembered sets hold together, keyed by the first of them. */
 const remembered = new WeakMap<VerifiedSet<AccountEntry>, Found>();
 
 /** The accounts of one environment, or of all sets, in byte order of name. */

@@ -11,7 +11,7 @@ import { type AccountEntry, accounts } from "./entry.ts";
 /** Whether an account is new, and the environments that it is no longer in. */
 export type AccountWrite = { readonly created: boolean; readonly dropped: readonly Environment[] };
 
-/** What a person has seen; the change is refused if one of these sets is not that any more. */
+/** The sets as the person saw them. The change is refused if one of them has changed since. */
 type Seen = Pick<SeenSet, "projectId"> & { readonly versions?: ReadonlyMap<Environment, number> | undefined };
 
 /** The most bytes an account's fields may take as JSON. */

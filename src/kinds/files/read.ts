@@ -150,7 +150,7 @@ async function findFiles(reading: Reading, query: FilesQuery, fresh: boolean): P
   return { project, version: own.stored.version, listed };
 }
 
-/** The files of one set as they are shown beside the others that the key reaches; made once for just these sets. */
+/** The files of one set, each with all environments that hold it and that the key reaches. Cached for these sets. */
 function listedFiles(own: FileSet, sets: readonly FileSet[]): readonly ListedFile[] {
   const known = listedBefore.get(own);
   if (known?.sets.length === sets.length && known.sets.every((set, index) => set === sets[index])) return known.listed;

@@ -14,7 +14,7 @@ import { everyKind } from "../kind.ts";
 import { type FileEntry, files } from "./entry.ts";
 
 export type StoredFile = Omit<FileEntry, "id" | "sha256"> & {
-  /** Null for who may not see values: a small file can be guessed from it. */
+  /** Null for a person who may not see values: it would confirm a guess of a small file. */
   readonly sha256: string | null;
   readonly environments: readonly Environment[];
 };
@@ -63,7 +63,7 @@ export async function listFiles(admin: AdminContext, where: string): Promise<Sto
   const project = await findProject(admin, where, "see");
   const sets = await requireSets(admin, project, files);
   return itemsOf(files, sets).map(({ entry: { id: _, ...file }, environments, updatedAt }) => {
-    // Whoever knows it can guess what a small file holds.
+    // The checksum would confirm a guess of a small file.
     const maySee = environments.some((environment) => may(admin.rights, "reveal", placeOf(project), environment));
     return { ...file, sha256: maySee ? file.sha256 : null, environments, updatedAt };
   });

@@ -82,7 +82,7 @@ export function exportCommand(context: CommandContext) {
         const revealed = await withAdmin(context, (admin) =>
           revealVariables(admin, project, environment, (variables) => textIn(context, format, variables)),
         );
-        // What a machine that loads the text may act on, or not take.
+        // Names that may do harm, or be refused, when a machine loads the text.
         const loaded = dataFormats.includes(format) ? [] : revealed.variables;
         for (const warning of loaded.flatMap(({ name }) => nameWarnings(name))) context.say(`${warning}.`);
         return revealed;

@@ -58,7 +58,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
   });
 }
 
-/** The days that the environments have which hold the variable, each once; undefined for none. */
+/** The distinct days to rotate by, over the environments that hold the variable; undefined for no day. */
 function daysOf(places: readonly { readonly entry: VariableEntry | undefined }[]): readonly (string | undefined)[] {
   return [...new Set(places.flatMap(({ entry }) => (entry ? [entry.rotateBy] : [])))];
 }
@@ -175,7 +175,7 @@ function valuesIn(form: Form, shown: readonly Environment[]): ReadonlyMap<Enviro
   return values;
 }
 
-/** Whoever writes a new variable has not seen that there is one. */
+/** Refuses a new variable that exists already. */
 async function requireNew({ admin, where }: Visit, name: string, targets: readonly Environment[]): Promise<void> {
   const sets = await requireSets(admin, await findProject(admin, where, "write"), variables);
   const taken = sets.filter(({ environment, names }) => targets.includes(environment) && names.includes(name));

@@ -19,7 +19,7 @@ export type NewVariable = {
   readonly rotateBy?: string | null;
 };
 
-/** With what the caller has seen: the write is refused if the set is not that any more. */
+/** The set as the caller saw it: the write is refused if it has changed since. */
 export type WriteOptions = SeenSet & {
   /** Whether the environment's other variables are deleted. */
   readonly prune?: boolean;
@@ -92,7 +92,7 @@ export async function writeVariables(
   });
 }
 
-/** A write that is judged and not done. */
+/** A write that is checked and not done. */
 type Plan = {
   readonly changes: ReadonlyMap<string, NewItem<VariableEntry> | null>;
   readonly changed: readonly string[];
@@ -110,7 +110,7 @@ function planWrite(
   const changed: string[] = [];
   for (const [key, { value, rotateBy: mark }] of given) {
     const old = before.items.get(key);
-    // To somebody who may not see values, nothing may tell whether a guess is the stored one.
+    // Somebody who may not see values must not learn whether a guess is the stored one.
     const isSame = isCompared && old !== undefined && storedValue(old) === value;
     if (old !== undefined && !isSame) changed.push(key);
     const rotateBy = mark === undefined && isSame ? old.entry.rotateBy : mark;
@@ -142,7 +142,7 @@ export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted"> & {
  * Copies variables to another environment or project with their days of rotation: all of them, or on any failure none.
  * That their values left the source is on record there.
  * @param names - which ones; all by default
- * @param seen - what the caller has seen; the copy is refused if the source or the target is not that any more
+ * @param seen - the sets as the caller saw them; the copy is refused if the source or the target has changed since
  */
 export async function copyVariables(
   admin: AdminContext,
