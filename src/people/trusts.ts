@@ -4,7 +4,7 @@ import { isIssuer, issuerRule } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { requireWord } from "../desk/validate.ts";
-import { trustList, trustsMax } from "../store/lookups.ts";
+import { trustList, trustsFull } from "../store/lookups.ts";
 import { termsBytesMax } from "../store/reach.ts";
 import { createCredential, isWithinRights, type KeyRecord, type NewKey } from "./keys.ts";
 import { claimWarnings, requirePinned } from "./providers.ts";
@@ -29,9 +29,8 @@ export async function createTrust(
 ): Promise<{ trust: KeyRecord; keys: ReturnType<typeof countKeys>; warnings: readonly string[] }> {
   const terms = requireTerms(asked);
   // As servers count them: those count, too, that this person does not see.
-  if ((await trustList(admin.database)()).length >= trustsMax) {
-    throw new Refused("bound", `There are ${trustsMax} trusts already: revoke one that is no longer used.`);
-  }
+  const full = trustsFull(await trustList(admin.database)());
+  if (full !== undefined) throw new Refused("bound", `${full}: revoke one that is no longer used.`);
   const overlapping = (await validTrusts(admin, terms.issuer)).filter((other) => mayBothFit(terms, other.terms));
   for (const { id } of overlapping) if (!(await isWithinRights(admin, id))) throw shutsOut();
   const trust = await createCredential(admin, asked, terms);

@@ -131,9 +131,17 @@ function keyRowOf(row: Row | undefined, sets: readonly FoundSet[]): KeyRow | und
 }
 
 /** The most valid trusts of an installation. Those beyond are not found. */
-export const trustsMax = 1000;
+const trustsMax = 1000;
 /** The most bytes that their terms and project lists take together: any token, valid or not, can trigger this read. */
 const trustsBytesMax = 4 * 1024 * 1024;
+
+/** In words, if one trust more might not be found, as long as it may be; else undefined. @param listed - all there are */
+export function trustsFull(listed: readonly GrantRow[]): string | undefined {
+  const bytes = listed.reduce((sum, { trust, projects }) => sum + Buffer.byteLength(`${trust}${projects ?? ""}`), 0);
+  const isFull = listed.length >= trustsMax || bytes > trustsBytesMax - termsBytesMax - projectsBytesMax;
+  if (!isFull) return undefined;
+  return `There are ${listed.length} trusts already. Servers look at ${trustsMax}, or at 4 MiB of terms and project lists`;
+}
 
 /** Prepares the list of all valid trusts. */
 export function trustList(database: Database): () => Promise<GrantRow[]> {

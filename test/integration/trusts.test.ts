@@ -739,25 +739,32 @@ describeBoth("a trust", (w) => {
       expect((await listKeys(stage.w.admin, stage.slug, "trust")).length).toBe(1);
     });
 
-    test("beyond a thousand valid ones", async () => {
+    test.each([
+      [1000, undefined],
+      // Of 16 KiB each, servers would not look at the last one.
+      [256, "k".repeat(16_000)],
+    ])("beyond %d valid ones", async (count, jwks) => {
       await using stage = await Stage.open(w);
       const { apiKeys: k } = w.admin.database.tables;
       const [row] = await w.admin.database.db.select().from(k).where(eq(k.id, stage.trust.id));
-      const rows = Array.from({ length: 1000 }, (_, n) => {
+      const terms = row?.trust ?? "";
+      const trust = jwks === undefined ? terms : JSON.stringify({ ...JSON.parse(terms), jwks });
+      const rows = Array.from({ length: count }, (_, n) => {
         const id = Bun.randomUUIDv7();
         const digest = Buffer.alloc(32, `${id}${n}`);
-        const made = { ...(row as typeof k.$inferSelect), id, digest };
+        const made = { ...(row as typeof k.$inferSelect), id, digest, trust };
         return { ...made, grantSeal: sealGrant(w.installation.systemKeys.grant, digest, { ...made, keyId: id }) };
       });
       await w.admin.database.db.insert(k).values(rows);
-      await expect(stage.add()).rejects.toThrow("There are 1000 trusts already");
+      const full = /^There are (?:1000|25\d) trusts already\. Servers look at 1000, or at 4 MiB/;
+      await expect(stage.add()).rejects.toThrow(full);
       // Servers would not look at one more, whoever makes it.
       const { id, slug } = await w.organization();
       const rights = ["keys", "reveal"] as const;
       const ana = asPerson(w.admin, "ana", [{ rights, organizationId: id, projectId: null, environments: 7 }]);
       const asked = { organization: slug, projects: null, environments: null, issuer: "https://other.example" };
-      const trust = createTrust(ana, { ...asked, audience, claims: new Map([["sub", "job"]]) });
-      await expect(trust).rejects.toThrow("There are 1000 trusts already");
+      const added = createTrust(ana, { ...asked, audience, claims: new Map([["sub", "job"]]) });
+      await expect(added).rejects.toThrow(full);
       await w.admin.database.db.delete(k).where(
         inArray(
           k.id,
