@@ -1,12 +1,16 @@
 /**
- * The program behind `bun run test`: finds a PostgreSQL, builds the binary, runs `bun test` with its own arguments,
- * several files at once, and ends standard output with the line `N passed, N failed`, and `, N skipped` if any were.
+ * The program behind `bun run test`, `test:quick` and `test:full`: runs the files of one size, or those that its
+ * arguments name. It finds a PostgreSQL and builds the binary, which the quick files do without, runs `bun test` with
+ * its own arguments, several files at once, and ends standard output with the line `N passed, N failed`, and
+ * `, N skipped` if any were.
  *
  * An interrupted run ends what it started and counts nothing.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, constants } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { type Size, sizes, testFiles } from "./sizes.ts";
 import { buildBinary } from "./support/build.ts";
 import { type Postgres, startPostgres } from "./support/postgres.ts";
 import { missingLines, type Untested } from "./support/programs.ts";
@@ -17,10 +21,14 @@ import { makeScratch } from "./support/scratch.ts";
 const testTimeoutMs = 60_000;
 /** Files that run at once. Some only wait, so one more than there are processors keeps all of these busy. */
 const workers = availableParallelism() + 1;
-/** How long each file took, so that the slowest start first. `bun run test --update-timings` writes it again. */
+/** How long each file took, so that the slowest start first. `bun run test:full --update-timings` writes it again. */
 const timings = join(import.meta.dir, "timings.json");
 const root = join(import.meta.dir, "..");
 const inCi = !["", "0", "false"].includes(process.env["CI"] ?? "");
+const { size, named, passedOn } = readArguments(process.argv.slice(2));
+const isQuick = size === "quick" && !named;
+/** `bun test` leaves out the files that import nothing that changed. Then there may be none. */
+const onlyChanged = passedOn.some((argument) => /^--changed(=|$)/.test(argument));
 
 let interruptedBy: NodeJS.Signals | undefined;
 let running: Bun.Subprocess | undefined;
@@ -36,18 +44,19 @@ const note = (error: unknown) => void problems.push(error instanceof Error ? err
 const scratch = makeScratch();
 const missing = join(scratch.folder, "missing-programs");
 process.env["TMPDIR"] = scratch.folder;
-const cluster = await startPostgres(say, ["max_wal_size=1GB"]).catch(note);
-if (cluster) say(`The tests use PostgreSQL ${cluster.version} (${cluster.origin}) and SQLite.`);
+const cluster = isQuick ? undefined : await startPostgres(say, ["max_wal_size=1GB"]).catch(note);
+if (isQuick) say("The quick tests use SQLite alone. What needs PostgreSQL or the built program is in `bun run test`.");
+else if (cluster) say(`The tests use PostgreSQL ${cluster.version} (${cluster.origin}) and SQLite.`);
 else if (inCi) problems.push("No PostgreSQL was found, and in CI a skipped suite is a failure.");
 else say("NO POSTGRESQL WAS FOUND: suites that need one are skipped. Set TEST_DATABASE_URL, or install PostgreSQL 15.");
 
 let leftOut: string[] = [];
 const total = { passed: 0, failed: 0, skipped: 0 };
 try {
-  if (!interruptedBy && process.env["KEYHOLE_TEST_BUILT"] === undefined) await build();
+  if (!interruptedBy && !isQuick && process.env["KEYHOLE_TEST_BUILT"] === undefined) await build();
   if (!interruptedBy) Object.assign(total, await runTests(cluster));
 } finally {
-  leftOut = missingLines(readNotes());
+  if (!isQuick) leftOut = missingLines(readNotes());
   await cluster?.stop();
   await scratch.remove();
 }
@@ -55,7 +64,7 @@ if (interruptedBy) {
   say(`Interrupted by ${interruptedBy}.`);
   process.exit(128 + constants.signals[interruptedBy]);
 }
-if (problems.length + total.passed + total.failed === 0) problems.push("No test ran.");
+if (problems.length + total.passed + total.failed === 0 && !onlyChanged) problems.push("No test ran.");
 if (total.skipped > 0 && inCi) problems.push(`${total.skipped} skipped: in CI a skipped test is a failure.`);
 for (const problem of problems) say(problem);
 for (const line of leftOut) say(line);
@@ -64,6 +73,15 @@ total.failed += problems.length; // so that the line and the exit code agree
 const line = `${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}\n`;
 await new Promise((resolve) => process.stdout.write(line, resolve));
 process.exit(total.failed > 0 ? 1 : 0);
+
+/** The size, whether files are named, which run whatever their size is, and what `bun test` gets. */
+function readArguments(args: readonly string[]): { size: Size; named: boolean; passedOn: readonly string[] } {
+  const size = sizes.find((one) => args[0] === `--size=${one}`);
+  const passedOn = size === undefined ? args : args.slice(1);
+  const options = { "test-name-pattern": { type: "string", short: "t" } } as const;
+  const { positionals } = parseArgs({ args: [...passedOn], options, strict: false, allowPositionals: true });
+  return { size: size ?? "usual", named: positionals.length > 0, passedOn };
+}
 
 function say(sentence: string): void {
   process.stderr.write(`${sentence}\n`);
@@ -92,8 +110,9 @@ async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
   const command = [process.execPath, "test", "--no-orphans", `--timeout=${testTimeoutMs}`];
   command.push(`--parallel=${workers}`, `--timings=${timings}`);
   command.push("--reporter=junit", `--reporter-outfile=${report}`);
-  if (inCi) command.push("--dots"); // what failed would be lost among thousands of lines
-  command.push(...process.argv.slice(2));
+  if (inCi || isQuick) command.push("--dots"); // what failed would be lost among thousands of lines
+  command.push(...passedOn);
+  if (!named) command.push(...testFiles(size));
   const tests = Bun.spawn(command, {
     cwd: root,
     env: testEnvironment(cluster),
@@ -108,13 +127,14 @@ async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
   if (interruptedBy) return total;
   const xml = existsSync(report) ? readFileSync(report, "utf8") : undefined;
   const counted = xml === undefined ? undefined : parseReport(xml);
-  const isWhole = process.argv.length === 2;
+  const isWhole = size === "full" && passedOn.length === 0;
   if (isWhole && inCi) {
     const pages = readdirSync(join(root, "docs")).filter((name) => /^proofs.*\.md$/.test(name));
     for (const page of pages) {
       problems.push(...missingProofs(`docs/${page}`, readFileSync(join(root, "docs", page), "utf8"), xml ?? ""));
     }
   }
+  if (!counted && onlyChanged && tests.exitCode === 0) return total;
   if (!counted)
     problems.push(`bun test ended without a report (${tests.signalCode ?? `exit code ${tests.exitCode}`}).`);
   else if (tests.exitCode !== 0 && counted.failed === 0)

@@ -1,0 +1,110 @@
+/**
+ * The tests in three sizes, by file. A size includes the smaller ones.
+ *
+ * A file has the size of its folder, unless a line of {@link exceptions} gives it another. A file of more than 20 s has
+ * a line too, which says why.
+ */
+import { readdirSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** `quick` is for the inner loop; `usual` is what a change in `src` can break; `full` is all that there is. */
+export const sizes = ["quick", "usual", "full"] as const;
+export type Size = (typeof sizes)[number];
+
+/** Nothing in `quick` needs the built program or a browser. Suites that need PostgreSQL are skipped there. */
+const folders: Readonly<Record<string, Size>> = {
+  "test/unit": "quick",
+  "test/property": "quick",
+  "test/integration": "quick",
+  "test/blackbox": "usual",
+};
+
+export const exceptions: Readonly<Record<string, readonly [size: Size, reason: string]>> = {
+  // Others that take long, or need what `quick` does without.
+  "test/blackbox/dashboard-pages.test.ts": ["usual", "looks at every page in four ways, and once by keyboard"],
+  "test/blackbox/door.test.ts": ["usual", "each line is a connection of its own over a real sshd"],
+  "test/blackbox/operators.test.ts": [
+    "usual",
+    "follows the audit while connections are lost, and carries a large backup",
+  ],
+  "test/blackbox/server.test.ts": ["usual", "starts and ends servers under load, again and again"],
+  "test/blackbox/transcripts.test.ts": ["usual", "every command of the manual is a process of its own"],
+  "test/integration/commands-rights.test.ts": ["usual", "runs every command with each right, without it and elsewhere"],
+  "test/integration/conditional.test.ts": ["usual", "asks for every kind of read again after each kind of change"],
+  "test/integration/database.test.ts": ["usual", "is about PostgreSQL"],
+  "test/integration/files.test.ts": ["usual", "starts the built program"],
+  "test/integration/migrate.test.ts": ["usual", "migrates databases of both kinds from each earlier state"],
+  "test/integration/reads.test.ts": [
+    "usual",
+    "reads the largest answers side by side, and waits until their memory is back",
+  ],
+  "test/integration/rotation.test.ts": ["usual", "stops rotations after each of their transactions"],
+  "test/integration/sets.test.ts": ["usual", "fills sets to their bounds, and writes from four processes"],
+  "test/integration/trusts.test.ts": ["usual", "forges tokens in many ways, with keys of its own"],
+  "test/integration/unreachable.test.ts": ["usual", "is about PostgreSQL"],
+  "test/property/dashboard.test.ts": ["usual", "starts the built program"],
+  "test/property/dotenv-readers.test.ts": ["usual", "starts other programs that read dotenv text"],
+  "test/property/formats.test.ts": ["usual", "starts other programs that read each format"],
+  "test/property/tamper.test.ts": ["usual", "edits every column of every row, and asks after each edit"],
+  // What comes with Keyhole, and long worlds: faults, loads, failovers, random years.
+  "test/blackbox/alerts-recipe.test.ts": ["full", "runs the alarms that a page recommends"],
+  "test/blackbox/clients.test.ts": [
+    "full",
+    "runs docs/clients in Python and Go against a server that lies, lie by lie",
+  ],
+  "test/blackbox/coming-from.test.ts": ["full", "runs the pages about moving from other tools"],
+  "test/blackbox/docs.test.ts": ["full", "runs every block of commands in the documentation"],
+  "test/blackbox/failover.test.ts": ["full", "starts primaries and standbys, and makes them change places"],
+  "test/blackbox/faults.test.ts": ["full", "kills servers, commands and PostgreSQL, again and again"],
+  "test/blackbox/large-rows.test.ts": ["full", "blows each row up to 100 MiB by SQL, on both databases"],
+  "test/blackbox/limits.test.ts": [
+    "full",
+    "reads 8 MiB many times at once, and measures memory; integration/limits has the rules",
+  ],
+  "test/blackbox/lossy-failover.test.ts": ["full", "starts a primary and a standby that lacks its last writes"],
+  "test/blackbox/month.test.ts": ["full", "lives a month of a team, on both databases"],
+  "test/blackbox/production.test.ts": ["full", "installs as the pages about production say"],
+  "test/blackbox/release.test.ts": ["full", "packs a release four times, installs it and uses it"],
+  "test/blackbox/releases.test.ts": ["full", "opens the databases of each release, and rotates all that they hold"],
+  "test/blackbox/rotation.test.ts": [
+    "full",
+    "rotates under 64 clients without a pause; integration/rotation has the rules",
+  ],
+  "test/blackbox/site.test.ts": ["full", "builds the documentation's site, and opens every page in Chromium"],
+  "test/blackbox/upgrade.test.ts": ["full", "builds a newer version, and upgrades to it"],
+  "test/integration/two-doors.test.ts": [
+    "full",
+    "two persons write one set again and again; the doors have tests of their own",
+  ],
+  "test/property/authority.test.ts": [
+    "full",
+    "ten thousand random worlds, and changes under load; integration has each rule",
+  ],
+  "test/property/concurrency.test.ts": ["full", "hundreds of requests in one moment, many times"],
+  "test/property/equality.test.ts": [
+    "full",
+    "compares times, which takes many samples; integration/scope has the rule",
+  ],
+  "test/property/history.test.ts": [
+    "full",
+    "random years of writes against a model; integration/history has each rule",
+  ],
+};
+
+/** Every file of tests, with its path from the root of the repository. */
+export function allTestFiles(): string[] {
+  const paths = readdirSync(import.meta.dir, { recursive: true, encoding: "utf8" });
+  return paths.filter((path) => path.endsWith(".test.ts")).map((path) => `test/${path}`);
+}
+
+/** The size of a file of tests. @throws Error if its folder has none */
+export function sizeOf(file: string): Size {
+  const size = exceptions[file]?.[0] ?? folders[dirname(file)];
+  if (size === undefined) throw new Error(`test/sizes.ts says no size for ${dirname(file)}`);
+  return size;
+}
+
+/** The files that run in a size: its own, and those of the smaller ones. */
+export function testFiles(size: Size): string[] {
+  return allTestFiles().filter((file) => sizes.indexOf(sizeOf(file)) <= sizes.indexOf(size));
+}
