@@ -6,6 +6,10 @@ let inside: <T>(held: Held<T>) => T;
  * An opened value that may not leave yet. It prints as `[redacted]`, and no method returns the value or passes it to a
  * callback. Only `audit/release.ts` makes a body of it, and returns that body once its audit entries are on record. A
  * forgotten audit does not compile.
+ *
+ * @example
+ * const held = new Held(opened);
+ * const body: Body = await release(journal, entries, held, variablesJson("production"));
  */
 export class Held<T> {
   readonly #value: T;

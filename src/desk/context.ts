@@ -71,6 +71,10 @@ export async function rehearse<T>(admin: AdminContext, change: (admin: AdminCont
  * Runs `work` in one write transaction and records the changes that it returns: all of it happens, or nothing. A change
  * without a record does not compile, and neither does one without a permit. {@link Database.transaction} alone is for
  * work that changes nothing that people see, such as the steps of a rotation.
+ *
+ * @example
+ * const permit = Permit.operator(admin);
+ * const result = await writing(admin, permit, async (db) => [await work(db), [change]]);
  */
 export function writing<T>(
   admin: AdminContext,

@@ -6,6 +6,10 @@ import type { Change } from "./changes.ts";
 /**
  * Proof that somebody may do something somewhere. Only this file makes one, after it has checked the rights. Every
  * function that opens a set or makes a change takes one.
+ *
+ * @example
+ * const permit = Permit.find(admin, ["write"], place, ["production"]);
+ * if (permit !== undefined) await writing(admin, permit, async () => [undefined, [change]]);
  */
 export class Permit {
   readonly rights: readonly Right[];

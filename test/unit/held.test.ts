@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -243,27 +243,66 @@ const accepted: [what: string, code: string][] = [
   ]),
 ];
 
+/** Files with an example of what they export. */
+const documented = ["core/held.ts", "desk/permit.ts", "desk/context.ts", "machines/npm/client.ts"];
+const exampleScope = `
+import type { ProjectPlace } from "${src}/access/rights.ts";
+import type { Change } from "${src}/desk/changes.ts";
+import { type AdminContext, writing } from "${src}/desk/context.ts";
+import { Permit } from "${src}/desk/permit.ts";
+import { variablesJson } from "${src}/kinds/variables/render.ts";
+import { createClient } from "${src}/machines/npm/client.ts";
+import type { Db } from "${src}/store/database.ts";
+declare const admin: AdminContext;
+declare const place: ProjectPlace;
+declare const change: Change;
+declare const apiKey: string;
+declare const work: (db: Db) => Promise<number>;
+export const example = async (journal: ApiParts["journal"], opened: OpenedVariables) => {
+`;
+
 describe("the compiler", () => {
   let errors: ReadonlyMap<string, string>;
   const folder = mkdtempSync(join(tmpdir(), "keyhole-held-"));
+  const examples = documented.flatMap((file) => examplesOf(file));
   beforeAll(() => {
-    errors = compile(folder, [...refused, ...accepted]);
+    errors = compile(folder, [...refused, ...accepted, ...examples]);
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
   test.each(refused)("refuses %s", (what, _, reason) => {
     expect(errors.get(what) ?? "").toMatch(reason);
   });
-  test.each(accepted)("accepts: %s", (what) => {
+  test.each([...accepted, ...examples])("accepts: %s", (what) => {
     expect(errors.get(what)).toBeUndefined();
   });
+  test("finds the example of each of these files", () => {
+    expect(examples.map(([what]) => what)).toEqual(documented.map((file) => `the example in ${file}`));
+  });
 });
+
+/** The examples in the comments of a file, with what they have at hand. */
+function examplesOf(file: string): [what: string, code: string][] {
+  const examples = readFileSync(join(src, file), "utf8").matchAll(/^ \* @example\n((?: \* .*\n)+) \*\/$/gm);
+  return [...examples].map(([, lines = ""]) => [
+    `the example in ${file}`,
+    `${exampleScope}${lines.replace(/^ \* /gm, "")}}`,
+  ]);
+}
 
 /** Compiles each snippet as a module of its own, all in one run. Returns the errors, by what the snippet is. */
 function compile(folder: string, snippets: readonly (readonly [what: string, code: string, ...unknown[]])[]) {
   const root = join(src, "..");
-  const compilerOptions = { types: [join(root, "node_modules/bun-types")], noUnusedLocals: false };
-  const tsconfig = { extends: join(root, "tsconfig.json"), compilerOptions, include: [folder] };
+  const compilerOptions = {
+    types: [join(root, "node_modules/bun-types")],
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+  };
+  const tsconfig = {
+    extends: join(root, "tsconfig.json"),
+    compilerOptions,
+    include: [folder, join(src, "modules.d.ts")],
+  };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
   for (const [index, [, code]] of snippets.entries()) writeFileSync(join(folder, `${index}.ts`), scope + code);
   const tsc = [process.execPath, join(root, "node_modules/typescript/bin/tsc"), "--pretty", "false", "-p", folder];

@@ -124,7 +124,14 @@ export class KeyholeError extends Error {
   }
 }
 
-/** A client of one server. It keeps no answers and logs nothing. @throws KeyholeError `invalid_options` */
+/**
+ * A client of one server. It keeps no answers and logs nothing.
+ *
+ * @throws KeyholeError `invalid_options`
+ * @example
+ * const keyhole = createClient({ url: "https://keyhole.example.com", apiKey });
+ * const { DATABASE_URL } = await keyhole.values("web", "production");
+ */
 export function createClient(options: ClientOptions): KeyholeClient {
   const wire = wireOf(options);
   const questions = questionsOf(rootOf(options));
