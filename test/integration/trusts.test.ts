@@ -756,7 +756,7 @@ describeBoth("a trust", (w) => {
         return { ...made, grantSeal: sealGrant(w.installation.systemKeys.grant, digest, { ...made, keyId: id }) };
       });
       await w.admin.database.db.insert(k).values(rows);
-      const full = /^There are (?:1000|25\d) trusts already\. Servers look at 1000, or at 4 MiB/;
+      const full = /^There are \d+ trusts already\. Servers look at 1000, or at 4 MiB/;
       await expect(stage.add()).rejects.toThrow(full);
       // Servers would not look at one more, whoever makes it.
       const { id, slug } = await w.organization();
