@@ -79,7 +79,7 @@ export function sealOrganization(
 
 /**
  * The grant seal: HMAC-SHA-256 over everything that says what a key may do, so that a row which SQL widened, copied or
- * made up is no key.
+ * made up is not a key.
  */
 export function sealGrant(grantKey: Uint8Array, digest: Uint8Array, grant: Grant): Buffer {
   return macOf(grantKey, [

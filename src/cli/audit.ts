@@ -207,7 +207,7 @@ async function columnsOf(admin: AdminContext, name?: string): Promise<Columns<Au
   };
 }
 
-/** What a list shortens. */
+/** The ids that a list shortens. */
 const wholeColumns: Columns<AuditRecord> = {
   KEY: ({ actor }) => (actor.type === "person" ? "" : actor.id),
   "USER AGENT": (one) => one.userAgent,
@@ -256,7 +256,7 @@ async function followAudit(
   };
   for (let isLost = false; !isOver(); await rest()) {
     try {
-      // What was said about the installation is not said again.
+      // The messages about the installation are not repeated.
       await withAdmin(tail ? { ...context, say: () => {} } : context, (admin) => {
         isLost = false;
         return follow(admin);

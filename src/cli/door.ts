@@ -8,7 +8,7 @@ import { type CommandContext, pathOf, verb } from "../terminal/command.ts";
  * runs that command here with the person's rights. No shell reads it.
  */
 
-/** What comes through the door; all else is for operators and machines. */
+/** The commands that come through the door; all others are for operators and machines. */
 const commands: ReadonlySet<string> = new Set(
   [
     ...["org list", "project create", "project list", "project environments", "project rename", "project delete"],

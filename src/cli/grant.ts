@@ -58,7 +58,7 @@ export function grantOf(options: ReturnType<ReturnType<typeof grantVerb>["opts"]
   };
 }
 
-/** A list, or null for all. One of the two must be given, so that nothing is reached by default. */
+/** A list, or null for all. One of the two options must be given, so that a key reaches nothing by default. */
 export function reachOf(option: "project" | "env", list: string[] | undefined, all: true | undefined): string[] | null {
   const allOption = option === "project" ? "--all-projects" : "--all-environments";
   if ((list === undefined) !== (all === undefined)) return list ?? null;

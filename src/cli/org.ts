@@ -27,7 +27,7 @@ export function orgCommand(context: CommandContext) {
     .option("--name <name>", "display name (default: the slug)")
     .addOption(new Option("--plan <plan>", "only pro lets keys read over the API (default: pro)").choices(plans))
     .action(async (slug, { name, plan }) => {
-      // Judged first: what is refused begins no installation.
+      // Checked first, so that a refused name does not begin an installation.
       const asked = judgeOrganization({ slug, name, ...(plan && { plan }) });
       const organization = await withAdmin(context, (admin) => createOrganization(admin, asked), true);
       const limit = organization.plan === "free" ? " on plan free, where nothing can be read over the API" : "";

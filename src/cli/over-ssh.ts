@@ -81,7 +81,7 @@ function sentBy({ json }: CommandContext, path: string, command: CommandUnknownO
 const fileOptions = ["jwks-file", "file", "checkpoint"];
 const fileArguments: Readonly<Record<string, number>> = { "keyhole var import": 2, "keyhole file put": 1 };
 
-/** What a command reads here and sends: a file, or what was typed. Undefined: whatever comes on stdin. */
+/** The input that is read here and sent: a file, or a typed text. Undefined: stdin. */
 async function inputOf(
   context: CommandContext,
   path: string,

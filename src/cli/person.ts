@@ -156,7 +156,7 @@ function sshVerb(context: CommandContext) {
     const text = decodeText(await readLocal(context, "-", publicKeyBytesMax, "The public key"), "The key");
     const key = requirePublicKey(text);
     await withAdmin(context, (admin) => showPerson(admin, name));
-    // `restrict` takes everything away, and `pty` gives back what `ssh -t` needs for a question.
+    // `restrict` forbids everything, and `pty` allows what `ssh -t` needs for a question.
     const line = `restrict,command="keyhole door --person ${name}",pty ${key}`;
     await answer(context, { name, line }, "", `${line}\n`);
   });

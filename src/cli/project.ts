@@ -127,7 +127,7 @@ function renameVerb(context: CommandContext) {
     });
 }
 
-/** The active keys and trusts that list a project: they lose it if it goes. */
+/** The active keys and trusts that list a project: they lose it if it is deleted. */
 async function listing(admin: AdminContext, project: string): Promise<KeyRecord[]> {
   return (await listAccess(admin, project)).filter(({ projects }) => projects !== null);
 }

@@ -119,7 +119,7 @@ async function answered(
   }
 }
 
-/** @throws Refused if somebody may not be here */
+/** @throws Refused if the person may not use the dashboard */
 function requireRight({ rights, isSecret }: Route, admin: AdminContext, byScript: boolean): void {
   if (!hasSomewhere(admin.rights, ...rights)) throw new Refused("not_found", "There is no such page.");
   if (!isSecret || byScript) return;
@@ -208,7 +208,7 @@ function signInFailed(parts: DashboardParts, error: unknown): Response {
   return respond(status, signInPage(message), undefined, { "set-cookie": cookieOf("", "__Host-keyhole-sign-in") });
 }
 
-/** The page for a browser that nobody is signed in with. */
+/** The page for a browser without a session. */
 function closedPage({ entrance }: DashboardParts, refusal?: string): string {
   return "signIn" in entrance ? signInPage(refusal) : lockedPage(refusal);
 }
@@ -260,8 +260,8 @@ function respond(
 }
 
 /**
- * Of every answer: nothing runs or loads but our own files, no other site frames the page or reads from it, and nothing
- * is kept. With another referrer policy, browsers would send `Origin: null` with a form.
+ * The headers of every answer: nothing runs or loads but our own files, no other site frames the page or reads from it,
+ * and nothing is kept. With another referrer policy, browsers would send `Origin: null` with a form.
  */
 const safeHeaders: Readonly<Record<string, string>> = {
   "content-security-policy": [

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { CompactEncrypt, compactDecrypt } from "jose";
 
-/** Somebody who went to the identity provider and has not come back. */
+/** An attempt to sign in: the person is at the identity provider. */
 export type Attempt = {
   readonly state: string;
   readonly nonce: string;
@@ -47,7 +47,7 @@ export class Attempts {
   }
 
   /**
-   * Uses an attempt up. Only those that signed somebody in are used up, so strangers cannot push them out.
+   * Uses up an attempt. Only attempts that signed somebody in are remembered, so strangers cannot push them out.
    * @returns whether it was not used before
    */
   use({ state, startedAt }: Attempt): boolean {

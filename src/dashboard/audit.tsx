@@ -25,7 +25,7 @@ const dayMs = 86_400_000;
 /** The newest entries that the filter finds, with a chart of reads per hour. */
 export async function auditPage(visit: Visit): Promise<Answer> {
   const typed = typedIn(visit);
-  // A filter that finds nothing to look for is refused beside what was typed.
+  // A filter that names something unknown is refused beside the typed text.
   const found = await unlessRefused(
     newest(visit, typed),
     ["forbidden", "invalid", "not_found", "ambiguous"],
@@ -60,7 +60,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
   return { title: "Audit", main };
 }
 
-/** What was typed, wrong words too, so that the form can show them again. */
+/** The typed text, wrong words too, so that the form can show it again. */
 function typedIn(visit: Visit): Typed {
   return Object.fromEntries(fields.flatMap((field) => (visit.query(field) ? [[field, visit.query(field)]] : [])));
 }
@@ -229,7 +229,7 @@ function isDamaged({ action }: AuditRecord): boolean {
   return action === unreadable;
 }
 
-/** What `unreadable` means, and where to go on. */
+/** Explains `unreadable`, and says what to do. */
 function Damaged() {
   return (
     <p class="warning">

@@ -10,7 +10,7 @@ import { projectPagePath } from "../pages/paths.ts";
 import type { Shown } from "../pages/route.ts";
 import type { Identity } from "./sign-in.ts";
 
-/** Whom the frame names, and what it says once. */
+/** The person that the frame names, and the notice that it shows once. */
 export type Reader = {
   readonly actor: string;
   readonly rights: Rights;
@@ -94,7 +94,7 @@ export function lockedPage(refusal?: string): string {
   );
 }
 
-/** The page of a team's dashboard for a browser that nobody is signed in with. */
+/** The page of a team's dashboard for a browser without a session. */
 export function signInPage(refusal?: string): string {
   return outside(
     "Sign in",
@@ -116,7 +116,7 @@ export function signedInPage(): string {
   return outside("Signed in", main, undefined, "/");
 }
 
-/** Who somebody without rights is, and what an operator would type to give them some. */
+/** Names a person without rights, and the command that an operator would type to give them some. */
 export function strangerPage({ label, issuer, subject }: Identity, name: string): string {
   const command =
     name === ""
@@ -140,7 +140,7 @@ export function strangerPage({ label, issuer, subject }: Identity, name: string)
   );
 }
 
-/** A page for somebody who may not see the others. */
+/** A page for a person who may not see any other. */
 function outside(title: string, content: VNode, refusal?: string, onTo?: string): string {
   return document(
     title,

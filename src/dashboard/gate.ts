@@ -119,7 +119,7 @@ export async function contextOf(
   }
 }
 
-/** The most bytes of a form. It is parsed at once, and meanwhile nobody else's page is answered. */
+/** The most bytes of a form. It is parsed in one go, which keeps the pages of others waiting. */
 const formBytesMax = 4 * 1024 * 1024;
 
 /**

@@ -148,7 +148,7 @@ function Environments({ record }: { readonly record: KeyRecord }) {
   );
 }
 
-/** One key or trust: all there is to know of it, and what can be done. */
+/** One key or trust: its facts, and what can be done with it. */
 export async function keyPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const one = await showKey(admin, visit.param("id"));

@@ -13,7 +13,7 @@ export function refusalOf(error: unknown) {
   return { status, title, message: visibleLines(message), isDefect: code === "internal_error" };
 }
 
-/** What `work` comes to or, if it is refused for one of these reasons, what `otherwise` makes of the refusal. */
+/** The result of `work` or, if it is refused for one of these reasons, the result of `otherwise`. */
 export async function unlessRefused<T, U>(
   work: Promise<T>,
   kinds: readonly RefusedKind[],

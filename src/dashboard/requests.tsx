@@ -27,7 +27,7 @@ import {
   showRequest,
 } from "../people/requests.ts";
 
-/** How many requests are listed that nobody has to decide about any more. */
+/** How many decided or expired requests are listed. */
 const closedMax = 100;
 
 /** What machines ask people for: open requests first, then the newest of the others. */
@@ -157,7 +157,7 @@ export async function approve(visit: Visit): Promise<Answer> {
   return { to: "/requests", notice: [notice, ...warnings].join(" ") };
 }
 
-/** Says no. @throws Refused `conflict` if the request is not what the page showed */
+/** Rejects it. @throws Refused `conflict` if the request is not what the page showed */
 export async function reject(visit: Visit): Promise<Answer> {
   const { id, name } = await asShown(visit);
   await rejectRequest(visit.admin, id, visit.form.find("reason") || undefined);
@@ -174,7 +174,7 @@ async function asShown(visit: Visit): Promise<RequestRecord> {
   );
 }
 
-/** Says which request a page showed, without repeating it. */
+/** A digest of the request that a page showed. */
 function digestOf(one: RequestRecord): string {
   return new Bun.CryptoHasher("sha256").update(asksFor(one)).digest("base64url");
 }

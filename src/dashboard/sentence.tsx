@@ -14,7 +14,7 @@ type Told = {
   readonly isLinked: boolean;
 };
 
-/** What somebody changed or saw, as people say it: `ana@laptop changed STRIPE_KEY in production of acme/web`. */
+/** A change or a reveal as a sentence: `ana@laptop changed STRIPE_KEY in production of acme/web`. */
 export function Sentence(props: Told) {
   return (
     <>
@@ -32,11 +32,11 @@ function Deed({ entry, keys, isLinked }: Told) {
   if (action === undefined) return <code>{entry.action}</code>;
   const deed = deeds[action];
   const parts = (typeof deed === "string" ? deed : deed(entry)).split(/\{(\w+)\}/);
-  // What stands between braces is at the odd places.
+  // The words between braces have the odd indices.
   return <>{parts.map((part, at) => (at % 2 === 0 ? part : <Blank word={part} entry={entry} keys={keys} />))}</>;
 }
 
-/** What stands in a deed in place of a word in braces. */
+/** The text that replaces a word in braces. */
 function Blank(props: {
   readonly word: string;
   readonly entry: AuditRecord;

@@ -18,7 +18,7 @@ const wholeMs = 8 * 3_600_000;
 const codeMs = 5 * 60_000;
 const triesMax = 10;
 
-/** Who is signed in, by the digest of what the cookie holds. */
+/** The sessions, by the digest of the token in the cookie. */
 export class Sessions {
   readonly #sessions = new Map<string, Session>();
   readonly #now: () => number;

@@ -135,7 +135,7 @@ export class SignIn {
     };
   }
 
-  /** A moment that is yet to come would stay fresh for hours, so it counts as none. */
+  /** A moment in the future would stay fresh for hours, so it counts as none. */
   #provedAt({ auth_time: provedS, iat }: oidc.IDToken): number {
     if (typeof provedS !== "number") return 0;
     const now = this.#now();

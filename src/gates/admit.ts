@@ -120,7 +120,7 @@ async function identifyByKey(gate: Gatekeeper, digest: Buffer, lookup: Lookup, i
   return authenticate(row, digest, gate.grantKey);
 }
 
-/** The wait for an issuer is no part of the turn: an issuer that is away must not hold up others. */
+/** The turn does not include the wait for an issuer: an issuer that is down must not hold up others. */
 async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, inTurn: InTurn): Promise<Caller> {
   const token = readToken(text);
   const trusts = await gate.findTrusts(token.issuer);

@@ -107,7 +107,7 @@ export function databaseFiles(path: string): string[] {
   return ["", "-journal", "-wal", "-shm"].map((side) => `${path}${side}`);
 }
 
-/** Removes what a restore that was killed left. The caller holds the lock of {@link serveLock}. */
+/** Removes the files that a killed restore left. The caller holds the lock of {@link serveLock}. */
 export function removeRestoreDrafts({ dataFolder }: Pick<Config, "dataFolder">): void {
   for (const draft of ["restoring", "restored"]) {
     for (const file of databaseFiles(join(dataFolder, `keyhole.db.${draft}`))) rmSync(file, { force: true });

@@ -4,8 +4,8 @@ import { removeRestoreDrafts, serveLock } from "./data-folder.ts";
 import { removeKeyDrafts, rotateLock } from "./root-keys.ts";
 
 /**
- * Removes from the data folder what killed commands left: drafts of the root key, which hold live root keys, and of a
- * restored database. A draft that a command writes now stays. Call it before the server takes its lock.
+ * Removes the files that killed commands left in the data folder: drafts of the root key, which hold live root keys,
+ * and of a restored database. A draft that a command writes now stays. Call it before the server takes its lock.
  */
 export function removeLeftovers(config: Config): void {
   if (config.postgres !== undefined) return;

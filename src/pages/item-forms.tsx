@@ -14,12 +14,12 @@ type ItemForms = {
   readonly item: string;
   /** Undefined for a new one. */
   readonly name: string | undefined;
-  /** The name that the path asks for, though no environment may have it. */
+  /** The name in the path. Perhaps no environment has it. */
   readonly asked: string | undefined;
   readonly nameHelp: string;
   readonly project: FoundProject;
   readonly sets: readonly VersionedSet[];
-  /** What is said of an item that is there. */
+  /** Text about an item that exists. */
   readonly about: ComponentChildren;
   readonly fields: ComponentChildren;
   readonly deletion: ComponentChildren;

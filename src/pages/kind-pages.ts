@@ -6,13 +6,13 @@ import type { Visit } from "./visit.ts";
 export type KindPages = {
   /** The value of an item as text, on record; left out for a kind whose values are not shown. */
   readonly reveal?: (visit: Visit, environment: Environment, name: string) => Promise<string>;
-  /** The kind's own pages below a project, to which its grid leads, by words. */
+  /** The kind's own pages below a project, by the words of the link in its grid. */
   readonly actions: Readonly<Record<string, string>>;
   /** The page below a project that changes one item. It takes `name`. */
   readonly change?: string;
-  /** What a list says beside a name that needs care. */
+  /** A warning beside a name in a list. */
   readonly noteOf?: (name: string) => string | undefined;
-  /** What to do if a project has no item yet, in a sentence. */
+  /** A sentence for a project without items: what to do first. */
   readonly firstStep: string;
   readonly routes: readonly Route[];
 };

@@ -88,7 +88,7 @@ export function There({ at, now }: { readonly at: number | undefined; readonly n
   return at === undefined ? <span class="missing">missing</span> : <Ago at={at} now={now} />;
 }
 
-/** Such as `3 days ago` or `in 2 hours`. @param ms - from now; the past is below zero */
+/** Such as `3 days ago` or `in 2 hours`. @param ms - from now; negative in the past */
 function inWords(ms: number): string {
   const size = Math.abs(ms);
   if (size < unitsMs.minute) return ms <= 0 ? "just now" : "in a moment";
@@ -129,7 +129,7 @@ export function Facts({ facts }: { readonly facts: Readonly<Record<string, Compo
   );
 }
 
-/** A list under its heading, or what there is to say when nothing is in it. */
+/** A list under its heading, or a sentence if it is empty. */
 export function Listed(props: {
   readonly title: ComponentChildren;
   readonly none: string;
@@ -163,7 +163,7 @@ export function changesOf({ added, changed, deleted }: Touched): readonly (reado
 
 const namesMax = 20;
 
-/** What a change did to names, or would do. A person can open the rest of a long list. */
+/** The names that a change added, changed or deleted, or would. A person can open the rest of a long list. */
 export function Changed({ names: all }: { readonly names: Touched }) {
   const changes = changesOf(all);
   if (changes.length === 0) return <p class="quiet">No name is touched.</p>;
@@ -317,12 +317,12 @@ export function Field(props: {
   readonly name: string;
   readonly label: ComponentChildren;
   readonly help?: string;
-  /** Of the control, if the page has several of this name. */
+  /** The id of the control, if the page has several of this name. */
   readonly id?: string;
   readonly rows?: number;
   /** What one may choose; a field for text without it. */
   readonly options?: readonly string[];
-  /** What is there already, or is chosen. */
+  /** The present text or choice. */
   readonly value?: string | undefined;
   /** The words for choosing none, if one may. */
   readonly any?: string;

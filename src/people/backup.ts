@@ -38,7 +38,7 @@ import { type Opened, openEverything } from "./verify.ts";
 /**
  * Copies one consistent moment of the embedded database to `draft`, an empty file, beside a server that runs.
  * Everything secret in it is sealed; the root key that opens it is not in it.
- * @throws Refused `invalid` with PostgreSQL, `not_found` where there is no database yet, `unavailable` on a full disk
+ * @throws Refused `invalid` with PostgreSQL, `not_found` if there is no database yet, `unavailable` on a full disk
  */
 export function backUp(config: Config, draft: string): { readonly bytes: number } {
   const path = databaseFile(config, "back up");
@@ -95,7 +95,7 @@ export async function restore(
     readonly force?: boolean | undefined;
     readonly actor: string;
     readonly say: (line: string) => void;
-    /** Asked once nothing stands in the way any more. @param replaces - whether there is a database */
+    /** Asked last, when nothing else can refuse the restore. @param replaces - whether there is a database */
     readonly agree?: (replaces: boolean) => Promise<void>;
   },
 ): Promise<{ readonly bytes: number; readonly hasRootKey: boolean }> {
@@ -154,7 +154,7 @@ function replaceDatabase(config: Config, path: string, whole: string, force: boo
       if (!force) requireEmpty(config, path);
       if (!takeOutOfUse(path)) throw inUse(config);
     }
-    // Left of a database that is gone, they would be taken for the new one's.
+    // These files belong to a database that is gone, but SQLite would take them for the new one's.
     for (const file of databaseFiles(path).slice(1)) rmSync(file, { force: true });
     moveIntoPlace(whole, path, true);
   } finally {
@@ -162,7 +162,7 @@ function replaceDatabase(config: Config, path: string, whole: string, force: boo
   }
 }
 
-/** Removes a data folder that a restore made for nothing, unless somebody else has begun to use it. */
+/** Removes a data folder that a failed restore made, unless somebody else has begun to use it. */
 function removeNewFolder({ dataFolder }: Config): void {
   try {
     if (readdirSync(dataFolder).some((name) => name !== ".gitignore" && name !== "serve.lock")) return;
@@ -230,7 +230,7 @@ function requireDatabase(backup: string, found: Found): void {
   );
 }
 
-/** @returns undefined if there is no root key yet. @throws Refused if it is another one's */
+/** @returns undefined if there is no root key yet. @throws Refused if it is the root key of another database */
 async function openSystemKeys(config: Config, path: string, say: (line: string) => void) {
   if (config.rootKey.from === "folder" && !existsSync(join(config.dataFolder, "root.key"))) return undefined;
   const keyring = await openKeyring(config, true, say);

@@ -6,11 +6,11 @@ import { descriptorOf } from "../kinds/kind.ts";
 import type { ContentEntry, KindDescriptor } from "../sets/kind.ts";
 import { type Item, openItems, requireSets, shownEnvironments } from "../sets/open.ts";
 
-/* Which environments of a project have an item, and whether they have the same. No value leaves this file. */
+/* Which environments of a project have an item, and whether it is the same in them. No value leaves this file. */
 
-/** What the environments of a project have of a kind, as far as somebody may see. */
+/** The items of a kind in the environments of a project that the person may see. */
 export type ItemsAcross = {
-  /** Those that they may see, without those that the project does not use. */
+  /** The environments that the person may see and the project uses. */
   readonly environments: readonly Environment[];
   /** Each item once, in byte order of name. */
   readonly items: readonly {

@@ -24,7 +24,7 @@ import { type NewItem, type SetChanges, type SetWrite, writeSets } from "../sets
 import { requireProjectRoom, writingProject } from "../sets/write-project.ts";
 import { contentOf } from "./comparison.ts";
 
-/* What people did to a set, version by version, and how they undo it. */
+/* The history of a set, version by version, and the way back. */
 
 /** Who wrote a version, when, and which names it touched. */
 export type VersionRecord = NamesWritten & {

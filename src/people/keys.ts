@@ -15,7 +15,7 @@ import { everyKind, resources, resourcesByDefault } from "../kinds/kind.ts";
 import type { Db } from "../store/database.ts";
 import { type Gets, keyGets } from "./readers.ts";
 
-/** What may be presented: a key, or a token that a trust stands for. Both are rows of one table. */
+/** A credential: a key, or a trust that accepts tokens. Both are rows of one table. */
 export type CredentialType = "key" | "trust";
 
 /** A key or a trust for people: everything except the key's text, which is not stored. */
@@ -108,7 +108,7 @@ export async function createCredential(
   return recordOf(admin, row, organization.slug, null);
 }
 
-/** What a new key or trust reaches, with the permits to make it. */
+/** The reach of a new key or trust, with the permits to make it. */
 export async function permittedReach(admin: AdminContext, asked: NewKey) {
   const organization = await findOrganization(admin, asked.organization);
   const reach = {
@@ -332,7 +332,7 @@ function isSeenIn({ rights }: AdminContext, place: ProjectPlace, { environments 
   return (["see", "keys"] as const).some((right) => meets(rights, right, place, environments));
 }
 
-/** What making, rotating or revoking takes, at every place that is reached. */
+/** The rights to make, rotate or revoke a key. They are needed wherever the key reaches. */
 const keyRights = ["keys", "reveal"] as const;
 
 /** The permits for everything that a key or a trust reaches; undefined if it reaches further than somebody's rights. */

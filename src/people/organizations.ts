@@ -73,7 +73,9 @@ export async function deleteOrganization(
   });
 }
 
-/** The organizations in sight as their rows have them, in byte order of slug: what is done in one checks its seal. */
+/**
+ * The organizations in sight as their rows have them, in byte order of slug. Their seals are checked by each change.
+ */
 export async function listOrganizations(admin: AdminContext): Promise<Organization[]> {
   const { organizations } = admin.database.tables;
   const rows = await admin.database.db.select().from(organizations).orderBy(asc(organizations.slug));

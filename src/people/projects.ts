@@ -124,7 +124,7 @@ export async function deleteProject(admin: AdminContext, where: string): Promise
 }
 
 /**
- * Says which environments a project uses. The others are not shown, and take no new items.
+ * Sets which environments a project uses. The others are not shown, and take no new items.
  * @throws Refused `conflict` if one of the others has items
  */
 export async function setProjectEnvironments(

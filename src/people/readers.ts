@@ -3,7 +3,7 @@ import type { Right } from "../access/rights.ts";
 import { resources } from "../kinds/kind.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
 
-/* Who can get a value: the one answer of `keyhole access`, of its page and of an item's page. */
+/* Who can get a value: the answer for `keyhole access`, for its page and for an item's page. */
 
 /** What somebody gets of a kind. Undefined: nothing. */
 export type Gets = "values" | "names" | undefined;

@@ -2,7 +2,7 @@ import type { AdminContext } from "../desk/context.ts";
 import { auditActions } from "../kinds/kind.ts";
 import { type AuditFilter, auditPages } from "./audit.ts";
 
-/* How often machines read, as the audit has it. */
+/* How often machines read, counted from the audit. */
 
 const hourMs = 3_600_000;
 /** The most entries that are counted. */

@@ -58,7 +58,7 @@ export async function showRequest(admin: AdminContext, asked: string): Promise<R
   return recordOf(admin, found);
 }
 
-/** Whether somebody may see what there is where it is asked for, or decide about it. */
+/** Whether somebody may see or decide a request: it takes a right where the variable would be. */
 function isSeen({ rights }: AdminContext, request: RequestRow): boolean {
   return (["see", "decide"] as const).some((right) => may(rights, right, request, request.environment));
 }

@@ -145,7 +145,7 @@ async function requireOpening({ database, keyring }: AdminContext): Promise<void
   throw new Refused("conflict", words);
 }
 
-/** @throws Refused `conflict` if there is no older root key, when everything is under the first */
+/** @throws Refused `conflict` if there is no older root key and everything is under the first */
 function requireOlder({ keyring: { rootId, rootIds } }: AdminContext, source: string): void {
   if (rootIds.length > 1) return;
   throw new Refused(

@@ -5,7 +5,7 @@ import { countsColumnOf, type Entry, type KindDescriptor } from "./kind.ts";
 
 /**
  * How many of the items counted by mask are in at least one environment of `reach`, or in any.
- * @throws Fault `decryption_failed` if they are not as Keyhole writes them
+ * @throws Fault `decryption_failed` if Keyhole did not write them so
  */
 export function countOf(countsByMask: string, reach: EnvironmentMask = ~0): number {
   return numbersOf(countsByMask, 7).reduce((sum, count, index) => ((index + 1) & reach ? sum + count : sum), 0);

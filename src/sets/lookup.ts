@@ -36,7 +36,7 @@ export type Reading = {
   readonly stages: Stages | undefined;
 };
 
-/** Opened values, with what may be said of them before their release and the memory to give back after it. */
+/** Opened values, with the facts that may be shown before their release and the memory to give back after it. */
 export type Read<T> = {
   readonly project: ReadProject;
   /** For each audit entry, the names that it records, in byte order. */
@@ -51,7 +51,7 @@ export type Read<T> = {
 /** Which sets to read: the project, the kind, the environments, and those whose values are needed. */
 type SetsQuery<E extends Entry> = Omit<Lookup, "kind"> & {
   readonly descriptor: KindDescriptor<E>;
-  /** Fetch the sets although the lookup has just said which are current. */
+  /** Fetch the sets even though the lookup has just said which are current. */
   readonly fresh?: boolean;
 };
 

@@ -81,7 +81,7 @@ export function openSets<E extends Entry>(
   return Array.fromAsync(from, (environment) => openSet(admin, { project, descriptor, environment }));
 }
 
-/** What a person has seen of a set. What is left out was not looked at. */
+/** The project and the version of a set as a person saw it. An absent member was not looked at. */
 export type SeenSet = {
   readonly version?: number | undefined;
   /** Its project: another one may have taken the path since, with versions of its own. */

@@ -3,7 +3,7 @@ import type { FileContent } from "../seal/file-content.ts";
 import type { ContentEntry } from "./kind.ts";
 import type { ReadProject, VerifiedSet } from "./verified-set.ts";
 
-/* What was verified before, as it is sealed. What was opened is never kept. */
+/* Memory of what has been verified, still sealed. Opened values are never kept. */
 
 /** Cache of verified sets. A set is found by its row version or, on SQLite, by comparing the row itself. */
 export class RememberedSets {

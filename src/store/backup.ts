@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { databaseErrorCode } from "./database.ts";
 import { migrations } from "./migrate.ts";
 
-/** What a file turned out to be. A database without rows can be replaced without a loss. */
+/** The result of a check. A database without rows can be replaced without a loss. */
 export type Found = { readonly is: "database"; readonly rows: number } | { readonly is: "damaged" | "other" | "newer" };
 
 /** Writes a snapshot of the database to an empty file, while others read and write. */

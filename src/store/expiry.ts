@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "./database.ts";
 import { bounded } from "./reach.ts";
 
-/** What ends next; null if nothing does. */
+/** The next end of a key and of a mark for rotation; null if there is none. */
 export type NextExpiry = {
   /** When the next key or trust expires, in epoch milliseconds. */
   readonly key: number | null;

@@ -18,7 +18,7 @@ export type NewRequest = Authorized & {
   readonly reason: string;
 };
 
-/** Why a request was not filed: what its key may do now, and which requests are pending. */
+/** The reasons not to file a request: the present rights of its key, and the pending requests. */
 export type RequestRefusal = Standing & {
   readonly ofKey: number;
   readonly ofOrganization: number;

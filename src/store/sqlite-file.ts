@@ -1,7 +1,7 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { closeSync, openSync, statSync } from "node:fs";
 
-// What SQLite leaves to its users: files that were replaced, locks between processes, and short waits.
+// Work that SQLite leaves to its users: replaced files, locks between processes, and short waits.
 
 /**
  * Tells, whenever asked, whether `path` still leads to the same database, with its -wal and -shm, as at first. SQLite

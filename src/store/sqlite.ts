@@ -6,12 +6,12 @@ import { compile, type Database, type Db, type Use, unavailable } from "./databa
 import { isSameDatabase } from "./sqlite-file.ts";
 import { sqliteTables } from "./tables.ts";
 
-/** Runs one work after the other. */
+/** Runs one piece of work after the other. */
 export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
 
 /**
- * Lets the transactions of one process take turns, on whichever connections they are. Two at once would stop the event
- * loop: the second waits for a lock that the first cannot release while the second waits.
+ * Lets the transactions of one process take turns, also those on different connections. Two at once would stop the
+ * event loop: the second waits for a lock that the first cannot release while the second waits.
  */
 export function turns(): Turns {
   let last: Promise<unknown> = Promise.resolve();

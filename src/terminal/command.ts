@@ -149,7 +149,10 @@ function misuse(command: CommandUnknownOpts, shown: readonly CommandUnknownOpts[
   return usageProblem(`${own}${sentence} See '${path} --help'.`);
 }
 
-/** Begins a sentence about a word that stands where another belongs. It names what is no secret by its looks. */
+/**
+ * Begins a sentence about a word that stands where another belongs. It quotes the word only if it cannot be a secret by
+ * its looks.
+ */
 function misplaced({ args }: CommandUnknownOpts, word: string, argument: string): string {
   const isName = /^[A-Z][A-Z0-9_]{0,63}$/.test(word);
   const isWord = /^[a-z][a-z/-]{0,30}$/.test(word) && args.some(isEnvironment);

@@ -73,7 +73,7 @@ function readSaved(file: string): Buffer {
   throw new Problem(exits.refused, "bound", `The text is larger than ${textBytesMax} bytes.`);
 }
 
-/** More than the text of any environment. */
+/** Larger than the text of any environment. */
 const textBytesMax = 64 * 1024 * 1024;
 const keptMark = "-kept-";
 

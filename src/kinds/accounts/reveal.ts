@@ -8,8 +8,8 @@ import { openItems, requireSets } from "../../sets/open.ts";
 import { accounts } from "./entry.ts";
 
 /**
- * The fields of an account: in this environment, or else in the one in which it changed last, as the API answers, of
- * those in which the person may see values.
+ * The fields of an account: in this environment or, without one, in the environment where it changed last, as in the
+ * API. Only environments in which the person may see values count.
  */
 export async function revealAccount(
   admin: AdminContext,

@@ -114,7 +114,7 @@ type Found = {
   readonly listed: readonly ListedFile[];
 };
 
-/** Reads what a listing names, and again if files were written or resealed in between. */
+/** Reads the contents that a listing names, and reads again if files were written or resealed during the read. */
 async function readFound<T extends object>(
   reading: Reading,
   query: FilesQuery,

@@ -14,8 +14,8 @@ export type RevealedFile = Pick<FileEntry, "path" | "mode" | "size" | "sha256" |
 };
 
 /**
- * The file at a path: in this environment, or else in the one in which it changed last, of those in which the person
- * may see values.
+ * The file at a path: in this environment or, without one, in the environment where it changed last. Only environments
+ * in which the person may see values count.
  * @throws Refused `conflict` if its content does not open
  */
 export async function revealFile(

@@ -70,7 +70,7 @@ async function edited(
   }
 }
 
-/** The variables whose value is new, and the names that were shown and are gone. */
+/** The variables with a new value, and the names that the person removed. */
 function changesIn(before: readonly NamedValue[], after: readonly NamedValue[]) {
   const old = new Map(before.map(({ name, value }) => [name, value]));
   const names = new Set(after.map(({ name }) => name));
@@ -81,7 +81,7 @@ function changesIn(before: readonly NamedValue[], after: readonly NamedValue[]) 
   };
 }
 
-/** The text that a person edits. Variables that no dotenv text can carry are named in it, and stay as they are. */
+/** The text that a person edits. Variables that dotenv text cannot carry are named in it, and stay as they are. */
 function textOf(where: string, variables: readonly NamedValue[]): string {
   const lines = variables.map(
     ({ name, value }) => writtenAs(name, value) ?? `# ${name} cannot be shown here, and stays.\n`,

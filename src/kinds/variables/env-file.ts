@@ -36,7 +36,7 @@ function* statementsIn(body: string): Generator<Statement> {
 }
 
 /**
- * What the statements of a file say together. A name that is set twice is a problem.
+ * Combines the statements of a file. A name that is set twice is a problem.
  * @throws Refused `bound` once there are more variables than an environment can hold
  */
 export function envFileOf(statements: Iterable<Statement>): EnvFile {
@@ -103,7 +103,7 @@ const shellNames: ReadonlySet<string> = new Set([
   ...["path", "status", "argv"],
 ]);
 
-/** An assignment, or what stands in the place of one. A wrong one has no `value`, and perhaps no `name`. */
+/** An assignment, or a statement that should be one. A wrong one has no `value`, and perhaps no `name`. */
 export type Statement = {
   readonly line: number;
   readonly name?: string;

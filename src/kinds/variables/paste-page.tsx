@@ -78,7 +78,7 @@ function textIn(form: Form): string {
 const textBytesMax = 1024 * 1024;
 const linesMax = 3 * setItemsMax;
 
-/** As many sentences about a text as somebody reads. */
+/** The most sentences about a text that are shown. */
 function firstOf(sentences: readonly string[]): string[] {
   const more = sentences.length - sentencesMax;
   return [...sentences.slice(0, sentencesMax), ...(more > 0 ? [`… and ${more} more`] : [])].map((one) => `${one}.`);
@@ -134,7 +134,7 @@ export async function apply(visit: Visit): Promise<Answer> {
   return { to: projectPagePath(where, "variables"), notice: `Wrote ${environment}: ${counts}.` };
 }
 
-/** What this page was given to keep: nothing else is kept below its path. */
+/** The draft of this page. */
 function draftOf({ drafts, url, admin }: Visit): Pasted {
   return drafts.read(url.pathname, admin.now()) as Pasted;
 }

@@ -55,7 +55,7 @@ export async function promotePage(visit: Visit): Promise<Answer> {
   };
 }
 
-/** The two environments side by side, with a box for each variable that can be copied. These come first. */
+/** The two environments side by side, with a box for each variable that can be copied. Those come first. */
 async function choice({ admin, where }: Visit, from: Environment, to: Environment): Promise<VNode> {
   const project = await findProject(admin, where, "reveal", [from, to]);
   const mayCopy = may(admin.rights, "write", placeOf(project), to);

@@ -134,7 +134,7 @@ export type Place = { readonly project: string; readonly environment: string };
 
 /** What a copy did. Names are in byte order. */
 export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted"> & {
-  /** Those that the target had already, with this value and day of rotation. They are not written again. */
+  /** The variables that the target already had with this value and day of rotation. They are not written again. */
   readonly same: readonly string[];
 };
 
@@ -185,7 +185,7 @@ export async function copyVariables(
   return writingProject<VariablesCopy>(admin, found, variables, copy, { permits: [origin.permit] });
 }
 
-/** The variables to copy. @throws Refused `not_found` which names what is missing */
+/** The variables to copy. @throws Refused `not_found` that names what is missing */
 function chosenOf(
   { items, environment }: OpenSet<VariableEntry>,
   from: Place,
