@@ -46,7 +46,6 @@ const place = { project, environment };
 /** A request with this many of the longest names stays below the limit of 16 KiB for a body. */
 const namesMax = 50;
 
-/** The tools by name. */
 export const tools: Readonly<Record<string, Tool>> = {
   list_projects: tool(projects, undefined, {
     description: "List the projects that this key reaches.",

@@ -23,7 +23,6 @@ export type Flaw = Range & {
 /** A loss that people know of. A seal proves that somebody with the audit key accepted exactly this loss. */
 export type Acceptance = Range & { readonly seals: readonly string[] };
 
-/** A flaw in a sentence for people. */
 export function describeFlaw({ lane, seq, lastSeq, what }: Flaw): string {
   const entries = lastSeq > seq ? `entries ${seq} to ${lastSeq}` : `entry ${seq}`;
   const difference = seq === lastSeq ? "it was changed" : `it names entry ${seq}, and the last one is ${lastSeq}`;

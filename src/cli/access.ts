@@ -71,7 +71,6 @@ function accessColumns(short: (id: string) => string): Columns<Access> {
   };
 }
 
-/** `keyhole expiring` */
 export function expiringCommand(context: CommandContext) {
   return verb(
     "expiring",

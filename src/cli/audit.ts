@@ -29,7 +29,6 @@ import { listFound } from "../terminal/records.ts";
 import { formatTime, unlessClosed, withProgress, write } from "../terminal/terminal.ts";
 import { wideOption, yesOption } from "../terminal/verbs.ts";
 
-/** `keyhole audit …` */
 export function auditCommand(context: CommandContext) {
   return noun(
     "audit",

@@ -6,7 +6,6 @@ import { type CommandContext, noun, verb } from "../terminal/command.ts";
 
 const uses = ["serve", "people"] as const;
 
-/** `keyhole db …` */
 export function dbCommand(context: CommandContext) {
   const grants = verb(
     "grants",

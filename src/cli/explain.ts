@@ -4,7 +4,6 @@ import { answer, blockOf, type Columns } from "../terminal/answer.ts";
 import { type CommandContext, verb } from "../terminal/command.ts";
 import { type LogEvent, logEvents } from "../terminal/log-lines.ts";
 
-/** `keyhole explain` */
 export function explainCommand(context: CommandContext) {
   return verb(
     "explain",

@@ -7,7 +7,6 @@ import { type CommandContext, noun } from "../terminal/command.ts";
 import { unlessClosed, withProgress, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, machineVerb } from "./machine.ts";
 
-/** `keyhole files …` */
 export function filesCommand(context: CommandContext) {
   const pull = machineVerb(
     "pull",

@@ -73,7 +73,6 @@ function mebibytes(bytes: number): string {
   return `${Math.ceil((bytes * 10) / 1024 / 1024) / 10} MiB`;
 }
 
-/** `keyhole rollback …` */
 export function rollbackCommand(context: CommandContext) {
   return environmentVerb(
     "rollback",

@@ -11,7 +11,6 @@ import { formatTime, write } from "../terminal/terminal.ts";
 import { idVerb } from "../terminal/verbs.ts";
 import { credentialVerbs, grantOf, grantVerb, summary } from "./grant.ts";
 
-/** `keyhole key …` */
 export function keyCommand(context: CommandContext) {
   const create = grantVerb(
     "create",

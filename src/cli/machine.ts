@@ -51,7 +51,6 @@ export function variablesVerb(...description: Parameters<typeof verb>) {
     .option("--allow-name <list>", "allow these names, on which loaders, shells or CI runners act", parseList);
 }
 
-/** The values of these options. */
 export type MachineOptions = ReturnType<ReturnType<typeof machineVerb>["opts"]>;
 
 /** What a machine's command works with. */

@@ -6,7 +6,6 @@ import { answer } from "../terminal/answer.ts";
 import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { askedOptions, readAsked, readRoot, urlOption } from "./machine.ts";
 
-/** `keyhole manifest …` */
 export function manifestCommand(context: CommandContext) {
   const kubernetes = verb(
     "kubernetes",

@@ -3,7 +3,6 @@ import { describeApi } from "../api/description.ts";
 import { type CommandContext, verb } from "../terminal/command.ts";
 import { write } from "../terminal/terminal.ts";
 
-/** `keyhole openapi` */
 export function openapiCommand(context: CommandContext) {
   return verb(
     "openapi",

@@ -20,7 +20,6 @@ import { cuttingOff } from "./grant.ts";
 
 const plans = ["free", "pro"] as const;
 
-/** `keyhole org …` */
 export function orgCommand(context: CommandContext) {
   const create = verb("create", "Create an organization.", 'keyhole org create acme --name "Acme Inc."')
     .argument("<slug>", "short name: lower-case letters, digits and dashes")

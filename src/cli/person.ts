@@ -27,7 +27,6 @@ import { listFound } from "../terminal/records.ts";
 import { wideOption, yesOption } from "../terminal/verbs.ts";
 import { reachOf } from "./grant.ts";
 
-/** `keyhole person …` */
 export function personCommand(context: CommandContext) {
   return noun(
     "person",
@@ -41,7 +40,6 @@ export function personCommand(context: CommandContext) {
   );
 }
 
-/** `keyhole whoami` */
 export function whoamiCommand(context: CommandContext) {
   return verb("whoami", "Show who you are here, and what you may do.", "keyhole whoami").action(async () => {
     const own = await withAdmin(context, ownRights);

@@ -21,7 +21,6 @@ import { formatTime } from "../terminal/terminal.ts";
 import { projectVerb, wideOption, yesOption } from "../terminal/verbs.ts";
 import { cuttingOff, nameOf } from "./grant.ts";
 
-/** `keyhole project …` */
 export function projectCommand(context: CommandContext) {
   const create = projectVerb("create", "Create a project.", 'keyhole project create acme/web --name "Web shop"')
     .option("--name <name>", "display name (default: the slug)")

@@ -12,7 +12,6 @@ import { parseList } from "../terminal/options.ts";
 import { unlessClosed, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, variablesVerb } from "./machine.ts";
 
-/** `keyhole pull` */
 export function pullCommand(context: CommandContext) {
   return variablesVerb(
     "pull",

@@ -18,7 +18,6 @@ import { listRecords, type Records, showRecord } from "../terminal/records.ts";
 import { formatTime, unlessClosed, write } from "../terminal/terminal.ts";
 import { idVerb, listVerb } from "../terminal/verbs.ts";
 
-/** `keyhole request …` */
 export function requestCommand(context: CommandContext) {
   const list = listVerb(
     "request",

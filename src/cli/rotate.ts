@@ -7,7 +7,6 @@ import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { withProgress } from "../terminal/terminal.ts";
 import { yesOption } from "../terminal/verbs.ts";
 
-/** `keyhole rotate …` */
 export function rotateCommand(context: CommandContext) {
   return noun("rotate", "New root keys and data keys.", rootVerb(context), dataVerb(context));
 }

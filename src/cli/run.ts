@@ -12,7 +12,6 @@ import { harden, scrubEnvironment } from "./harden.ts";
 import { atMachine, variablesVerb } from "./machine.ts";
 import { giveBack, reapOrphans, replaceBy } from "./replace.ts";
 
-/** `keyhole run` */
 export function runCommand(context: CommandContext) {
   return variablesVerb(
     "run",

@@ -15,7 +15,6 @@ import { decodeText, readLocal } from "../terminal/input.ts";
 import { idVerb } from "../terminal/verbs.ts";
 import { credentialVerbs, grantOf, grantVerb, summary } from "./grant.ts";
 
-/** `keyhole trust …` */
 export function trustCommand(context: CommandContext) {
   const add = grantVerb(
     "add",

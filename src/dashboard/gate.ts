@@ -50,7 +50,7 @@ export function sessionOf({ headers }: Request, parts: DashboardParts): Session 
 /** The cookies: of a session, and of an attempt to sign in. */
 export type Cookie = "__Host-keyhole" | "__Host-keyhole-sign-in";
 
-/** What a cookie holds. */
+/** The token in a cookie; undefined unless there is exactly one such cookie. */
 export function tokenOf(headers: Headers, name: Cookie = "__Host-keyhole"): string | undefined {
   const cookies = (headers.get("cookie") ?? "").split("; ").filter((cookie) => cookie.startsWith(`${name}=`));
   return cookies.length === 1 ? cookies[0]?.slice(name.length + 1) : undefined;
@@ -66,7 +66,7 @@ export function cookieOf(token: string, name: Cookie = "__Host-keyhole"): string
   return `${name}=${token}; Path=/; Secure; HttpOnly; SameSite=${site}${end}`;
 }
 
-/** What a browser asks for. */
+/** The parts of a request that a visit is made of. */
 type Asked = {
   readonly url: string;
   readonly params: Readonly<Record<string, string>>;

@@ -76,7 +76,6 @@ function NewProject({ organizations }: { readonly organizations: readonly { read
   );
 }
 
-/** Makes an empty project. */
 export async function makeProject({ admin, form }: Visit): Promise<Answer> {
   const where = `${form.read("org")}/${form.read("slug")}`;
   await createProject(admin, where, { name: form.find("name") || undefined });

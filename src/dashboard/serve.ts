@@ -5,7 +5,6 @@ import { createDashboard, serveOptions } from "./app.ts";
 import { Sessions, SignInCode } from "./sessions.ts";
 import { type Provider, SignIn } from "./sign-in.ts";
 
-/** A dashboard that runs. */
 type RunningDashboard = {
   /** Such as `http://keyhole-3f9a.localhost:40123`. */
   readonly origin: string;

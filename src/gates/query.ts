@@ -79,7 +79,6 @@ function decodeText(encoded: string): string | undefined {
   }
 }
 
-/** The refusal of a parameter. */
 export function invalidParameter(name: string, problem: string): Fault {
   return new Fault("invalid_request", `query parameter ${problem}`, { parameter: { name, problem } });
 }

@@ -15,7 +15,6 @@ import type { Database, Db, Tables } from "../store/database.ts";
 type Keys = { readonly systemKeys: { readonly listing: Uint8Array } };
 type Admin = Keys & { readonly database: Database };
 
-/** Which set. */
 export type SetName = {
   readonly project: { readonly id: string };
   readonly descriptor: { readonly kind: string };
@@ -51,7 +50,6 @@ export async function insertRecord(
     });
 }
 
-/** The columns of a record. */
 export function recordColumns({ database }: Pick<Admin, "database">) {
   const {
     generation: _,

@@ -45,7 +45,6 @@ export function whyNotContents({ files }: Files, listed: readonly FileRecord[]):
   return wrong ?? firstOf(listed, whyNotListed) ?? more;
 }
 
-/** The bytes of a file. */
 export function contentOf({ content }: Pick<SecretFile, "content">): Buffer {
   return Buffer.from(content, "base64");
 }

@@ -22,7 +22,6 @@ export type PullMemory = {
   placed?: readonly FileRecord[];
 };
 
-/** What a pull did. */
 export type Pulled = { readonly root: string; readonly written: readonly string[]; readonly unchanged: number };
 
 type PullProgress = Readonly<Record<"fetching" | "writing", (done: number, total: number) => void>>;

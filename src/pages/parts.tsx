@@ -188,7 +188,6 @@ export function Changed({ names: all }: { readonly names: Touched }) {
   );
 }
 
-/** A column of a {@link Table}. */
 export type Column<T> = {
   readonly heading: string;
   readonly cell: (row: T) => ComponentChildren;

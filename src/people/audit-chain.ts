@@ -74,7 +74,6 @@ export async function acceptGaps(admin: AdminContext, found: Verified, gaps: rea
   };
 }
 
-/** The result of pruning. */
 export type Pruned = {
   /** Epoch milliseconds of the first moment that is kept, the start of a month. */
   readonly keptFromAt: number;

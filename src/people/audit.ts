@@ -10,7 +10,6 @@ import { newestMoment, type SegmentFilter, segmentsByTime, segmentsHolding } fro
 import { requireAuditor } from "./audit-chain.ts";
 import { findKey, keyNames } from "./keys.ts";
 
-/** An audit entry for people. */
 export type AuditRecord = {
   /** Epoch milliseconds. */
   readonly time: number;

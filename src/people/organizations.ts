@@ -16,7 +16,6 @@ export function judgeOrganization({ slug, name = slug, plan = "pro" }: AskedOrga
   return { slug, name: displayName("organization", name), plan: requirePlan(plan) };
 }
 
-/** Creates an organization. */
 export async function createOrganization(admin: AdminContext, asked: AskedOrganization): Promise<Organization> {
   const permit = Permit.operator(admin);
   const organization = { id: Bun.randomUUIDv7(), ...judgeOrganization(asked), createdAt: admin.now() };

@@ -16,7 +16,6 @@ import { requireEnvironments, requireMembers, requireWord } from "../desk/valida
 
 /* The persons of an installation and their rights. Only operators change them: no right changes rights. */
 
-/** A person for people. */
 export type PersonRecord = {
   readonly name: string;
   /** Its slug; null if the organization was deleted. */
@@ -144,7 +143,6 @@ export async function listPersons(admin: AdminContext, organization?: string): P
     .map((one) => shown(slugs, one));
 }
 
-/** One person. */
 export async function showPerson(admin: AdminContext, name: string): Promise<PersonRecord> {
   const found = (await listPersons(admin)).find((one) => one.name === name);
   if (found === undefined) throw noPerson(name);

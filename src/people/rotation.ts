@@ -34,7 +34,6 @@ import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
 
 type Report = (done: number, total: number) => void;
 
-/** The result of a rotation of root keys. */
 export type RootRotation = {
   /** The id of the root key that everything is under now. */
   readonly rootId: string;
@@ -221,7 +220,6 @@ async function rewrapDataKeys(admin: AdminContext, db: Db, projectIds: readonly 
   return { moved, broken };
 }
 
-/** The result of a rotation of data keys. */
 export type DataRotation = {
   /** Projects that are wholly under their newest data key now, by this run. */
   readonly projects: number;

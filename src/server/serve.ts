@@ -15,7 +15,6 @@ import type { Log } from "./log.ts";
 import { redisBuckets } from "./shared-limiter.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
-/** A server that runs. */
 export type RunningServer = {
   /** Such as `http://127.0.0.1:4100`. */
   readonly origin: string;

@@ -46,7 +46,6 @@ function valuesOf({ lane, firstSeq, lastSeq, at, mac, texts, entries }: Segment)
   return [lane, firstSeq, lastSeq, at, mac, texts, entries] as const;
 }
 
-/** A segment's columns. */
 export type SegmentValues = ReturnType<typeof valuesOf>;
 /** What the embedded journal's thread is told: where the database is, then one segment, or none, at a time. */
 export type JournalOrder =

@@ -85,7 +85,6 @@ export function blockOf<T>(context: CommandContext, stream: NodeJS.WriteStream, 
   return block(shown, screenWidth(stream), hasColour(stream, context.env));
 }
 
-/** The cells of one row. */
 export function cellsOf<T>(columns: Columns<T>, item: T): string[] {
   return Object.values(columns).map((cell) => String(cell(item)));
 }

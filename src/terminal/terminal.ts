@@ -88,7 +88,6 @@ export function columnsThatFit(rows: readonly (readonly string[])[], screen: num
   return tooMuch === -1 ? least.length : Math.max(tooMuch, 1);
 }
 
-/** Red text for a terminal. */
 export function red(text: string): string {
   return `\x1b[31m${text}\x1b[39m`;
 }

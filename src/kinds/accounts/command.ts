@@ -14,7 +14,6 @@ import { projectVerb, wideOption, yesOption } from "../../terminal/verbs.ts";
 import { revealAccount } from "./reveal.ts";
 import { type AccountWrite, deleteAccount, listAccounts, setAccount } from "./write.ts";
 
-/** `keyhole account …` */
 export function accountCommand(context: CommandContext) {
   const list = projectVerb(
     "list",

@@ -3,7 +3,6 @@ import type { KindPages } from "../../pages/kind-pages.ts";
 import { revealAccount } from "./reveal.ts";
 import { remove, set, setPage } from "./set-page.tsx";
 
-/** The pages of accounts. */
 export const pages: KindPages = {
   reveal: async ({ admin, where }, environment, name) => {
     const { values } = await revealAccount(admin, where, name, environment);

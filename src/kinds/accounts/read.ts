@@ -8,7 +8,6 @@ import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verifie
 import { type AccountEntry, accounts } from "./entry.ts";
 import { type AccountRecord, beforeValues, type OpenedAccounts } from "./render.ts";
 
-/** What a read of accounts asks. */
 type AccountsQuery = {
   readonly project: string;
   /** Null: every environment that the key reaches. */

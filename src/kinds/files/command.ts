@@ -14,7 +14,6 @@ import { projectVerb, wideOption } from "../../terminal/verbs.ts";
 import { type RevealedFile, revealFile } from "./reveal.ts";
 import { deleteFile, listFiles, putFile } from "./write.ts";
 
-/** `keyhole file …` */
 export function fileCommand(context: CommandContext) {
   const put = projectVerb(
     "put",

@@ -20,7 +20,6 @@ const filesQuery = {
   ),
 };
 
-/** The parsed query. */
 export function parseFiles(raw: string) {
   const { project, environment, metadataOnly, path } = parseQuery(filesQuery, raw);
   const paths = path && [...new Set(path)].sort();

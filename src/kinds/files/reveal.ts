@@ -7,7 +7,6 @@ import { openContent } from "../../sets/contents.ts";
 import { requireSets } from "../../sets/open.ts";
 import { type FileEntry, files } from "./entry.ts";
 
-/** A file with its content. */
 export type RevealedFile = Pick<FileEntry, "path" | "mode" | "size" | "sha256" | "contentType"> & {
   readonly environment: Environment;
   readonly content: Uint8Array;

@@ -19,7 +19,6 @@ import { answerChanges, copyCommand, exportCommand } from "./moves.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
 import { deleteVariable, listVariables, setVariables, type VariablesWrite, writeVariables } from "./write.ts";
 
-/** `keyhole var …` */
 export function varCommand(context: CommandContext) {
   return noun(
     "var",

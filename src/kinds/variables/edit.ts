@@ -13,7 +13,6 @@ import { type EnvFile, parseEnvFile } from "./env-file.ts";
 import { revealVariables } from "./reveal.ts";
 import { setVariables } from "./write.ts";
 
-/** `keyhole var edit` */
 export function editCommand(context: CommandContext) {
   return environmentVerb(
     "edit",

@@ -21,7 +21,6 @@ const variablesQuery = {
   format: parameters.format,
 };
 
-/** The parsed query. */
 export function parseVariables(raw: string, project: string) {
   const { environment, keys, prefix, metadata_only, format = "json" } = parseQuery(variablesQuery, raw);
   const metadataOnly = metadata_only === "true";
@@ -46,7 +45,6 @@ function selectionOf(keys: string | undefined, prefix: string | undefined): Sele
 const { project, environment, format } = parameters;
 const secretsQuery = { project, environment, format };
 
-/** The parsed query. */
 export function parseSecrets(raw: string) {
   const { project, environment, format = "json" } = parseQuery(secretsQuery, raw);
   return { project, environment, selection: { by: "all" } as const, metadataOnly: false, format };

@@ -15,7 +15,6 @@ import { nameWarnings } from "./env-file.ts";
 import { revealVariables } from "./reveal.ts";
 import { copyVariables, type Place } from "./write.ts";
 
-/** `keyhole var copy` */
 export function copyCommand(context: CommandContext) {
   return environmentVerb(
     "copy",
@@ -64,7 +63,6 @@ export async function answerChanges(
   await answerList(context, items, columns, none);
 }
 
-/** `keyhole var export` */
 export function exportCommand(context: CommandContext) {
   return environmentVerb(
     "export",

@@ -6,7 +6,6 @@ import { promote, promotePage } from "./promote-page.tsx";
 import { revealVariable } from "./reveal.ts";
 import { remove, set, setPage } from "./set-page.tsx";
 
-/** The pages of variables. */
 export const pages: KindPages = {
   reveal: ({ admin, where }, environment, name) => revealVariable(admin, where, environment, name),
   actions: { "New variable": "variables/set", Paste: "variables/paste", Promote: "variables/promote" },

@@ -15,7 +15,6 @@ import { digestOf, type VerifiedSet } from "../../sets/verified-set.ts";
 import { type VariableEntry, variables } from "./entry.ts";
 import type { OpenedVariables } from "./render.ts";
 
-/** What a read of variables asks. */
 export type VariablesQuery = {
   readonly project: string;
   /** Null: the distinct names over every environment that the key reaches. */

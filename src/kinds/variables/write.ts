@@ -268,7 +268,6 @@ export async function listDueVariables(admin: AdminContext, withinMs: number): P
   return found;
 }
 
-/** Deletes one variable of one environment. */
 export async function deleteVariable(
   admin: AdminContext,
   where: string,
