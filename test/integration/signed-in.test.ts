@@ -48,6 +48,7 @@ describeBoth("with a sign-in of more than ten minutes ago", (w) => {
     };
     const promote = await visitor.form(at(pages[0] ?? ""), at("variables/promote"));
     expect(promote).toBeDefined();
+    const back = await visitor.form(at("variables/promote?from=production&to=staging"), at("variables/promote"));
     expect(await compared()).toEqual(["same", "different", false]);
     expect((await paste("production")).status).toBe(200);
 
@@ -58,6 +59,8 @@ describeBoth("with a sign-in of more than ten minutes ago", (w) => {
     for (const page of pages) expect((await visitor.page(at(page))).status).toBe(401);
     const fields = { ...promote, names: "B", again: where };
     expect(await visitor.send(at("variables/promote"), fields)).toEqual(refusal);
+    // A has the same value in both, so nothing would be copied, and nothing put on record.
+    expect(await visitor.send(at("variables/promote"), { ...back, names: "A" })).toEqual(refusal);
     expect(await paste("production")).toEqual(refusal);
     expect((await paste("staging")).status).toBe(200);
     expect((await visitor.page(at("variables/promote?from=development&to=staging"))).status).toBe(200);

@@ -154,6 +154,7 @@ export async function copyVariables(
   const [source, target] = [requireEnvironment(from.environment), requireEnvironment(to.environment)];
   const origin = await findProject(admin, from.project, "reveal", [source]);
   const found = await findProject(admin, to.project, ["reveal", "write"], [target]);
+  requireFreshToCompare(admin, placeOf(origin), [source]);
   requireFreshToCompare(admin, placeOf(found), [target]);
   const copy = async (project: LockedProject) => {
     if (project.id === origin.id && source === target) {
