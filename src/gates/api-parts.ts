@@ -12,8 +12,6 @@ export type ApiParts = {
   readonly journal: { record(entries: readonly AuditEntry[]): Promise<void> };
   /** Writes one event to the log; must return at once and never throw. */
   readonly log: (event: Readonly<Record<string, unknown>>) => void;
-  /** How long a client may take to read a large body, in milliseconds; 30 s unless given. */
-  readonly readWithinMs?: number | undefined;
   /** Counts each answer; must return at once and never throw. Without it and `trace` nothing is timed. */
   readonly meter?: Measure | undefined;
   /** The same for traces; returns the trace's id for the log. */

@@ -1,24 +1,22 @@
 import type { Body } from "../core/held.ts";
 import { type Share, smallBytesMax } from "../limit/budget.ts";
+import { lookEveryMs, Pace } from "../limit/pace.ts";
 import { type Exchange, headersOf, whole } from "./exchange.ts";
 import { tidyAfter } from "./tidy.ts";
 
 /*
  * How values leave. Bun keeps a whole body until the client has read it, and does not say when that is. So only small
  * bodies are sent whole. A large one is made as fast as the client reads it, and its memory is given back when the last
- * byte has left, when the client has gone, or when the client is cut off because it was too slow.
+ * byte has left, when the client has gone, or when the client is cut off because it holds up others.
  */
 
 /** Bytes that leave at once. */
 const pieceBytes = 256 * 1024;
 
-/** How long a client may take to read a large body: 8 MiB in base64 take 400 KiB a second. */
-const readWithinMs = 30_000;
+/** How long another request must have waited before a body is cut off: a short queue of fast readers needs no cut. */
+const waitedMs = 1000;
 
-type Logger = {
-  readonly log: (event: Readonly<Record<string, unknown>>) => void;
-  readonly readWithinMs?: number | undefined;
-};
+type Logger = { readonly log: (event: Readonly<Record<string, unknown>>) => void };
 
 /** A 200 with the body that the share was taken for. */
 export function answer(parts: Logger, exchange: Exchange, body: Body, share: Share, etag: string): Response {
@@ -35,8 +33,8 @@ export function answer(parts: Logger, exchange: Exchange, body: Body, share: Sha
 }
 
 /**
- * A 200 whose body is made as fast as it is read. If the client takes longer than {@link readWithinMs}, the connection is
- * reset, so that nobody can take a part for the whole.
+ * A 200 whose body is made as fast as it is read. If the client is too slow (`limit/pace.ts`) while a request waits for
+ * memory, the connection is reset, so that the client cannot take a part for the whole.
  */
 function streamed(
   parts: Logger,
@@ -46,32 +44,39 @@ function streamed(
   share: Share,
 ): Response {
   const pieces = sized(body);
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  const pace = new Pace(share.bytes);
+  let bytes = 0;
+  let watch: ReturnType<typeof setInterval> | undefined;
   let ended = false;
   const end = () => {
     ended = true;
-    clearTimeout(timer);
+    clearInterval(watch);
     pieces.return(undefined);
     tidyAfter(share.bytes);
     share.release();
   };
   const stream = new ReadableStream<string | Uint8Array>({
     start(controller) {
-      timer = setTimeout(() => {
+      watch = setInterval(() => {
+        if (!pace.look() || share.waitedForMs() < waitedMs) return;
         end();
-        controller.error(new Error("cut off: the client reads too slowly"));
+        controller.error(new Error("cut off: others wait for its memory"));
         const { requestId, route, keyId, byToken } = exchange;
         parts.log({ event: "cut", requestId, [byToken ? "trustId" : "keyId"]: keyId, route });
-      }, parts.readWithinMs ?? readWithinMs);
-      timer.unref();
+      }, lookEveryMs);
+      watch.unref();
     },
     async pull(controller) {
       // Bun asks for the next 4 MiB at once. Small requests take turns with the pieces.
       await new Promise(setImmediate);
       if (ended) return;
+      pace.moved(bytes); // a client that asks for the next piece has taken the last one
       try {
         const { value, done } = pieces.next();
-        if (!done) return controller.enqueue(value);
+        if (!done) {
+          bytes = value.length;
+          return controller.enqueue(value);
+        }
       } catch (error) {
         end();
         throw error;

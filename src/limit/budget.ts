@@ -58,7 +58,7 @@ export class ByteBudget {
         // In a turn of its own: the work that follows may keep the event loop busy.
         setImmediate(resolve, this.#grant(bytes, holder));
       };
-      const waiter: Waiter = { bytes, holder, grant };
+      const waiter: Waiter = { bytes, holder, sinceMs: performance.now(), exhausted: false, grant };
       signal?.addEventListener("abort", aborted);
       this.#waiting.add(waiter);
       this.#admit();
@@ -70,7 +70,8 @@ export class ByteBudget {
     let blocked = false;
     for (const waiter of [...this.#waiting]) {
       const { bytes, holder } = waiter;
-      if (exhausted.has(holder) || this.#isExhaustedFor(holder, bytes)) {
+      waiter.exhausted = exhausted.has(holder) || this.#isExhaustedFor(holder, bytes);
+      if (waiter.exhausted) {
         exhausted.add(holder);
         this.#waiting.delete(waiter);
         this.#waiting.add(waiter);
@@ -101,6 +102,10 @@ export class ByteBudget {
       get bytes() {
         return held;
       },
+      waitedForMs: () => {
+        const first = [...this.#waiting].find((waiter) => waiter.holder === holder || !waiter.exhausted);
+        return first ? performance.now() - first.sinceMs : 0;
+      },
       resize,
       release: () => {
         resize(0);
@@ -117,6 +122,8 @@ export class ByteBudget {
 /** Bytes that one request holds of a budget. */
 export type Share = {
   readonly bytes: number;
+  /** How long the first waiter has waited that these bytes could serve; 0 if there is none. */
+  readonly waitedForMs: () => number;
   /** Corrects the number of bytes. Additional bytes are taken at once, because that memory is in use already. */
   readonly resize: (bytes: number) => void;
   /** Gives the bytes back; later calls do nothing. */
@@ -126,6 +133,9 @@ export type Share = {
 type Waiter = {
   readonly bytes: number;
   readonly holder: string;
+  readonly sinceMs: number;
+  /** Whether it waits for its holder's own bound, not for memory. */
+  exhausted: boolean;
   readonly grant: () => void;
 };
 

@@ -5,7 +5,16 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ranMs } from "../support/clock.ts";
-import { type Connection, eventually, long, makeKeys, onBoth, type Server, siteOf } from "../support/server.ts";
+import {
+  type Connection,
+  eventually,
+  long,
+  makeKeys,
+  onBoth,
+  type Server,
+  siteOf,
+  standStill,
+} from "../support/server.ts";
 
 setDefaultTimeout(long ? 300_000 : 60_000);
 const mebibyte = 1024 * 1024;
@@ -122,6 +131,24 @@ onBoth("callers of 8 MiB files", (dialect) => {
     await expectBudgetFree();
   });
 
+  test("who never read are cut off while others wait, and no one can take what came for an answer", async () => {
+    const asked = () => standStill(server.origin, path, { ...headers(), Connection: "close" });
+    const idle = await Promise.all(Array.from({ length: 4 }, asked));
+    const [connection] = (await connections(1)) as [Connection];
+    await served(connection); // it waits first
+    connection.close();
+    let cut = 0;
+    for (const goOn of idle) {
+      const received = (await goOn()).toString("latin1");
+      expect(received.slice(0, 15)).toBe("HTTP/1.1 200 OK");
+      if (received.endsWith("0\r\n\r\n")) expect(received.length).toBeGreaterThan(whole.length);
+      else cut += 1;
+    }
+    expect(cut).toBeGreaterThan(0);
+    await eventually(() => server.said().stdout.includes('"event":"cut"'));
+    await expectBudgetFree();
+  });
+
   if (process.platform === "linux") {
     test("never made the process larger than 600 MiB", () => {
       expect(server.memory().peak / mebibyte).toBeLessThan(600);
@@ -184,6 +211,21 @@ onBoth("16 callers of 8 MiB of variables", (dialect) => {
       else expect({ status, code }).toEqual({ status: 503, code: "unavailable" });
     }
     expect(results.filter(({ status }) => status === 200).length).toBeGreaterThan(0);
+  });
+
+  test("that do not read their answers are cut off while others wait, and their memory is given back", async () => {
+    const url = `/api/v1${path}`;
+    const idle = await Promise.all(
+      [1, 2, 3].map(async (i) => {
+        const connection = await server.connect();
+        connection.ignore(url, { Authorization: `Bearer ${keys[i]}` });
+        return connection;
+      }),
+    );
+    const giveUpAt = performance.now() + 60_000;
+    while ((await read("", keys[0] as string)).status !== 200) expect(performance.now()).toBeLessThan(giveUpAt);
+    for (const connection of idle) connection.close();
+    expect((await read("", keys[0] as string)).status).toBe(200);
   });
 
   if (process.platform === "linux") {

@@ -148,6 +148,24 @@ describe("a byte budget", () => {
     share.resize(5); // after its release nothing changes
     expect([share.bytes, budget.bytesTaken]).toEqual([0, 1]);
   });
+
+  test("tells a holder how long somebody has waited for its bytes, not for another's", async () => {
+    const budget = new ByteBudget(10, 6);
+    const greedy = await budget.acquire(6, "greedy");
+    const other = await budget.acquire(2, "other");
+    expect([greedy.waitedForMs(), other.waitedForMs()]).toEqual([0, 0]);
+    const own = ask(budget, 1, undefined, undefined, "greedy");
+    await Bun.sleep(2); // a clock is what is tested
+    expect(greedy.waitedForMs()).toBeGreaterThan(0);
+    expect(other.waitedForMs()).toBe(0);
+    const stranger = ask(budget, 3, undefined, undefined, "stranger");
+    await Bun.sleep(2);
+    expect(other.waitedForMs()).toBeGreaterThan(0);
+    greedy.release();
+    await settled();
+    expect([own.release, stranger.release]).toEqual([expect.any(Function), expect.any(Function)]);
+    expect([greedy.waitedForMs(), other.waitedForMs()]).toEqual([0, 0]);
+  });
 });
 
 describe("memory", () => {

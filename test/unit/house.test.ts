@@ -215,7 +215,7 @@ describe("a planted violation is seen:", () => {
     ["src/kinds/files/command.ts", 'import { VerifiedSet } from "../../sets/verified-set.ts";', "VerifiedSet"],
     ["src/api/tools.ts", 'import { listFiles, readFiles } from "../kinds/files/read.ts";', "readFiles"],
     ["src/kinds/files/read.ts", 'import { Render } from "../../core/held.ts";', "Render"],
-    ["src/limit/bucket.ts", 'export * as held from "../core/held.ts";', "*"],
+    ["src/limit/pace.ts", 'export * as held from "../core/held.ts";', "*"],
     ["src/audit/release.ts", 'export { renderHeld as jsonOf } from "../core/held.ts";', "*"],
     ["src/server/health.ts", 'import crypto from "node:crypto";', "*"],
     ["src/server/health.ts", 'import { Session } from "node:inspector/promises";', "Session"],
