@@ -18,7 +18,7 @@ type Libc = ReturnType<typeof dlopen<typeof functions>>["symbols"];
 
 let opened: Libc | null | undefined;
 
-/** The C library, on Linux. Undefined elsewhere, and where the runtime cannot call it. */
+/** The C library, on Linux. Undefined elsewhere, and if the runtime cannot call it. */
 export function libc(): Libc | undefined {
   if (opened === undefined) {
     try {

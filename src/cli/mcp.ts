@@ -32,7 +32,10 @@ export function mcpCommand(context: CommandContext) {
     });
 }
 
-/** What the server tells models about its tools; undefined if it cannot be had, which the first call explains. */
+/**
+ * What the server tells models about its tools; undefined if the server does not give it: then the first call explains
+ * why.
+ */
 async function readInstructions(client: Client): Promise<string | undefined> {
   const { instructions } = await call(client, "server/discover", {}).catch(() => ({ instructions: undefined }));
   return typeof instructions === "string" ? instructions : undefined;

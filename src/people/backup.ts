@@ -81,7 +81,7 @@ function realPath(file: string): string {
 
 /**
  * Puts a backup in the place of the embedded database: the old one or the new one is there at every moment, whatever
- * fails. The backup is looked into first, and held against the root key where there is one.
+ * fails. The backup is opened first and checked with the root key, if there is one.
  *
  * @param options - `force` replaces a database that holds something
  * @returns whether the root key is in its place

@@ -25,8 +25,8 @@ type ComparedItem = {
   /** Epoch milliseconds. */
   readonly updatedAt: number;
   /**
-   * Environments with the same content have the same number: 1 for the first environment, then 2 and 3. Null where
-   * somebody may not see values: it would tell whether a guess is the stored one.
+   * Environments with the same content have the same number: 1 for the first environment, then 2 and 3. Null if the
+   * person may not see values: a number would confirm a guess.
    */
   readonly group: number | null;
 };

@@ -322,7 +322,7 @@ function placesOf({ organizationId, projects }: Reach): ProjectPlace[] {
   return [...idsOf(projects).values()].map((id) => ({ organizationId, projectId: String(id) }));
 }
 
-/** Whether it reaches a place where somebody may see who can read what, or make keys. */
+/** Whether it reaches a place in which the person has `see` or `keys`. */
 function isSeen(admin: AdminContext, key: Reach): boolean {
   return admin.rights === "operator" || placesOf(key).some((place) => isSeenIn(admin, place, key));
 }

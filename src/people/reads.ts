@@ -15,7 +15,7 @@ export type ReadsByHour = {
     readonly at: number;
     readonly count: number;
   }[];
-  /** Whether all reads were counted. If not, the hours begin with that of the oldest one counted, which had more. */
+  /** Whether all reads were counted. If not, the first hour is that of the oldest one counted, and it had more. */
   readonly isWhole: boolean;
 };
 

@@ -356,7 +356,7 @@ type Part = {
   readonly after?: string;
 };
 
-/** Runs a step with the project locked. One whose data key does not open stays as it is. */
+/** Runs a step with the project locked. A project whose data key does not open stays as it is. */
 async function withLock(
   admin: AdminContext,
   db: Db,

@@ -83,7 +83,8 @@ export async function findListed(
 }
 
 /**
- * Deletes a project's contents that no listing names any more; none if a listing is damaged, which may have named it.
+ * Deletes a project's contents that no listing names any more; none if a listing is damaged, because that one may have
+ * named them.
  * @returns the damaged listings, in words
  */
 export async function deleteUnusedContents(

@@ -49,7 +49,7 @@ export class VerifiedSet<E extends Entry = Entry> {
     this.names = Object.freeze(this.entries.map(nameOf));
   }
 
-  /** Says which items these are, whatever the version and the data key that sealed them. Nothing is opened for it. */
+  /** A digest of the items, the same under any version and any data key. Nothing is opened for it. */
   get digest(): string {
     this.#digest ??= digestOf(this.listing);
     return this.#digest;
