@@ -15,8 +15,9 @@ export function failureOf(
   error: unknown,
   isOperators = true,
 ): { readonly code: FailureCode; readonly message: string } {
-  // A Refused explains more than the code of its cause.
-  if (error instanceof Refused) return { code: error.kind, message: error.message };
+  // A Refused explains more than the code of its cause, or the Fault that it caused.
+  const refused = error instanceof Fault && error.cause instanceof Refused ? error.cause : error;
+  if (refused instanceof Refused) return { code: refused.kind, message: refused.message };
   const code = systemCode(error);
   const failure = databaseFailures.find(({ codes }) => codes.test(code ?? ""));
   if (failure !== undefined) {

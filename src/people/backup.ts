@@ -30,8 +30,7 @@ import { openKeyring } from "../installation/root-keys.ts";
 import type { SystemKeyPurpose } from "../seal/keyring.ts";
 import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../store/backup.ts";
 import { databaseErrorCode } from "../store/database.ts";
-import { migrateSqlite } from "../store/migrate.ts";
-import { openSqlite } from "../store/sqlite.ts";
+import { migrateSqlite, openSqlite } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { type Opened, openEverything } from "./verify.ts";
 

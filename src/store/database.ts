@@ -1,6 +1,7 @@
 import { is, Param, Placeholder, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { drizzle } from "drizzle-orm/postgres-js";
 import { Fault } from "../core/fault.ts";
+import { Refused } from "../core/refused.ts";
 import type { Tables } from "./tables.ts";
 
 // Queries are written once, against PostgreSQL's types; `postgres.ts` and `sqlite.ts` make both databases fit.
@@ -26,7 +27,10 @@ export type Database = {
    * @throws Fault `unavailable` from each run that fails, takes over 2 s or meets a PostgreSQL standby
    */
   readonly query: <Row>(text: SQL, options?: { retry?: boolean }) => Query<Row>;
-  /** Runs `work` in one write transaction that no other writer interleaves with. If it throws, all is rolled back. */
+  /**
+   * Runs `work` in one write transaction that no other writer interleaves with. If it throws, all is rolled back.
+   * @throws Refused `unavailable` if somebody added to our tables what may hide or lose what is written
+   */
   readonly transaction: <T>(work: (db: Db) => Promise<T>) => Promise<T>;
   /** Inside a transaction: locks the project against other writers until the transaction ends. */
   readonly lockProject: (db: Db, projectId: string) => Promise<void>;
@@ -81,6 +85,7 @@ export function malformed(): Fault {
 /** The Fault for a database's failure. Its message has the code and nothing else of the error. */
 export function unavailable(error: unknown): Fault {
   if (error instanceof Fault) return error;
+  if (error instanceof Refused) return new Fault("unavailable", error.message, {}, { cause: error });
   const code = databaseErrorCode(error);
   const reason = code === standbyRefusal ? "it is a standby, and only a primary is served from" : code;
   return new Fault("unavailable", `the database refused: ${reason}`, {}, { cause: error });

@@ -1,7 +1,9 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import type { Appended } from "../audit/journal.ts";
+import { Refused } from "../core/refused.ts";
 import type { JournalOrder, SegmentValues } from "./journal.ts";
 import { isSameDatabase, retryBusy } from "./sqlite-file.ts";
+import { sqliteGuard } from "./sqlite-guard.ts";
 
 // The embedded database's journal, in its own thread: a commit waits for the disk and for other processes, and the
 // API's event loop must wait for neither.
@@ -28,13 +30,18 @@ function open(path: string, insertText: string): void {
   // at the same rate; a quarter costs rate and p50, and 8000 pages made it 25 ms.
   opened.run("PRAGMA wal_autocheckpoint = 500");
   const insert = opened.query(insertText);
-  // A trigger may keep the row out. What the driver counts would include the trigger's own writes.
-  const written = opened.query("select 1 from audit_segments where lane = ? and first_seq = ?");
+  const requireUntouched = sqliteGuard(opened);
+  const version = opened.query<{ schema_version: number }, []>("PRAGMA schema_version");
+  let passed: number | undefined;
   const insertOne = opened.transaction((segment: SegmentValues | undefined) => {
-    if (segment === undefined) return;
-    insert.run(...segment);
-    if (written.get(segment[0], segment[1]) !== null) return;
-    throw Object.assign(new Error("a segment was kept out"), { code: "kept out" });
+    // This connection reads the schema again only if its number has changed, and does so in these transactions alone.
+    const now = version.get()?.schema_version;
+    if (now !== passed) {
+      passed = undefined; // an addition that was found may come back under the number that passed
+      requireUntouched();
+      passed = now;
+    }
+    if (segment !== undefined) insert.run(...segment);
   });
   isInPlace = isSameDatabase(path);
   file = opened;
@@ -49,7 +56,8 @@ function append(segment: SegmentValues | undefined): Appended {
     retryBusy(() => write?.(segment), Bun.sleepSync, nowMs);
   } catch (error) {
     // Whatever failed, the transaction was rolled back.
-    return { outcome: "refused", reason: String((error as { code?: unknown }).code) };
+    const reason = error instanceof Refused ? error.message : String((error as { code?: unknown }).code);
+    return { outcome: "refused", reason };
   }
   return isInPlace() ? { outcome: "durable" } : { outcome: "unknown", reason };
 }

@@ -2,9 +2,11 @@ import type { Append, Appended } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
+import { Refused } from "../core/refused.ts";
 import { threadUrl } from "../thread-url.ts";
 import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "./database.ts";
 import { connect, type Servers } from "./postgres.ts";
+import { additionsFound, segmentsUntouched } from "./postgres-guard.ts";
 
 /** The one connection that writes audit segments, each in one commit. */
 export type JournalStore = { readonly append: Append; readonly close: () => Promise<void> };
@@ -15,6 +17,15 @@ export function postgresJournal(servers: Servers): JournalStore {
   const deadline = new Deadline(queryDeadlineMs, () => new Fault("unavailable", "no answer"));
   /** The server that has the lane that is being written. Another one may lack the lane's newest segments. */
   let home = { lane: "", server: "" };
+  /** The row was not stored. The full look names what keeps it out. */
+  const keptOut = async (): Promise<Appended> => {
+    const look = clients.ask(1, clients.check).answer;
+    const reason = await look.then(
+      () => "the row was not stored",
+      (error: unknown) => (error instanceof Error ? error.message : "no answer"),
+    );
+    return { outcome: "refused", reason };
+  };
   return {
     append: async (segment, again) => {
       const begins = segment?.firstSeq === 1;
@@ -26,12 +37,14 @@ export function postgresJournal(servers: Servers): JournalStore {
         const [stored] = await deadline.of(answer, giveUp);
         if (segment === undefined) return { outcome: "durable" };
         // A trigger that keeps the row out makes no error.
-        if (stored === undefined) return { outcome: "refused", reason: "the row was not stored" };
+        if (stored === undefined) return keptOut();
         home = { lane: segment.lane, server: stored["server"] as string };
         return { outcome: "durable" };
       } catch (error) {
         if (error instanceof Fault) return { outcome: "unknown", reason: error.message };
+        if (error instanceof Refused) return { outcome: "refused", reason: error.message };
         const reason = databaseErrorCode(error);
+        if (reason === additionsFound) return keptOut();
         if (isConnectionFailure(error)) return { outcome: "unknown", reason };
         if (reason === otherServer) return moved;
         return { outcome: again && reason === uniqueViolation ? "durable" : "refused", reason };
@@ -91,6 +104,7 @@ const columns = "lane, first_seq, last_seq, at, mac, texts, entries";
 // Servers start at different microseconds. If $8 names another one, the square root fails and nothing is stored.
 const server = "extract(epoch from pg_postmaster_start_time())::text";
 const appendText = `insert into audit_segments (${columns}) values ($1, $2, $3, $4, $5, $6, $7)
-  returning ${server} as server, sqrt(-($8::text not in ('', ${server}))::integer)`;
+  returning ${server} as server, pg_catalog.sqrt(-($8::text not in ('', ${server}))::integer),
+  ${segmentsUntouched}`;
 // Fails if the journal could not be written, and stores nothing.
 const checkText = `insert into audit_segments (${columns}) select '', 0, 0, 0, '', '', '' where false returning 1`;

@@ -1,4 +1,3 @@
-import { chmodSync, closeSync, openSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import postgresTables from "../../drizzle/postgres/0000_tables.sql" with { type: "text" };
@@ -18,7 +17,6 @@ import { configProblem } from "../core/problem.ts";
 import { version } from "../core/version.ts";
 import type { Database } from "./database.ts";
 import type { Servers } from "./postgres.ts";
-import { openSqlite } from "./sqlite.ts";
 
 /** The migrations in order, as drizzle's migrator takes them. A test compares them with `drizzle/`. */
 export const migrations = {
@@ -85,18 +83,6 @@ async function countApplied(database: Database): Promise<number> {
   throw configProblem("The database was migrated by a newer Keyhole: start that version, or a newer one.");
 }
 
-/** Brings the embedded database's tables up to date. Makes an absent file, mode 0600. The caller locks others out. */
-export async function migrateSqlite(path: string, say: (line: string) => void): Promise<void> {
-  closeSync(openSync(path, "a", 0o600));
-  chmodSync(path, 0o600);
-  const database = openSqlite(path, "admin");
-  try {
-    await migrate(database, say);
-  } finally {
-    await database.close();
-  }
-}
-
 type Migration = { sql: string[]; bps: boolean; folderMillis: number; hash: string };
 /** The bytes of "keyhole" as a number. */
 const advisoryLock = "30229394625621093";
@@ -118,7 +104,7 @@ function listed(
 }
 
 /** @param say - takes a line for a person, if tables that were there are changed */
-async function migrate(database: Database, say: (line: string) => void): Promise<void> {
+export async function migrate(database: Database, say: (line: string) => void): Promise<void> {
   const [before, after] = [await countApplied(database), migrations[database.dialect].length];
   if (before === after) return;
   await run(database);

@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import { Refused } from "../core/refused.ts";
 import { isConnectionFailure, queryDeadlineMs } from "./database.ts";
 
 /*
@@ -21,6 +22,9 @@ import { isConnectionFailure, queryDeadlineMs } from "./database.ts";
 export class Clients<Client extends { end(options: { timeout: number }): Promise<void> }> {
   readonly #connect: (closed: () => void, elsewhere: boolean) => Client;
   readonly #onAnswer: () => void;
+  /** Throws a Refused if nothing may be asked. */
+  readonly check: (client: Client) => Promise<void>;
+  readonly #checks = new WeakMap<Client, { readonly passed: Promise<void>; untilMs: number }>();
   #client: Client;
   #distrusted = false;
   #answered = false;
@@ -31,10 +35,16 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
    * @param connect - makes a client that calls `closed` at once when one of its connections closes. `elsewhere` is true
    *   if the last client gave no answer, or stopped answering: another host may do better.
    * @param onAnswer - called at the first answer of each client
+   * @param check - runs before the first query of each client, and again when it last passed a minute ago
    */
-  constructor(connect: (closed: () => void, elsewhere: boolean) => Client, onAnswer = () => {}) {
+  constructor(
+    connect: (closed: () => void, elsewhere: boolean) => Client,
+    onAnswer = () => {},
+    check: (client: Client) => Promise<void> = async () => {},
+  ) {
     this.#connect = connect;
     this.#onAnswer = onAnswer;
+    this.check = check;
     this.#client = this.#make(false);
   }
 
@@ -64,6 +74,8 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
         if (givenUp) throw new Fault("unavailable", "the query was given up");
         asked = client;
         try {
+          const checked = this.#checked(client);
+          if (checked !== undefined) await checked;
           const answer = await query(client);
           if (client === this.#client && !this.#distrusted) {
             const first = !this.#answered;
@@ -74,7 +86,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
           if (attempt >= attempts)
             throw new Fault("unavailable", "a connection to the database closed during the request");
         } catch (error) {
-          if (error instanceof Fault) throw error;
+          if (error instanceof Fault || error instanceof Refused) throw error;
           // A client that is no longer trusted may report another query's failure.
           const doubtful = client !== this.#client || this.#distrusted || isConnectionFailure(error);
           if (client === this.#client) this.#distrusted = true;
@@ -83,6 +95,22 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
       }
     };
     return { answer: ask(), giveUp };
+  }
+
+  /** What a query waits for; undefined if the last check is young enough. Queries that wait at once share a check. */
+  #checked(client: Client): Promise<void> | undefined {
+    const last = this.#checks.get(client);
+    if (last && performance.now() < last.untilMs) return undefined;
+    if (last?.untilMs === checkUnderWay) return last.passed;
+    const check = { passed: this.check(client), untilMs: checkUnderWay };
+    this.#checks.set(client, check);
+    check.passed.then(
+      () => {
+        check.untilMs = performance.now() + checkEveryMs;
+      },
+      () => this.#checks.delete(client),
+    );
+    return check.passed;
   }
 
   /** Another host answers: queries that wait here go there at once, not after their deadlines. */
@@ -130,3 +158,5 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
 }
 
 const renewEveryMs = 100;
+const checkEveryMs = 60_000;
+const checkUnderWay = -1;

@@ -4,6 +4,7 @@ import postgres from "postgres";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import type { PostgresServer } from "../core/postgres-url.ts";
+import { Refused } from "../core/refused.ts";
 import {
   compile,
   type Database,
@@ -14,7 +15,9 @@ import {
   type Use,
   unavailable,
 } from "./database.ts";
+import { refuseAdditions } from "./guard.ts";
 import { Clients } from "./postgres-clients.ts";
+import { postgresAdditions, searchPath } from "./postgres-guard.ts";
 import { postgresTables } from "./tables.ts";
 
 /** The servers that DATABASE_URL names. All pools of a process use the same one, and follow each other to the next. */
@@ -105,7 +108,9 @@ export function openPostgres(servers: Servers, use: Use): Database {
         }
       };
     },
-    transaction: (work) => trusted().transaction((inner) => work(inner as unknown as Db)),
+    // At this level alone, a statement sees what others committed before it: additions to our tables included.
+    transaction: (work) =>
+      trusted().transaction((inner) => guarded(inner as unknown as Db, work), { isolationLevel: "read committed" }),
     lockProject: async (inner, projectId) => {
       const { projects } = postgresTables;
       await inner.select({ id: projects.id }).from(projects).where(sql`${projects.id} = ${projectId}`).for("update");
@@ -113,6 +118,29 @@ export function openPostgres(servers: Servers, use: Use): Database {
     pool,
     close: () => clients.close(),
   };
+}
+
+/**
+ * Runs `work`, and refuses it if there is an addition to our tables, whatever it returned or threw. The tables that it
+ * wrote to get none before the transaction ends.
+ */
+async function guarded<T>(db: Db, work: (db: Db) => Promise<T>): Promise<T> {
+  const look = () => requireNoAdditions(() => db.execute(sql.raw(postgresAdditions)));
+  await db.execute(sql.raw(`set local search_path to ${searchPath}`));
+  const result = await work(db).catch(async (error: unknown) => {
+    await look().catch((found: unknown) => {
+      throw found instanceof Refused ? found : error; // a transaction in which a statement failed answers nothing
+    });
+    throw error;
+  });
+  await look();
+  return result;
+}
+
+async function requireNoAdditions(
+  look: () => PromiseLike<readonly Readonly<Record<string, unknown>>[]>,
+): Promise<void> {
+  refuseAdditions((await look()).map(({ what }) => String(what)));
 }
 
 /** The clients of one use, each on one server. */
@@ -138,7 +166,9 @@ export function connect(servers: Servers, use: Use) {
       types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
     } as unknown as postgres.Options<{ bigint: postgres.PostgresType<number> }>);
   };
-  const clients = new Clients(make, () => servers.answered(server));
+  const check = (client: ReturnType<typeof make>) =>
+    requireNoAdditions(() => client.unsafe(postgresAdditions, [], { prepare: true }));
+  const clients = new Clients(make, () => servers.answered(server), use === "admin" ? undefined : check);
   // A command's transaction is never repeated, so nothing may end it.
   if (use !== "admin") servers.watch((answering) => answering !== server && clients.leave());
   return clients;
@@ -202,7 +232,14 @@ const lookupsOnly = {
   plan_cache_mode: "force_generic_plan",
 };
 // Our deadline comes first. PostgreSQL's ends statements that nobody waits for, even if this process was stopped.
-const readsOnly = { statement_timeout: queryDeadlineMs + 1000, default_transaction_read_only: true, ...lookupsOnly };
+// A role's own search_path could lead elsewhere. Commands set it in their transactions, since a pooler may be between.
+const ownTables = { search_path: searchPath };
+const readsOnly = {
+  ...ownTables,
+  statement_timeout: queryDeadlineMs + 1000,
+  default_transaction_read_only: true,
+  ...lookupsOnly,
+};
 const sessionOf = {
   "look-up": readsOnly,
   serve: readsOnly,
@@ -210,6 +247,7 @@ const sessionOf = {
   // Here PostgreSQL's deadline comes first: a batch that waits too long for a lock is then known to be refused.
   // `nextExpiry` runs here too, and must find its rows by index.
   journal: {
+    ...ownTables,
     statement_timeout: queryDeadlineMs - 200,
     synchronous_commit: "on",
     enable_seqscan: "off",

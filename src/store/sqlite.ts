@@ -1,9 +1,12 @@
 import { Database as SqliteFile } from "bun:sqlite";
+import { chmodSync, closeSync, openSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { Fault } from "../core/fault.ts";
 import { compile, type Database, type Db, type Use, unavailable } from "./database.ts";
+import { migrate, migrations } from "./migrate.ts";
 import { isSameDatabase } from "./sqlite-file.ts";
+import { type Schema, schemaOf, sqliteGuard } from "./sqlite-guard.ts";
 import { sqliteTables } from "./tables.ts";
 
 /** Runs one piece of work after the other. */
@@ -28,7 +31,8 @@ export function turns(): Turns {
  */
 export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
   const file = openFile(path, use);
-  const requireFiles = filesGuard(path);
+  let requireMade: (() => void) | undefined;
+  const requireSound = soundness(path, use === "admin" ? undefined : sqliteGuard(file));
   const db = drizzle(file, { schema: sqliteTables }) as unknown as Db;
   return {
     dialect: "sqlite",
@@ -42,7 +46,7 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
       const statement = file.query(text);
       return async (values) => {
         try {
-          requireFiles();
+          requireSound();
           const rows = statement.all(...(parametersOf(values) as never[]));
           return rows.map((row) => withBuffers(row as Record<string, unknown>)) as never;
         } catch (error) {
@@ -54,6 +58,9 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
       inTurn(async () => {
         file.run("BEGIN IMMEDIATE");
         try {
+          // Nobody else can write to the schema before the transaction ends.
+          requireMade ??= sqliteGuard(file, madeSchema());
+          requireMade();
           const result = await work(db);
           file.run("COMMIT");
           return result;
@@ -71,6 +78,26 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
   };
 }
 
+/** Brings the embedded database's tables up to date. Makes an absent file, mode 0600. The caller locks others out. */
+export async function migrateSqlite(path: string, say: (line: string) => void): Promise<void> {
+  closeSync(openSync(path, "a", 0o600));
+  chmodSync(path, 0o600);
+  const database = openSqlite(path, "admin");
+  try {
+    await migrate(database, say);
+  } finally {
+    await database.close();
+  }
+}
+
+let schema: Schema | undefined;
+
+/** What the migrations make of an empty database. */
+function madeSchema(): Schema {
+  schema ??= schemaOf(migrations.sqlite.flatMap((migration) => migration.sql));
+  return schema;
+}
+
 function openFile(path: string, use: Use): SqliteFile {
   const file = new SqliteFile(path, { create: false, readwrite: true, strict: true });
   // Last uses of keys can wait: the event loop must not stop for another process's lock.
@@ -84,14 +111,18 @@ function openFile(path: string, use: Use): SqliteFile {
   return file;
 }
 
-/** Throws a Fault while the files are not in their place. Once they were, it looks again after 200 ms. */
-function filesGuard(path: string): () => void {
+/**
+ * Throws while the files are not in their place, or the tables are not as Keyhole made them. After both were right, it
+ * looks again after 200 ms.
+ */
+function soundness(path: string, requireUntouched?: () => void): () => void {
   const isSame = isSameDatabase(path);
   let seenAtMs = Number.NEGATIVE_INFINITY;
   return () => {
     const nowMs = performance.now();
     if (nowMs - seenAtMs < 200) return;
     if (!isSame()) throw new Fault("unavailable", `${path} was deleted or replaced while it was open`);
+    requireUntouched?.();
     seenAtMs = nowMs;
   };
 }

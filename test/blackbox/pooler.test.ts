@@ -10,7 +10,7 @@ import { eventually, onPostgres, siteOf } from "../support/server.ts";
 
 /** The settings that the server asks for when a session begins; a pooler can be told to drop them. */
 const settings =
-  "statement_timeout, default_transaction_read_only, enable_seqscan, enable_hashjoin, enable_mergejoin, enable_material, enable_bitmapscan, enable_memoize, jit, max_parallel_workers_per_gather, plan_cache_mode, synchronous_commit";
+  "statement_timeout, default_transaction_read_only, enable_seqscan, enable_hashjoin, enable_mergejoin, enable_material, enable_bitmapscan, enable_memoize, jit, max_parallel_workers_per_gather, plan_cache_mode, synchronous_commit, search_path";
 
 onPostgres("PgBouncer before the database", () => {
   withPrograms(["pgbouncer"], "is not served through", (pgbouncer) => {

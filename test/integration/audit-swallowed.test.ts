@@ -1,9 +1,11 @@
 import { beforeAll, expect, test } from "bun:test";
 import { Refused } from "../../src/core/refused.ts";
+import { rehearse } from "../../src/desk/context.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
-import { createKey } from "../../src/people/keys.ts";
+import { createKey, revokeKey } from "../../src/people/keys.ts";
+import { warm } from "../../src/store/database.ts";
 import { describeBoth, everything, type Key } from "../support/world.ts";
 
 /** How a segment of two entries, of the files a.txt and b.txt, is lost on its way into the table. */
@@ -68,70 +70,193 @@ describeBoth("an audit table that keeps entries out", (w, dialect) => {
   });
 });
 
-/** What triggers do to the rows of a change's record: its segment, and the end of the lane. */
-type Loss = {
-  readonly how: string;
-  readonly when: readonly string[];
-  readonly postgres: string;
-  readonly sqlite?: string;
-};
-const onSegment = "after insert on audit_segments";
-const remove = "delete from audit_segments where lane = 'commands';";
-const losses: readonly Loss[] = [
-  ...[
-    { how: "swallow both rows", when: ["before insert on audit_segments", "before update on audit_heads"] },
-    { how: "swallow the segment", when: ["before insert on audit_segments"] },
-    { how: "swallow the lane's end", when: ["before update on audit_heads"] },
-  ].map((one) => ({ ...one, postgres: "return null;", sqlite: "select raise(ignore);" })),
-  ...[
-    { how: "delete the segment", when: [onSegment], sqlite: remove },
-    { how: "change the segment", when: [onSegment], sqlite: "update audit_segments set entries = '{}';" },
+type Addition = { readonly what: string; readonly make: readonly string[]; readonly drop: readonly string[] };
+
+/** What somebody adds to the schema, so that what people or machines do is lost, hidden or undone. */
+const additions: Record<"postgres" | "sqlite", readonly Addition[]> = {
+  postgres: [
     {
-      how: "set the lane's end back",
-      when: ["after update of mac on audit_heads"],
-      sqlite: "update audit_heads set seq = 0;",
+      what: "trigger lose on table audit_segments",
+      make: [
+        "create table lost (seq bigint)",
+        "create function lose_later() returns trigger language plpgsql as $$begin set constraints all deferred; insert into lost values (new.first_seq); return null; end$$",
+        `create function lose() returns trigger language plpgsql as $$begin
+          delete from audit_segments where lane = 'commands' and first_seq = new.seq;
+          update audit_heads as h set (seq, at, mac) = (select s.last_seq, s.at, s.mac from audit_segments as s
+            where s.lane = 'commands' order by s.last_seq desc limit 1); return null; end$$`,
+        "create constraint trigger lose after insert on lost deferrable initially deferred for each row execute function lose()",
+        "create constraint trigger lose after insert on audit_segments deferrable initially deferred for each row execute function lose_later()",
+      ],
+      drop: ["drop function lose_later cascade", "drop table lost", "drop function lose"],
     },
-  ].map((one) => ({ ...one, postgres: `${one.sqlite} return null;` })),
-  {
-    how: "delete the segment at the end of the transaction",
-    when: [`${onSegment} deferrable initially deferred`],
-    postgres: `${remove} return null;`,
-  },
-];
+    {
+      what: "policy hide on table audit_segments",
+      make: [
+        "create policy hide on audit_segments using (first_seq <= 3 or xmin = pg_current_xact_id_if_assigned()::xid) with check (true)",
+        "alter table audit_segments enable row level security",
+        "alter table audit_segments force row level security",
+      ],
+      drop: [
+        "drop policy hide on audit_segments",
+        "alter table audit_segments disable row level security",
+        "alter table audit_segments no force row level security",
+      ],
+    },
+    {
+      what: "table rosters with row security",
+      make: ["alter table rosters enable row level security"],
+      drop: ["alter table rosters disable row level security"],
+    },
+    {
+      what: "view audit_heads",
+      make: ["alter table audit_heads rename to heads", "create view audit_heads as select * from heads"],
+      drop: ["drop view audit_heads", "alter table heads rename to audit_heads"],
+    },
+    {
+      what: "trigger keep on table api_keys",
+      make: [
+        "create function keep() returns trigger language plpgsql as 'begin return old; end'",
+        "create trigger keep before update on api_keys for each row execute function keep()",
+      ],
+      drop: ["drop function keep cascade"],
+    },
+    {
+      what: "trigger keep on table audit_segments_default",
+      make: [
+        "create function keep() returns trigger language plpgsql as 'begin return new; end'",
+        "create trigger keep before insert on audit_segments_default for each row execute function keep()",
+      ],
+      drop: ["drop function keep cascade"],
+    },
+    {
+      what: "rule keep on table api_keys",
+      make: ["create rule keep as on update to api_keys do also notify keep"],
+      drop: ["drop rule keep on api_keys"],
+    },
+    {
+      what: "table heirs that inherits",
+      make: ["create table heirs () inherits (api_keys)"],
+      drop: ["drop table heirs"],
+    },
+    {
+      what: "constraint heirs_key_fkey on table heirs",
+      make: ['create table heirs (key text collate "C" references api_keys (id) on delete cascade)'],
+      drop: ["drop table heirs"],
+    },
+    {
+      what: "table rosters that is not durable",
+      make: ["alter table rosters set unlogged"],
+      drop: ["alter table rosters set logged"],
+    },
+    {
+      what: "constraint asks on table audit_segments that calls a function",
+      make: [
+        "alter table audit_segments add constraint asks check (set_config('a.b', lane, true) is not null) not valid",
+      ],
+      drop: ["alter table audit_segments drop constraint asks"],
+    },
+    {
+      what: "default value for column asks of table sets that calls a function",
+      make: ["alter table sets add column asks text default set_config('a.b', 'c', true)"],
+      drop: ["alter table sets drop column asks"],
+    },
+    {
+      what: "index asks that is not of PostgreSQL alone",
+      make: [
+        "create function ask(text) returns text immutable language sql as 'select $1'",
+        "create index asks on audit_heads (ask(lane))",
+      ],
+      drop: ["drop function ask cascade"],
+    },
+    {
+      what: "function sqrt(integer) in the schema public",
+      make: ["create function sqrt(integer) returns double precision language sql as 'select 1::double precision'"],
+      drop: ["drop function sqrt(integer)"],
+    },
+  ],
+  sqlite: [
+    {
+      what: "trigger lose on audit_segments",
+      make: [
+        "create trigger lose after insert on audit_segments begin delete from audit_segments where lane = 'lost'; end",
+      ],
+      drop: ["drop trigger lose"],
+    },
+    {
+      what: "view audit_segments",
+      make: [
+        "alter table audit_segments rename to kept",
+        "create view audit_segments as select * from kept",
+        "create trigger keep instead of insert on audit_segments begin insert into kept values (new.lane, new.first_seq, new.last_seq, new.at, new.mac, new.texts, new.entries); end",
+      ],
+      drop: ["drop view audit_segments", "alter table kept rename to audit_segments"],
+    },
+    {
+      what: "trigger keep on api_keys",
+      make: [
+        "create trigger keep after update on api_keys when new.revoked_at > 0 begin update api_keys set revoked_at = null where id = new.id; end",
+      ],
+      drop: ["drop trigger keep"],
+    },
+  ],
+};
 
-describeBoth("triggers that keep what people do out of the audit", (w, dialect) => {
-  const make = ({ when, postgres, sqlite }: Loss) => {
-    if (dialect === "sqlite") return when.map((one, at) => `create trigger lose_${at} ${one} begin ${sqlite} end`);
-    const kind = (one: string) => (one.includes("deferred") ? "constraint trigger" : "trigger");
-    return [
-      `create function lose() returns trigger language plpgsql as $$begin ${postgres} end$$`,
-      ...when.map((one, at) => `create ${kind(one)} lose_${at} ${one} for each row execute function lose()`),
-    ];
-  };
-  const drop = ({ when }: Loss) =>
-    dialect === "sqlite" ? when.map((_, at) => `drop trigger lose_${at}`) : ["drop function lose cascade"];
+describeBoth("what somebody added to the schema", (w, dialect) => {
+  const path = "/projects/web/variables?environment=staging";
+  const canary = "canary-of-the-schema";
 
-  test.each(losses.filter((one) => one[dialect]))("and $how: nothing is changed or shown", async (one) => {
+  test.each(additions[dialect])("$what: is named, refuses every change, and makes reads unavailable", async (one) => {
     const acme = await w.organization();
-    const { where } = await w.project(acme, "web", { variables: { staging: { TOKEN: "1" } } });
+    const { where } = await w.project(acme, "web", { variables: { staging: { TOKEN: canary } } });
+    const key = await w.key(acme, everything);
     const deeds = [
-      () => setVariables(w.admin, where, "staging", [{ name: "TOKEN", value: "2" }]),
+      () => setVariables(w.admin, where, "staging", [{ name: "TOKEN", value: canary }]),
       () => revealVariable(w.admin, where, "staging", "TOKEN"),
       () => createKey(w.admin, { organization: acme.slug, projects: null, environments: null }),
+      () => rehearse(w.admin, (admin) => setVariables(admin, where, "staging", [{ name: "NEW", value: canary }])),
+      () => revokeKey(w.admin, key.id),
     ];
     const counts = () =>
-      w.run(`select (select count(*) from api_keys) as keys, (select sum(version) from sets) as versions,
-        (select count(*) from audit_segments) as segments, (select seq from audit_heads) as seq`);
+      w.run(`select (select count(*) from api_keys where revoked_at is null) as keys,
+        (select sum(version) from sets) as versions, (select count(*) from audit_segments) as segments,
+        (select seq from audit_heads) as seq`);
+    expect((await w.ask(path, { key })).status).toBe(200);
     const before = await counts();
-    for (const statement of make(one)) await w.run(statement);
+    for (const statement of one.make) await w.run(statement);
     const outcomes = await Promise.all(deeds.map((deed) => deed().catch((error: unknown) => error)));
-    for (const statement of drop(one)) await w.run(statement);
+    const serving = w.installation.open("serve");
+    const served = await warm(serving).catch((error: unknown) => error);
+    await serving.close();
+    const store = w.installation.openJournal();
+    const appended = await store.append(undefined, false);
+    await store.close();
+    for (const statement of one.drop) await w.run(statement);
+    const named = expect.stringContaining(one.what);
     for (const outcome of outcomes) {
       expect(outcome).toBeInstanceOf(Refused);
-      expect(outcome).toMatchObject({ kind: "unavailable", message: expect.stringContaining("nothing was changed") });
+      expect(outcome).toMatchObject({ kind: "unavailable", message: named });
     }
+    expect(served).toMatchObject({ code: "unavailable", message: named });
+    expect(appended).toMatchObject({ outcome: "refused", reason: named });
     expect(await counts()).toEqual(before);
     for (const deed of deeds) await deed();
     expect(await verifyAudit(w.admin)).toMatchObject({ flaws: [] });
+    expect((await w.ask(path, { key })).status).toBe(401);
+  });
+
+  const ofTheJournal = additions[dialect].filter(({ what }) => /(?:trigger|policy|view)\b.*audit_segments/.test(what));
+  test.each(ofTheJournal)("$what: no value leaves a server that runs", async (one) => {
+    const acme = await w.organization();
+    await w.project(acme, "web", { variables: { staging: { TOKEN: canary } } });
+    const key = await w.key(acme, everything);
+    expect((await w.ask(path, { key })).status).toBe(200);
+    for (const statement of one.make) await w.run(statement);
+    const refused = await w.ask(path, { key });
+    for (const statement of one.drop) await w.run(statement);
+    expect([refused.status, refused.json]).toMatchObject([503, { code: "unavailable" }]);
+    expect(refused.text).not.toContain(canary);
+    expect(JSON.stringify(w.log)).toContain(one.what);
+    expect((await w.ask(path, { key })).status).toBe(200);
+    expect((await w.audit(key)).length).toBe(2);
   });
 });

@@ -1,5 +1,6 @@
 import { afterEach, expect, jest, spyOn, test } from "bun:test";
 import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
+import { Refused } from "../../src/core/refused.ts";
 import { Servers } from "../../src/store/postgres.ts";
 import { Clients } from "../../src/store/postgres-clients.ts";
 
@@ -126,4 +127,32 @@ test("once a pool has an answer from another server, every pool asks that one an
   giveUp();
   expect(await first.ask(3, ({ answer }) => answer).answer).toBe("new");
   expect(await waiting).toBe("new");
+});
+
+test("each client is checked before its first query, and again when the last check is a minute old", async () => {
+  let nowMs = 0;
+  spyOn(performance, "now").mockImplementation(() => nowMs);
+  const checked: number[] = [];
+  let fault: Refused | undefined;
+  let made = 0;
+  const clients = new Clients(
+    () => ({ number: made++, end: async () => {} }),
+    () => {},
+    async ({ number }) => {
+      checked.push(number);
+      if (fault) throw fault;
+    },
+  );
+  const ask = () => clients.ask(1, async ({ number }) => number).answer.catch((error: unknown) => error);
+  expect(await Promise.all([ask(), ask(), ask()])).toEqual([0, 0, 0]);
+  nowMs += 59_999;
+  expect([await ask(), checked]).toEqual([0, [0]]);
+  fault = new Refused("unavailable", "trigger t on table sets");
+  nowMs += 1;
+  expect([await ask(), await ask(), checked]).toEqual([fault, fault, [0, 0, 0]]);
+  fault = undefined;
+  expect([await ask(), checked.length]).toEqual([0, 4]);
+  await clients.ask(1, fails).answer.catch(() => {});
+  nowMs += 1000;
+  expect([await ask(), checked.at(-1)]).toEqual([1, 1]);
 });
