@@ -1,8 +1,8 @@
 import { mayAsk } from "../core/json-request.ts";
 import { type KeySet, parseKeySet } from "./token.ts";
 
-/** Fetches a JSON document, bounded in size and time, and follows no redirect. Its errors say what was wrong. */
-export type FetchJson = (url: string) => Promise<unknown>;
+/** Fetches a JSON document for an issuer, bounded in size and time, and follows no redirect. Its errors say what was wrong. */
+export type FetchJson = (url: string, issuer: string) => Promise<unknown>;
 
 /** Says in the log that an issuer's keys were fetched after a failure, or why they could not be. */
 export type NoteIssuer = (issuer: string, failure: string | undefined) => void;
@@ -18,7 +18,7 @@ const usableMs = 24 * 3_600_000;
  */
 export async function discoverKeys(issuer: string, fetchJson: FetchJson): Promise<KeySet> {
   if (!mayAsk(issuer)) throw new Error("the issuer is not an https URL");
-  const document = await fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
+  const document = await fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, issuer);
   const { issuer: named, jwks_uri: url } = (document ?? {}) as {
     readonly issuer?: unknown;
     readonly jwks_uri?: unknown;
@@ -26,7 +26,7 @@ export async function discoverKeys(issuer: string, fetchJson: FetchJson): Promis
   if (named !== issuer) throw new Error("its discovery document is another issuer's");
   const isWeaker = issuer.startsWith("https:") && !String(url).startsWith("https:");
   if (typeof url !== "string" || !mayAsk(url) || isWeaker) throw new Error("its jwks_uri is not an https URL");
-  return parseKeySet(await fetchJson(url));
+  return parseKeySet(await fetchJson(url, issuer));
 }
 
 /**

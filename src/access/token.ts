@@ -17,6 +17,8 @@ export type Terms = {
   readonly claims: Readonly<Record<string, string>>;
   /** A JSON Web Key Set as text; null if the issuer publishes its keys. */
   readonly jwks: string | null;
+  /** Whether the issuer is asked on the internet only, because a person named it who is no operator. */
+  readonly isPublic?: boolean;
 };
 
 /** A trust whose seal was verified. */

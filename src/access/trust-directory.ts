@@ -33,6 +33,11 @@ export class TrustDirectory {
     return named.filter(([, trusts]) => trusts.some(({ pinned }) => pinned === null)).map(([issuer]) => issuer);
   }
 
+  /** Whether an issuer may be asked on the internet only: no operator made a trust that needs its keys. */
+  isPublic(issuer: string): boolean {
+    return (this.#byIssuer.get(issuer) ?? []).every(({ pinned, terms }) => pinned !== null || terms.isPublic);
+  }
+
   /** The trusts that name this issuer. @throws Fault `unavailable` */
   async find(issuer: string): Promise<readonly Trust[]> {
     if (this.#nowMs() - this.#loadedAtMs >= freshMs) await this.refresh();

@@ -1,6 +1,15 @@
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 import { discoverKeys } from "../access/issuer-keys.ts";
-import { isTokenShaped, readToken, tokenBytesMax, usableKeys, usableKinds, verifyToken } from "../access/token.ts";
+import {
+  isTokenShaped,
+  type KeySet,
+  readToken,
+  type Terms,
+  tokenBytesMax,
+  usableKeys,
+  usableKinds,
+  verifyToken,
+} from "../access/token.ts";
 import { Fault } from "../core/fault.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { excerpt } from "../core/visible.ts";
@@ -103,7 +112,7 @@ async function testToken(admin: AdminContext, { id, status, terms }: KeyRecord, 
     const trusts = await validTrusts(admin, token.issuer);
     const own = trusts.filter((trust) => trust.id === id);
     if (own.length === 0) throw refusal(`the trust is ${status}`);
-    const published = own[0]?.pinned === null ? await keysOf(token.issuer) : undefined;
+    const published = own[0]?.pinned === null ? await keysOf(admin, own[0].terms) : undefined;
     await verifyToken(token, own, published, admin.now());
     await verifyToken(token, trusts, published, admin.now());
   } catch (error) {
@@ -112,12 +121,14 @@ async function testToken(admin: AdminContext, { id, status, terms }: KeyRecord, 
   }
 }
 
-async function keysOf(issuer: string): ReturnType<typeof discoverKeys> {
-  const published = await discoverKeys(issuer, fetchJson).catch((error: unknown) => {
-    throw refusal(`the issuer's keys cannot be had from here, ${(error as Error).message}`);
+/** For a person, each failure is the same sentence: they must not learn what this machine reaches. */
+async function keysOf({ rights }: AdminContext, { issuer, isPublic = false }: Terms): Promise<KeySet> {
+  const no = (why: string) => refusal(rights === "operator" ? why : "the issuer's keys cannot be had from here");
+  const published = await discoverKeys(issuer, (url) => fetchJson(url, isPublic)).catch((error: unknown) => {
+    throw no(`the issuer's keys cannot be had from here, ${(error as Error).message}`);
   });
   if (usableKeys(published.keys) > 0) return published;
-  throw refusal(`none of the issuer's keys can be used: ${usableKinds}`);
+  throw no(`none of the issuer's keys can be used: ${usableKinds}`);
 }
 
 function refusal(reason: string): Problem {

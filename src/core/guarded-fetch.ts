@@ -1,9 +1,8 @@
 import { arch, platform } from "node:process";
-import type { Fetch } from "./json-request.ts";
 import { version } from "./version.ts";
 
 /** Bun's fetch without what makes an answer grow, a request repeat itself, or a certificate go unchecked. */
-export const guardedFetch: Fetch = async (url, init) => {
+export const guardedFetch = async (url: string, init: BunFetchRequestInit): Promise<Response> => {
   const response = fetch(url, {
     ...init,
     headers: {
@@ -16,10 +15,10 @@ export const guardedFetch: Fetch = async (url, init) => {
     // On a reused connection that breaks, fetch repeats the request by itself, and each one is audited.
     keepalive: false,
     // NODE_TLS_REJECT_UNAUTHORIZED is ignored: people set it for other programs and forget it.
-    tls: { rejectUnauthorized: true },
+    tls: { ...init.tls, rejectUnauthorized: true },
   });
   return response.catch((error: unknown) => {
-    throw Object.assign(error as Error, { proxy: proxyOf(url, process.env) });
+    throw Object.assign(error as Error, { proxy: init.proxy === false ? undefined : proxyOf(url, process.env) });
   });
 };
 

@@ -1,8 +1,10 @@
 import { parseKeySet, type Terms, type Trust, usableKeys, usableKinds } from "../access/token.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
 import { isIssuer, issuerRule } from "../core/json-request.ts";
+import { isPublicUrl } from "../core/public-fetch.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
+import { findOrganization } from "../desk/organizations.ts";
 import { requireWord } from "../desk/validate.ts";
 import { trustList, trustsFull } from "../store/lookups.ts";
 import { termsBytesMax } from "../store/reach.ts";
@@ -27,10 +29,8 @@ export async function createTrust(
   admin: AdminContext,
   asked: NewTrust,
 ): Promise<{ trust: KeyRecord; keys: ReturnType<typeof countKeys>; warnings: readonly string[] }> {
-  const terms = requireTerms(asked);
-  // As servers count them: those count, too, that this person does not see.
-  const full = trustsFull(await trustList(admin.database)());
-  if (full !== undefined) throw new Refused("bound", `${full}: revoke one that is no longer used.`);
+  const terms = requireTerms(asked, admin.rights === "operator");
+  await requireRoom(admin, asked.organization, terms);
   const overlapping = (await validTrusts(admin, terms.issuer)).filter((other) => mayBothFit(terms, other.terms));
   for (const { id } of overlapping) if (!(await isWithinRights(admin, id))) throw shutsOut();
   const trust = await createCredential(admin, asked, terms);
@@ -43,25 +43,49 @@ export function validTrusts(admin: AdminContext, issuer: string): Promise<readon
   return new TrustDirectory(trustList(admin.database), admin.systemKeys.grant, admin.now).find(issuer);
 }
 
-function requireTerms({ issuer, audience, claims, jwks }: NewTrust): Terms {
+/** @throws Refused `bound` if servers would not find one more, or an organization's persons made as many as they may */
+async function requireRoom(admin: AdminContext, slug: string | undefined, terms: Terms): Promise<void> {
+  // As servers count them: those count, too, that this person does not see.
+  const trusts = await trustList(admin.database)();
+  const full = trustsFull(trusts);
+  if (full !== undefined) throw new Refused("bound", `${full}: revoke one that is no longer used.`);
+  if (admin.rights === "operator") return;
+  const organization = await findOrganization(admin, slug);
+  const own = trusts.filter(({ organizationId }) => organizationId === organization.id);
+  const texts = own.flatMap(({ trust, projects }) => [trust ?? "", projects ?? ""]);
+  const bytes = Buffer.byteLength([...texts, JSON.stringify(terms)].join(""));
+  if (own.length < personsTrustsMax && bytes <= personsBytesMax) return;
+  const words = `${organization.slug} has as many trusts as persons may make: revoke one, or ask an operator.`;
+  throw new Refused("bound", words);
+}
+
+/** The most valid trusts of an organization, and bytes of their terms, to which a person may add one. */
+const personsTrustsMax = 200;
+const personsBytesMax = 512 * 1024;
+
+function requireTerms({ issuer, audience, claims, jwks }: NewTrust, isOperator: boolean): Terms {
   const terms = {
-    issuer: requireIssuer(issuer, jwks !== undefined),
+    issuer: requireIssuer(issuer, jwks !== undefined, isOperator),
     audience: requireWord("The audience", audience),
     claims: requireClaims(issuer, claims),
     jwks: jwks === undefined ? null : requireKeySet(jwks),
+    ...(!isOperator && { isPublic: true }),
   };
   if (Buffer.byteLength(JSON.stringify(terms)) <= termsBytesMax) return terms;
   throw new Refused("invalid", `A trust takes at most ${termsBytesMax / 1024} KiB, its key set included.`);
 }
 
 /** @param isPinned - whether its keys are given, so that nobody asks it for them */
-function requireIssuer(issuer: string, isPinned: boolean): string {
+function requireIssuer(issuer: string, isPinned: boolean, isOperator: boolean): string {
   requireWord("The issuer", issuer);
   if (/[\s\p{Z}]/u.test(issuer)) {
     throw new Refused("invalid", "The issuer has a blank, which no URL has: give it exactly as in the token's iss.");
   }
-  if (isPinned || isIssuer(issuer)) return issuer;
-  throw new Refused("invalid", `The issuer ${issuerRule}`);
+  if (isPinned) return issuer;
+  if (!isIssuer(issuer)) throw new Refused("invalid", `The issuer ${issuerRule}`);
+  if (isOperator || isPublicUrl(issuer)) return issuer;
+  const words = "The issuer must be an https URL with a name of the internet: ask an operator to add any other.";
+  throw new Refused("invalid", words);
 }
 
 /** What the token's verification judges already, or what differs from token to token. */

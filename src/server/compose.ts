@@ -230,7 +230,8 @@ function knownTrusts(lookups: Database, grantKey: Uint8Array, log: Log) {
   const trusts = new TrustDirectory(trustList(lookups), grantKey, monotonicMs);
   const noteIssuer = (issuer: string, failure?: string) =>
     log({ event: "issuer", issuer, ok: !failure, reason: failure });
-  const issuerKeys = new IssuerKeys(fetchJson, noteIssuer, monotonicMs);
+  const fetchOf = (url: string, issuer: string) => fetchJson(url, trusts.isPublic(issuer));
+  const issuerKeys = new IssuerKeys(fetchOf, noteIssuer, monotonicMs);
   const refresh = async () => {
     // Without the database no token is accepted either.
     await trusts.refresh().catch(() => {});

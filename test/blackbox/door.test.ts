@@ -2,8 +2,10 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { startIssuer } from "../support/issuer.ts";
 import { binary, makePlace, type Place, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import { blocksOf } from "../support/markdown.ts";
+import { freePort } from "../support/port.ts";
 import { withPrograms } from "../support/programs.ts";
 import { type Bastion, startBastion } from "../support/sshd.ts";
 
@@ -124,6 +126,47 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
       expect([line, ran.exitCode === 0]).toEqual([line, false]);
     }
     expect(existsSync(mark)).toBe(false);
+  });
+
+  test("asks for nobody what listens on the bastion or in its network", async () => {
+    await using silent = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => new Response("no", { status: 404 }),
+    });
+    const open = `http://127.0.0.1:${silent.port}`;
+    const closed = `http://127.0.0.1:${freePort()}`;
+    await using wrong = startIssuer();
+    wrong.answer = () => Response.json({ issuer: "https://other.example" });
+    const reach = ["--project", "web", "--env", "staging", "--claim", "sub=job", "--audience", "a"];
+    for (const issuer of [open, closed, "https://localhost", "https://10.0.0.1", "https://vault.internal"]) {
+      const add = await as("ana", `trust add --org acme --name x --issuer ${issuer} ${reach.join(" ")}`);
+      expect([issuer, add]).toEqual([
+        issuer,
+        {
+          exitCode: 2,
+          stdout: "",
+          stderr:
+            "keyhole: The issuer must be an https URL with a name of the internet: ask an operator to add any other.\n",
+        },
+      ]);
+    }
+    const said: string[] = [];
+    for (const issuer of [open, closed, wrong.url]) {
+      const id = (await keyhole("trust", "add", "--org", "acme", "--name", "x", "--issuer", issuer, ...reach)).trim();
+      const token = wrong.token({ iss: issuer, aud: "a" });
+      const ran = await as("ana", `trust test ${id}`, token);
+      expect(ran).toMatchObject({ exitCode: 3, stdout: "" });
+      said.push(ran.stderr);
+      const { stderr } = await place.keyhole(["trust", "test", id], token);
+      expect(stderr).toMatch(/cannot be had from here, it/);
+    }
+    expect(new Set(said)).toEqual(
+      new Set(["keyhole: The token is refused: the issuer's keys cannot be had from here.\n"]),
+    );
+    await as("ana", `trust add --org acme --name x --issuer https://issuer.example ${reach.join(" ")}`);
+    const file = await as("ana", `trust add --org acme --name y --issuer k --jwks-file /etc/passwd ${reach.join(" ")}`);
+    expect(file.stderr).toContain("A file is read over SSH from stdin only: -");
   });
 
   test("does not believe the client's environment", async () => {

@@ -103,7 +103,7 @@ class Stage implements AsyncDisposable {
     let looks = 0;
     const trusts = new TrustDirectory(trustList(keyhole.database), installation.systemKeys.grant, () => 1000 * looks++);
     const keys = new IssuerKeys(
-      fetchJson,
+      (url, issuer) => fetchJson(url, trusts.isPublic(issuer)),
       () => {},
       () => performance.now() + this.aheadMs,
       this.#waitMsMax,
@@ -424,9 +424,9 @@ describeBoth("a trust", (w) => {
 
     test("of a trust that was revoked after the list of trusts was read", async () => {
       await using stage = await Stage.open(w);
-      const { findTrusts = async () => [] } = stage.gate();
-      const listed = await findTrusts(stage.issuer.url);
-      const { ask } = w.client(({ gate }) => ({ gate: { ...gate, ...stage.gate(), findTrusts: async () => listed } }));
+      const own = stage.gate();
+      const listed = await own.findTrusts(stage.issuer.url);
+      const { ask } = w.client(({ gate }) => ({ gate: { ...gate, ...own, findTrusts: async () => listed } }));
       const token = stage.issuer.token();
       expect((await ask(values, { key: token })).status).toBe(200);
       await revokeKey(w.admin, stage.trust.id, "trust");
@@ -771,6 +771,88 @@ describeBoth("a trust", (w) => {
           rows.map(({ id }) => id),
         ),
       );
+    });
+  });
+
+  describe("of a person who is no operator", () => {
+    const reach = { projects: null, environments: null, audience, claims: new Map([["sub", "job"]]) };
+    const personOf = (organizationId: string) => {
+      const everywhere = { organizationId, projectId: null, environments: 7 };
+      return asPerson(w.admin, "ana", [{ rights: ["keys", "reveal"], ...everywhere }]);
+    };
+
+    test.each([
+      "http://127.0.0.1:5432",
+      "http://localhost:5432",
+      "https://127.0.0.1:5432",
+      "https://10.0.0.1",
+      "https://[::1]",
+      "https://169.254.169.254",
+      "https://bastion",
+      "https://vault.internal",
+      "https://kubernetes.default.svc.cluster.local",
+    ])("names no issuer on this machine or in its network, unless its keys are given: %s", async (issuer) => {
+      const { id, slug: organization } = await w.organization();
+      const create = (more: object = {}) => createTrust(personOf(id), { ...reach, organization, issuer, ...more });
+      await expect(create()).rejects.toThrow("must be an https URL with a name of the internet");
+      const jwks = JSON.stringify({ keys: [publicJwk("one", newSigningKey("ES256"))] });
+      expect((await create({ jwks })).trust.status).toBe("active");
+      const { trust } = await createTrust(w.admin, { ...reach, organization, issuer: `${issuer}/operator`, jwks });
+      expect(trust.status).toBe("active");
+    });
+
+    test("names an issuer that servers ask on the internet alone, until an operator names it too", async () => {
+      const { id, slug: organization } = await w.organization();
+      const asked = { ...reach, organization, issuer: "https://issuer.example/of-a-person" };
+      const isPublic = async () => {
+        const trusts = new TrustDirectory(trustList(w.keyhole.database), w.installation.systemKeys.grant, () => 0);
+        await trusts.refresh();
+        return trusts.isPublic(asked.issuer);
+      };
+      await createTrust(personOf(id), asked);
+      const jwks = JSON.stringify({ keys: [publicJwk("one", newSigningKey("ES256"))] });
+      await createTrust(w.admin, { ...asked, jwks });
+      expect(await isPublic()).toBe(true);
+      const { trust } = await createTrust(w.admin, { ...asked, audience: "https://other.example" });
+      expect(await isPublic()).toBe(false);
+      await revokeKey(w.admin, trust.id);
+      expect(await isPublic()).toBe(true);
+    });
+
+    test("leaves room for other organizations and for operators", async () => {
+      const { id, slug: organization } = await w.organization();
+      const other = await w.organization();
+      const asked = { ...reach, organization, issuer: "https://issuer.example" };
+      const { trust } = await createTrust(personOf(id), asked);
+      const copies = async (count: number, long: string) => {
+        const { apiKeys: k } = w.admin.database.tables;
+        const [row] = await w.admin.database.db.select().from(k).where(eq(k.id, trust.id));
+        const rows = Array.from({ length: count }, (_, n) => {
+          const keyId = Bun.randomUUIDv7();
+          const digest = Buffer.alloc(32, `${keyId}${n}`);
+          const terms = JSON.stringify({ ...JSON.parse(row?.trust ?? ""), claims: { sub: long } });
+          const made = { ...(row as typeof k.$inferSelect), id: keyId, digest, trust: terms };
+          return { ...made, grantSeal: sealGrant(w.installation.systemKeys.grant, digest, { ...made, keyId }) };
+        });
+        await w.admin.database.db.insert(k).values(rows);
+        const made = inArray(
+          k.id,
+          rows.map((one) => one.id),
+        );
+        return () => w.admin.database.db.delete(k).where(made);
+      };
+      const full = `${organization} has as many trusts as persons may make: revoke one, or ask an operator.`;
+      for (const [count, long] of [
+        [199, "x"],
+        [40, "x".repeat(14_000)],
+      ] as const) {
+        const clear = await copies(count, long);
+        await expect(createTrust(personOf(id), asked)).rejects.toThrow(full);
+        await createTrust(personOf(other.id), { ...asked, organization: other.slug, audience: other.slug });
+        await createTrust(w.admin, asked);
+        await clear();
+        await createTrust(personOf(id), asked);
+      }
     });
   });
 

@@ -66,15 +66,19 @@ describe("an answer of an issuer", () => {
   test.each(bad)("%s is refused", async (_, answer, says) => {
     await using one = startIssuer();
     one.answer = answer;
-    expect(await fetchJson(one.url).catch((error: Error) => error.message)).toBe(says);
+    expect(await fetchJson(one.url, false).catch((error: Error) => error.message)).toBe(says);
   });
 
   test("that does not come, or comes in drops, is given up", async () => {
     await using one = startIssuer();
     one.answer = () => new Promise(() => {});
-    expect(await fetchJson(one.url, 50).catch((error: Error) => error.message)).toBe("it did not answer within 0.05 s");
+    expect(await fetchJson(one.url, false, 50).catch((error: Error) => error.message)).toBe(
+      "it did not answer within 0.05 s",
+    );
     one.answer = () => new Response(drops());
-    expect(await fetchJson(one.url, 50).catch((error: Error) => error.message)).toBe("it did not answer within 0.05 s");
+    expect(await fetchJson(one.url, false, 50).catch((error: Error) => error.message)).toBe(
+      "it did not answer within 0.05 s",
+    );
   });
 });
 
