@@ -65,7 +65,8 @@ const scenes: Readonly<Record<string, Scene & { readonly stores: object }>> = {
   "--secret-id prod/tls-key": { prints: `${JSON.stringify(pem)}\n`, stores: { TLS_KEY: pem } },
   "op item get": { prints: `${JSON.stringify(item, null, 2)}\n`, stores: filled },
   "op inject": { prints: `DATABASE_URL="${url}"\nPRICE=1.10\n`, stores: { DATABASE_URL: url, PRICE: "1.10" } },
-  "sops decrypt": { prints: goYaml("    ", "Grüße 🔑"), stores: values },
+  "--output-type json": { prints: goJson(values), stores: values },
+  "web.enc.yaml": { prints: goYaml("    ", "Grüße 🔑"), stores: values },
   "dotenvx get": {
     files: { ".env.production": `DATABASE_URL="${url}"\nPRICE=1.10\n` },
     stores: { DATABASE_URL: url, PRICE: "1.10" },

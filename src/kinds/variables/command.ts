@@ -12,7 +12,7 @@ import { parseComingDay, parseCount } from "../../terminal/options.ts";
 import { listFound } from "../../terminal/records.ts";
 import { formatTime } from "../../terminal/terminal.ts";
 import { environmentsVerb, environmentVerb, ifVersionOption, wideOption, yesOption } from "../../terminal/verbs.ts";
-import { editCommand } from "./edit.ts";
+import { editCommand, literalOption } from "./edit.ts";
 import { nameWarnings, valueWarnings } from "./env-file.ts";
 import type { ImportFormat } from "./import-text.ts";
 import { answerChanges, copyCommand, exportCommand } from "./moves.ts";
@@ -166,13 +166,14 @@ function importVerb(context: CommandContext) {
     .option("--prune", "also delete the variables that the file does not have; asks first")
     .option("--dry-run", "say which variables it would add, change and delete, and write nothing")
     .option("--allow-empty", "succeed if it holds no variables")
+    .option(...literalOption)
     .option(...ifVersionOption)
     .option(...yesOption)
     .action(async (project, environment, file, { format, prune = false, dryRun = false, allowEmpty, ...options }) => {
       const { yes, ifVersion: version } = options;
       const written = await withAdmin(context, async (admin) => {
         await findProject(admin, project, prune ? ["write", "see"] : "write", [environment]);
-        const { variables, warnings } = await readImport(context, format, file);
+        const { variables, warnings } = await readImport(context, format, file, options.literal);
         if (variables.length === 0 && !allowEmpty) {
           throw usageProblem(`${localName(file)} holds no variables; --allow-empty accepts that.`);
         }
@@ -212,10 +213,11 @@ function deletions(names: readonly string[]): string {
 const namesMax = 20;
 
 /** @throws Problem that lists everything that is wrong with the file */
-async function readImport(context: CommandContext, format: ImportFormat, file: string) {
+async function readImport(context: CommandContext, format: ImportFormat, file: string, literal = false) {
   const { parseImport } = await import("./import-text.ts"); // with a parser that no other command needs
   const name = localName(file);
-  const parsed = parseImport(format, decodeText(await readLocal(context, file, setBytesMax), name));
+  const text = decodeText(await readLocal(context, file, setBytesMax), name);
+  const parsed = parseImport(format, text, () => literal);
   if (parsed.problems.length === 0) return parsed;
   const problems = parsed.problems.map((problem) => `${name}: ${problem}\n`).join("");
   throw new Problem(exits.usage, "invalid", `${problems}Nothing was imported.`);

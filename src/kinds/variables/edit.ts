@@ -9,9 +9,15 @@ import { withEditor } from "../../terminal/editor.ts";
 import { decodeText } from "../../terminal/input.ts";
 import { readLine } from "../../terminal/terminal.ts";
 import { environmentVerb, yesOption } from "../../terminal/verbs.ts";
-import { type EnvFile, parseEnvFile } from "./env-file.ts";
+import { type EnvFile, type IsLiteral, parseEnvFile } from "./env-file.ts";
 import { revealVariables } from "./reveal.ts";
 import { setVariables } from "./write.ts";
+
+/** For a command that reads many variables at once. */
+export const literalOption = [
+  "--literal",
+  "take text that another tool has encrypted, and references of other tools, as they are",
+] as const;
 
 export function editCommand(context: CommandContext) {
   return environmentVerb(
@@ -20,13 +26,16 @@ export function editCommand(context: CommandContext) {
     "keyhole var edit acme/web staging",
     "EDITOR='code --wait' keyhole var edit web production",
   )
+    .option(...literalOption)
     .option(...yesOption)
-    .action(async (project, environment, { yes }) => {
+    .action(async (project, environment, { yes, literal = false }) => {
       const before = await withAdmin(context, (admin) =>
         revealVariables(admin, project, environment, (variables) => textOf(`${project}, ${environment}`, variables)),
       );
+      const stored = new Map(before.variables.map(({ name, value }) => [name, value]));
+      const isLiteral = (name: string, value: string) => literal || stored.get(name) === value;
       const written = await withEditor(context, `${environment}.env`, async (edit) => {
-        const { variables, warnings } = await edited(context, edit, before.text);
+        const { variables, warnings } = await edited(context, edit, before.text, isLiteral);
         const { changed, removed } = changesIn(before.variables, variables);
         if (changed.length + removed.length === 0) return undefined;
         const done = await withAdmin(context, (admin) => {
@@ -55,10 +64,11 @@ async function edited(
   context: CommandContext,
   edit: (text: string) => Promise<Buffer>,
   before: string,
+  isLiteral: IsLiteral,
 ): Promise<EnvFile> {
   for (let text = before; ; ) {
     text = decodeText(await edit(text), "The text");
-    const parsed = parseEnvFile(text);
+    const parsed = parseEnvFile(text, isLiteral);
     if (parsed.problems.length === 0) return parsed;
     const problems = parsed.problems.join("\n");
     const { stdin, stderr } = context.terminal;
@@ -95,7 +105,7 @@ function writtenAs(name: string, value: string): string | undefined {
   for (const write of [plain, ...quoted]) {
     const text = attempt(write); // the renderer refuses some values
     if (text === undefined) continue;
-    const { variables, problems } = parseEnvFile(text);
+    const { variables, problems } = parseEnvFile(text, () => true);
     const [first, second] = variables;
     const isRead = first?.name === name && first.value === value && second === undefined;
     if (isRead && problems.length === 0) return text;

@@ -3,6 +3,7 @@ import { isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { isSteering } from "../../core/steering.ts";
 import { setItemsMax } from "../../sets/kind.ts";
+import { findForeign, isEscapedPem } from "./foreign.ts";
 
 /** What a dotenv file holds. Problems and warnings are sentences with a line and perhaps a name, never a value. */
 export type EnvFile = {
@@ -19,11 +20,11 @@ export type EnvFile = {
  * understand. So this function splits the file into statements, decodes each value alone, and refuses what two readers
  * of such files read differently. A byte order mark and CR LF are allowed.
  */
-export function parseEnvFile(text: string): EnvFile {
+export function parseEnvFile(text: string, isLiteral?: IsLiteral): EnvFile {
   const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
   // Unless every line ends in CR LF, a carriage return inside quotes may be part of the value.
   const body = /(?<!\r)\n/.test(source) ? source : source.replaceAll("\r\n", "\n");
-  return envFileOf(statementsIn(body));
+  return envFileOf(statementsIn(body), isLiteral);
 }
 
 function* statementsIn(body: string): Generator<Statement> {
@@ -35,11 +36,19 @@ function* statementsIn(body: string): Generator<Statement> {
   }
 }
 
+/** Whether a variable is taken as it is, even if its value is encrypted text or a reference of another tool. */
+export type IsLiteral = (name: string, value: string) => boolean;
+
 /**
+<<<<<<< HEAD
  * Combines the statements of a file. A name that is set twice is a problem.
+=======
+ * What the statements of a file say together. A name that is set twice is a problem, and so is text of another tool in
+ * place of a value.
+>>>>>>> 9690f20 (kinds: an import refuses what another tool has still encrypted, and references)
  * @throws Refused `bound` once there are more variables than an environment can hold
  */
-export function envFileOf(statements: Iterable<Statement>): EnvFile {
+export function envFileOf(statements: Iterable<Statement>, isLiteral: IsLiteral = () => false): EnvFile {
   const variables: EnvFile["variables"][number][] = [];
   const warnings: string[] = [];
   const problems: string[] = [];
@@ -53,7 +62,12 @@ export function envFileOf(statements: Iterable<Statement>): EnvFile {
     const earlier = lineByName.get(name);
     lineByName.set(name, earlier ?? line);
     if (earlier !== undefined) problems.push(`line ${line}: ${name} is already set on line ${earlier}`);
-    else if (value !== undefined) variables.push({ name, value, line });
+    if (earlier !== undefined || value === undefined) continue;
+    variables.push({ name, value, line });
+    const foreign = isLiteral(name, value) ? undefined : findForeign(name, value);
+    if (foreign !== undefined)
+      problems.push(`line ${line}: ${name} ${foreign}, or give --literal to store it as it is`);
+    if (isEscapedPem(value)) warnings.push(`line ${line}: ${name} ${escapedPem}`);
   }
   return { variables, warnings, problems };
 }
@@ -79,9 +93,15 @@ export function nameWarnings(name: string): string[] {
   return [];
 }
 
+const escapedPem = 'is a key in PEM with "\\n" in place of line breaks, which is kept as written';
+
 /** Warnings about a value that may be a mistake. */
 export function valueWarnings(name: string, value: Uint8Array): string[] {
+  const text = Buffer.from(value).toString();
+  const foreign = findForeign(name, text);
   return [
+    ...(foreign === undefined ? [] : [`${name} ${foreign}. It is stored as it is.`]),
+    ...(isEscapedPem(text) ? [`${name} ${escapedPem}.`] : []),
     ...(value.at(-1) === 0x0a ? [`The value of ${name} ends in a newline, which is part of it.`] : []),
     ...(value.length === 0 ? [`The value of ${name} is empty.`] : []),
   ];

@@ -6,6 +6,7 @@ import {
   type EnvFile,
   envFileOf,
   findValueProblem,
+  type IsLiteral,
   nameWarnings,
   parseEnvFile,
   type Statement,
@@ -19,11 +20,11 @@ export type ImportFormat = "env" | "json" | "yaml";
  * Reads the text of an import, as variables in their order or as the reasons why all of it is refused.
  * @throws Refused `bound` before anything is built of a text with too many names
  */
-export function parseImport(format: ImportFormat, text: string): EnvFile {
-  if (format === "env") return parseEnvFile(text);
+export function parseImport(format: ImportFormat, text: string, isLiteral?: IsLiteral): EnvFile {
+  if (format === "env") return parseEnvFile(text, isLiteral);
   const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
   refuseTooMany(source);
-  return format === "json" ? parseJson(source) : parseYaml(source);
+  return format === "json" ? parseJson(source, isLiteral) : parseYaml(source, isLiteral);
 }
 
 /** The parser takes a hundred times the bytes of a text that is all names, lists or comments. */
@@ -40,17 +41,17 @@ const tokensMax = 20 * setItemsMax;
  * 1.10 into 1.1. YAML does not allow tabs and carriage returns in all places where JSON does. In valid JSON they stand
  * only between tokens, so blanks can replace them.
  */
-function parseJson(text: string): EnvFile {
+function parseJson(text: string, isLiteral: IsLiteral | undefined): EnvFile {
   // The error of `JSON.parse` may quote a value, so it is not used.
   const isJson = attempt(() => JSON.parse(text)) !== undefined;
-  if (isJson) return parseYaml(text.replace(/[\t\r]/g, " "));
+  if (isJson) return parseYaml(text.replace(/[\t\r]/g, " "), isLiteral);
   const { syntax } = readDocument(text);
   const problem = syntax[0] === undefined ? "this is YAML, but not JSON" : `line ${syntax[0].line}: this is not JSON`;
   return { variables: [], warnings: [], problems: [problem] };
 }
 
 /** Reads a mapping of names to text. Numbers and booleans are the text that the source has for them. */
-function parseYaml(text: string): EnvFile {
+function parseYaml(text: string, isLiteral: IsLiteral | undefined): EnvFile {
   const { contents, lineOf, syntax } = readDocument(text);
   const refused = (...problems: string[]): EnvFile => ({ variables: [], warnings: [], problems });
   if (syntax.length > 0) return refused(...syntax.map(({ line, what }) => `line ${line}: ${what}`));
@@ -64,7 +65,7 @@ function parseYaml(text: string): EnvFile {
     if (problem !== undefined) return { line, name, problems: [`${name} ${problem}`] };
     return { line, name, value: text, warnings: nameWarnings(name) };
   });
-  return envFileOf(statements);
+  return envFileOf(statements, isLiteral);
 }
 
 /** The text of a value as it is written, or what is wrong with it. */

@@ -1,0 +1,87 @@
+import { describe, expect, test } from "bun:test";
+import { valueWarnings } from "../../src/kinds/variables/env-file.ts";
+import { parseImport } from "../../src/kinds/variables/import-text.ts";
+
+const sops = "ENC[AES256_GCM,data:8Rk=,iv:f3N1,tag:8vQ=,type:str]";
+const dotenvx = `encrypted:${"B".repeat(120)}=`;
+
+/** A text that sets one variable, in each format that is imported. */
+const texts = (name: string, value: string) => ({
+  env: `OK=1\n${name}='${value}'\n`,
+  json: JSON.stringify({ OK: "1", [name]: value }, null, 1).replace("{\n ", "{"),
+  yaml: `OK: "1"\n${name}: ${JSON.stringify(value)}\n`,
+});
+
+describe("text of another tool in place of a value", () => {
+  test.each([
+    ["DB", sops, "still encrypted by SOPS"],
+    ["sops_mac", sops, "still encrypted by SOPS"],
+    ["sops_version", "3.9.0", "still encrypted by SOPS"],
+    ["sops_age__list_0__map_recipient", "age1x", "still encrypted by SOPS"],
+    ["DB", dotenvx, "still encrypted by dotenvx"],
+    ["DOTENV_PUBLIC_KEY_PRODUCTION", "03ab", "encrypted by dotenvx"],
+    ["DB", "vault:v1:8SDd3WHDOjf7mq69CyCqYjBXAiQQAVZRkFM13ok481zoCmHnSeDX9vyf", "still encrypted by Vault"],
+    ["DB", "$ANSIBLE_VAULT;1.1;AES256 61626364", "still encrypted by Ansible"],
+    ["DB", "op://acme/web server/password", "reference of 1Password"],
+    ["DB", "{{ op://acme/web/password }}", "reference of 1Password"],
+    ["DB", "ref+awssecrets://prod/web#/db", "reference of vals"],
+    ["DB", "vault:secret/data/web#DB", "reference to Vault"],
+    ["DB", ">>vault:database/creds/role#password", "reference to Vault"],
+  ])("is refused by line and name, in every format: %s=%s", (name, value, says) => {
+    for (const [format, text] of Object.entries(texts(name, value))) {
+      const parsed = parseImport(format as "env", text);
+      expect([format, parsed.problems.length]).toEqual([format, 1]);
+      expect(parsed.problems[0]).toStartWith(`line 2: ${name} `);
+      expect(parsed.problems[0]).toContain(says);
+      expect(parsed.problems[0]).toContain("--literal");
+      expect(parsed.problems[0]).not.toContain(value);
+      const literal = parseImport(format as "env", text, () => true);
+      expect(literal.problems).toEqual([]);
+      expect(literal.variables.map((one) => [one.name, one.value])).toEqual([
+        ["OK", "1"],
+        [name, value],
+      ]);
+    }
+    expect(valueWarnings(name, Buffer.from(value))).toEqual([expect.stringContaining(says)]);
+  });
+
+  test.each([
+    ["VAULT", "vault:8200"],
+    ["VAULT", "vault:8200/v1"],
+    ["VAULT", "vault"],
+    ["URL", "https://op.example/op://x"],
+    ["NOTE", "encrypted:yes"],
+    ["NOTE", "ENC[x]"],
+    ["SOPS_AGE_KEY_FILE", "keys.txt"],
+    ["sops_dir", "secrets"],
+    ["REF", "ref+x"],
+  ])("is not seen in %s=%s", (name, value) => {
+    for (const [format, text] of Object.entries(texts(name, value))) {
+      expect(parseImport(format as "env", text).problems).toEqual([]);
+    }
+    expect(valueWarnings(name, Buffer.from(value))).toEqual([]);
+  });
+});
+
+describe("a key in PEM with backslash-n in place of line breaks", () => {
+  const pem = "-----BEGIN EC PRIVATE KEY-----\\nMADEUP\\n-----END EC PRIVATE KEY-----\\n";
+  test.each([
+    ["env", `A=1\nTLS=${pem}`],
+    ["env", `A=1\nTLS='${pem}'`],
+    ["yaml", `A: 1\nTLS: ${pem}`],
+    ["json", `{"A": 1,\n"TLS": ${JSON.stringify(pem)}}`],
+  ] as const)("earns a warning in %s: %s", (format, text) => {
+    const { warnings, problems, variables } = parseImport(format, text);
+    expect(warnings).toEqual([
+      'line 2: TLS is a key in PEM with "\\n" in place of line breaks, which is kept as written',
+    ]);
+    expect([problems, variables[1]?.value]).toEqual([[], pem]);
+  });
+
+  test("earns none with its line breaks, or if it is part of other text", () => {
+    expect(parseImport("env", `TLS="${pem}"`).warnings).toEqual([]);
+    expect(parseImport("json", `{"TLS": "${pem}"}`).warnings).toEqual([]);
+    expect(parseImport("env", `KEY='{"private_key":"${pem}"}'`).warnings).toEqual([]);
+    expect(valueWarnings("TLS", Buffer.from(pem))).toHaveLength(1);
+  });
+});
