@@ -79,6 +79,7 @@ describeBoth("the row of an organization that SQL changed", (w) => {
     const migrations = w.dialect === "sqlite" ? "__drizzle_migrations" : "drizzle.__drizzle_migrations";
     await w.run("drop table rosters");
     for (const column of ["roster", "seal"]) await w.run(`alter table audit_heads drop column ${column}`);
+    await w.run("alter table projects drop column environments");
     await w.run(`delete from ${migrations} where created_at > (select min(created_at) from ${migrations})`);
     await openInstallation(w.config, () => {});
     await expect(showProject(w.admin, where)).rejects.toMatchObject(conflict);
