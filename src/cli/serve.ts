@@ -1,10 +1,11 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { Problem, usageProblem } from "../core/problem.ts";
-import { parseHost, parsePort, readConfig } from "../core/settings.ts";
+import { Refused } from "../core/refused.ts";
+import { type Config, parseHost, parsePort, readConfig } from "../core/settings.ts";
 import { isEmpty, openInstallation } from "../installation/installation.ts";
 import { removeLeftovers } from "../installation/leftovers.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
-import { startServer } from "../server/serve.ts";
+import { requireFreeAddresses, startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { Supervisor } from "../server/workers.ts";
@@ -23,8 +24,9 @@ export function serveCommand(context: CommandContext) {
     .option("--host <host>", "address to listen on (default: HOST, or 127.0.0.1)")
     .option("--port <number>", "port to listen on; 0 for any free one (default: PORT, or 4100)")
     .option("--workers <number>", "processes that share the port; needs PostgreSQL (default: 1)", parseWorkers)
+    .option("--here", "begin an installation on this machine although KEYHOLE_SSH names another")
     .addOption(new Option(`${workerFlag} <log>`).choices(["pretty", "plain"]).hideHelp())
-    .action(async ({ host, port, workers = 1, worker }) => {
+    .action(async ({ host, port, workers = 1, here, worker }) => {
       const settings = readConfig(context.env);
       const config = {
         ...settings,
@@ -44,7 +46,8 @@ export function serveCommand(context: CommandContext) {
       // The watchdog starts before the database is asked: its first answer may be malformed and hang the parser.
       const link = worker === undefined ? undefined : openWorkerLink();
       if (config.postgres !== undefined) startWatchdog(pretty);
-      const installation = await openInstallation(config, say);
+      if (worker === undefined) requireFreeAddresses(config);
+      const installation = await openHere(config, say, here ? undefined : context.env["KEYHOLE_SSH"]);
       if (worker === undefined) removeLeftovers(config);
       // With the embedded database it starts now: migrations may keep this thread busy for long.
       if (config.postgres === undefined) startWatchdog(pretty);
@@ -64,6 +67,16 @@ export function serveCommand(context: CommandContext) {
       flush();
       if (exitCode !== 0) throw new Error("stopped after a defect");
     });
+}
+
+/** Opens the installation. @param elsewhere - where people's commands run: then none begins here unasked */
+async function openHere(config: Config, say: (line: string) => void, elsewhere: string | undefined) {
+  try {
+    return await openInstallation(config, say, elsewhere === undefined);
+  } catch (error) {
+    if (elsewhere === undefined || !(error instanceof Refused) || error.kind !== "not_found") throw error;
+    throw usageProblem(`KEYHOLE_SSH names ${elsewhere}, and no Keyhole is here: serve --here begins one.`);
+  }
 }
 
 function parseWorkers(text: string): number {

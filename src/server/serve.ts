@@ -24,6 +24,18 @@ export type RunningServer = {
   readonly stopped: Promise<number>;
 };
 
+/** Asks for the addresses before an installation begins for a server that cannot listen. @throws Refused if one is taken */
+export function requireFreeAddresses({ host, port, ops }: Config): void {
+  const probe = (hostname: string, number: number, setting: string) => {
+    const bind = () => Bun.listen({ hostname, port: number, socket: { data() {} } });
+    if (number !== 0) listening(hostname, number, setting, bind).stop(true);
+  };
+  probe(host, port, "--port");
+  if (ops !== undefined) probe(ops.host, ops.port, opsPortSetting);
+}
+
+const opsPortSetting = "KEYHOLE_OPS_PORT";
+
 /**
  * Starts the API on an open installation. SIGTERM and SIGINT drain it; a second signal ends the process at once.
  * @param link - to the parent process, if this is one of several workers
@@ -144,7 +156,7 @@ export function openOps(
   answers: Parameters<typeof startOps>[1],
   say: (line: string) => void,
 ): ReturnType<typeof startOps> {
-  const ops = listening(host, port, "KEYHOLE_OPS_PORT", () => startOps({ host, port }, answers));
+  const ops = listening(host, port, opsPortSetting, () => startOps({ host, port }, answers));
   say(`Health and metrics are on ${ops.origin}`);
   return ops;
 }

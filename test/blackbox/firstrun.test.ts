@@ -210,14 +210,28 @@ describe.skipIf(reader === undefined)("a data folder of another user", () => {
   });
 });
 
-test("a port that is in use stops the program with one sentence that names it", async () => {
-  const site = await makeSite("sqlite");
-  await site.json(["org", "create", "acme"]); // announces the new root key
-  const taken = takePort();
-  const ran = await run(site, ["serve"], { ...site.env, PORT: String(taken.port) });
-  expectSentence(ran, 6, new RegExp(`127\\.0\\.0\\.1:${taken.port} is in use`));
-  await taken.stop(true);
-  await site.remove();
+describe("a server that cannot serve begins no installation", () => {
+  const site = siteOf("sqlite");
+  const begun = () => existsSync(site.data) && readdirSync(site.data);
+
+  test.each(["PORT", "KEYHOLE_OPS_PORT"])("if %s is in use, which one sentence says", async (setting) => {
+    const taken = takePort();
+    const ran = await run(site, ["serve"], { ...site.env, PORT: "0", [setting]: String(taken.port) });
+    await taken.stop(true);
+    expectSentence(ran, 6, new RegExp(`127\\.0\\.0\\.1:${taken.port} is in use`));
+    expect(begun()).toBe(false);
+  });
+
+  test("where KEYHOLE_SSH names another host, unless it is told to", async () => {
+    const env = { ...site.env, PORT: "0", KEYHOLE_SSH: "keyhole@bastion" };
+    expectSentence(await run(site, ["serve"], env), 2, "KEYHOLE_SSH names keyhole@bastion");
+    expect(begun()).toBe(false);
+    const child = Bun.spawn([binary, "serve", "--here"], { cwd: site.folder, env, stdout: "ignore", stderr: "pipe" });
+    await readUntil(child.stderr, "Keyhole listens on");
+    child.kill();
+    expect(await child.exited).toBe(0);
+    expect(begun()).toContain("root.key");
+  });
 });
 
 onBoth("where nothing has begun", (dialect) => {
