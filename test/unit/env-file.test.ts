@@ -262,6 +262,11 @@ describe("what Keyhole writes", () => {
 });
 
 describe("a large or hostile file", () => {
+  test("is judged up to its twentieth problem", () => {
+    const found = problems("line\n".repeat(1000));
+    expect([found.length, found.at(-1)]).toEqual([21, "line 21 and those after it were not looked at"]);
+  });
+
   const lines = (count: number, line: (at: number) => string) =>
     Array.from({ length: count }, (_, at) => line(at)).join("");
   test.each([

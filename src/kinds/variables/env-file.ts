@@ -40,12 +40,8 @@ function* statementsIn(body: string): Generator<Statement> {
 export type IsLiteral = (name: string, value: string) => boolean;
 
 /**
-<<<<<<< HEAD
- * Combines the statements of a file. A name that is set twice is a problem.
-=======
- * What the statements of a file say together. A name that is set twice is a problem, and so is text of another tool in
- * place of a value.
->>>>>>> 9690f20 (kinds: an import refuses what another tool has still encrypted, and references)
+ * Combines the statements of a file. A name that is set twice is a problem, and so is text that another tool has still
+ * encrypted.
  * @throws Refused `bound` once there are more variables than an environment can hold
  */
 export function envFileOf(statements: Iterable<Statement>, isLiteral: IsLiteral = () => false): EnvFile {
@@ -54,9 +50,12 @@ export function envFileOf(statements: Iterable<Statement>, isLiteral: IsLiteral 
   const problems: string[] = [];
   const lineByName = new Map<string, number>();
   for (const { line, name, value, ...found } of statements) {
+    if (problems.length >= problemsMax) {
+      problems.push(`line ${line} and those after it were not looked at`);
+      break;
+    }
     for (const problem of found.problems ?? []) problems.push(`line ${line}: ${problem}`);
     for (const warning of found.warnings ?? []) warnings.push(`line ${line}: ${warning}`);
-    if (problems.length > problemsMax) break;
     if (name === undefined) continue;
     if (lineByName.size >= setItemsMax && !lineByName.has(name)) throw tooMany();
     const earlier = lineByName.get(name);
@@ -72,8 +71,8 @@ export function envFileOf(statements: Iterable<Statement>, isLiteral: IsLiteral 
   return { variables, warnings, problems };
 }
 
-/** More than anybody corrects before the next try. */
-const problemsMax = 1000;
+/** As many as anybody corrects before the next try. */
+const problemsMax = 20;
 
 /** The refusal of a text with more names than an environment can hold. */
 export function tooMany(): Refused {

@@ -84,7 +84,7 @@ function firstOf(sentences: readonly string[]): string[] {
   return [...sentences.slice(0, sentencesMax), ...(more > 0 ? [`… and ${more} more`] : [])].map((one) => `${one}.`);
 }
 
-const sentencesMax = 20;
+const sentencesMax = 21;
 
 /** What a pasted text would do, by name. */
 export async function planPage(visit: Visit): Promise<Answer> {
