@@ -130,7 +130,7 @@ describeBoth("the audit", (w) => {
     await w.sql`update audit_segments set entries = ${"{"} where lane = ${lane} and first_seq = ${seq}`;
     const { html } = await visitor.page("/audit/verify");
     expect(html).toContain("The audit does not verify");
-    expect(html).toContain(`Lane ${lane}: entry ${seq} was changed.`);
+    expect(html).toContain(`Lane ${lane}: the chain breaks at entry ${seq}.`);
     const list = (await visitor.page("/audit")).html;
     expect(list).toContain("<code>unreadable</code>");
     expect(list).toContain("A part of the audit is damaged and cannot be read");
