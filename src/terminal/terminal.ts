@@ -262,7 +262,7 @@ const textHeaders = new Set([
   ...["RESOURCES", "SURFACES", "USER AGENT", "REASON", "CHANGES"],
 ]);
 const textWidthMin = 10;
-const whereWidthMin = 16;
+const whereWidthMin = 13;
 
 /** The width of each column, and the least width that it may be cut to. */
 function measure(lines: readonly (readonly string[])[]): { widths: number[]; least: number[] } {

@@ -216,9 +216,10 @@ describe("a server that cannot serve begins no installation", () => {
 
   test.each(["PORT", "KEYHOLE_OPS_PORT"])("if %s is in use, which one sentence says", async (setting) => {
     const taken = takePort();
-    const ran = await run(site, ["serve"], { ...site.env, PORT: "0", [setting]: String(taken.port) });
+    const port = String(taken.port);
+    const ran = await run(site, ["serve"], { ...site.env, PORT: "0", [setting]: port });
     await taken.stop(true);
-    expectSentence(ran, 6, new RegExp(`127\\.0\\.0\\.1:${taken.port} is in use`));
+    expectSentence(ran, 6, new RegExp(`127\\.0\\.0\\.1:${port} is in use`));
     expect(begun()).toBe(false);
   });
 

@@ -30,7 +30,7 @@ describe("the second listener of the program", () => {
     expect((await server.get(path, key.key)).status).toBe(200);
     const text = await (await fetch(`${ops}/metrics`)).text();
     expect(text).toContain('route="/projects/{slug}/variables",status="200",code="ok"} 1\n');
-    expect(text).toMatch(/^keyhole_build_info\{version="[\d.]+",bun="[\d.]+",database="\w+"\} 1$/m);
+    expect(text).toMatch(/^keyhole_build_info\{version="[\w.+-]+",bun="[\d.]+",database="\w+"\} 1$/m);
     for (const file of ["prometheus/alerts.yml", "grafana/keyhole.json"]) {
       for (const name of namesIn(readFileSync(join(docs, file), "utf8"))) expect(text).toContain(name);
     }

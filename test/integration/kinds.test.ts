@@ -24,6 +24,7 @@ import { readSets } from "../../src/sets/lookup.ts";
 import { openSet } from "../../src/sets/open.ts";
 import { writeSets } from "../../src/sets/write.ts";
 import { writingProject } from "../../src/sets/write-project.ts";
+import { migrations } from "../../src/store/migrate.ts";
 import { postgresTables, sqliteTables } from "../../src/store/tables.ts";
 import { describeBoth, everything, type Key, requestOf, type World } from "../support/world.ts";
 
@@ -53,18 +54,22 @@ const columnsOfNotes = [
   [sqliteTables, sqlite.sqliteTable("projects", { noteCounts: sqlite.text("note_counts").notNull() })],
 ] as const;
 
-async function migrate(w: World): Promise<void> {
-  await w.run(`alter table projects add column note_counts text not null default '[0,0,0,0,0,0,0]'`);
-  if (w.dialect === "postgres") {
-    await w.run("alter table sets drop constraint sets_kind_rule");
-    return;
-  }
-  const [table] = await w.run("select sql from sqlite_master where name = 'sets'");
-  const renamed = String(table?.["sql"]).replace("`sets`", "`new_sets`").replace("'files'", "'files', 'notes'");
-  await w.run(renamed);
-  await w.run("insert into new_sets select * from sets");
-  await w.run("drop table sets");
-  await w.run("alter table new_sets rename to sets");
+/** A migration. SQLite makes the table of sets again, since it cannot change a check. */
+const addColumn = "alter table projects add column note_counts text not null default '[0,0,0,0,0,0,0]'";
+const setsTable = migrations.sqlite.flatMap(({ sql }) => sql).find((text) => text.includes("CREATE TABLE `sets`"));
+const migrationOfNotes = {
+  postgres: [addColumn, "alter table sets drop constraint sets_kind_rule"],
+  sqlite: [
+    addColumn,
+    String(setsTable).replace("`sets`", "`new_sets`").replace("'files'", "'files', 'notes'"),
+    "insert into new_sets select * from sets",
+    "drop table sets",
+    "alter table new_sets rename to sets",
+  ],
+};
+for (const dialect of ["postgres", "sqlite"] as const) {
+  const migration = { sql: migrationOfNotes[dialect], bps: true, folderMillis: Date.UTC(2100, 0), hash: "notes" };
+  (migrations[dialect] as (typeof migration)[]).push(migration);
 }
 
 /** Writes notes, and deletes those whose text is null. */
@@ -109,7 +114,6 @@ describeBoth("a kind that Keyhole does not have", (w) => {
   });
 
   test("is written, read, counted, listed, compared, rolled back, renamed, rotated and verified", async () => {
-    await migrate(w);
     const organization = await w.organization();
     const { where } = await w.project(organization, "web", { variables: { production: { TOKEN: "a-token-of-web" } } });
     const key = await w.key(organization, everything);
