@@ -1,0 +1,60 @@
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { encodeVerifier, signerOf } from "../../src/audit/note.ts";
+import { completingLeaf, leafHash, type Node, proveConsistency, proveInclusion, Tree } from "../../src/audit/tree.ts";
+import { signTreeHead } from "../../src/audit/tree-note.ts";
+import { whereInstalled } from "../support/programs.ts";
+
+setDefaultTimeout(120_000);
+
+whereInstalled(["go"], "Go's own checksum database", (go = "") => {
+  const folder = mkdtempSync(join(tmpdir(), "keyhole-log-"));
+  const env = { PATH: process.env["PATH"], HOME: folder, GOTOOLCHAIN: "local", GO111MODULE: "off", GOPATH: folder };
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test("opens our notes, and accepts every proof of a tree of 19 leaves", async () => {
+    // Its packages come with Go itself: it finds them as it found packages before there were modules.
+    const goroot = Bun.spawnSync([go, "env", "GOROOT"], { env }).stdout.toString().trim();
+    mkdirSync(join(folder, "src"));
+    symlinkSync(join(goroot, "src/cmd/vendor/golang.org"), join(folder, "src/golang.org"));
+
+    const signer = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(7));
+    const leaves = Array.from({ length: 19 }, (_, at) => Buffer.from(`leaf ${at}\n`));
+    const tree = new Tree();
+    const roots: Buffer[] = [];
+    const rows = leaves.map((leaf) => {
+      const nodes = tree.append(leafHash(leaf));
+      roots.push(tree.root);
+      return nodes;
+    });
+    const read = async (nodes: readonly Node[]) =>
+      nodes.map((node) => rows[completingLeaf(node)]?.[node.level] as Buffer);
+    const asText = (hashes: readonly Buffer[]) => hashes.map((hash) => hash.toString("base64"));
+    const input = {
+      note: signTreeHead(tree, signer),
+      verifier: encodeVerifier(signer),
+      leaves: asText(leaves),
+      size: tree.size,
+      root: tree.root.toString("base64"),
+      inclusion: await Promise.all(
+        leaves.map(async (_, index) => ({ index, proof: asText(await proveInclusion(index, tree.size, read)) })),
+      ),
+      consistency: await Promise.all(
+        roots.map(async (root, at) => {
+          const proof = asText(await proveConsistency(at + 1, tree.size, read));
+          return { size: at + 1, root: root.toString("base64"), proof };
+        }),
+      ),
+    };
+    const program = Bun.spawn([go, "run", join(import.meta.dir, "log-in-go.go")], {
+      env,
+      stdin: new Blob([JSON.stringify(input)]),
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    expect(JSON.parse(await program.stdout.text())).toBe(`${signer.name}\n19\n${tree.root.toString("base64")}\n`);
+    expect(await program.exited).toBe(0);
+  });
+});

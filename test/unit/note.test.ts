@@ -1,0 +1,121 @@
+import { describe, expect, test } from "bun:test";
+import { encodeVerifier, openNote, parseVerifier, signerOf, signNote, type Verifier } from "../../src/audit/note.ts";
+import { leafHash, Tree } from "../../src/audit/tree.ts";
+import { openTreeHead, signTreeHead } from "../../src/audit/tree-note.ts";
+import vectors from "../vectors/signed-notes.json" with { type: "json" };
+
+const signer = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(7));
+const other = signerOf("witness.example.com/w1", new Uint8Array(32).fill(8));
+/** A note with the signature lines of another one too. */
+const withSignature = (note: string, more: string) => note + more.slice(more.lastIndexOf("\n\n") + 2);
+
+describe("a signed note, by the published vectors,", () => {
+  test.each(vectors.groups)("is opened and signed as in $source", ({ verifier, seed, text, note }) => {
+    const parsed = parseVerifier(verifier) as Verifier;
+    expect(encodeVerifier(parsed)).toBe(verifier);
+    expect(openNote(note, [parsed])).toBe(text);
+    if (seed === undefined) return;
+    const signer = signerOf(parsed.name, Buffer.from(seed, "hex"));
+    expect(encodeVerifier(signer)).toBe(verifier);
+    expect(signNote(text, signer)).toBe(note);
+  });
+});
+
+describe("a signed note", () => {
+  const text = "one\n\nthree\n";
+  const note = signNote(text, signer);
+
+  test("opens for whoever knows the signer, and passes other signatures over", () => {
+    expect(openNote(note, [signer])).toBe(text);
+    expect(openNote(note, [other, signer])).toBe(text);
+    expect(openNote(note, [other])).toBeUndefined();
+    const both = withSignature(note, signNote(text, other));
+    for (const known of [[signer], [other], [signer, other]]) expect(openNote(both, known)).toBe(text);
+  });
+
+  test("does not open when any byte of it is changed, cut or added", () => {
+    const bytes = Buffer.from(note);
+    for (let at = 0; at < bytes.length; at++) {
+      for (const bit of [1, 32]) {
+        const changed = Buffer.from(bytes);
+        changed.writeUInt8(changed.readUInt8(at) ^ bit, at);
+        expect({ at, text: openNote(changed.toString("utf8"), [signer]) }).toEqual({ at, text: undefined });
+      }
+      expect(openNote(bytes.subarray(0, at).toString("utf8"), [signer])).toBeUndefined();
+      if (at > 0) expect(openNote(bytes.subarray(at).toString("utf8"), [signer])).toBeUndefined();
+    }
+    for (const more of ["\n", "x", "\r\n", "— a\n", "— a b\n", "— a YQ==\n", "\n— a AAAAAAA=\n"])
+      expect(openNote(note + more, [signer])).toBeUndefined();
+  });
+
+  test("does not open if one of two known signatures is wrong", () => {
+    const wrong = signNote("two\n", other);
+    expect(openNote(withSignature(note, wrong), [signer, other])).toBeUndefined();
+    expect(openNote(withSignature(note, wrong), [signer])).toBe(text);
+  });
+
+  test("is bounded, and takes sixteen signatures", () => {
+    const many = Array.from({ length: 15 }, (_, at) => signNote(text, signerOf(`w${at}`, Buffer.alloc(32, at))));
+    expect(openNote(many.reduce(withSignature, note), [signer])).toBe(text);
+    const long = signNote(`${"x".repeat(200_000)}\n`, signer);
+    expect(openNote(long, [signer])).toBeUndefined();
+  });
+});
+
+describe("a verifier key", () => {
+  test("is refused if its id, its type, its length or its spelling is another", () => {
+    const key = encodeVerifier(signer);
+    expect(parseVerifier(key)).toMatchObject({ name: signer.name, id: signer.id, publicKey: signer.publicKey });
+    const [name = "", id = "", encoded = ""] = key.split("+");
+    const public33 = Buffer.from(encoded, "base64");
+    const ofType4 = Buffer.from(public33).fill(4, 0, 1).toString("base64");
+    for (const bad of [
+      ...["", `${name}+${id}`, ` ${key}`, `${key}\n`, `x${key}`, `${name}+${id.toUpperCase()}+${encoded}x`],
+      ...[`${name}+00000000+${encoded}`, `${name}+${id}+${ofType4}`, `+${id}+${encoded}`],
+      `${name}+${id}+${public33.subarray(1).toString("base64")}`,
+    ])
+      expect({ bad, parsed: parseVerifier(bad) }).toEqual({ bad, parsed: undefined });
+  });
+});
+
+describe("the note of a tree's head", () => {
+  const tree = new Tree();
+  for (const leaf of ["a", "b", "c"]) tree.append(leafHash(leaf));
+  const head = { size: tree.size, root: tree.root };
+
+  test("has the lines of a tlog checkpoint, and opens to the head", () => {
+    const note = signTreeHead(head, signer);
+    expect(note).toStartWith(`${signer.name}\n3\n${tree.root.toString("base64")}\n\n— ${signer.name} `);
+    expect(openTreeHead(note, [signer])).toEqual(head);
+    expect(
+      openTreeHead(withSignature(note, signNote(note.slice(0, note.indexOf("\n\n") + 1), other)), [signer]),
+    ).toEqual(head);
+  });
+
+  test("opens for the log's own key only, and with extension lines", () => {
+    expect(openTreeHead(signTreeHead(head, signer), [other])).toBeUndefined();
+    const root = tree.root.toString("base64");
+    const signed = (...lines: readonly string[]) => openTreeHead(signNote(`${lines.join("\n")}\n`, signer), [signer]);
+    expect(signed(signer.name, "3", root, "more", "and more")).toEqual(head);
+    for (const lines of [
+      ...[
+        ["another/origin", "3", root],
+        [signer.name, "03", root],
+        [signer.name, "-3", root],
+        [signer.name, "", root],
+      ],
+      ...[
+        [signer.name, "9007199254740993", root],
+        [signer.name, "3", root.slice(4)],
+        [signer.name, "3"],
+      ],
+      ...[
+        [signer.name, "3", root, "", "x"],
+        ["", "3", root],
+        [signer.name, "3.0", root],
+        [signer.name, "3", `${root}A`],
+      ],
+    ])
+      expect({ lines, head: signed(...lines) }).toEqual({ lines, head: undefined });
+  });
+});
