@@ -118,22 +118,25 @@ async function startReplica(bin: string, standbyOf?: { url: string; port: number
 }
 
 /**
- * Creates an empty database with a random name. If the server can, the database sorts text by English rules (ICU), as
- * most servers do: a query that needs byte order must ask for it.
+ * Creates a database with a random name. If the server can, the database sorts text by English rules (ICU), as most
+ * servers do: a query that needs byte order must ask for it.
  *
  * @param url - as in {@link Postgres}, with a user that may create databases
+ * @param template - the name of the database to copy, which nobody is connected to; without it, the new one is empty
  */
-export async function createDatabase(url: string): Promise<TestDatabase> {
+export async function createDatabase(url: string, template?: string): Promise<TestDatabase> {
   const name = `${prefix}${randomBytes(8).toString("hex")}`;
   await withServer(url, async (sql) => {
+    // Copying the files takes half as long as writing all pages to the log.
+    if (template !== undefined) return sql.unsafe(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
     const create = `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`;
     try {
-      await sql.unsafe(`${create} LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en'`);
+      return await sql.unsafe(`${create} LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en'`);
     } catch (error) {
       if (!(error instanceof postgres.PostgresError)) throw error;
       const withoutIcu = "0A000";
       if (error.code !== withoutIcu) throw error;
-      await sql.unsafe(`${create} LOCALE 'C'`);
+      return sql.unsafe(`${create} LOCALE 'C'`);
     }
   });
   const own = new URL(url);
@@ -145,6 +148,29 @@ export async function createDatabase(url: string): Promise<TestDatabase> {
       await drop();
     },
   };
+}
+
+/**
+ * Creates a copy of this run's template: quicker than to bring an empty database to the same state each time.
+ * @param fill - makes the template of the empty database at a URL, once for each run, and leaves no connection
+ */
+export async function copyTemplate(url: string, fill: (url: string) => Promise<void>): Promise<TestDatabase> {
+  const template = `${prefix}template`;
+  try {
+    return await createDatabase(url, template);
+  } catch (error) {
+    const isAbsent = "3D000";
+    if (!(error instanceof postgres.PostgresError) || error.code !== isAbsent) throw error;
+  }
+  await withServer(url, async (sql) => {
+    await sql`select pg_advisory_lock(hashtext(${template}))`; // until this connection ends
+    const made = await sql`select from pg_database where datname = ${template}`;
+    if (made.length > 0) return;
+    const empty = new URL((await createDatabase(url)).url);
+    await fill(empty.href);
+    await sql.unsafe(`ALTER DATABASE ${empty.pathname.slice(1)} RENAME TO ${template}`);
+  });
+  return createDatabase(url, template);
 }
 
 /** Drops the databases that an interrupted run left on a server which is not its own. */

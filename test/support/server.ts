@@ -5,11 +5,18 @@ import { readFileSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
+import { readConfig } from "../../src/core/settings.ts";
+import { adminContextOf, operator } from "../../src/desk/context.ts";
+import { openInstallation } from "../../src/installation/installation.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { createOrganization } from "../../src/people/organizations.ts";
+import { createProject } from "../../src/people/projects.ts";
 import { ranMs, stoodStillMs } from "./clock.ts";
 import { expectDescribed } from "./described.ts";
 import { binary, makePlace, type Place } from "./keyhole.ts";
+import { migratedDatabase } from "./migrated.ts";
 import { freePort } from "./port.ts";
-import { createDatabase, postgresUrl, withPostgres } from "./postgres.ts";
+import { createDatabase, postgresUrl, type TestDatabase, withPostgres } from "./postgres.ts";
 
 export type Dialect = "sqlite" | "postgres";
 export type Row = Readonly<Record<string, unknown>>;
@@ -63,9 +70,15 @@ type Settings = Readonly<Record<string, string>>;
 /**
  * @param url - the database; by default a new one on {@link postgresUrl}, which is dropped with the site
  * @param settings - of everything that runs in it; by default a new root key, which the embedded database makes itself
+ * @param create - makes the new database, by default an empty one
  */
-export async function makeSite(dialect: Dialect, url?: string, settings: Settings = {}): Promise<Site> {
-  const database = dialect === "postgres" && url === undefined ? await createDatabase(postgresUrl ?? "") : undefined;
+export async function makeSite(
+  dialect: Dialect,
+  url?: string,
+  settings: Settings = {},
+  create: (url: string) => Promise<TestDatabase> = createDatabase,
+): Promise<Site> {
+  const database = dialect === "postgres" && url === undefined ? await create(postgresUrl ?? "") : undefined;
   const databaseUrl = url ?? database?.url ?? "";
   const { remove: removeFolder, ...place } = makePlace({
     ...(dialect === "postgres" && { DATABASE_URL: databaseUrl, KEYHOLE_ROOT_KEY: randomBytes(32).toString("base64") }),
@@ -130,7 +143,7 @@ export async function makeSite(dialect: Dialect, url?: string, settings: Setting
 export function siteOf(dialect: Dialect, variables?: Parameters<typeof furnish>[1]): Site {
   const site = {} as Site;
   beforeAll(async () => {
-    Object.assign(site, await makeSite(dialect));
+    Object.assign(site, await makeSite(dialect, undefined, {}, variables && migratedDatabase));
     if (variables) await furnish(site, variables);
   }, 60_000);
   afterAll(() => site.remove?.(), 60_000);
@@ -151,18 +164,25 @@ export function keyOf(site: Site, ...args: readonly string[]): Key {
   return key;
 }
 
-/** Creates the organization acme and its project web, with these variables in each environment. Returns the site. */
+/**
+ * Creates the organization acme and its project web, with these variables in each environment, as ann@host. It does so
+ * in this process. Returns the site.
+ */
 export async function furnish(
   site: Site,
   variables: Readonly<Record<string, Readonly<Record<string, string>>>> = {},
 ): Promise<Site> {
-  await site.json(["org", "create", "acme"]);
-  await site.json(["project", "create", "acme/web"]);
-  for (const [environment, values] of Object.entries(variables)) {
-    for (const [name, value] of Object.entries(values)) {
-      const empty = value === "" ? ["--value", ""] : [];
-      await site.json(["var", "set", "acme/web", environment, name, ...empty], value);
+  const admin = adminContextOf(await openInstallation(readConfig(site.env), () => {}), operator("ann@host"));
+  try {
+    await createOrganization(admin, { slug: "acme" });
+    await createProject(admin, "acme/web", {});
+    for (const [environment, values] of Object.entries(variables)) {
+      for (const [name, value] of Object.entries(values)) {
+        await setVariables(admin, "acme/web", environment, [{ name, value }]);
+      }
     }
+  } finally {
+    await admin.close();
   }
   return site;
 }

@@ -36,7 +36,8 @@ import { openSets } from "../../src/sets/open.ts";
 import { type NewItem, writeSets } from "../../src/sets/write.ts";
 import { writingProject } from "../../src/sets/write-project.ts";
 import { expectDescribed } from "./described.ts";
-import { createDatabase, postgresUrl, withPostgres } from "./postgres.ts";
+import { migratedDatabase } from "./migrated.ts";
+import { postgresUrl, withPostgres } from "./postgres.ts";
 
 export type LogEvent = Readonly<Record<string, unknown>>;
 
@@ -174,7 +175,7 @@ export function describeBoth(
 /** Opens a world on a fresh database; PostgreSQL needs {@link postgresUrl}. The caller closes it. */
 export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), "keyhole-world-"));
-  const database = dialect === "postgres" ? await createDatabase(postgresUrl as string) : undefined;
+  const database = dialect === "postgres" ? await migratedDatabase(postgresUrl as string) : undefined;
   const config = readConfig({
     DATABASE_URL: database?.url,
     KEYHOLE_DATA: join(folder, "data"),
