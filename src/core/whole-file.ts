@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -8,7 +8,6 @@ import {
   lstatSync,
   openSync,
   readdirSync,
-  readlinkSync,
   readSync,
   renameSync,
   rmSync,
@@ -16,7 +15,6 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { attempt } from "./attempt.ts";
 import { exits, Problem } from "./problem.ts";
@@ -24,8 +22,8 @@ import { exits, Problem } from "./problem.ts";
 /*
  * How Keyhole writes a file of its own: root keys, key files, backups, exports, pulled variables. A draft with a random
  * name and mode 0600 is written beside the file, synced, and renamed or linked in one step. A crash leaves the old file
- * or the new one, and at worst a draft, which the next writer of that kind removes. `machines/safe-files.ts` writes
- * secret files below folders that others may change, with the steps that are exported here.
+ * or the new one, and at worst a draft, which writers of that kind remove once it is a day old. `machines/safe-files.ts`
+ * writes secret files below folders that others may change, with the steps that are exported here.
  */
 
 /** What is written: its name is part of a draft's name. */
@@ -60,19 +58,14 @@ export function writeWholeSync(kind: WholeFile, path: string, force: boolean, co
 }
 
 /**
- * Removes drafts that killed processes left in a folder. What cannot be removed stays.
- * @param which - `abandoned`: those whose process is gone, as far as that can be told; `every`: if nobody else writes
- *   this kind of file there now. Drafts of 0.2.0, which name no kind, are then removed too
+ * Removes drafts of a kind that killed processes left in a folder: those older than a day. What cannot be removed stays.
+ * @param beforeMs - drafts from before this moment; infinity if nobody writes this kind of file there now
  */
-export function removeDrafts(folder: string, kind: WholeFile, which: "abandoned" | "every" = "abandoned"): void {
-  const names = attempt(() => readdirSync(folder)) ?? [];
-  for (const [name, draft = "", ...owner] of names.map((name) => draftName.exec(name) ?? [])) {
-    const [named, itsOrigin, pid, itsRun] = owner;
-    if (name === undefined || (named ?? (which === "every" ? kind : undefined)) !== kind) continue;
-    attempt(() => {
-      const isGone = which === "every" || isAbandoned(join(folder, draft), itsOrigin, Number(pid), itsRun);
-      if (isGone) rmSync(join(folder, name), { force: true });
-    });
+export function removeDrafts(folder: string, kind: WholeFile, beforeMs = Date.now() - dayMs): void {
+  for (const name of attempt(() => readdirSync(folder)) ?? []) {
+    const [draft, itsKind = kind, at = ""] = draftName.exec(name) ?? []; // drafts of 0.2.0 name no kind and no moment
+    if (draft === undefined || itsKind !== kind || Number.parseInt(at, 16) >= beforeMs) continue;
+    attempt(() => rmSync(join(folder, draft), { force: true }));
   }
 }
 
@@ -91,9 +84,10 @@ export function moveIntoPlace(draft: string, path: string, force: boolean): void
   }
 }
 
-/** A path for a draft, with a random name: nobody can have created that file before. */
+/** A path for a draft, with the moment and a random part in its name: nobody can have created that file before. */
 export function draftIn(folder: string, kind: WholeFile): string {
-  return join(folder, `.keyhole-${kind}-${origin}-${process.pid}-${run}${randomBytes(8).toString("hex")}.part`);
+  const at = Date.now().toString(16).padStart(12, "0");
+  return join(folder, `.keyhole-${kind}-${at}${randomBytes(6).toString("hex")}.part`);
 }
 
 /** Writes a file that did not exist: synced, read back, and with its exact mode whatever the umask; or leaves none. */
@@ -169,19 +163,9 @@ function exists(path: string): Problem {
   return new Problem(exits.failed, "exists", `${path} is there already: name another file, or add --force.`);
 }
 
-/** A draft, or a file of SQLite's beside it: the draft's name, its kind, its origin, process id and run. */
-const draftName =
-  /^(\.keyhole-(?:([a-z-]+)-([0-9a-f]{8})-(\d+)-)?([0-9a-f]{8})[0-9a-f]{16}\.part)(?:-journal|-wal|-shm)?$/;
+/** A draft, or a file of SQLite's beside it: its kind, and its moment in hex. */
+const draftName = /^\.keyhole-(?:([a-z-]+)-)?([0-9a-f]{12})[0-9a-f]{12}\.part(?:-journal|-wal|-shm)?$/;
 const dayMs = 86_400_000;
-
-/** Where a process id means this process: the host, and on Linux the namespace of process ids (a container's own). */
-const origin = createHash("sha256")
-  .update(`${hostname()} ${attempt(() => readlinkSync("/proc/self/ns/pid")) ?? ""}`)
-  .digest("hex")
-  .slice(0, 8);
-
-/** This run of the program: a container that starts again often has the process id and the namespace of before. */
-const run = randomBytes(4).toString("hex");
 
 /** Starts a draft. What cannot be replaced fails here, before the work, and not only when the draft is moved. */
 function newDraft(kind: WholeFile, path: string, force: boolean, content: Uint8Array = new Uint8Array()) {
@@ -192,18 +176,6 @@ function newDraft(kind: WholeFile, path: string, force: boolean, content: Uint8A
   const draft = draftIn(dirname(path), kind);
   writeNew(draft, content, 0o600);
   return { path: draft, [Symbol.dispose]: () => rmSync(draft, { force: true }) };
-}
-
-/** Whether a draft's process is gone. One from another host or container counts as alive for a day. */
-function isAbandoned(draft: string, itsOrigin: string | undefined, pid: number, itsRun: string | undefined): boolean {
-  if (itsOrigin !== origin) return Date.now() - (tryStat(draft)?.mtimeMs ?? 0) > dayMs;
-  if (pid === process.pid) return itsRun !== run;
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ESRCH";
-  }
 }
 
 /** Errors of Windows, of file systems that cannot sync a folder, and of folders that may be written but not read. */

@@ -118,7 +118,8 @@ export function dropOlderRootKeys(config: Config, keep: boolean): string[] {
 export function removeKeyDrafts(config: Config): void {
   const path = pathOf(config);
   const real = existsSync(path) ? realpathSync(path) : path;
-  for (const folder of new Set([dirname(path), dirname(real)])) removeDrafts(folder, "root-key", "every");
+  for (const folder of new Set([dirname(path), dirname(real)]))
+    removeDrafts(folder, "root-key", Number.POSITIVE_INFINITY);
 }
 
 function pathOf({ rootKey, dataFolder }: Config): string {

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, watch } from "node:fs";
 import { join } from "node:path";
+import { ageDrafts } from "../support/drafts.ts";
 import { binary } from "../support/keyhole.ts";
 import { siteOf } from "../support/server.ts";
 
@@ -68,8 +69,9 @@ describe("what kill -9 leaves beside a file that was being written", () => {
   test.each([
     ["backup", ["backup", "killed.db", "--force"], ["backup", "next.db"]],
     ["export", ["audit", "export", "--out", "killed.jsonl", "--force"], ["audit", "export", "--out", "next.jsonl"]],
-  ])("is removed by the next command of its kind: %s", async (kind, command, next) => {
+  ])("is removed by the next command of its kind, a day later: %s", async (kind, command, next) => {
     await killed(site.folder, `.keyhole-${kind}-`, command);
+    ageDrafts(site.folder);
     expect(await site.keyhole(next)).toMatchObject({ exitCode: 0 });
     expect(draftsIn(site.folder, ".keyhole-")).toEqual([]);
   });

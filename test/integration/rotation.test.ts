@@ -310,10 +310,10 @@ describeBoth("rotate root with a generated root.key", () => {
     const { w, path } = await opened();
     const folder = dirname(path);
     const random = "0123456789abcdef01234567";
-    for (const name of [`.keyhole-${random}.part`, `.keyhole-root-key-0a0b0c0d-1-${random}.part`]) {
+    for (const name of [`.keyhole-${random}.part`, `.keyhole-root-key-${random}.part`]) {
       writeFileSync(join(folder, name), linesOf(path).join(""));
     }
-    const other = `.keyhole-backup-0a0b0c0d-1-${random}.part`;
+    const other = `.keyhole-backup-${random}.part`;
     writeFileSync(join(folder, other), "");
     const server = await beside(w, generated);
     await rotateRoot(server.admin, server.config, false);

@@ -183,19 +183,18 @@ describe.each(walks)("by %s", (walk) => {
     expect(tree(outside)).toEqual({ victim: "644 as it was" });
   });
 
-  test("a sweep removes what a killed process left, and no other file", async () => {
-    const killed = Bun.spawn(["true"]);
-    await killed.exited;
-    const draft = (pid: number) => basename(draftIn(root, "files")).replace(`-${process.pid}-`, `-${pid}-`);
-    const [left, deep] = [draft(killed.pid), `deep/${draft(killed.pid)}`];
+  test("a sweep removes what a killed process left a day ago, and no other file", () => {
+    const draft = () => basename(draftIn(root, "files"));
+    const old = () => draft().replace(/files-[0-9a-f]{12}/, `files-${"0".repeat(12)}`);
+    const [left, deep] = [old(), `deep/${old()}`];
     mkdirSync(join(root, "deep"));
     mkdirSync(join(root, "elsewhere"));
     for (const path of [left, deep]) writeFileSync(join(root, path), "secret");
-    for (const path of [draft(1), draft(killed.pid).replace("files", "backup"), `x${left}`, `elsewhere/${left}`]) {
+    for (const path of [draft(), old().replace("files", "backup"), `x${left}`, `elsewhere/${left}`]) {
       writeFileSync(join(root, path), "another's");
     }
-    mkdirSync(join(root, draft(killed.pid)));
-    link(join(outside, "victim"), `deep/${draft(1)}`);
+    mkdirSync(join(root, old()));
+    link(join(outside, "victim"), `deep/${draft()}`);
     const before = Object.keys(tree(root));
     open().sweep(["a", "deep/b", "missing/c"]);
     const after = Object.keys(tree(root));

@@ -8,7 +8,6 @@ import {
   rmSync,
   statSync,
   symlinkSync,
-  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -91,36 +90,20 @@ test("of two writers without force, one wins and the other is told", async () =>
   expect(readdirSync(folder)).toEqual(["out"]);
 });
 
-test("a draft is removed by the next writer of its kind once its process is gone", async () => {
-  const gone = Bun.spawn(["true"]);
-  await gone.exited;
+test("a draft is removed by the next writer of its kind once it is a day old", async () => {
   let mine = "";
   await writeWhole("backup", join(folder, "out"), false, async (draft) => {
     mine = basename(draft);
   });
-  const pid = `-${process.pid}-`;
-  const of = (id: number | string, kind = "backup") => mine.replace(pid, `-${id}-`).replace("backup", kind);
-  const elsewhere = mine.replace(/backup-[0-9a-f]{8}/, "backup-00000000");
-  const old = elsewhere.replace(/[0-9a-f](\.part)$/, "x$1").replace("x", elsewhere.includes("0.part") ? "1" : "0");
-  const ofEarlierRun = mine.replace(/[0-9a-f]{24}/, "0".repeat(24));
-  const names = [
-    of(gone.pid),
-    ofEarlierRun,
-    `${of(gone.pid)}-journal`,
-    of(1),
-    of(gone.pid, "export"),
-    elsewhere,
-    old,
-    ".keyhole-notes.part",
-  ];
-  for (const name of names) writeFileSync(join(folder, name), "");
-  utimesSync(join(folder, old), new Date(0), new Date(0));
+  const old = (hours: number, kind = "backup") =>
+    mine.replace(/backup-[0-9a-f]{12}/, `${kind}-${(Date.now() - hours * 3_600_000).toString(16).padStart(12, "0")}`);
+  const kept = [old(23), old(25, "export"), `${old(25)}.bak`, ".keyhole-notes.part"];
+  for (const name of [old(25), `${old(25)}-journal`, ...kept]) writeFileSync(join(folder, name), "");
   await writeWhole("backup", join(folder, "later"), false, async () => {
     // The same kind beside a draft that is under way.
     writeWholeSync("backup", join(folder, "meanwhile"), false, content);
   });
-  const left = [of(1), of(gone.pid, "export"), elsewhere, ".keyhole-notes.part", "later", "meanwhile", "out"];
-  expect(readdirSync(folder).sort()).toEqual(left.sort());
+  expect(readdirSync(folder).sort()).toEqual([...kept, "later", "meanwhile", "out"].sort());
 });
 
 test("a new file never opens what is there", () => {
