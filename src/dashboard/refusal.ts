@@ -1,6 +1,6 @@
 import { Refused, type RefusedKind } from "../core/refused.ts";
 import { visibleLines } from "../core/visible.ts";
-import { type FailureCode, failureOf } from "../desk/failure.ts";
+import { type FailureCode, failureOf } from "../installation/failure.ts";
 
 /**
  * Turns an error that a route threw into an answer.

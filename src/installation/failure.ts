@@ -1,5 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { Refused, type RefusedKind } from "../core/refused.ts";
+import { databaseErrorCode, isSqlState, isStandby } from "../store/database.ts";
 
 /* Turns an error into a code and a sentence for a person. Commands and pages show both. */
 
@@ -19,10 +20,10 @@ export function failureOf(
   const refused = error instanceof Fault && error.cause instanceof Refused ? error.cause : error;
   if (refused instanceof Refused) return { code: refused.kind, message: refused.message };
   const code = systemCode(error);
-  const failure = databaseFailures.find(({ codes }) => codes.test(code ?? ""));
+  const failure = failures.find(([codes]) => codes.test(code ?? ""));
   if (failure !== undefined) {
-    const message = isOperators || failure.as === "invalid" ? failure.message : hostFailure;
-    return { code: failure.as ?? "unavailable", message };
+    const [, words, kind = "unavailable"] = failure;
+    return { code: kind, message: isOperators || kind === "invalid" ? words : hostFailure };
   }
   const faultCode = error instanceof Fault ? error.code : undefined;
   if (faultCode === "decryption_failed") return { code: faultCode, message: decryptionMessage };
@@ -39,55 +40,79 @@ const unavailableMessage = "The database did not answer in time, or not as it sh
 const decryptionMessage =
   "Something stored cannot be decrypted: this is the wrong root key, or the database was altered.";
 
-/** What a person can do about a failure of the database. The codes are the system's, PostgreSQL's and SQLite's. */
-const databaseFailures: readonly {
-  readonly codes: RegExp;
-  readonly message: string;
-  /** Default: unavailable. */
-  readonly as?: FailureCode;
-}[] = [
-  {
-    codes: /^3D000$/,
-    message: "The server of DATABASE_URL has no database of that name: create it, or correct the name in DATABASE_URL.",
-  },
-  {
-    codes: /^28\w{3}$/,
-    message: "The server of DATABASE_URL refuses the user: correct the user or the password in DATABASE_URL.",
-  },
-  {
-    codes: /^22021$/,
-    as: "invalid",
-    message: "What was asked for has a character that no name in the database can have.",
-  },
-  {
-    codes: /^42501$/,
-    as: "unauthorized",
-    message: "The user of DATABASE_URL lacks a right in the database: use the one that owns its tables.",
-  },
-  {
-    codes:
-      /^(?:E(?:CONNREFUSED|CONNRESET|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|PIPE|AI_AGAIN)|CONNECT|CONNECTION_\w+|CONNECT_TIMEOUT|ERR_POSTGRES_\w+|08\w{3}|53\w{3}|57P\d\d|57014)$/,
-    message:
-      "The database cannot be reached or did not answer in time. Check that it runs and that DATABASE_URL is right.",
-  },
-  {
-    codes: /^SQLITE_(?:FULL|IOERR_SHMSIZE)$/,
-    message: "The disk of the data folder (KEYHOLE_DATA) is full, and nothing was changed: make room, then try again.",
-  },
-  {
-    codes: /^SQLITE_(?:BUSY|LOCKED)\w*$/,
-    message: "Another process keeps the embedded database locked: try again.",
-  },
-  {
-    codes: /^SQLITE_(?:IOERR|CANTOPEN|READONLY)\w*$/,
-    message:
-      "The data folder (KEYHOLE_DATA) cannot be read or written: check its owner and mode, and that its disk works and has room.",
-  },
-  {
-    codes: /^SQLITE_(?:NOTADB|CORRUPT)/,
-    as: "database_damaged",
-    message: "The file keyhole.db in the folder KEYHOLE_DATA is damaged or not a Keyhole database.",
-  },
+/**
+ * Why a PostgreSQL server cannot be used, as one sentence that names it, and what a person can do. It holds neither the
+ * user nor the password.
+ *
+ * @param where - its host and port, or its socket
+ * @param error - what its first query failed with
+ */
+export function describeUnreachable(where: string, error: unknown): string {
+  if (isStandby(error)) return `${where} is a standby, and Keyhole needs the primary.`;
+  const { cause } = error as Error;
+  if (!(cause instanceof Error)) return `${where} did not answer within 2 s: does PostgreSQL run there?`;
+  const code = databaseErrorCode(cause);
+  if (code === "ECONNRESET" && /\bTLS\b/.test(cause.message)) {
+    return `${where} does not speak TLS, which the URL asks for: turn it on there, or correct sslmode.`;
+  }
+  if (code === "ENOENT") {
+    return `${where} is not there: PostgreSQL does not run on this machine, or has its sockets in another folder.`;
+  }
+  const [, words] = serverFailures.find(([codes]) => codes.test(code)) ?? [];
+  const otherwise = isSqlState(code)
+    ? `refuses (${code}): its log says why.`
+    : `cannot be used (${code}): does PostgreSQL run there?`;
+  return `${where} ${words ?? otherwise}`;
+}
+
+/** What a server does or lacks, after its name, and what a person can do. The codes are the system's and PostgreSQL's. */
+const serverFailures: readonly Failure[] = [
+  [/^ECONNREFUSED$/, "refuses connections: PostgreSQL does not run there, or listens on another port."],
+  [/^(?:ENOTFOUND|EAI_AGAIN)$/, "is not a host that this machine knows: correct the name, or look at its DNS."],
+  [/^(?:E?(?:TIMEDOUT|HOSTUNREACH|NETUNREACH)|CONNECT_TIMEOUT)$/, "does not answer: is a firewall between?"],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    "has a certificate that belongs to another host: write the host in DATABASE_URL as the certificate does.",
+  ],
+  [
+    /^(?:CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_SSL)/,
+    "has a certificate that this machine does not trust: sslrootcert=FILE names a file with its authority.",
+  ],
+  [/^28P01$/, "refuses the user or the password: correct them, and percent-encode % @ / ? # in the password."],
+  [/^28\w{3}$/, "refuses the user, perhaps because the connection is without TLS: see pg_hba.conf and sslmode."],
+  [
+    /^42501$/,
+    "refuses the user, who lacks a right in the database: use the owner of its tables, or `grant connect on database`.",
+    "unauthorized",
+  ],
+  [/^53300$/, "has no free connection: raise max_connections or the limit of the role, or close other connections."],
+  [/^3D000$/, "has no database of that name: create it, or correct the name."],
+  [
+    /^(?:E(?:CONNRESET|PIPE)|CONNECT|CONNECTION_\w+|ERR_POSTGRES_\w+|08\w{3}|53\w{3}|57P\d\d|57014)$/,
+    "cannot be reached, or did not answer in time: does PostgreSQL run there?",
+  ],
+];
+
+type Failure = readonly [codes: RegExp, words: string, code?: FailureCode | undefined];
+
+/** What a person can do about a failure of the database, by codes of PostgreSQL and SQLite. Default: unavailable. */
+const failures: readonly Failure[] = [
+  ...serverFailures.map(([codes, words, code]): Failure => [codes, `The server of DATABASE_URL ${words}`, code]),
+  [/^22021$/, "What was asked for has a character that no name in the database can have.", "invalid"],
+  [
+    /^SQLITE_(?:FULL|IOERR_SHMSIZE)$/,
+    "The disk of the data folder (KEYHOLE_DATA) is full, and nothing was changed: make room, then try again.",
+  ],
+  [/^SQLITE_(?:BUSY|LOCKED)\w*$/, "Another process keeps the embedded database locked: try again."],
+  [
+    /^SQLITE_(?:IOERR|CANTOPEN|READONLY)\w*$/,
+    "The data folder (KEYHOLE_DATA) cannot be read or written: check its owner and mode, and that its disk works and has room.",
+  ],
+  [
+    /^SQLITE_(?:NOTADB|CORRUPT)/,
+    "The file keyhole.db in the folder KEYHOLE_DATA is damaged or not a Keyhole database.",
+    "database_damaged",
+  ],
 ];
 
 /** The code of a system, driver or database error. Unlike the message, it quotes no input. */

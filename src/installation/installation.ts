@@ -14,9 +14,9 @@ import { openPostgres, Servers } from "../store/postgres.ts";
 import { migrateSqlite, openSqlite, turns } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { folderProblem, isPrivate, prepareFolder, refuseLink, requireReadable } from "./data-folder.ts";
+import { findPrimary } from "./find-primary.ts";
 import { openKeyring, rootKeyName } from "./root-keys.ts";
 import { openSystemKeys, systemKeyRows } from "./system-keys.ts";
-import { findPrimary } from "./unreachable.ts";
 
 /** A database whose tables are current, and its keys: what the server and every command start from. */
 export type Installation = {

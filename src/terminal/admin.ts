@@ -1,9 +1,9 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
 import { type AdminContext, adminContextOf, operator, rehearse } from "../desk/context.ts";
-import { hostFailure } from "../desk/failure.ts";
 import { whoIs } from "../desk/roster.ts";
 import { actorOf } from "../installation/actor.ts";
+import { hostFailure } from "../installation/failure.ts";
 import { type Installation, openInstallation } from "../installation/installation.ts";
 import type { CommandContext } from "./command.ts";
 import { holdNotes } from "./failure.ts";

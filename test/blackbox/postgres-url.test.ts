@@ -185,7 +185,7 @@ withPrograms(["openssl"], "a DATABASE_URL as libpq takes it", (openssl) => {
         () => at("crowded"),
         "has no free connection: raise max_connections or the limit of the role",
       ],
-      ["the right to connect", () => at("stranger", "closed"), "refuses the user: `grant connect on database"],
+      ["the right to connect", () => at("stranger", "closed"), "refuses the user, who lacks a right in the database"],
       [
         "a setting that it knows",
         () => at("stranger", "postgres", "?options=-c%20no.such%3D1%20-c%20no_such%3D1"),

@@ -4,7 +4,7 @@ import { complete } from "../../src/cli/completion.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { configProblem, interrupted, Problem } from "../../src/core/problem.ts";
 import { Refused } from "../../src/core/refused.ts";
-import { failureOf } from "../../src/desk/failure.ts";
+import { failureOf } from "../../src/installation/failure.ts";
 import { buildProgram } from "../../src/main.ts";
 import type { NamesAsked } from "../../src/people/names-in-use.ts";
 import { type CommandContext, frame, pathOf, startedAs } from "../../src/terminal/command.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { failureOf } from "../../src/desk/failure.ts";
+import { failureOf } from "../../src/installation/failure.ts";
 
 test.each([
   ...["3D000", "28P01", "42501", "08006", "53300", "57P01", "ECONNREFUSED", "ENOTFOUND"],
