@@ -106,9 +106,9 @@ function requireOnce(name: "host" | "port", isNamed: boolean, query: string): vo
 }
 
 function formProblem() {
-  return configProblem(
-    "DATABASE_URL must be a URL of the form postgres://user:password@host:5432/database; percent-encode % @ / ? # in the password (%25 %40 %2F %3F %23).",
-  );
+  const words =
+    "DATABASE_URL must be a URL of the form postgres://user:password@host:5432/database; percent-encode % @ / ? # in the password (%25 %40 %2F %3F %23).";
+  return configProblem(words);
 }
 
 /** @throws Problem if a % is not followed by two digits, or if bytes cannot be sent as text */
@@ -167,9 +167,8 @@ function readTls(values: Values): PostgresServer["connect"]["ssl"] | undefined {
     ...(certPath && keyPath && { cert: readNamed("sslcert", certPath), key: readNamed("sslkey", keyPath) }),
   };
   if (named !== undefined && attempt(() => createSecureContext(files)) === undefined) {
-    throw configProblem(
-      "sslrootcert, sslcert and sslkey of DATABASE_URL must name PEM files, the key without a password.",
-    );
+    const words = "sslrootcert, sslcert and sslkey of DATABASE_URL must name PEM files, the key without a password.";
+    throw configProblem(words);
   }
   if (mode === "verify-full") return { ...files, rejectUnauthorized: true };
   // As in libpq, an authority that is named is also asked if the mode is `require`.
@@ -229,9 +228,8 @@ function parseHosts(authority: string, values: Values): { host: string; port: nu
   const ports = values("port")?.split(",") ?? [];
   const hosts = authority === "" ? (values("host") ?? "localhost").split(",") : authority.split(",");
   if (ports.length > 1 && ports.length !== hosts.length) {
-    throw configProblem(
-      `DATABASE_URL has ${hosts.length} hosts and ${ports.length} ports: give one port, or each host its own.`,
-    );
+    const words = `DATABASE_URL has ${hosts.length} hosts and ${ports.length} ports: give one port, or each host its own.`;
+    throw configProblem(words);
   }
   const portOf = (text: string | undefined, at: number) => {
     const port = Number((text || ports[at]) ?? ports[0] ?? 5432);

@@ -142,9 +142,9 @@ function readRootKeySource(env: Env, external: boolean): RootKeySource {
   if (setting === "KEYHOLE_ROOT_KEY_FILE") return { from: "file", path: resolve(text) };
   if (setting !== undefined) return { from: "command", words: splitWords(setting, text), env: withoutSettings(env) };
   if (!external) return { from: "folder" };
-  throw configProblem(
-    "KEYHOLE_ROOT_KEY, KEYHOLE_ROOT_KEY_FILE or KEYHOLE_ROOT_KEY_COMMAND is required with DATABASE_URL: make a key with `openssl rand -base64 32`.",
-  );
+  const words =
+    "KEYHOLE_ROOT_KEY, KEYHOLE_ROOT_KEY_FILE or KEYHOLE_ROOT_KEY_COMMAND is required with DATABASE_URL: make a key with `openssl rand -base64 32`.";
+  throw configProblem(words);
 }
 
 /**

@@ -130,8 +130,6 @@ export function requireFreshToCompare(
 }
 
 function stale(): Refused {
-  return new Refused(
-    "stale",
-    "You signed in more than 10 minutes ago. For production, sign in again. Nothing was done.",
-  );
+  const words = "You signed in more than 10 minutes ago. For production, sign in again. Nothing was done.";
+  return new Refused("stale", words);
 }

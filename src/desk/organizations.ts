@@ -44,10 +44,8 @@ export async function ofOrganization(
 
 export function requireSlug(what: string, slug: string): void {
   if (slugPattern.test(slug)) return;
-  throw new Refused(
-    "invalid",
-    `${JSON.stringify(slug)} is not a valid ${what} slug: use 1 to 64 of a-z, 0-9 and -, not starting with -.`,
-  );
+  const words = `${JSON.stringify(slug)} is not a valid ${what} slug: use 1 to 64 of a-z, 0-9 and -, not starting with -.`;
+  throw new Refused("invalid", words);
 }
 
 export function noOrganization(slug: string): Refused {
@@ -60,8 +58,6 @@ export function verified(
   { seal, ...organization }: Organization & { readonly seal: Buffer | null },
 ): Organization {
   if (isSameMac(seal, sealOrganization(systemKeys.grant, organization))) return organization;
-  throw new Refused(
-    "conflict",
-    `The row of the organization ${JSON.stringify(organization.slug)} was changed by other means than Keyhole, so it may be another one. Nothing was changed. Put its id, slug and seal back, or restore a backup.`,
-  );
+  const words = `The row of the organization ${JSON.stringify(organization.slug)} was changed by other means than Keyhole, so it may be another one. Nothing was changed. Put its id, slug and seal back, or restore a backup.`;
+  throw new Refused("conflict", words);
 }

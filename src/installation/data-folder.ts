@@ -28,9 +28,8 @@ export function prepareFolder(folder: string): void {
     const ours = names.length === 0 || names.includes("keyhole.db");
     if (mode & 0o077) {
       if (!ours) {
-        throw configProblem(
-          `KEYHOLE_DATA ${folder} holds other things and others may read it: name a folder for Keyhole alone.`,
-        );
+        const words = `KEYHOLE_DATA ${folder} holds other things and others may read it: name a folder for Keyhole alone.`;
+        throw configProblem(words);
       }
       chmodSync(folder, 0o700);
     }
@@ -83,9 +82,8 @@ function closedFolder(folder: string): { readonly path: string; readonly uid: nu
 /** SQLite would open the file that the link leads to, with its journal there, where nobody looks. */
 export function refuseLink(path: string): void {
   if (!isLink(path)) return;
-  throw configProblem(
-    `${path} is a symbolic link: name the folder that has the database in KEYHOLE_DATA, or remove the link.`,
-  );
+  const words = `${path} is a symbolic link: name the folder that has the database in KEYHOLE_DATA, or remove the link.`;
+  throw configProblem(words);
 }
 
 function isLink(path: string): boolean {

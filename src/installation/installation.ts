@@ -118,9 +118,8 @@ export async function isEmpty({ open }: Installation): Promise<boolean> {
 async function requireUtf8(database: Database): Promise<void> {
   const [row] = await database.query<{ encoding: string }>(sql`select getdatabaseencoding() as encoding`)({});
   if (row?.encoding === "UTF8") return;
-  throw configProblem(
-    `The database of DATABASE_URL has the encoding ${row?.encoding}, and Keyhole needs UTF8: create database NAME encoding 'UTF8' locale 'C' template template0.`,
-  );
+  const words = `The database of DATABASE_URL has the encoding ${row?.encoding}, and Keyhole needs UTF8: create database NAME encoding 'UTF8' locale 'C' template template0.`;
+  throw configProblem(words);
 }
 
 /** Whether PostgreSQL has Keyhole's tables, with keys in them. */

@@ -209,10 +209,8 @@ export async function verifyBackup(
 /** The embedded database's file. @throws Refused `invalid` with PostgreSQL, which has tools of its own for this */
 function databaseFile(config: Config, what: string): string {
   if (config.postgres !== undefined) {
-    throw new Refused(
-      "invalid",
-      `DATABASE_URL is set, and this is to ${what} the embedded database: use pg_dump and pg_restore, as docs/backup.md says.`,
-    );
+    const words = `DATABASE_URL is set, and this is to ${what} the embedded database: use pg_dump and pg_restore, as docs/backup.md says.`;
+    throw new Refused("invalid", words);
   }
   return join(config.dataFolder, "keyhole.db");
 }

@@ -57,16 +57,12 @@ export async function applyGrants(admin: AdminContext, role: string, use: RoleUs
       pg_has_role(oid, (select relowner from pg_class where oid = 'audit_segments'::regclass), 'MEMBER') as owner
     from pg_roles where rolname = ${role}`)({});
   if (!found) {
-    throw new Refused(
-      "not_found",
-      `There is no role ${quoted(role)}: create it first, as in CREATE ROLE ${quoted(role)} LOGIN PASSWORD '…'.`,
-    );
+    const words = `There is no role ${quoted(role)}: create it first, as in CREATE ROLE ${quoted(role)} LOGIN PASSWORD '…'.`;
+    throw new Refused("not_found", words);
   }
   if (found.superuser || found.owner) {
-    throw new Refused(
-      "invalid",
-      `${quoted(role)} ${found.superuser ? "is a superuser" : "owns the tables"}, which no grant can restrict: create a separate role.`,
-    );
+    const words = `${quoted(role)} ${found.superuser ? "is a superuser" : "owns the tables"}, which no grant can restrict: create a separate role.`;
+    throw new Refused("invalid", words);
   }
   await admin.database.transaction(async (db) => {
     for (const statement of statements) await db.execute(sql.raw(statement));

@@ -147,10 +147,8 @@ export async function rollBack(
     const { before, plan, changes } = await changesBack(admin, project, descriptor, environment, to);
     if (plan.projectId !== projectId) throw otherProject(project);
     if (plan.from !== from) {
-      throw new Refused(
-        "conflict",
-        `Somebody wrote the ${kind} in between. Nothing was changed: look again at what would change.`,
-      );
+      const words = `Somebody wrote the ${kind} in between. Nothing was changed: look again at what would change.`;
+      throw new Refused("conflict", words);
     }
     const writes = await writeSets(admin, project, descriptor, new Map([[before, changes]]));
     await requireProjectRoom(admin, project, descriptor);

@@ -259,10 +259,8 @@ export async function rotateKey(
     // SQL may have shown another row until now.
     requirePermits(admin, old);
     if (shown !== undefined && shown.expiresAt !== old.expiresAt) {
-      throw new Refused(
-        "conflict",
-        `The key ${id} was rotated since it was shown: look at it again. Nothing was changed.`,
-      );
+      const words = `The key ${id} was rotated since it was shown: look at it again. Nothing was changed.`;
+      throw new Refused("conflict", words);
     }
     const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt);
     const endsAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, now + overlapMs);

@@ -87,10 +87,8 @@ async function wasGiven({ database }: AdminContext, name: string): Promise<boole
 }
 
 function leftBehind(name: string): Refused {
-  return new Refused(
-    "exists",
-    `There was a person ${name}, and authorized_keys may still let their key in as ${name}: delete that line, and then give --again.`,
-  );
+  const words = `There was a person ${name}, and authorized_keys may still let their key in as ${name}: delete that line, and then give --again.`;
+  return new Refused("exists", words);
 }
 
 /** Gives a person rights, beside those that they have. */
@@ -266,10 +264,8 @@ function without(name: string, holdings: readonly Holding[], rights: readonly Ri
       (holding.environments & taken.environments) !== 0;
     if (!isAsked || (taken.projectId !== null && ![null, taken.projectId].includes(holding.projectId))) return holding;
     if (taken.projectId !== null && holding.projectId === null) {
-      throw new Refused(
-        "invalid",
-        `${name} has the right to ${holding.rights[0]} in all projects: revoke that with --all-projects, and grant it where it is to stay.`,
-      );
+      const words = `${name} has the right to ${holding.rights[0]} in all projects: revoke that with --all-projects, and grant it where it is to stay.`;
+      throw new Refused("invalid", words);
     }
     return { ...holding, environments: holding.environments & ~taken.environments };
   });
@@ -335,10 +331,8 @@ export function signInText(signIn: SignInAs): string {
 /** The name of a person never looks like an account's, `user@host`. */
 function requirePersonName(name: string): void {
   if (/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name)) return;
-  throw new Refused(
-    "invalid",
-    `${JSON.stringify(name)} is not a person's name: use 1 to 64 of a-z, 0-9, ., _ and -, a letter or digit first.`,
-  );
+  const words = `${JSON.stringify(name)} is not a person's name: use 1 to 64 of a-z, 0-9, ., _ and -, a letter or digit first.`;
+  throw new Refused("invalid", words);
 }
 
 function requireSignIn(signIn: SignInAs): void {

@@ -114,10 +114,8 @@ export async function approveRequest(
   return writingProject(admin, found, variables, async (project) => {
     const request = await lockPending(admin, project.db, id);
     if (asksFor(request.record) !== asksFor(shown) || request.project.id !== project.id) {
-      throw new Refused(
-        "conflict",
-        `The request ${id} has changed since it was shown: look at it again. Nothing was written.`,
-      );
+      const words = `The request ${id} has changed since it was shown: look at it again. Nothing was written.`;
+      throw new Refused("conflict", words);
     }
     const before = await openSet(admin, { project, descriptor: variables, environment });
     if (before.items.has(name)) {

@@ -121,10 +121,8 @@ async function rewrapAll(
     report(systemKeys + dataKeys, left);
   }
   if (broken.length > 0) {
-    throw new Refused(
-      "conflict",
-      `Does not open, and stayed as it was: ${listed(broken)}. Keep the older root key; all else is under ${rootId} now.`,
-    );
+    const words = `Does not open, and stayed as it was: ${listed(broken)}. Keep the older root key; all else is under ${rootId} now.`;
+    throw new Refused("conflict", words);
   }
   return { rootId, olderRootIds: rootIds.filter((id) => id !== rootId), systemKeys, dataKeys };
 }
@@ -147,10 +145,8 @@ async function requireOpening({ database, keyring }: AdminContext): Promise<void
 /** @throws Refused `conflict` if there is no older root key and everything is under the first */
 function requireOlder({ keyring: { rootId, rootIds } }: AdminContext, source: string): void {
   if (rootIds.length > 1) return;
-  throw new Refused(
-    "conflict",
-    `${source} holds one root key, ${rootId}, and everything is under it already: nothing was changed. A rotation needs a new one in front of it.`,
-  );
+  const words = `${source} holds one root key, ${rootId}, and everything is under it already: nothing was changed. A rotation needs a new one in front of it.`;
+  throw new Refused("conflict", words);
 }
 
 /**
@@ -165,10 +161,8 @@ async function requireKnownRoots(admin: AdminContext, source: string): Promise<n
     const rows = await admin.database.db.select({ rootId: table.rootId, count }).from(table).groupBy(table.rootId);
     for (const row of rows) {
       if (!admin.keyring.rootIds.includes(row.rootId)) {
-        throw new Refused(
-          "conflict",
-          `${row.count} keys are under the root key ${row.rootId}, which ${source} does not hold: put it behind the others. Nothing was changed.`,
-        );
+        const words = `${row.count} keys are under the root key ${row.rootId}, which ${source} does not hold: put it behind the others. Nothing was changed.`;
+        throw new Refused("conflict", words);
       }
       if (row.rootId !== admin.keyring.rootId) left += row.count;
     }

@@ -117,10 +117,9 @@ function mayBothFit(terms: Terms, other: Terms): boolean {
 }
 
 function shutsOut(): Refused {
-  return new Refused(
-    "conflict",
-    "A token may fit this trust and another one, which reaches further than your own rights `keys` and `reveal`. Such a token is refused: give other claims.",
-  );
+  const words =
+    "A token may fit this trust and another one, which reaches further than your own rights `keys` and `reveal`. Such a token is refused: give other claims.";
+  return new Refused("conflict", words);
 }
 
 function overlapWarning(id: string): string {
@@ -147,10 +146,8 @@ function requireKeySet(text: string): string {
     throw new Refused("invalid", `The key set cannot be used: ${reason}.`);
   }
   if (keys.some((key) => key["d"] !== undefined || key["k"] !== undefined)) {
-    throw new Refused(
-      "invalid",
-      "The key set holds a private or a shared key: give the public keys only, and replace that key.",
-    );
+    const words = "The key set holds a private or a shared key: give the public keys only, and replace that key.";
+    throw new Refused("invalid", words);
   }
   if (usableKeys(keys) === 0) {
     throw new Refused("invalid", `The key set has no key that can be used: ${usableKinds}.`);

@@ -183,10 +183,8 @@ export function damagedVersion(of: SetOf, version: number): Refused {
 
 function unusable(of: SetOf, why: string): Refused {
   const name = setName(of).replace("the", "The");
-  return new Refused(
-    "conflict",
-    `${name} ${why}. Nothing was written. Restore a backup, or delete the project and create it again.`,
-  );
+  const words = `${name} ${why}. Nothing was written. Restore a backup, or delete the project and create it again.`;
+  return new Refused("conflict", words);
 }
 
 function setName({ project, descriptor, environment }: SetOf): string {

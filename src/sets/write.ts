@@ -185,10 +185,8 @@ function sealedRow(
   const bytes = values?.reduce((sum, value) => sum + value.length + 1, 0) ?? 0;
   if (items.length > setItemsMax || bytes > setBytesMax || Buffer.byteLength(listing) > setBytesMax) {
     const holds = `${items.length} ${kind} with ${bytes} bytes of values`;
-    throw new Refused(
-      "bound",
-      `${environment} would hold ${holds}; at most ${setItemsMax} and ${setBytesMax} bytes are allowed.`,
-    );
+    const words = `${environment} would hold ${holds}; at most ${setItemsMax} and ${setBytesMax} bytes are allowed.`;
+    throw new Refused("bound", words);
   }
   const { id: projectId, slug, organization } = project;
   const identity = { organizationId: organization.id, projectId, slug, kind, environment, version };

@@ -299,10 +299,8 @@ export function validateVariables(
   for (const entry of entries) {
     const { name, value } = entry;
     if (!isVariableName(name)) {
-      throw new Refused(
-        "invalid",
-        `${JSON.stringify(name)} is not a variable name: a letter or _ first, then letters, digits and _, at most 255, and neither _ nor __proto__.`,
-      );
+      const words = `${JSON.stringify(name)} is not a variable name: a letter or _ first, then letters, digits and _, at most 255, and neither _ nor __proto__.`;
+      throw new Refused("invalid", words);
     }
     if (values.has(name)) throw new Refused("invalid", `${name} is given twice.`);
     const text = requireText(`The value of ${name}`, value);
