@@ -133,15 +133,12 @@ function failed(parts: ApiParts, exchange: Exchange, thrown: unknown): Response 
   return new Response(problem.body, { status: problem.status, headers });
 }
 
-/** Whether this is a bug. An error with a code is a failure of the database or the system. */
-function isDefect({ code, cause }: Fault): boolean {
-  return code === "internal_error" || (cause instanceof Error && !("code" in cause));
-}
-
 function logRequest(parts: ApiParts, exchange: Exchange, status: number, fault?: Fault): void {
   const endedAtMs = performance.now();
   parts.meter?.(exchange, status, fault?.code, endedAtMs);
   const traceId = parts.trace?.(exchange, status, fault?.code, endedAtMs);
+  // An error with a code is a failure of the database or the system, and no bug.
+  const isDefect = fault?.code === "internal_error" || (fault?.cause instanceof Error && !("code" in fault.cause));
   parts.log({
     event: "request",
     requestId: exchange.requestId,
@@ -149,7 +146,7 @@ function logRequest(parts: ApiParts, exchange: Exchange, status: number, fault?:
     status,
     code: fault?.code,
     reason: fault?.message,
-    ...(fault && isDefect(fault) && defectOf(fault.cause)),
+    ...(isDefect && defectOf(fault?.cause)),
     [exchange.byToken ? "trustId" : "keyId"]: exchange.keyId,
     organizationId: exchange.organizationId,
     durationMs: Math.round((endedAtMs - exchange.startedAtMs) * 1000) / 1000,

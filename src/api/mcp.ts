@@ -118,4 +118,4 @@ const listed = Object.entries(tools).map(([name, { description, input, readOnly 
 }));
 
 const instructions =
-  "Keyhole keeps secrets. These tools show which projects, variables, accounts and files exist, and which variables are missing. No tool shows a value: a program gets it with `parts run`. If a variable is missing, ask a person for it with request_variable, and never ask for the value in the conversation.";
+  "Keyhole keeps secrets. These tools show which projects, variables, accounts and files exist, and which variables are missing. No tool shows a value: a program gets it with `keyhole run`. If a variable is missing, ask a person for it with request_variable, and never ask for the value in the conversation.";

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { attempt } from "./attempt.ts";
 import { usageProblem } from "./problem.ts";
 
 /*
@@ -78,18 +79,14 @@ export type Descriptor = { readonly fd: number; readonly flags: number };
  * one, and before the standard streams are used: the runtime changes their flags.
  */
 export function inheritedDescriptors(): Descriptor[] {
-  try {
-    return readdirSync("/proc/self/fd").flatMap((name) => {
-      try {
-        // The runtime's own event loop.
-        if (/^anon_inode:\[event(?:poll|fd)\]$/.test(readlinkSync(`/proc/self/fd/${name}`))) return [];
-        const [, flags = "0"] = /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${name}`, "utf8")) ?? [];
-        return { fd: Number(name), flags: Number.parseInt(flags, 8) };
-      } catch {
-        return []; // it was open for this list alone
-      }
-    });
-  } catch {
-    return []; // there is no /proc
-  }
+  const names = attempt(() => readdirSync("/proc/self/fd")) ?? []; // without /proc, none
+  const descriptors = names.map((name) =>
+    attempt(() => {
+      // The runtime's own event loop.
+      if (/^anon_inode:\[event(?:poll|fd)\]$/.test(readlinkSync(`/proc/self/fd/${name}`))) return undefined;
+      const [, flags = "0"] = /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${name}`, "utf8")) ?? [];
+      return { fd: Number(name), flags: Number.parseInt(flags, 8) };
+    }),
+  );
+  return descriptors.filter((found) => found !== undefined); // the others were open for this list alone
 }

@@ -82,11 +82,13 @@ export function parsePostgresUrl(text: string, env: Env): Postgres {
   if (!account) throw formProblem();
   const database = decode(path) || env["PGDATABASE"] || account;
   const tls = readTls(values);
+  const options = values("options");
+  const connection = options === undefined ? {} : { options };
   const passwords = readPasswords(urlPassword && decode(urlPassword), values, env);
   const servers = parseHosts(authority, values).map(({ host, port }): PostgresServer => {
     const isSocket = host.startsWith("/");
     const pass = passwords.of([host, String(port), database, account]);
-    const login = { user: account, pass, database, connection: optionsOf(values) };
+    const login = { user: account, pass, database, connection };
     const at = { host: [host], port: [port] };
     if (isSocket) {
       const socket = join(host, `.s.PGSQL.${port}`);
@@ -252,9 +254,4 @@ function requireHost(host: string): string {
 
 function isLoopback(host: string): boolean {
   return /^(?:localhost|127\.[\d.]+|::1)$/.test(host);
-}
-
-function optionsOf(values: Values) {
-  const options = values("options");
-  return options === undefined ? {} : { options };
 }

@@ -82,17 +82,8 @@ export function parsePort(setting: string, text: string): number {
 const rootKeySettings = ["KEYHOLE_ROOT_KEY", "KEYHOLE_ROOT_KEY_FILE", "KEYHOLE_ROOT_KEY_COMMAND"] as const;
 const settings = new Set<string>([
   ...rootKeySettings,
-  ...[
-    "DATABASE_URL",
-    "DATABASE_PASSWORD_FILE",
-    "KEYHOLE_DATA",
-    "HOST",
-    "PORT",
-    "KEYHOLE_OPS_HOST",
-    "KEYHOLE_OPS_PORT",
-    "KEYHOLE_LIMITER_URL",
-  ],
-  ...["KEYHOLE_ACTOR", "KEYHOLE_HISTORY_MIB", "KEYHOLE_MCP", "KEYHOLE_MCP_ORIGINS"],
+  ...["DATABASE_URL", "DATABASE_PASSWORD_FILE", "KEYHOLE_DATA", "HOST", "PORT", "KEYHOLE_OPS_HOST", "KEYHOLE_OPS_PORT"],
+  ...["KEYHOLE_LIMITER_URL", "KEYHOLE_ACTOR", "KEYHOLE_HISTORY_MIB", "KEYHOLE_MCP", "KEYHOLE_MCP_ORIGINS"],
 ]);
 
 function readHistory(mebibytes: string): number {

@@ -126,8 +126,6 @@ function opened(
 }
 
 function distrust(why: string): Refused {
-  return new Refused(
-    "conflict",
-    `The list of people failed verification: ${why}. Somebody changed the database by other means than Keyhole. An operator sees more with \`keyhole audit verify\` and \`keyhole person list\`.`,
-  );
+  const words = `The list of people failed verification: ${why}. Somebody changed the database by other means than Keyhole. An operator sees more with \`keyhole audit verify\` and \`keyhole person list\`.`;
+  return new Refused("conflict", words);
 }

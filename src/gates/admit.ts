@@ -92,9 +92,9 @@ async function recognize(
   const inTurn: InTurn = (work) => (known === undefined ? gate.lookupQueue.run(digestText, work) : work());
   let caller: Caller;
   try {
-    caller = await (exchange.byToken
-      ? identifyByToken(gate, text, lookup, inTurn)
-      : identifyByKey(gate, digest, lookup, inTurn));
+    caller = exchange.byToken
+      ? await identifyByToken(gate, text, lookup, inTurn)
+      : authenticate(await inTurn(() => gate.lookUp({ digest, ...lookup })), digest, gate.grantKey);
   } catch (error) {
     throw refused(gate, exchange, text, digestText, error);
   } finally {
@@ -114,11 +114,6 @@ async function recognize(
 
 /** Runs work that any token, valid or not, can trigger, when its turn comes. */
 type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
-
-async function identifyByKey(gate: Gatekeeper, digest: Buffer, lookup: Lookup, inTurn: InTurn): Promise<Caller> {
-  const row = await inTurn(() => gate.lookUp({ digest, ...lookup }));
-  return authenticate(row, digest, gate.grantKey);
-}
 
 /** The turn does not include the wait for an issuer: an issuer that is down must not hold up others. */
 async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, inTurn: InTurn): Promise<Caller> {

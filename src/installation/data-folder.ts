@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { attempt } from "../core/attempt.ts";
 import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import type { Config } from "../core/settings.ts";
@@ -81,17 +82,9 @@ function closedFolder(folder: string): { readonly path: string; readonly uid: nu
 
 /** SQLite would open the file that the link leads to, with its journal there, where nobody looks. */
 export function refuseLink(path: string): void {
-  if (!isLink(path)) return;
+  if (!attempt(() => lstatSync(path).isSymbolicLink())) return;
   const words = `${path} is a symbolic link: name the folder that has the database in KEYHOLE_DATA, or remove the link.`;
   throw configProblem(words);
-}
-
-function isLink(path: string): boolean {
-  try {
-    return lstatSync(path).isSymbolicLink();
-  } catch {
-    return false;
-  }
 }
 
 /** Whether the folder is this user's alone, as Keyhole makes it and a cloned repository does not. */

@@ -107,10 +107,10 @@ async function openOnPostgres(
 export async function isEmpty({ open }: Installation): Promise<boolean> {
   // Not for serving: a pooler refuses the settings of such a session, and `openKeyhole` says so.
   const database = open("admin");
-  const find = database.query(
-    sql`select ${database.tables.organizations.id} from ${database.tables.organizations} limit 1`,
-  );
-  const rows = await find({}).finally(() => database.close());
+  const { organizations: o } = database.tables;
+  const rows = await database
+    .query(sql`select ${o.id} from ${o} limit 1`)({})
+    .finally(() => database.close());
   return rows.length === 0;
 }
 
@@ -124,10 +124,8 @@ async function requireUtf8(database: Database): Promise<void> {
 
 /** Whether PostgreSQL has Keyhole's tables, with keys in them. */
 async function hasBegun(database: Database): Promise<boolean> {
-  const [table] = await database.query<{ name: string | null }>(sql`select to_regclass('system_keys')::text as name`)(
-    {},
-  );
-  return table?.name ? (await systemKeyRows(database)).size > 0 : false;
+  const find = database.query<{ name: string | null }>(sql`select to_regclass('system_keys')::text as name`);
+  return (await find({}))[0]?.name ? (await systemKeyRows(database)).size > 0 : false;
 }
 
 async function openKeys(config: Config, database: Database, say: (line: string) => void) {
@@ -138,18 +136,14 @@ async function openKeys(config: Config, database: Database, say: (line: string) 
 
 /** Starting with an empty database would hide that the old one was lost or deleted. */
 function databaseIsGone(folder: string): Refused {
-  return new Refused(
-    "exists",
-    `${folder} has a root key and no database that belongs to it: restore a backup with \`keyhole restore FILE\`, or move ${join(folder, "root.key")} away to begin with an empty database.`,
-  );
+  const words = `${folder} has a root key and no database that belongs to it: restore a backup with \`keyhole restore FILE\`, or move ${join(folder, "root.key")} away to begin with an empty database.`;
+  return new Refused("exists", words);
 }
 
 /** A mistyped folder must not become an empty installation that answers as if nothing had ever been stored. */
 function notBegun(where: string): Refused {
-  return new Refused(
-    "not_found",
-    `There is no Keyhole ${where}: \`keyhole serve\` or \`keyhole org create SLUG\` begins one; KEYHOLE_DATA and DATABASE_URL say where it is.`,
-  );
+  const words = `There is no Keyhole ${where}: \`keyhole serve\` or \`keyhole org create SLUG\` begins one; KEYHOLE_DATA and DATABASE_URL say where it is.`;
+  return new Refused("not_found", words);
 }
 
 /**

@@ -7,7 +7,7 @@ import { sealUnsealed } from "./upgrade.ts";
 
 /** The keys that every installation has. */
 export const purposes = ["pepper", "grant", "audit", "listing"] as const satisfies readonly SystemKeyPurpose[];
-type SystemKeyRow = { readonly purpose: string; readonly rootId: string; readonly wrapped: Buffer };
+type SystemKeyRow = { readonly purpose: SystemKeyPurpose; readonly rootId: string; readonly wrapped: Buffer };
 
 export async function systemKeyRows(database: Database): Promise<Map<string, SystemKeyRow>> {
   const { systemKeys: s } = database.tables;

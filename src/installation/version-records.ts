@@ -51,12 +51,8 @@ export async function insertRecord(
 }
 
 export function recordColumns({ database }: Pick<Admin, "database">) {
-  const {
-    generation: _,
-    listing: _listing,
-    sealed: _sealed,
-    ...columns
-  } = getTableColumns(database.tables.setVersions);
+  const { setVersions: v } = database.tables;
+  const { generation: _, listing: __, sealed: ___, ...columns } = getTableColumns(v);
   return columns;
 }
 
@@ -66,10 +62,8 @@ export function isVerified(
   record: SetVersion & { readonly mac: Uint8Array },
   macOf = versionMac,
 ): boolean {
-  return isSameMac(
-    orUndefined(() => macOf(systemKeys.listing, record)),
-    record.mac,
-  );
+  const mac = orUndefined(() => macOf(systemKeys.listing, record));
+  return isSameMac(mac, record.mac);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { may, type Rights } from "../access/rights.ts";
-import type { Actor, AuditEntry } from "../audit/entry.ts";
+import type { AuditEntry, NamesWritten } from "../audit/entry.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
-import { type Environment, environments, type TokenWords } from "../core/names.ts";
+import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
@@ -10,30 +10,21 @@ import { newestMoment, type SegmentFilter, segmentsByTime, segmentsHolding } fro
 import { requireAuditor } from "./audit-chain.ts";
 import { findKey, keyNames } from "./keys.ts";
 
-export type AuditRecord = {
-  /** Epoch milliseconds. */
-  readonly time: number;
-  readonly actor: Actor;
-  /** Slugs at the time of the entry; null for what concerns no organization, project or environment. */
-  readonly organization: string | null;
-  readonly project: string | null;
-  readonly environment: string | null;
-  /** `unreadable`: the segment of this entry was damaged, which `audit verify` finds too. */
-  readonly action: string;
-  readonly names: readonly string[];
-  readonly count: number;
-  /** What a write did to the names. */
-  readonly added?: readonly string[];
-  readonly changed?: readonly string[];
-  readonly deleted?: readonly string[];
-  readonly requestId: string;
-  readonly clientAddress: string;
-  readonly userAgent: string;
-  /** For a trust: the id of its token, its subject and the run, in the issuer's words. */
-  readonly token?: TokenWords | undefined;
-  readonly lane: string;
-  readonly seq: number;
-};
+/** An entry as people see it, with what a write did to the names. */
+export type AuditRecord = Pick<AuditEntry, "actor" | "names" | "requestId" | "clientAddress" | "userAgent" | "token"> &
+  Partial<NamesWritten> & {
+    /** Epoch milliseconds. */
+    readonly time: number;
+    /** Slugs at the time of the entry; null for what concerns no organization, project or environment. */
+    readonly organization: string | null;
+    readonly project: string | null;
+    readonly environment: string | null;
+    /** `unreadable`: the segment of this entry was damaged, which `audit verify` finds too. */
+    readonly action: string;
+    readonly count: number;
+    readonly lane: string;
+    readonly seq: number;
+  };
 
 /**
  * Which entries; an absent field matches all. An organization or project matches all its entries, also under an earlier
@@ -91,7 +82,9 @@ export async function* auditPages(
   order?: Order,
 ): AsyncGenerator<AuditRecord[]> {
   const conditions = await conditionsOf(admin, filter);
-  const beforeAt = order === "newest first" ? filter.beforeAt : await untilNow(admin, filter.beforeAt);
+  // Now is when the newest entry was written, because clocks differ: no later entry is dated before it.
+  const untilNow = async () => Math.min(filter.beforeAt ?? Infinity, (await newestMoment(admin.database)) + 1);
+  const beforeAt = order === "newest first" ? filter.beforeAt : await untilNow();
   let isEmpty = true;
   for await (const page of pages(admin, conditions, { ...filter, beforeAt }, order)) {
     isEmpty = false;
@@ -101,11 +94,6 @@ export async function* auditPages(
 }
 
 type Order = Parameters<typeof segmentsByTime>[2];
-
-/** Now, by the newest entry, because clocks differ. No entry that is made later is dated before it. */
-async function untilNow({ database }: AdminContext, beforeAt = Number.POSITIVE_INFINITY): Promise<number> {
-  return Math.min(beforeAt, (await newestMoment(database)) + 1);
-}
 
 /**
  * One entry, whole.

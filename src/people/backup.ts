@@ -12,6 +12,7 @@ import {
 import { chmod } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
+import { attempt } from "../core/attempt.ts";
 import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import type { Config, RootKeySource } from "../core/settings.ts";
@@ -163,12 +164,10 @@ function replaceDatabase(config: Config, path: string, whole: string, force: boo
 
 /** Removes a data folder that a failed restore made, unless somebody else has begun to use it. */
 function removeNewFolder({ dataFolder }: Config): void {
-  try {
+  attempt(() => {
     if (readdirSync(dataFolder).some((name) => name !== ".gitignore" && name !== "serve.lock")) return;
     rmSync(dataFolder, { recursive: true });
-  } catch {
-    // An empty folder does no harm.
-  }
+  });
 }
 
 /**
@@ -217,14 +216,12 @@ function databaseFile(config: Config, what: string): string {
 
 function requireDatabase(backup: string, found: Found): void {
   if (found.is === "database") return;
-  throw new Refused(
-    "invalid",
-    {
-      damaged: `${backup} is damaged.`,
-      other: `${backup} is not a backup of Keyhole.`,
-      newer: `${backup} was made by a newer Keyhole: use that version, or a newer one.`,
-    }[found.is],
-  );
+  const whys = {
+    damaged: "is damaged.",
+    other: "is not a backup of Keyhole.",
+    newer: "was made by a newer Keyhole: use that version, or a newer one.",
+  };
+  throw new Refused("invalid", `${backup} ${whys[found.is]}`);
 }
 
 /** @returns undefined if there is no root key yet. @throws Refused if it is the root key of another database */

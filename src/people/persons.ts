@@ -67,7 +67,10 @@ export async function addPerson(
     // A person who leaves is removed by one name.
     const same = signIn && others.find((one) => one.signIn && mayBeOne(one.signIn, signIn));
     if (same) throw new Refused("exists", `${signInText(signIn)} is the person ${same.name} already.`);
-    if (isTaken) throw leftBehind(name);
+    if (isTaken) {
+      const words = `There was a person ${name}, and authorized_keys may still let their key in as ${name}: delete that line, and then give --again.`;
+      throw new Refused("exists", words);
+    }
     return { name, organizationId, signIn, holdings: [] };
   });
 }
@@ -86,23 +89,10 @@ async function wasGiven({ database }: AdminContext, name: string): Promise<boole
   return (await database.db.select({ id: r.id }).from(r).where(has).limit(1)).length > 0;
 }
 
-function leftBehind(name: string): Refused {
-  const words = `There was a person ${name}, and authorized_keys may still let their key in as ${name}: delete that line, and then give --again.`;
-  return new Refused("exists", words);
-}
-
 /** Gives a person rights, beside those that they have. */
-export async function grantRights(
-  admin: AdminContext,
-  name: string,
-  reach: Reach,
-  trust: Trust = {},
-): Promise<PersonRecord> {
-  const rights = requireMembers("right", everyRight, reach.rights);
-  const given = await placesIn(admin, name, reach, trust);
-  return changePerson(admin, name, trust, (before) => {
-    const person = requirePerson(before, name);
-    return { ...person, holdings: normal([...person.holdings, ...given.map((place) => ({ ...place, rights }))]) };
+export function grantRights(admin: AdminContext, name: string, reach: Reach, trust: Trust = {}): Promise<PersonRecord> {
+  return changeRights(admin, name, reach, trust, (held, rights, places) => {
+    return [...held, ...places.map((place) => ({ ...place, rights }))];
   });
 }
 
@@ -110,18 +100,31 @@ export async function grantRights(
  * Takes rights from a person.
  * @throws Refused as {@link grantRights}; `invalid` to take from one project what the person may do in all
  */
-export async function revokeRights(
+export function revokeRights(
   admin: AdminContext,
   name: string,
   reach: Reach,
   trust: Trust = {},
 ): Promise<PersonRecord> {
+  return changeRights(admin, name, reach, trust, (held, rights, places) => {
+    // One right in each holding.
+    const single = held.flatMap(({ rights, ...place }) => rights.map((right) => ({ ...place, rights: [right] })));
+    return places.reduce<Holding[]>((left, place) => without(name, left, rights, place), single);
+  });
+}
+
+async function changeRights(
+  admin: AdminContext,
+  name: string,
+  reach: Reach,
+  trust: Trust,
+  change: (held: readonly Holding[], rights: readonly Right[], places: readonly Place[]) => readonly Holding[],
+): Promise<PersonRecord> {
   const rights = requireMembers("right", everyRight, reach.rights);
-  const taken = await placesIn(admin, name, reach, trust);
+  const places = await placesIn(admin, name, reach, trust);
   return changePerson(admin, name, trust, (before) => {
     const person = requirePerson(before, name);
-    const holdings = taken.reduce((left, place) => without(name, left, rights, place), split(person.holdings));
-    return { ...person, holdings: normal(holdings) };
+    return { ...person, holdings: normal(change(person.holdings, rights, places)) };
   });
 }
 
@@ -250,12 +253,7 @@ async function placesIn(admin: AdminContext, name: string, reach: Reach, trust: 
   return places;
 }
 
-/** One right in each holding. */
-function split(holdings: readonly Holding[]): Holding[] {
-  return holdings.flatMap(({ rights, ...place }) => rights.map((right) => ({ ...place, rights: [right] })));
-}
-
-/** Takes rights in one place away. @param holdings - as {@link split} gives them */
+/** Takes rights in one place away. @param holdings - with one right each */
 function without(name: string, holdings: readonly Holding[], rights: readonly Right[], taken: Place): Holding[] {
   return holdings.map((holding) => {
     const isAsked =

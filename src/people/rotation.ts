@@ -23,7 +23,6 @@ import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts"
 import { findListed, openContent, sealContent } from "../sets/contents.ts";
 import type { ContentEntry, Entry } from "../sets/kind.ts";
 import { findSet } from "../sets/open.ts";
-import type { VerifiedSet } from "../sets/verified-set.ts";
 import { resealSet } from "../sets/write.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
 
@@ -378,13 +377,10 @@ async function resealSets(admin: AdminContext, project: LockedProject, after: st
   const { descriptor, environment, id } = next;
   const set = await findSet(admin, { project, descriptor, environment });
   const isCurrent = set?.stored.generation === project.dataKey.generation;
-  const isWhole = set !== undefined && (isCurrent ? opens(set) : await reseal(admin, project, descriptor, set));
+  const opens = () => orUndefined(() => set?.open().all.fill(0)) !== undefined;
+  const isWhole = set !== undefined && (isCurrent ? opens() : await reseal(admin, project, descriptor, set));
   if (!isWhole) return { broken: [`the ${id} of ${projectPath(project)}`], after: id };
   return { ...(!isCurrent && { sets: 1 }), after: id };
-}
-
-function opens(set: VerifiedSet): boolean {
-  return orUndefined(() => set.open().all.fill(0)) !== undefined;
 }
 
 /** As {@link resealSet}. @returns whether it opened */

@@ -32,9 +32,17 @@ export async function createTrust(
   const terms = requireTerms(asked, admin.rights === "operator");
   await requireRoom(admin, asked.organization, terms);
   const overlapping = (await validTrusts(admin, terms.issuer)).filter((other) => mayBothFit(terms, other.terms));
-  for (const { id } of overlapping) if (!(await isWithinRights(admin, id))) throw shutsOut();
+  for (const { id } of overlapping) {
+    if (await isWithinRights(admin, id)) continue;
+    const words =
+      "A token may fit this trust and another one, which reaches further than your own rights `keys` and `reveal`. Such a token is refused: give other claims.";
+    throw new Refused("conflict", words);
+  }
   const trust = await createCredential(admin, asked, terms);
-  const overlaps = overlapping.map(({ id }) => overlapWarning(id));
+  const overlaps = overlapping.map(
+    ({ id }) =>
+      `A token may fit this trust and trust ${id}, too. Such a token is refused: revoke one, or give them different claims.`,
+  );
   return { trust, keys: countKeys(terms), warnings: [...claimWarnings(terms), ...overlaps] };
 }
 
@@ -114,17 +122,6 @@ function mayBothFit(terms: Terms, other: Terms): boolean {
   return Object.entries(terms.claims).every(
     ([name, value]) => !Object.hasOwn(other.claims, name) || other.claims[name] === value,
   );
-}
-
-function shutsOut(): Refused {
-  const words =
-    "A token may fit this trust and another one, which reaches further than your own rights `keys` and `reveal`. Such a token is refused: give other claims.";
-  return new Refused("conflict", words);
-}
-
-function overlapWarning(id: string): string {
-  const reason = `A token may fit this trust and trust ${id}, too. Such a token is refused:`;
-  return `${reason} revoke one, or give them different claims.`;
 }
 
 /** Counts the keys of the set that is given, if any. */

@@ -59,29 +59,28 @@ export async function openEverything(
   }
   for (const { project, organization } of rows) {
     const found = { ...project, organization, permit };
-    await openDataKeys(admin, found);
-    for (const descriptor of everyKind) {
-      await openKind(admin, found, descriptor, project, opened);
+    for (const key of await db.select().from(t.dataKeys).where(eq(t.dataKeys.projectId, project.id))) {
+      const { generation, rootId, wrapped } = key;
+      check(`data key ${generation} of ${projectPath(found)}`, () =>
+        admin.keyring.dataKey(project.id, generation, rootId, wrapped),
+      );
     }
+    for (const descriptor of everyKind) await openKind(admin, found, descriptor, project, opened);
     opened.projects += 1;
     progress(opened.projects, total);
   }
-  await checkGrants(admin, opened);
+  for (const row of await db.select().from(t.apiKeys).orderBy(asc(t.apiKeys.id))) {
+    check(`the grant of key ${row.id}`, () => {
+      // The seal of a revoked one went with its revocation.
+      if (row.revokedAt === null && !isSealed(admin, row)) throw new Error("other seal");
+    });
+    opened.keys += 1;
+  }
   const audit = await verifyAudit(admin, undefined, (entries) => progress(opened.projects + entries, total));
   const [flaw] = audit.flaws;
   if (flaw) throw damaged(`The audit does not verify. ${describeFlaw(flaw)}`);
   opened.auditEntries = audit.entries;
   return opened;
-}
-
-async function openDataKeys(admin: AdminContext, project: FoundProject): Promise<void> {
-  const { db, tables } = admin.database;
-  const { dataKeys: d } = tables;
-  for (const { generation, rootId, wrapped } of await db.select().from(d).where(eq(d.projectId, project.id))) {
-    check(`data key ${generation} of ${projectPath(project)}`, () => {
-      admin.keyring.dataKey(project.id, generation, rootId, wrapped);
-    });
-  }
 }
 
 /** The sets of one kind with their kept versions, each item of them, and their counts. */
@@ -158,18 +157,6 @@ async function checkContent(
     if (sha256 !== entry.sha256) throw new Error("its content is missing or another one");
   });
   content?.fill(0);
-}
-
-async function checkGrants(admin: AdminContext, opened: Opened): Promise<void> {
-  const { db, tables } = admin.database;
-  const { apiKeys: k } = tables;
-  for (const row of await db.select().from(k).orderBy(asc(k.id))) {
-    check(`the grant of key ${row.id}`, () => {
-      if (row.revokedAt !== null) return; // its seal went with its revocation
-      if (!isSealed(admin, row)) throw new Error("other seal");
-    });
-    opened.keys += 1;
-  }
 }
 
 function check<T>(what: string, work: () => T): T {

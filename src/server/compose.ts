@@ -1,7 +1,7 @@
 import { IssuerKeys } from "../access/issuer-keys.ts";
 import { KeyUses } from "../access/key-uses.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
-import { Journal } from "../audit/journal.ts";
+import { type Checkpoint, Journal, type MeasuredBatch } from "../audit/journal.ts";
 import { commandsLane } from "../audit/segment.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
@@ -20,6 +20,7 @@ import { RememberedContents, RememberedSets } from "../sets/remembered.ts";
 import { contentQueries } from "../store/contents.ts";
 import { type Database, databaseErrorCode, warm } from "../store/database.ts";
 import { nextExpiry } from "../store/expiry.ts";
+import type { JournalStore } from "../store/journal.ts";
 import { keyLookups, keyUseWriter, trustList } from "../store/lookups.ts";
 import { isPooled } from "../store/postgres.ts";
 import { projectQueries } from "../store/projects.ts";
@@ -63,28 +64,19 @@ export async function openKeyhole(
   const databases = await openDatabases(installation);
   const { database, lookups, background } = databases;
   const store = installation.openJournal();
-  const journal = new Journal({
-    append: store.append,
-    auditKey: systemKeys.audit,
-    now: Date.now,
-    checkpoint: (checkpoint) => log({ event: "checkpoint", ...checkpoint }),
-    measure: (batch) => metrics?.measureBatch(batch),
-    deadline: new Deadline(recordDeadlineMs, () => new Fault("unavailable", "writing audit entries took over 2 s")),
-  });
+  const journal = journalOf(store, systemKeys.audit, log, (batch) => metrics?.measureBatch(batch));
   const commands = commandsCheckpoint(database, log);
   const limits = await openLimits(buckets, log);
   const memory = new MemoryBudget();
   const uses = new KeyUses(keyUseWriter(background));
   const drain = new Drain();
   const { trusts, timer } = knownTrusts(lookups, systemKeys.grant, log);
-  const timers = [
-    timer,
-    setInterval(() => uses.flush(Date.now()), usesEveryMs),
-    setInterval(() => {
-      journal.announce();
-      void commands.announceNews();
-    }, checkpointEveryMs),
-  ];
+  const announce = () => {
+    journal.announce();
+    void commands.announceNews();
+  };
+  const flushUses = setInterval(() => uses.flush(Date.now()), usesEveryMs);
+  const timers = [timer, flushUses, setInterval(announce, checkpointEveryMs)];
   // prom-client, OpenTelemetry and the MCP SDK are large: they are loaded only if somebody asks for them.
   const metrics = metered ? await openMetrics(databases, journal, limits, memory) : undefined;
   const traces = tracesUrl === undefined ? undefined : (await import("./traces.ts")).startTraces(tracesUrl, version);
@@ -124,6 +116,24 @@ export async function openKeyhole(
       await Promise.all([store, ...new Set(Object.values(databases))].map((one) => one.close()));
     },
   };
+}
+
+function journalOf(
+  { append }: JournalStore,
+  auditKey: Uint8Array,
+  log: Log,
+  measure: (batch: MeasuredBatch) => void,
+): Journal {
+  const checkpoint = (reached: Checkpoint) => log({ event: "checkpoint", ...reached });
+  const tooLate = () => new Fault("unavailable", "writing audit entries took over 2 s");
+  return new Journal({
+    append,
+    auditKey,
+    now: Date.now,
+    checkpoint,
+    measure,
+    deadline: new Deadline(recordDeadlineMs, tooLate),
+  });
 }
 
 type Databases = Awaited<ReturnType<typeof openDatabases>>;

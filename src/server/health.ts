@@ -1,9 +1,9 @@
-import { sql } from "drizzle-orm";
 import { Deadline } from "../core/deadline.ts";
 import { originOf } from "../core/json-request.ts";
 import { shared } from "../core/shared.ts";
 import { jsonType } from "../formats/json.ts";
-import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
+import { systemKeyRows } from "../installation/system-keys.ts";
+import type { Keyring } from "../seal/keyring.ts";
 import { type Database, isStandby, warm } from "../store/database.ts";
 import { isMigrated } from "../store/migrate.ts";
 import type { Log } from "./log.ts";
@@ -92,19 +92,15 @@ export function readinessChecks(needs: {
   readonly journal: { check(): Promise<boolean> };
 }) {
   const { database, lookups, keyring, journal } = needs;
-  const { systemKeys: s } = database.tables;
-  const systemKeys = database.query<{ purpose: SystemKeyPurpose; rootId: string; wrapped: Buffer }>(
-    sql`select ${s.purpose} as purpose, ${s.rootId} as "rootId", ${s.wrapped} as wrapped from ${s}`,
-  );
   return {
     // A standby passes this check and fails `primary`.
     database: () => Promise.all([warm(lookups), warm(database)]).then(yes, isStandby),
     primary: () => warm(database).then(yes),
     migrations: () => isMigrated(database),
     root_key: async () => {
-      const rows = await systemKeys({});
-      for (const { purpose, rootId, wrapped } of rows) keyring.unwrapSystemKey(purpose, rootId, wrapped).fill(0);
-      return rows.length > 0;
+      const rows = await systemKeyRows(database);
+      for (const row of rows.values()) keyring.unwrapSystemKey(row.purpose, row.rootId, row.wrapped).fill(0);
+      return rows.size > 0;
     },
     audit: () => journal.check(),
   };

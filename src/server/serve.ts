@@ -104,11 +104,9 @@ function untilStopped(
 ): Omit<RunningServer, "origin"> {
   const { promise: stopped, resolve } = Promise.withResolvers<number>();
   let exitCode = 0;
+  const end = () => resolve(exitCode);
   const stop = () => {
-    if (!draining())
-      void close()
-        .catch(onDefect)
-        .then(() => resolve(exitCode));
+    if (!draining()) void close().catch(onDefect).then(end);
   };
   const onSignal = (signal: string) => {
     // SIGTERM may be meant for this one worker.

@@ -55,21 +55,16 @@ export async function pruneVersions(versions: Versions, now: number): Promise<bo
   const beyond = await firstBeyond(versions);
   if (beyond !== undefined && admin.rights !== "operator" && admin.historyBytesMax > 0) {
     const [spared] = await lastBefore(now - sparedMs);
-    if (beyond >= (spared?.version ?? 0)) throw noRoom(versions);
+    if (beyond >= (spared?.version ?? 0)) {
+      const words = `Nothing was written: earlier versions of the ${set.descriptor.kind} in ${set.environment} take all of their ${admin.historyBytesMax / 1024 / 1024} MiB, and one that was in force today would be lost. Wait a day, or ask an operator, who may write it or remove earlier versions with \`keyhole history purge\`.`;
+      throw new Refused("bound", words);
+    }
   }
   const excess = beyond === undefined ? [] : await remove(lte(v.version, beyond));
   if (set.descriptor.hasValues) return false;
   const named = new Set(current.entries.map(contentOf));
   return [...aged, ...excess].some(({ listing }) =>
     arrayOf(listing ?? "").some((entry) => !named.has(contentOf(entry))),
-  );
-}
-
-function noRoom({ admin, set }: Versions): Refused {
-  const what = `the ${set.descriptor.kind} in ${set.environment}`;
-  return new Refused(
-    "bound",
-    `Nothing was written: earlier versions of ${what} take all of their ${admin.historyBytesMax / 1024 / 1024} MiB, and one that was in force today would be lost. Wait a day, or ask an operator, who may write it or remove earlier versions with \`keyhole history purge\`.`,
   );
 }
 

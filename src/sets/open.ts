@@ -114,10 +114,8 @@ export async function openVersion<E extends Entry>(
 ): Promise<OpenSet<E>> {
   const row = await findRow(admin, of, version);
   if (row === undefined || row.set.listing === null) {
-    throw new Refused(
-      "not_found",
-      `Version ${version} of ${setName(of)} is not kept: \`keyhole history\` lists those that are.`,
-    );
+    const words = `Version ${version} of ${setName(of)} is not kept: \`keyhole history\` lists those that are.`;
+    throw new Refused("not_found", words);
   }
   const set = verify(admin, of, row);
   if (set === undefined) throw damagedVersion(of, version);
@@ -175,10 +173,8 @@ export function itemsOf<E extends Entry>(
 /** The refusal if a kept version was changed by other means than Keyhole. */
 export function damagedVersion(of: SetOf, version: number): Refused {
   const arguments_ = `${projectPath(of.project)} ${of.environment} ${of.descriptor.kind}`;
-  return new Refused(
-    "conflict",
-    `Version ${version} of ${setName(of)} was changed by other means than Keyhole. Nothing was written. \`keyhole history purge ${arguments_}\` removes the kept versions.`,
-  );
+  const words = `Version ${version} of ${setName(of)} was changed by other means than Keyhole. Nothing was written. \`keyhole history purge ${arguments_}\` removes the kept versions.`;
+  return new Refused("conflict", words);
 }
 
 function unusable(of: SetOf, why: string): Refused {

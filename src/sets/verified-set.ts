@@ -62,10 +62,8 @@ export class VerifiedSet<E extends Entry = Entry> {
     if (opened.count === this.entries.length) return opened;
     opened.all.fill(0);
     const { kind, projectId, environment } = this.#identity;
-    throw new Fault(
-      "decryption_failed",
-      `the ${kind} of project ${projectId} in ${environment} have more or fewer values than their listing`,
-    );
+    const words = `the ${kind} of project ${projectId} in ${environment} have more or fewer values than their listing`;
+    throw new Fault("decryption_failed", words);
   }
 
   #makeOpener() {

@@ -95,17 +95,18 @@ async function writeSet(
     else if (item !== null) added.push(name);
     if (old !== undefined && item !== null) replaced.push([old, item.entry]);
   }
-  if (added.length > 0 && !uses(project, before.environment)) throw unused(project, before.environment);
+  if (added.length > 0) requireUse(project, before.environment);
   const names = { added, changed, deleted };
   const pruned = await storeSet(admin, project, before, version, [...items.values()], names);
   for (const { value } of before.items.values()) value?.fill(0);
   return { ...names, version, pruned, total: items.size, replaced };
 }
 
-/** The refusal of a new item in an environment that the project does not use: most likely a mistake. */
-function unused(project: LockedProject, environment: Environment): Refused {
+/** A new item in an environment that the project does not use is most likely a mistake. @throws Refused `invalid` */
+function requireUse(project: LockedProject, environment: Environment): void {
+  if (uses(project, environment)) return;
   const command = `keyhole project environments ${projectPath(project)} --env ${environments.filter((one) => one === environment || uses(project, one)).join(",")}`;
-  return new Refused("invalid", `${projectPath(project)} does not use ${environment}. To use it, run \`${command}\`.`);
+  throw new Refused("invalid", `${projectPath(project)} does not use ${environment}. To use it, run \`${command}\`.`);
 }
 
 /**

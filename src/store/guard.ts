@@ -20,8 +20,6 @@ import { excerpt } from "../core/visible.ts";
 export function refuseAdditions(found: readonly string[]): void {
   if (found.length === 0) return;
   const what = found.slice(0, 3).map(excerpt).join(", ");
-  throw new Refused(
-    "unavailable",
-    `Nothing was done, because the database has what Keyhole did not make and may hide or lose what is written: ${what}. Remove it, then run \`keyhole audit verify\`.`,
-  );
+  const words = `Nothing was done, because the database has what Keyhole did not make and may hide or lose what is written: ${what}. Remove it, then run \`keyhole audit verify\`.`;
+  throw new Refused("unavailable", words);
 }

@@ -43,11 +43,9 @@ function sqliteLookups(database: Database): (lookup: KeyLookup) => Promise<KeyRo
     left join ${s} on ${askedSets(database)} ${withDataKey(database, s)}`);
   return async (lookup) => {
     const rows = await find(lookup);
-    const sets = rows.filter((row) => row.environment !== null) as unknown as StoredSet[];
-    return keyRowOf(
-      rows[0],
-      sets.map((row) => ({ environment: row.environment, rowVersion: "", row })),
-    );
+    const found = rows.filter((row) => row.environment !== null) as unknown as StoredSet[];
+    const sets = found.map((row) => ({ environment: row.environment, rowVersion: "", row }));
+    return keyRowOf(rows[0], sets);
   };
 }
 

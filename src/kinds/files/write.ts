@@ -41,10 +41,8 @@ export async function putFile(
       const clash = pathSetProblem([...[...items.keys()].filter((path) => path !== file.path), file.path]);
       if (clash === undefined) continue;
       const maySee = may(admin.rights, "see", placeOf(found), environment);
-      throw new Refused(
-        "invalid",
-        `${JSON.stringify(file.path)} cannot stand beside the other files of ${environment}${maySee ? `: ${clash}` : ""}.`,
-      );
+      const words = `${JSON.stringify(file.path)} cannot stand beside the other files of ${environment}`;
+      throw new Refused("invalid", `${words}${maySee ? `: ${clash}` : ""}.`);
     }
     const id = Bun.randomUUIDv7();
     await storeContent(admin, project, { id, ...file }, content);
