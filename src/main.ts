@@ -7,6 +7,7 @@ import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindCommands } from "./kinds/commands.ts";
 import { answer } from "./terminal/answer.ts";
 import { type CommandContext, frame, noun, pathOf, refuseMangled, verb } from "./terminal/command.ts";
+import { commandFor, type Noun } from "./terminal/draw.ts";
 import { complain, toProblem } from "./terminal/failure.ts";
 import { fitted, write } from "./terminal/terminal.ts";
 
@@ -18,11 +19,11 @@ type Load = () => Promise<(context: CommandContext) => CommandUnknownOpts>;
  */
 const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   "People, in the database:": {
-    org: async () => (await import("./cli/org.ts")).orgCommand,
-    project: async () => (await import("./cli/project.ts")).projectCommand,
+    org: drawn(async () => (await import("./operations/organizations.ts")).organizations),
+    project: drawn(async () => (await import("./operations/projects.ts")).projects),
     ...kindCommands,
-    key: async () => (await import("./cli/key.ts")).keyCommand,
-    trust: async () => (await import("./cli/trust.ts")).trustCommand,
+    key: drawn(async () => (await import("./operations/keys.ts")).keys),
+    trust: drawn(async () => (await import("./operations/trusts.ts")).trusts),
     request: async () => (await import("./cli/request.ts")).requestCommand,
     access: async () => (await import("./cli/access.ts")).accessCommand,
     expiring: async () => (await import("./cli/access.ts")).expiringCommand,
@@ -62,6 +63,13 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     version: async () => versionCommand,
   },
 };
+
+function drawn(load: () => Promise<Noun>): Load {
+  return async () => {
+    const rows = await load();
+    return (context) => commandFor(rows, context);
+  };
+}
 
 /**
  * The tree of commands, before {@link frame}.

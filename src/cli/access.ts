@@ -1,7 +1,9 @@
 import { Argument } from "@commander-js/extra-typings";
 import { type Environment, environments } from "../core/names.ts";
+import { counted, formatTime } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
+import type { Columns } from "../desk/outcome.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import {
   type CredentialType,
@@ -15,11 +17,11 @@ import {
 } from "../people/keys.ts";
 import { type PersonAccess, personsWithAccess } from "../people/persons.ts";
 import { personGets } from "../people/readers.ts";
-import { type Columns, counted } from "../terminal/answer.ts";
+
 import { type CommandContext, verb } from "../terminal/command.ts";
 import { parseDuration } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
-import { formatTime } from "../terminal/terminal.ts";
+
 import { projectVerb, wideOption } from "../terminal/verbs.ts";
 
 /** `keyhole access ORG/PROJECT [ENV]` */

@@ -10,23 +10,25 @@ import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { environments } from "../core/names.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
+import { counted, formatTime } from "../core/text.ts";
 import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import type { AdminContext } from "../desk/context.ts";
+import type { Columns } from "../desk/outcome.ts";
 import { csvLine } from "../formats/csv.ts";
 import { auditActions } from "../kinds/kind.ts";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit, showAudit } from "../people/audit.ts";
 import { acceptGaps, pruneAudit, requireAuditor, verifyAudit } from "../people/audit-chain.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { confirm, withAdmin } from "../terminal/admin.ts";
-import { answer, answerOne, type Columns, cellsOf, counted } from "../terminal/answer.ts";
+import { answer, answerOne, cellsOf } from "../terminal/answer.ts";
 import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { localName } from "../terminal/input.ts";
 import { logEvents } from "../terminal/log-lines.ts";
 import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
-import { formatTime, unlessClosed, withProgress, write } from "../terminal/terminal.ts";
+import { unlessClosed, withProgress, write } from "../terminal/terminal.ts";
 import { wideOption, yesOption } from "../terminal/verbs.ts";
 
 export function auditCommand(context: CommandContext) {

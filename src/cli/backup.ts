@@ -1,11 +1,12 @@
 import { exits, Problem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
+import { counted } from "../core/text.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { actorOf } from "../installation/actor.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { backUp, refuseOwnFile, restore, verifyBackup } from "../people/backup.ts";
 import { confirm } from "../terminal/admin.ts";
-import { answer, counted } from "../terminal/answer.ts";
+import { answer } from "../terminal/answer.ts";
 import { type CommandContext, verb } from "../terminal/command.ts";
 import { unreadable } from "../terminal/input.ts";
 import { withProgress } from "../terminal/terminal.ts";

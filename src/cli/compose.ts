@@ -1,9 +1,10 @@
 import { Option } from "@commander-js/extra-typings";
 import { isVariableName } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
+import { counted } from "../core/text.ts";
 import { jsonLine } from "../core/visible.ts";
 import { fetchVariables, refuseSteering } from "../machines/variables.ts";
-import { counted } from "../terminal/answer.ts";
+
 import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { write } from "../terminal/terminal.ts";
 import { atMachine, variablesVerb } from "./machine.ts";

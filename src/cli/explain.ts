@@ -1,6 +1,8 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
+import type { Columns } from "../desk/outcome.ts";
+import { factsOf } from "../desk/outcome.ts";
 import type { CredentialType } from "../people/keys.ts";
-import { answer, blockOf, type Columns } from "../terminal/answer.ts";
+import { answer, blockOf } from "../terminal/answer.ts";
 import { type CommandContext, verb } from "../terminal/command.ts";
 import { type LogEvent, logEvents } from "../terminal/log-lines.ts";
 
@@ -36,7 +38,7 @@ export function explainCommand(context: CommandContext) {
       }
       // Callers may choose the id, so several requests may have it.
       const { stdout } = context.terminal;
-      await answer(context, found, "", found.map((one) => blockOf(context, stdout, one, columns)).join("\n"));
+      await answer(context, found, "", found.map((one) => blockOf(context, stdout, factsOf(one, columns))).join("\n"));
     });
 }
 

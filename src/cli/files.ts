@@ -1,8 +1,9 @@
 import { exits, Problem } from "../core/problem.ts";
+import { counted } from "../core/text.ts";
 import { jsonLine } from "../core/visible.ts";
 import { type FilesAsk, findDrift, type Pulled, pullFiles } from "../machines/files-pull.ts";
 import type { Source } from "../machines/variables.ts";
-import { answer, counted } from "../terminal/answer.ts";
+import { answer } from "../terminal/answer.ts";
 import { type CommandContext, noun } from "../terminal/command.ts";
 import { unlessClosed, withProgress, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, machineVerb } from "./machine.ts";

@@ -1,14 +1,16 @@
 import { Argument } from "@commander-js/extra-typings";
 import type { NamesWritten } from "../audit/entry.ts";
+import { counted, formatTime } from "../core/text.ts";
 import { type AdminContext, rehearse } from "../desk/context.ts";
+import type { Columns } from "../desk/outcome.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { listHistory, planRollback, purgeHistory, rollBack, type VersionRecord } from "../people/history.ts";
 import { listed } from "../people/rotation.ts";
 import { confirmChange, withAdmin } from "../terminal/admin.ts";
-import { answer, answerList, type Columns, counted } from "../terminal/answer.ts";
+import { answer, answerList } from "../terminal/answer.ts";
 import type { CommandContext } from "../terminal/command.ts";
 import { parseCount } from "../terminal/options.ts";
-import { formatTime } from "../terminal/terminal.ts";
+
 import { environmentVerb, wideOption, yesOption } from "../terminal/verbs.ts";
 
 const kinds = everyKind.map(({ kind }) => kind);

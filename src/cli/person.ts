@@ -4,6 +4,7 @@ import { personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
 import { excerpt } from "../core/visible.ts";
+import { reachOf } from "../operations/credentials.ts";
 import {
   addPerson,
   grantRights,
@@ -25,7 +26,6 @@ import { decodeText, readLocal } from "../terminal/input.ts";
 import { choiceOption, parseChoices, parseList } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
 import { wideOption, yesOption } from "../terminal/verbs.ts";
-import { reachOf } from "./grant.ts";
 
 export function personCommand(context: CommandContext) {
   return noun(
@@ -200,8 +200,12 @@ function placesOf(rights: readonly string[], options: ReturnType<ReturnType<type
   return {
     rights,
     organization: options.org,
-    projects: reachOf("project", options.project, options.allProjects),
-    environments: reachOf("env", options.env, options.allEnvironments),
+    ...reachOf({
+      projects: options.project,
+      allProjects: options.allProjects,
+      environments: options.env,
+      allEnvironments: options.allEnvironments,
+    }),
   };
 }
 

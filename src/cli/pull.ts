@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { Option } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { counted } from "../core/text.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import { dataFormats, formats, renderForGithub, renderPulled } from "../formats/format.ts";
 import { openShared } from "../machines/shared-file.ts";
 import { fetchVariables, refuseMissing, refuseSteering } from "../machines/variables.ts";
-import { counted } from "../terminal/answer.ts";
+
 import type { CommandContext } from "../terminal/command.ts";
 import { answerFormatted } from "../terminal/formatted.ts";
 import { parseList } from "../terminal/options.ts";

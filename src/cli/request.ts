@@ -1,5 +1,7 @@
+import { formatTime } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
+import { type Columns, factsOf } from "../desk/outcome.ts";
 import {
   approveRequest,
   listRequests,
@@ -11,11 +13,11 @@ import {
   showRequest,
 } from "../people/requests.ts";
 import { withAdmin } from "../terminal/admin.ts";
-import { answer, blockOf, type Columns } from "../terminal/answer.ts";
+import { answer, blockOf } from "../terminal/answer.ts";
 import { type CommandContext, noun } from "../terminal/command.ts";
 import { readValue } from "../terminal/input.ts";
 import { listRecords, type Records, showRecord } from "../terminal/records.ts";
-import { formatTime, unlessClosed, write } from "../terminal/terminal.ts";
+import { unlessClosed, write } from "../terminal/terminal.ts";
 import { idVerb, listVerb } from "../terminal/verbs.ts";
 
 export function requestCommand(context: CommandContext) {
@@ -72,7 +74,8 @@ function approveVerb(context: CommandContext) {
         await requireDecider(admin, shown);
         // The person approves what the screen shows, even if somebody changes the row in between.
         const { stderr } = context.terminal;
-        if (!context.json) await write(stderr, blockOf(context, stderr, shown, allDetails)).catch(unlessClosed);
+        if (!context.json)
+          await write(stderr, blockOf(context, stderr, factsOf(shown, allDetails))).catch(unlessClosed);
         await approveShown(context, admin, shown, file);
       });
     });

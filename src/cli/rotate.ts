@@ -1,8 +1,9 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
+import { counted } from "../core/text.ts";
 import { listed, rotateData, rotateRoot } from "../people/rotation.ts";
 import { confirm, withAdmin } from "../terminal/admin.ts";
-import { answer, counted } from "../terminal/answer.ts";
+import { answer } from "../terminal/answer.ts";
 import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { withProgress } from "../terminal/terminal.ts";
 import { yesOption } from "../terminal/verbs.ts";

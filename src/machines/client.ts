@@ -13,7 +13,7 @@ import {
 import { type McpAnswer, mcpQuestion } from "./mcp.ts";
 import type { Selection } from "./npm/answers.ts";
 import { questionsOf } from "./npm/questions.ts";
-import { ask, type Clock, type Failure, isApiKey, type Outcome, type Question, realClock, type Wire } from "./wire.ts";
+import { ask, type Clock, type Failure, isApiKey, type Question, type Reply, realClock, type Wire } from "./wire.ts";
 
 /** Where the API is, such as `https://keyhole.example.com/api/v1`, and how patient its client is. */
 export type Api = Pick<Wire, "credential" | "timeoutMs" | "waitMs"> & {
@@ -104,7 +104,7 @@ export class Client {
   }
 
   /** @throws Problem if there is no answer */
-  #answered<T>(outcome: Outcome<T>) {
+  #answered<T>(outcome: Reply<T>) {
     if (!("failure" in outcome)) return outcome;
     const { failure } = outcome;
     const { code, requestId = null } = failure;

@@ -56,7 +56,7 @@ export type Failure = {
   readonly isUnchanged?: true;
 };
 
-export type Outcome<T> = Answer<T> | { readonly failure: Failure };
+export type Reply<T> = Answer<T> | { readonly failure: Failure };
 type Answer<T> = { readonly answer: T; readonly etag: string | undefined };
 
 export const realClock: Clock = {
@@ -66,7 +66,7 @@ export const realClock: Clock = {
 };
 
 /** Asks, and asks again for `waitMs` if that may help, but never before `Retry-After`. */
-export async function ask<T>(wire: Wire, question: Question<T>): Promise<Outcome<T>> {
+export async function ask<T>(wire: Wire, question: Question<T>): Promise<Reply<T>> {
   const { waitMs, mayPass, onPause, clock } = wire;
   const endMs = clock.nowMs() + waitMs;
   for (let tries = 0; ; tries++) {
@@ -95,7 +95,7 @@ function pauseOf(retryAfter: number | undefined, tries: number, chance: number, 
 /** The longest answer that is read: 8 MiB of files in base64, their records, and some room. */
 const answerBytesMax = 16 * 1024 * 1024;
 
-async function askOnce<T>({ credential, timeoutMs, fetch }: Wire, question: Question<T>): Promise<Outcome<T>> {
+async function askOnce<T>({ credential, timeoutMs, fetch }: Wire, question: Question<T>): Promise<Reply<T>> {
   const { url, post, ifNoneMatch } = question;
   const sent = await credential();
   const headers = {

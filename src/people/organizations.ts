@@ -8,7 +8,11 @@ import { Permit } from "../desk/permit.ts";
 import { displayName, unlessExists } from "../desk/validate.ts";
 
 /** What a new organization is to be called. */
-export type AskedOrganization = { readonly slug: string; readonly name?: string | undefined; readonly plan?: string };
+export type AskedOrganization = {
+  readonly slug: string;
+  readonly name?: string | undefined;
+  readonly plan?: string | undefined;
+};
 
 /** Checks the names before there is a database. */
 export function judgeOrganization({ slug, name = slug, plan = "pro" }: AskedOrganization) {

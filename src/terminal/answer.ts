@@ -1,6 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { exits, Problem } from "../core/problem.ts";
+import { counted } from "../core/text.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
+import { type Columns, type Facts, factsOf, type List, list as listOf, type SecretOutput } from "../desk/outcome.ts";
 import type { CommandContext } from "./command.ts";
 import { block, columnsThatFit, hasColour, screenWidth, table, write, writeSecret } from "./terminal.ts";
 
@@ -35,37 +37,69 @@ export async function answerSecret(
   context.say(`${what} is on this screen now, and in what the terminal keeps: clear both when you are done.`);
 }
 
-/** The columns of a table: each header with the cell that an item has under it. */
-export type Columns<T> = Readonly<Record<string, (item: T) => string | number>>;
+/** Ends a command that prints a secret: as {@link answerSecret}, with what its operation says besides. */
+export async function handOver(
+  context: CommandContext,
+  document: object,
+  { secret, what, field, advice }: SecretOutput,
+  sentence: string,
+): Promise<void> {
+  const { stdout } = context.terminal;
+  const all = { ...document, ...field };
+  if (advice === undefined || context.json) return answerSecret(context, all, secret, what);
+  await writeSecret(stdout, secret);
+  context.say([sentence, advice].filter(Boolean).join("\n"));
+}
 
 /**
- * Ends a command that lists something: with `--json` by an array, else by a table. Columns that do not fit the terminal
+ * Ends a command that lists something: with `--json` by a document, else by a table. Columns that do not fit the terminal
  * (or 80 columns) are left out from the right, unless the table is `wide`. If a wide table does not fit the terminal,
- * each item is a block of lines instead.
- * @param columns - the most important ones first: the last may not fit the screen
- * @param none - the message if there are no items
+ * each row is a block of lines instead.
  */
-export async function answerList<T>(
+export async function answerRows(
+  context: CommandContext,
+  document: unknown,
+  { headers, rows, none }: List,
+  wide = false,
+  sentence = "",
+): Promise<void> {
+  const { stdout } = context.terminal;
+  if (context.json) return write(stdout, jsonLine(document));
+  if (rows.length === 0) return context.say([none, sentence].filter(Boolean).join("\n"));
+  const all = [headers, ...rows];
+  const screen = screenWidth(stdout);
+  const count = wide ? headers.length : columnsThatFit(all, screen);
+  const lines = wide && stdout.isTTY ? table(all).split("\n") : [];
+  if (lines.some((line) => Bun.stringWidth(line) > screen)) {
+    const blocks = rows.map((row) => Object.fromEntries(headers.map((header, at) => [header, row[at] ?? ""])));
+    await write(stdout, blocks.map((facts) => blockOf(context, stdout, { facts })).join("\n"));
+  } else {
+    const shown = all.map((row) => row.slice(0, count));
+    await write(stdout, table(shown, stdout.isTTY && !wide ? screen : undefined, hasColour(stdout, context.env)));
+    if (count < headers.length) context.say(`--wide shows ${counted(headers.length - count, "more column")}.`);
+  }
+  if (sentence !== "") context.say(sentence);
+}
+
+export function answerList<T>(
   context: CommandContext,
   items: readonly T[],
   columns: Columns<T>,
   none: string,
   wide = false,
 ): Promise<void> {
-  const { stdout } = context.terminal;
-  if (context.json) return write(stdout, jsonLine(items));
-  if (items.length === 0) return context.say(none);
-  const headers = Object.keys(columns);
-  const rows = [headers, ...items.map((item) => cellsOf(columns, item))];
-  const screen = screenWidth(stdout);
-  const count = wide ? headers.length : columnsThatFit(rows, screen);
-  const shown = rows.map((row) => row.slice(0, count));
-  const lines = wide && stdout.isTTY ? table(rows).split("\n") : [];
-  if (lines.some((line) => Bun.stringWidth(line) > screen)) {
-    return write(stdout, items.map((item) => blockOf(context, stdout, item, columns)).join("\n"));
-  }
-  await write(stdout, table(shown, stdout.isTTY && !wide ? screen : undefined, hasColour(stdout, context.env)));
-  if (count < headers.length) context.say(`--wide shows ${counted(headers.length - count, "more column")}.`);
+  const { shows } = listOf(items, columns, none);
+  return answerRows(context, items, shows as List, wide);
+}
+
+/** Ends a command that shows one thing: its document with `--json`, else a line for each label. */
+export async function answerFacts(
+  context: CommandContext,
+  document: unknown,
+  facts: Facts,
+  sentence = "",
+): Promise<void> {
+  await answer(context, document, sentence, blockOf(context, context.terminal.stdout, facts));
 }
 
 /** Ends a command that shows one thing: its document with `--json`, else a line for each column. */
@@ -75,26 +109,15 @@ export async function answerOne<T>(
   item: T,
   columns: Columns<T>,
 ): Promise<void> {
-  await answer(context, document, "", blockOf(context, context.terminal.stdout, item, columns));
+  await answer(context, document, "", blockOf(context, context.terminal.stdout, factsOf(item, columns)));
 }
 
-/** One thing as a stream shows it: a line for each column that has a text. */
-export function blockOf<T>(context: CommandContext, stream: NodeJS.WriteStream, item: T, columns: Columns<T>): string {
-  const rows = Object.entries(columns).map(([label, cell]) => [label, String(cell(item))] as const);
-  const shown = rows.filter(([, text]) => text !== "");
+/** One thing as a stream shows it: a line for each label that has a text. */
+export function blockOf(context: CommandContext, stream: NodeJS.WriteStream, { facts }: Facts): string {
+  const shown = Object.entries(facts).filter(([, text]) => text !== "");
   return block(shown, screenWidth(stream), hasColour(stream, context.env));
 }
 
 export function cellsOf<T>(columns: Columns<T>, item: T): string[] {
   return Object.values(columns).map((cell) => String(cell(item)));
-}
-
-/** @returns such as `a`, `a and b`, or `a, b and c` */
-export function joined(parts: readonly string[]): string {
-  return new Intl.ListFormat("en-GB").format(parts);
-}
-
-/** @returns such as `1 variable` or `2 variables` */
-export function counted(count: number, thing: string, things = `${thing}s`): string {
-  return `${count} ${count === 1 ? thing : things}`;
 }

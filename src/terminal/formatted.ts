@@ -1,10 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import { exits, Problem } from "../core/problem.ts";
+import { counted } from "../core/text.ts";
 import { jsonLine, visible, visibleLines } from "../core/visible.ts";
 import { type WholeFile, writeWhole } from "../core/whole-file.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import type { Format } from "../formats/format.ts";
-import { answer, counted } from "./answer.ts";
+import { answer } from "./answer.ts";
 import type { CommandContext } from "./command.ts";
 import { writeSecret } from "./terminal.ts";
 

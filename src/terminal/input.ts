@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { variableValueBytesMax } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
+import type { ReadWords } from "../desk/inputs.ts";
 import type { CommandContext } from "./command.ts";
 import { readHidden } from "./terminal.ts";
 
@@ -43,6 +44,22 @@ export async function readValue(
     : await readLocal(context, file, variableValueBytesMax, `The value of ${name}`);
   if (value.length > 0) return value;
   const words = asks ? "No value was typed" : file === "-" ? "Nothing came on stdin" : `${localName(file)} is empty`;
+  throw usageProblem(`${words}: ${unlessEmpty}.`);
+}
+
+/** Reads what an input names: a file, stdin byte for byte, or what is typed at a hidden prompt. @throws Problem */
+export async function readSource(
+  context: CommandContext,
+  { bytesMax, what, prompt, unlessEmpty }: ReadWords,
+  given: Readonly<Record<string, unknown>>,
+  path: string,
+): Promise<Uint8Array> {
+  const asks = path === "-" && prompt !== undefined && context.terminal.stdin.isTTY;
+  const value = asks
+    ? await readHidden(context.terminal, prompt(given))
+    : await readLocal(context, path, bytesMax, what?.(given));
+  if (unlessEmpty === undefined || value.length > 0) return value;
+  const words = asks ? "No value was typed" : path === "-" ? "Nothing came on stdin" : `${localName(path)} is empty`;
   throw usageProblem(`${words}: ${unlessEmpty}.`);
 }
 

@@ -1,6 +1,7 @@
 import type { AdminContext } from "../desk/context.ts";
+import type { Columns } from "../desk/outcome.ts";
 import { withAdmin } from "./admin.ts";
-import { answerList, answerOne, type Columns } from "./answer.ts";
+import { answerList, answerOne } from "./answer.ts";
 import type { CommandContext } from "./command.ts";
 
 /** Records that people name by an id, such as keys. */

@@ -98,13 +98,6 @@ export function hasColour(stream: NodeJS.WriteStream, env: Readonly<Record<strin
   return stream.isTTY && !none && terminal !== undefined && terminal !== "dumb";
 }
 
-/** @returns ISO 8601 in UTC and whole seconds; `-` for no time */
-export function formatTime(at: number | null | undefined): string {
-  if (at === null || at === undefined) return "-";
-  // The database may hold any number.
-  return Number.isNaN(new Date(at).getTime()) ? `no time: ${at}` : `${new Date(at).toISOString().slice(0, 19)}Z`;
-}
-
 /** For output that a command does not need: a closed reader is not a failure, but any other error is. */
 export function unlessClosed(error: unknown): void {
   if (!(error instanceof Problem && error.code === "output_closed")) throw error;

@@ -48,14 +48,15 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "node: bun drizzle-orm prom-client",
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources @opentelemetry/sdk-trace",
   ),
+  operations: words("access core desk formats installation kinds people server sets store node:"),
   dashboard: words(
-    "access audit core desk installation kinds pages people terminal node: elysia jose openid-client preact preact-render-to-string",
+    "access audit core desk installation kinds operations pages people terminal node: elysia jose openid-client preact preact-render-to-string",
   ),
   cli: words(
-    "access api audit core dashboard desk formats installation kinds machines people server terminal package.json",
+    "access api audit core dashboard desk formats installation kinds machines operations people server terminal package.json",
     "node: bun:ffi yaml @commander-js/extra-typings @modelcontextprotocol/server",
   ),
-  "main.ts": words("cli core kinds terminal package.json @commander-js/extra-typings"),
+  "main.ts": words("cli core kinds operations terminal package.json @commander-js/extra-typings"),
 };
 
 /** What changes something for people. */

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Writable } from "node:stream";
 import fc from "fast-check";
+import { formatTime } from "../../src/core/text.ts";
 import { excerpt, jsonLine, visible } from "../../src/core/visible.ts";
-import { block, columnsThatFit, formatTime, table, withProgress } from "../../src/terminal/terminal.ts";
+import { block, columnsThatFit, table, withProgress } from "../../src/terminal/terminal.ts";
 
 /** Whatever a screen acts on or does not show: none of it may be in what is printed. */
 const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;

@@ -1,6 +1,7 @@
 import { Option } from "@commander-js/extra-typings";
 import { environments } from "../../core/names.ts";
 import { usageProblem } from "../../core/problem.ts";
+import { formatTime } from "../../core/text.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
 import { confirmChange, withAdmin } from "../../terminal/admin.ts";
@@ -9,7 +10,7 @@ import { type CommandContext, noun } from "../../terminal/command.ts";
 import { decodeText, readLocal } from "../../terminal/input.ts";
 import { environmentsOption } from "../../terminal/options.ts";
 import { listFound } from "../../terminal/records.ts";
-import { formatTime, readHidden } from "../../terminal/terminal.ts";
+import { readHidden } from "../../terminal/terminal.ts";
 import { projectVerb, wideOption, yesOption } from "../../terminal/verbs.ts";
 import { revealAccount } from "./reveal.ts";
 import { type AccountWrite, deleteAccount, listAccounts, setAccount } from "./write.ts";

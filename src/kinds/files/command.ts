@@ -1,15 +1,16 @@
 import { writeFile } from "node:fs/promises";
 import { Option } from "@commander-js/extra-typings";
 import { contentBytesMax, environments } from "../../core/names.ts";
+import { counted, formatTime } from "../../core/text.ts";
 import { writeWhole } from "../../core/whole-file.ts";
 import { findProject } from "../../desk/projects.ts";
 import { withAdmin } from "../../terminal/admin.ts";
-import { answer, answerSecret, counted } from "../../terminal/answer.ts";
+import { answer, answerSecret } from "../../terminal/answer.ts";
 import { type CommandContext, noun } from "../../terminal/command.ts";
 import { readLocal } from "../../terminal/input.ts";
 import { environmentsOption } from "../../terminal/options.ts";
 import { listFound } from "../../terminal/records.ts";
-import { formatTime } from "../../terminal/terminal.ts";
+
 import { projectVerb, wideOption } from "../../terminal/verbs.ts";
 import { type RevealedFile, revealFile } from "./reveal.ts";
 import { deleteFile, listFiles, putFile } from "./write.ts";

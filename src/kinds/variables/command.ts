@@ -1,16 +1,18 @@
 import { Argument, Option } from "@commander-js/extra-typings";
 import { environments } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
+import { counted, formatTime } from "../../core/text.ts";
 import { type AdminContext, rehearse } from "../../desk/context.ts";
+import type { Columns } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { setBytesMax } from "../../sets/kind.ts";
 import { confirmChange, withAdmin } from "../../terminal/admin.ts";
-import { answer, answerList, answerSecret, type Columns, counted } from "../../terminal/answer.ts";
+import { answer, answerList, answerSecret } from "../../terminal/answer.ts";
 import { type CommandContext, noun } from "../../terminal/command.ts";
 import { decodeText, localName, readLocal, readValue } from "../../terminal/input.ts";
 import { parseComingDay, parseCount } from "../../terminal/options.ts";
 import { listFound } from "../../terminal/records.ts";
-import { formatTime } from "../../terminal/terminal.ts";
+
 import { environmentsVerb, environmentVerb, ifVersionOption, wideOption, yesOption } from "../../terminal/verbs.ts";
 import { editCommand, literalOption } from "./edit.ts";
 import { nameWarnings, valueWarnings } from "./env-file.ts";

@@ -1,9 +1,10 @@
 import { attempt } from "../../core/attempt.ts";
 import { exits, Problem } from "../../core/problem.ts";
+import { counted } from "../../core/text.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { listNames, type NamedValue, renderDotenv } from "../../formats/dotenv.ts";
 import { confirmChange, withAdmin } from "../../terminal/admin.ts";
-import { answer, counted } from "../../terminal/answer.ts";
+import { answer } from "../../terminal/answer.ts";
 import type { CommandContext } from "../../terminal/command.ts";
 import { withEditor } from "../../terminal/editor.ts";
 import { decodeText } from "../../terminal/input.ts";

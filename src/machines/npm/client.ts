@@ -1,4 +1,4 @@
-import { ask, isApiKey, type Outcome, parseApiRoot, type Question, realClock, type Wire } from "../wire.ts";
+import { ask, isApiKey, parseApiRoot, type Question, type Reply, realClock, type Wire } from "../wire.ts";
 import type {
   Accounts,
   Environment,
@@ -219,7 +219,7 @@ function slugOf(text: string): string {
 }
 
 /** @throws KeyholeError if there is no answer */
-function answered<T>(outcome: Outcome<T>) {
+function answered<T>(outcome: Reply<T>) {
   if (!("failure" in outcome)) return outcome;
   const { code, message, requestId, retryAfter } = outcome.failure;
   throw new KeyholeError(code, message, { requestId, retryAfter });

@@ -1,0 +1,18 @@
+/* Words for people that several rooms say alike. */
+
+/** @returns such as `1 variable` or `2 variables` */
+export function counted(count: number, thing: string, things = `${thing}s`): string {
+  return `${count} ${count === 1 ? thing : things}`;
+}
+
+/** @returns such as `a`, `a and b`, or `a, b and c` */
+export function joined(parts: readonly string[]): string {
+  return new Intl.ListFormat("en-GB").format(parts);
+}
+
+/** @returns ISO 8601 in UTC and whole seconds; `-` for no time */
+export function formatTime(at: number | null | undefined): string {
+  if (at === null || at === undefined) return "-";
+  // The database may hold any number.
+  return Number.isNaN(new Date(at).getTime()) ? `no time: ${at}` : `${new Date(at).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,237 @@
+import { type Environment, environments } from "../core/names.ts";
+
+/* What an operation takes. Each input says what completes it, and whether it is read from a file or from stdin. */
+
+/** One input. `T` is what the operation gets. */
+export type Input<T = unknown> = {
+  /** How it stands in the help: `<name>` or `[name]` for an argument, `--name <value>` or `--name` for an option. */
+  readonly flags: string;
+  readonly help: string;
+  /** An option that must be given. */
+  readonly isRequired?: boolean;
+  /** The only words that it takes. */
+  readonly choices?: readonly string[];
+  /** The names in use that complete it. */
+  readonly completes?: Completion;
+  /** It is read here: the words of its prompt, and how long it may be. */
+  readonly source?: ReadWords;
+  /** It names a file to write, or needs somebody at the machine: no person over SSH gives it. */
+  readonly isLocal?: boolean;
+  /** @param before - its value so far, for an option that may be repeated @throws Unfit */
+  parse?(text: string, before: T | undefined): T;
+  /** There is no such property: it tells the type. */
+  readonly type?: T;
+};
+
+/** Which names complete an input: `items` are of the kind that the noun of the command says. */
+export type Completion = "organizations" | "projects" | "keys" | "trusts" | "keysAndTrusts" | "requests" | "items";
+
+export type Inputs = Readonly<Record<string, Input>>;
+
+/** What an operation gets: the value of each input. An option that is not given is undefined. */
+export type Given<I extends Inputs> = { readonly [K in keyof I]: I[K] extends Input<infer T> ? T : never };
+
+/** Whether an argument in brackets, or an option, may be left out. */
+type Maybe<Flags extends string, T> = Flags extends `<${string}` ? T : T | undefined;
+
+/** Says why a text is no value of an input. The message continues after its name and never quotes the text. */
+export class Unfit extends Error {}
+
+/** Text. @param parse - makes a value of it */
+export function input<const Flags extends string>(flags: Flags, help: string): Input<Maybe<Flags, string>>;
+export function input<const Flags extends string, T>(
+  flags: Flags,
+  help: string,
+  parse: (text: string, before: T | undefined) => T,
+): Input<Maybe<Flags, T>>;
+export function input(flags: string, help: string, parse?: (text: string, before: unknown) => unknown): Input {
+  return { flags, help, ...(parse && { parse }) };
+}
+
+/** An option without a value, such as `--force`. */
+export function flag(flags: string, help: string): Input<true | undefined> {
+  return { flags, help };
+}
+
+/** An option that must be given. */
+export function required<T>(asked: Input<T>): Input<Exclude<T, undefined>> {
+  return { ...asked, help: `required: ${asked.help}`, isRequired: true } as Input<Exclude<T, undefined>>;
+}
+
+/** One of several words. */
+export function choice<const Flags extends string, const T extends string>(
+  flags: Flags,
+  help: string,
+  choices: readonly T[],
+): Input<Maybe<Flags, T>> {
+  return { flags, help, choices };
+}
+
+/** A comma-separated list of some words. */
+export function choices<const Flags extends string, const T extends string>(
+  flags: Flags,
+  help: string,
+  allowed: readonly T[],
+): Input<Maybe<Flags, T[]>> {
+  return { flags, help, choices: allowed, parse: parseChoices(allowed) } as Input<Maybe<Flags, T[]>>;
+}
+
+/** An input that names in use complete. */
+export function completed<T>(asked: Input<T>, completes: Completion): Input<T> {
+  return { ...asked, completes };
+}
+
+/** How bytes are read: from a file, from stdin, or from a hidden prompt. */
+export type ReadWords = {
+  readonly bytesMax: number;
+  /** What they are called in messages. Default: the name of the file. */
+  readonly what?: (given: Words) => string;
+  /** The hidden prompt on a terminal. If it is left out, a terminal is refused. */
+  readonly prompt?: (given: Words) => string;
+  /** Refuses no bytes, and says how an empty value is stored. */
+  readonly unlessEmpty?: string;
+  /** They come from stdin unless the option is given: it is there in any case. */
+  readonly isTyped?: true;
+  /** The option is the text itself, and not the name of a file. */
+  readonly isText?: true;
+};
+
+/** The inputs that are words of the command line, by name. */
+type Words = Readonly<Record<string, unknown>>;
+
+/** What an operation gets of an input that is read. */
+export type ReadInput = {
+  /** Such as `stdin`, or the file's name. */
+  readonly name: string;
+  /** @param more - what the words of its prompt need besides @throws Problem if it cannot be read, or is too long */
+  readonly read: (more?: Words) => Promise<Uint8Array>;
+};
+
+/** Bytes of a file that an argument or an option names, `-` for stdin. */
+export function file<const Flags extends string>(
+  flags: Flags,
+  help: string,
+  source: ReadWords,
+): Input<Maybe<Flags, ReadInput>> {
+  return { flags, help, source } as Input<Maybe<Flags, ReadInput>>;
+}
+
+/** Bytes from stdin or a hidden prompt, unless an option names a file or is the text. */
+export function typed(source: ReadWords, flags = "", help = ""): Input<ReadInput> {
+  return { flags, help, source: { ...source, isTyped: true } };
+}
+
+/** All words that follow. */
+export function rest(flags: `<${string}...>` | `[${string}...]`, help: string): Input<string[]> {
+  return { flags, help };
+}
+
+/* Inputs of many operations. */
+
+export const organization = completed(input("<org>", "the organization"), "organizations");
+
+/** Lists what is of one organization. @param what - such as `keys` */
+export function ofOrganization(what: string): Input<string | undefined> {
+  return completed(input("--org <org>", `only ${what} of this organization`), "organizations");
+}
+
+export const project = completed(
+  input("<project>", "ORG/PROJECT, or PROJECT if only one organization exists"),
+  "projects",
+);
+
+export const environment = choice("<env>", "the environment", environments);
+
+/** One or several, comma-separated. */
+export const severalEnvironments = choices("<env>", "the environment, or several, comma-separated", environments);
+
+/** The required option `--env`, a list. */
+export function environmentList(help: string): Input<Environment[]> {
+  return required(choices("--env <list>", help, environments));
+}
+
+/** A key, a trust or a request. @param noun - what it is */
+export function id(noun: "key" | "trust" | "request"): Input<string> {
+  return completed(input("<id>", `the ${noun}'s id, or its first 8 or more characters`), `${noun}s`);
+}
+
+/** For what shows a list. */
+export const wide = flag("--wide", "show everything; on a narrow terminal, as a block for each entry");
+
+/** For what writes variables: what somebody looked at must still be there. */
+export const ifVersion = input(
+  "--if-version <number>",
+  "only if the variables are still at this version, the first that `keyhole history` lists",
+  parseCount,
+);
+
+/** For what prints a secret. */
+export const out = { ...input("--out <file>", "write to this file, mode 0600, instead of stdout"), isLocal: true };
+export const force = { ...flag("--force", "replace an existing file"), isLocal: true };
+
+/* Parsers. */
+
+/** A comma-separated list without empty and repeated members. */
+export function parseList(text: string): string[] {
+  const members = text.split(",");
+  if (members.includes("") || new Set(members).size < members.length) {
+    throw new Unfit("takes a comma-separated list without empty or repeated members.");
+  }
+  return members;
+}
+/** Parses a list of `allowed` members. */
+export function parseChoices<const T extends string>(allowed: readonly T[]) {
+  const isAllowed = (member: string): member is T => allowed.some((one) => one === member);
+  return (text: string): T[] => {
+    const members = parseList(text);
+    if (members.every(isAllowed)) return members;
+    throw new Unfit(`takes a list of ${allowed.join(", ")}.`);
+  };
+}
+/** @returns milliseconds of a duration such as `30s`, `15m`, `24h` or `90d` */
+export function parseDuration(text: string): number {
+  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  const durationMs = Number(count) * (unitMs[unit as keyof typeof unitMs] ?? Number.NaN);
+  if (durationMs > 0 && durationMs <= durationMsMax) return durationMs;
+  throw new Unfit("takes a duration such as 30s, 15m, 24h or 90d, of at most 36500d.");
+}
+
+/** @returns milliseconds of a duration that a timer can wait for */
+export function parseInterval(text: string): number {
+  const intervalMs = parseDuration(text);
+  if (intervalMs <= unitMs.d) return intervalMs;
+  throw new Unfit("takes a duration such as 30s or 15m, of at most 24h.");
+}
+
+/** @returns epoch milliseconds; takes a duration ago, a day (its start in UTC), or a time with an offset */
+export function parseMoment(text: string, nowMs: number): number {
+  if (/^\d+[smhd]$/.test(text)) return nowMs - parseDuration(text);
+  const [, day, time = "T00:00Z"] =
+    /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
+  const moment = Date.parse(`${day}${time}`);
+  if (day !== undefined && !Number.isNaN(moment) && isDay(day)) return moment;
+  throw new Unfit(
+    "takes a duration ago such as 24h, a day such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.",
+  );
+}
+
+/** @returns the day, which must not be over in UTC */
+export function parseComingDay(text: string, nowMs: number): string {
+  if (isDay(text) && Date.parse(text) + unitMs.d > nowMs) return text;
+  throw new Unfit("takes a day in UTC that is not past, such as 2030-01-31.");
+}
+
+/** Whether a text is a day. Date.parse may take 2026-02-30, which does not exist, for a day in March. */
+export function isDay(text: string): boolean {
+  const startMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00Z`) : Number.NaN;
+  return !Number.isNaN(startMs) && new Date(startMs).toISOString().startsWith(text);
+}
+
+/** @returns a whole number of at least 1 */
+export function parseCount(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new Unfit("takes a whole number of at least 1.");
+}
+
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const durationMsMax = 36_500 * unitMs.d;

@@ -1,0 +1,183 @@
+import { surfaces } from "../access/grant.ts";
+import { environments } from "../core/names.ts";
+import { usageProblem } from "../core/problem.ts";
+import { formatTime } from "../core/text.ts";
+import { excerpt } from "../core/visible.ts";
+import {
+  choices,
+  completed,
+  flag,
+  type Given,
+  id,
+  input,
+  ofOrganization,
+  parseDuration,
+  parseList,
+  wide,
+} from "../desk/inputs.ts";
+import { operation } from "../desk/operation.ts";
+import { type Columns, done, list, one } from "../desk/outcome.ts";
+import { resources, resourcesByDefault } from "../kinds/kind.ts";
+import {
+  type CredentialType,
+  isUnused,
+  type KeyRecord,
+  listKeys,
+  type NewKey,
+  neverEnds,
+  revokeKey,
+  shortKeyIds,
+  showKey,
+} from "../people/keys.ts";
+import { listed } from "../people/rotation.ts";
+
+/* What keys and trusts share: the inputs that say what one may do, and how a record is shown. */
+
+/** What a new key or trust may do. */
+export const grantInputs = {
+  organization: completed(input("--org <org>", "the organization; optional if only one exists"), "organizations"),
+  surfaces: choices(
+    "--surface <list>",
+    "what it may be used for (default: rest_api, for run, pull and the CI action)",
+    surfaces,
+  ),
+  resources: choices("--resource <list>", `what it may read (default: ${resourcesByDefault})`, resources),
+  projects: completed(
+    input("--project <list>", "slugs of the projects it reaches; this or --all-projects is required", parseList),
+    "projects",
+  ),
+  allProjects: flag("--all-projects", "it reaches every project, those created later too"),
+  environments: choices(
+    "--env <list>",
+    "the environments it reaches; this or --all-environments is required",
+    environments,
+  ),
+  allEnvironments: flag("--all-environments", "it reaches every environment"),
+  expiresInMs: input("--expires-in <duration>", "30s, 15m, 24h, 90d (default: never)", parseDuration),
+};
+
+/** What somebody asks for. @throws Problem if they do not say what it reaches */
+export function grantOf(given: Given<typeof grantInputs>): NewKey {
+  const { organization, surfaces, resources, expiresInMs } = given;
+  return { organization, surfaces, resources, ...reachOf(given), expiresInMs };
+}
+
+/** Two lists, or null for all. One of two options must be given, so that nothing is reached by default. */
+export function reachOf<P, E>(given: {
+  readonly projects: P[] | undefined;
+  readonly allProjects: true | undefined;
+  readonly environments: E[] | undefined;
+  readonly allEnvironments: true | undefined;
+}): { readonly projects: P[] | null; readonly environments: E[] | null } {
+  const { projects, allProjects, environments, allEnvironments } = given;
+  const requireOne = (option: string, listed: unknown, all: true | undefined) => {
+    if ((listed === undefined) !== (all === undefined)) return;
+    const name = option === "project" ? "--all-projects" : "--all-environments";
+    throw usageProblem(`Say what it reaches: either --${option} with a list, or ${name}.`);
+  };
+  requireOne("project", projects, allProjects);
+  requireOne("env", environments, allEnvironments);
+  return { projects: projects ?? null, environments: environments ?? null };
+}
+
+/** The operations `list`, `show` and `revoke`, of keys or of trusts. @param more - columns that only this type has */
+export function credentialOperations(
+  type: CredentialType,
+  words: { readonly list: string; readonly none: string; readonly show: string; readonly revoke: string },
+  more: Columns<KeyRecord> = {},
+) {
+  const { ORG, RESOURCES, SURFACES, CREATED, REVOKED, ...first } = grantColumns;
+  const listColumns: Columns<KeyRecord> = { ...first, ...more, ORG, RESOURCES, SURFACES, CREATED, REVOKED };
+
+  const listAll = operation({
+    path: `${type} list`,
+    about: words.list,
+    examples: [`keyhole ${type} list --org acme`, `keyhole ${type} list --unused 90d`],
+    right: ["see", "keys"],
+    inputs: {
+      organization: ofOrganization(`${type}s`),
+      wide,
+      unusedMs: input("--unused <duration>", `only active ${type}s that were not used for this long`, parseDuration),
+      neverExpires: flag("--never-expires", `only active ${type}s that never expire`),
+    },
+    run: async (admin, { organization, unusedMs, neverExpires }) => {
+      const isWanted = (key: KeyRecord) =>
+        (unusedMs === undefined || isUnused(key, Date.now() - unusedMs)) && (!neverExpires || neverEnds(key));
+      const found = (await listKeys(admin, organization, type)).filter(isWanted);
+      const unneeded = neverExpires
+        ? `Every active ${type} expires.`
+        : `No active ${type} has been unused for this long.`;
+      const none = unusedMs === undefined && !neverExpires ? words.none : unneeded;
+      const short = await shortKeyIds(admin);
+      return list(found, { ...listColumns, ID: (key) => short(key.id) }, none);
+    },
+  });
+
+  const show = operation({
+    path: `${type} show`,
+    about: words.show,
+    examples: [`keyhole ${type} show 0199a3c4`],
+    right: ["see", "keys"],
+    inputs: { id: id(type) },
+    run: async (admin, { id }) => one(await showKey(admin, id, type), { ...grantColumns, ...more }),
+  });
+
+  const revoke = operation({
+    path: `${type} revoke`,
+    about: words.revoke,
+    examples: [`keyhole ${type} revoke 0199a3c4`],
+    right: "keys",
+    asks: "goes on",
+    inputs: { id: id(type) },
+    run: async (admin, { id }, { agree }) => {
+      const found = await showKey(admin, id, type);
+      await agree(`revoke ${nameOf(found)} of ${found.organization}, for good`);
+      const revoked = await revokeKey(admin, found.id, type);
+      return done(revoked, `Revoked ${nameOf(revoked)} of ${revoked.organization}.`);
+    },
+  });
+
+  return { listAll, show, revoke } as const;
+}
+
+/** What a new key or trust may do, in three lines. */
+export function summary(record: KeyRecord): string {
+  const expiry = record.expiresAt === null ? "never expires" : `expires ${formatTime(record.expiresAt)}`;
+  return [
+    `Created ${nameOf(record)} for ${record.organization}; it ${expiry}.`,
+    `Surfaces: ${record.surfaces.join(",")}. Resources: ${record.resources.join(",")}.`,
+    `Projects: ${reach(record.projects)}. Environments: ${reach(record.environments)}.`,
+  ].join("\n");
+}
+
+/** The end of a question: names the active keys and trusts that a change cuts off. Empty if there are none. */
+export function cuttingOff(records: readonly KeyRecord[]): string {
+  const active = records.filter(({ status }) => status === "active");
+  return active.length === 0 ? "" : `, and cut off ${listed(active.map(nameOf))}`;
+}
+
+/** A key or a trust in messages, such as `key 0199a3c4-… (ci)`. */
+export function nameOf({ type, id, name }: KeyRecord): string {
+  return `${type} ${id} (${excerpt(name)})`;
+}
+
+/** Projects or environments as text; null means all. */
+function reach(scope: readonly string[] | null): string {
+  return scope === null ? "all" : scope.join(",") || "none";
+}
+
+/** Everything that is shown of a key or a trust. */
+const grantColumns = {
+  ID: (one: KeyRecord) => one.id,
+  NAME: (one: KeyRecord) => excerpt(one.name),
+  ORG: (one: KeyRecord) => one.organization,
+  STATUS: (one: KeyRecord) => one.status,
+  SURFACES: (one: KeyRecord) => one.surfaces.join(","),
+  RESOURCES: (one: KeyRecord) => one.resources.join(","),
+  PROJECTS: (one: KeyRecord) => reach(one.projects),
+  ENVIRONMENTS: (one: KeyRecord) => reach(one.environments),
+  CREATED: (one: KeyRecord) => formatTime(one.createdAt),
+  EXPIRES: (one: KeyRecord) => formatTime(one.expiresAt),
+  REVOKED: (one: KeyRecord) => formatTime(one.revokedAt),
+  "LAST USED": (one: KeyRecord) => formatTime(one.lastUsedAt),
+};

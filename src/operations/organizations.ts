@@ -1,0 +1,109 @@
+import { counted, formatTime, joined } from "../core/text.ts";
+import { excerpt } from "../core/visible.ts";
+import { choice, input, organization, wide } from "../desk/inputs.ts";
+import { type Operations, operation } from "../desk/operation.ts";
+import { findOrganization, type Organization } from "../desk/organizations.ts";
+import { type Columns, done, list } from "../desk/outcome.ts";
+import { listKeys } from "../people/keys.ts";
+import {
+  createOrganization,
+  deleteOrganization,
+  judgeOrganization,
+  listOrganizations,
+  setPlan,
+} from "../people/organizations.ts";
+import { listProjects } from "../people/projects.ts";
+import { cuttingOff } from "./credentials.ts";
+
+const plans = ["free", "pro"] as const;
+
+const create = operation({
+  path: "org create",
+  about: "Create an organization.",
+  examples: ['keyhole org create acme --name "Acme Inc."'],
+  right: "operator",
+  inputs: {
+    slug: input("<slug>", "short name: lower-case letters, digits and dashes"),
+    name: input("--name <name>", "display name (default: the slug)"),
+    plan: choice("--plan <plan>", "only pro lets keys read over the API (default: pro)", plans),
+  },
+  begins: true,
+  // Before an installation begins, so that a refused name does not begin one.
+  check: (given) => judgeOrganization(given),
+  run: async (admin, asked) => {
+    const made = await createOrganization(admin, asked);
+    const limit = made.plan === "free" ? " on plan free, where nothing can be read over the API" : "";
+    return done(made, `Created organization ${made.slug}${limit}.`);
+  },
+});
+
+const listAll = operation({
+  path: "org list",
+  about: "List the organizations.",
+  examples: ["keyhole org list"],
+  right: "anybody",
+  inputs: { wide },
+  run: async (admin) => {
+    const columns: Columns<Organization> = {
+      SLUG: (one) => one.slug,
+      NAME: (one) => excerpt(one.name),
+      PLAN: (one) => one.plan,
+      CREATED: (one) => formatTime(one.createdAt),
+    };
+    return list(
+      await listOrganizations(admin),
+      columns,
+      "There are no organizations yet: run keyhole org create SLUG.",
+    );
+  },
+});
+
+const plan = operation({
+  path: "org plan",
+  about: "Change an organization's plan. It takes effect with the next request.",
+  examples: ["keyhole org plan acme pro"],
+  right: "operator",
+  asks: "needs --yes",
+  inputs: { organization, plan: choice("<plan>", "the plan", plans) },
+  run: async (admin, { organization: slug, plan: chosen }, { agree }) => {
+    const { plan: before } = await findOrganization(admin, slug);
+    if (chosen === "free" && before !== "free") {
+      const keys = await listKeys(admin, slug);
+      const deed = `put organization ${slug} on plan free, where nothing can be read over the API`;
+      await agree(deed + cuttingOff(keys));
+    }
+    return done(await setPlan(admin, slug, chosen), `Organization ${slug} is on plan ${chosen}.`);
+  },
+});
+
+const remove = operation({
+  path: "org delete",
+  about: "Delete an organization with its projects, keys and trusts. This cannot be undone. Audit entries stay.",
+  examples: ["keyhole org delete old-acme"],
+  right: "operator",
+  asks: "needs --yes",
+  inputs: { organization },
+  run: async (admin, { organization: slug }, { agree }) => {
+    const credentials = await listKeys(admin, slug);
+    const trusts = credentials.filter(({ type }) => type === "trust").length;
+    const projects = (await listProjects(admin, slug)).length;
+    await agree(
+      `delete organization ${slug} with ${held({ projects, keys: credentials.length - trusts, trusts })}, for good`,
+    );
+    const gone = await deleteOrganization(admin, slug);
+    return done({ slug, deleted: true, ...gone }, `Deleted organization ${slug} with ${held(gone)}.`);
+  },
+});
+
+function held({ projects, keys, trusts }: Awaited<ReturnType<typeof deleteOrganization>>): string {
+  return joined([
+    counted(projects, "project"),
+    counted(keys, "key"),
+    ...(trusts > 0 ? [counted(trusts, "trust")] : []),
+  ]);
+}
+
+export const organizations: Operations = {
+  about: "Organizations and their plans.",
+  rows: [create, listAll, plan, remove],
+};

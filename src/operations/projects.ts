@@ -1,0 +1,128 @@
+import { environments } from "../core/names.ts";
+import { counted, formatTime, joined } from "../core/text.ts";
+import { excerpt } from "../core/visible.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { choices, completed, environmentList, input, project, wide } from "../desk/inputs.ts";
+import { type Operations, operation } from "../desk/operation.ts";
+import { done, list } from "../desk/outcome.ts";
+import { everyKind } from "../kinds/kind.ts";
+import { type KeyRecord, listAccess } from "../people/keys.ts";
+import {
+  createProject,
+  deleteProject,
+  listProjects,
+  type Project,
+  renameProject,
+  setProjectEnvironments,
+  showProject,
+} from "../people/projects.ts";
+import { cuttingOff, nameOf } from "./credentials.ts";
+
+export const makeProject = operation({
+  path: "project create",
+  about: "Create a project.",
+  examples: ['keyhole project create acme/web --name "Web shop"'],
+  right: "write",
+  inputs: {
+    project,
+    name: input("--name <name>", "display name (default: the slug)"),
+    environments: choices("--env <list>", "the environments that it uses (default: all three)", environments),
+  },
+  run: async (admin, { project, ...asked }) => {
+    const made = await createProject(admin, project, asked);
+    const uses = asked.environments === undefined ? "" : `, which uses ${joined(made.environments)}`;
+    return done(made, `Created project ${made.organization}/${made.slug}${uses}.`);
+  },
+});
+
+const listAll = operation({
+  path: "project list",
+  about: "List the projects.",
+  examples: ["keyhole project list acme"],
+  right: "see",
+  inputs: { organization: completed(input("[org]", "only projects of this organization"), "organizations"), wide },
+  run: async (admin, { organization }) => {
+    const none = "There are no projects yet: run keyhole project create ORG/PROJECT.";
+    const counts = everyKind.map(({ kind, item }) => [kind.toUpperCase(), (one: Project) => one[`${item}Count`]]);
+    return list(
+      await listProjects(admin, organization),
+      {
+        PROJECT: (one) => `${one.organization}/${one.slug}`,
+        NAME: (one) => excerpt(one.name),
+        USES: (one) => (one.environments.length === environments.length ? "all" : one.environments.join(",")),
+        ...Object.fromEntries(counts),
+        UPDATED: (one) => formatTime(one.updatedAt),
+      },
+      none,
+    );
+  },
+});
+
+const setEnvironments = operation({
+  path: "project environments",
+  about: "Say which environments a project uses. Pages leave out the others, and nothing new is written there.",
+  examples: ["keyhole project environments acme/web --env development,production"],
+  right: "write",
+  inputs: { project, environments: environmentList("the environments that it uses") },
+  run: async (admin, { project, environments }) => {
+    const changed = await setProjectEnvironments(admin, project, environments);
+    const { organization, slug, environments: used } = changed;
+    return done(changed, `Project ${organization}/${slug} uses ${joined(used)}.`);
+  },
+});
+
+const rename = operation({
+  path: "project rename",
+  about:
+    "Give a project another slug. Clients must use it, and keys that list the old one cannot read the project any more.",
+  examples: ["keyhole project rename acme/web shop", 'keyhole project rename acme/web shop --name "Web shop"'],
+  right: "write",
+  asks: "needs --yes",
+  inputs: {
+    project,
+    slug: input("<slug>", "the new slug"),
+    name: input("--name <name>", "new display name (default: the old one)"),
+  },
+  run: async (admin, { project, slug, name }, { agree }) => {
+    const before = await showProject(admin, project);
+    const path = `${before.organization}/${before.slug}`;
+    const keys = slug === before.slug ? [] : await listing(admin, project);
+    if (slug !== before.slug)
+      await agree(`rename project ${path} to ${before.organization}/${slug}${cuttingOff(keys)}`);
+    const renamed = await renameProject(admin, path, { slug, name });
+    const lines = [`Renamed project ${path} to ${renamed.organization}/${slug}.`];
+    if (keys.length > 0) {
+      const which = keys.map(nameOf).join(", ");
+      lines.push(`Cut off, because they list it as ${before.slug}: ${which}. Create new ones.`);
+    }
+    return done({ ...renamed, keysWithOldSlug: keys.map(({ id }) => id) }, lines.join("\n"));
+  },
+});
+
+const remove = operation({
+  path: "project delete",
+  about: "Delete a project with all of its variables, accounts and files. This cannot be undone.",
+  examples: ["keyhole project delete acme/old-shop"],
+  right: "write",
+  asks: "needs --yes",
+  inputs: { project },
+  run: async (admin, { project }, { agree }) => {
+    const found = await showProject(admin, project);
+    const path = `${found.organization}/${found.slug}`;
+    const held = joined(everyKind.map(({ item }) => counted(found[`${item}Count`] ?? 0, item)));
+    await agree(`delete project ${path} with ${held}, for good${cuttingOff(await listing(admin, project))}`);
+    const gone = await deleteProject(admin, path);
+    const went = joined(everyKind.map(({ kind, item }) => counted(gone[kind] ?? 0, item)));
+    return done({ project, deleted: true, ...gone }, `Deleted project ${project} with ${went}.`);
+  },
+});
+
+/** The active keys and trusts that list a project: they lose it if it is deleted. */
+async function listing(admin: AdminContext, project: string): Promise<KeyRecord[]> {
+  return (await listAccess(admin, project)).filter(({ projects }) => projects !== null);
+}
+
+export const projects: Operations = {
+  about: "Projects, which hold variables, accounts and files.",
+  rows: [makeProject, listAll, setEnvironments, rename, remove],
+};

@@ -1,0 +1,140 @@
+import { discoverKeys } from "../access/issuer-keys.ts";
+import {
+  isTokenShaped,
+  type KeySet,
+  readToken,
+  type Terms,
+  tokenBytesMax,
+  usableKeys,
+  usableKinds,
+  verifyToken,
+} from "../access/token.ts";
+import { Fault } from "../core/fault.ts";
+import { exits, Problem } from "../core/problem.ts";
+import { excerpt } from "../core/visible.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { file, id, input, required, typed, Unfit } from "../desk/inputs.ts";
+import { type Operations, operation } from "../desk/operation.ts";
+import { type Columns, done } from "../desk/outcome.ts";
+import { requireText } from "../desk/validate.ts";
+import { type KeyRecord, permittedReach, showKey } from "../people/keys.ts";
+import { createTrust, validTrusts } from "../people/trusts.ts";
+import { fetchJson } from "../server/fetch-json.ts";
+import { credentialOperations, grantInputs, grantOf, summary } from "./credentials.ts";
+
+const jwksBytesMax = 256 * 1024;
+const tokenFileBytesMax = 64 * 1024;
+
+const add = operation({
+  path: "trust add",
+  about: "Let the tokens of an OpenID Connect issuer stand in place of an API key.",
+  examples: [
+    "keyhole trust add --org acme --name web-deploy --issuer https://token.actions.githubusercontent.com --audience https://keyhole.example.com --claim repository_id=123456 --claim environment=production --project web --env production",
+    "keyhole trust add --org acme --name web-pods --issuer https://kubernetes.default.svc.cluster.local --audience keyhole --claim sub=system:serviceaccount:web:web --jwks-file jwks.json --project web --env production",
+  ],
+  right: "keys",
+  inputs: {
+    ...grantInputs,
+    name: required(input("--name <name>", "what it is for")),
+    issuer: required(input("--issuer <url>", "who issues the tokens, exactly as in their claim iss")),
+    audience: required(input("--audience <text>", "whom the tokens must be for, their only aud")),
+    claims: required(
+      input("--claim <name=value...>", "a claim that they must have, exactly; may be repeated", parseClaim),
+    ),
+    jwks: file("--jwks-file <file>", "the issuer's public keys, for a server that cannot fetch them", {
+      bytesMax: jwksBytesMax,
+    }),
+  },
+  check: (given) => grantOf(given),
+  run: async (admin, { name, issuer, audience, claims, jwks, ...given }) => {
+    const asked = { ...grantOf(given), name, issuer, audience, claims };
+    if (jwks !== undefined) await permittedReach(admin, asked);
+    const text = jwks && requireText(jwks.name, await jwks.read());
+    const { trust, keys, warnings } = await createTrust(admin, { ...asked, ...(text !== undefined && { jwks: text }) });
+    const counts = keys ? [`Keys of the set: ${keys.total}, of which ${keys.usable} can verify tokens.`] : [];
+    const words = [summary(trust), ...counts, ...warnings.map((warning) => `WARNING: ${warning}`)];
+    const document = { ...trust, ...(keys && { keys }), ...(warnings.length > 0 && { warnings }) };
+    return { ...done(document, words.join("\n")), shows: { text: `${trust.id}\n` } };
+  },
+});
+
+const termColumns: Columns<KeyRecord> = {
+  ISSUER: ({ terms }) => terms?.issuer ?? "-",
+  AUDIENCE: ({ terms }) => terms?.audience ?? "-",
+  CLAIMS: ({ terms }) =>
+    Object.entries(terms?.claims ?? {})
+      .map(([name, value]) => `${name}=${value}`)
+      .join(" "),
+  KEYS: ({ terms }) => terms?.keys ?? "-",
+};
+
+const { listAll, show, revoke } = credentialOperations(
+  "trust",
+  {
+    list: "List the trusts.",
+    none: "There are no trusts yet: run keyhole trust add.",
+    show: "Show which tokens a trust accepts, and what they may read.",
+    revoke: "Revoke a trust. The next request by it is refused.",
+  },
+  termColumns,
+);
+
+const tryToken = operation({
+  path: "trust test",
+  about: "Say whether a trust accepts the token on stdin, and if not, which check it fails.",
+  examples: ["keyhole trust test 0199a3c4 < /var/run/secrets/tokens/keyhole"],
+  right: ["see", "keys"],
+  inputs: { id: id("trust"), token: typed({ bytesMax: tokenFileBytesMax }) },
+  run: async (admin, { id, token }) => {
+    const record = await showKey(admin, id, "trust");
+    await testToken(admin, record, requireText("stdin", await token.read()).trim());
+    const { name } = record;
+    return done({ id: record.id, accepted: true }, `Trust ${record.id} (${excerpt(name)}) accepts this token.`);
+  },
+});
+
+export const trusts: Operations = {
+  about: "Tokens of CI jobs and pods in place of API keys.",
+  rows: [add, listAll, show, revoke, tryToken],
+};
+
+function parseClaim(text: string, before: ReadonlyMap<string, string> | undefined): ReadonlyMap<string, string> {
+  const [, name = "", value = ""] = /^([^=]+)=(.+)$/su.exec(text) ?? [];
+  if (name === "") throw new Unfit("takes NAME=VALUE, such as repository_id=123456.");
+  if (before?.has(name)) throw new Unfit("names a claim that was given before.");
+  return new Map([...(before ?? []), [name, value]]);
+}
+
+/** Verifies a token as a server does. @throws Problem that names the first check that fails */
+async function testToken(admin: AdminContext, { id, status, terms }: KeyRecord, text: string): Promise<void> {
+  try {
+    if (!isTokenShaped(text)) {
+      throw refusal(`it does not have the three parts of a token, or more than ${tokenBytesMax} characters`);
+    }
+    const token = readToken(text);
+    if (token.issuer !== terms?.issuer) throw refusal(`its issuer is ${JSON.stringify(token.issuer)}`);
+    const trusts = await validTrusts(admin, token.issuer);
+    const own = trusts.filter((trust) => trust.id === id);
+    if (own.length === 0) throw refusal(`the trust is ${status}`);
+    const published = own[0]?.pinned === null ? await keysOf(admin, own[0].terms) : undefined;
+    await verifyToken(token, own, published, admin.now());
+    await verifyToken(token, trusts, published, admin.now());
+  } catch (error) {
+    if (error instanceof Fault && error.code === "unauthorized") throw refusal(error.message);
+    throw error;
+  }
+}
+
+/** For a person, each failure is the same sentence: they must not learn what this machine reaches. */
+async function keysOf({ rights }: AdminContext, { issuer, isPublic = false }: Terms): Promise<KeySet> {
+  const no = (why: string) => refusal(rights === "operator" ? why : "the issuer's keys cannot be had from here");
+  const published = await discoverKeys(issuer, (url) => fetchJson(url, isPublic)).catch((error: unknown) => {
+    throw no(`the issuer's keys cannot be had from here, ${(error as Error).message}`);
+  });
+  if (usableKeys(published.keys) > 0) return published;
+  throw no(`none of the issuer's keys can be used: ${usableKinds}`);
+}
+
+function refusal(reason: string): Problem {
+  return new Problem(exits.unauthorized, "unauthorized", `The token is refused: ${reason}.`);
+}
