@@ -1,7 +1,7 @@
 import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description } from "../package.json";
 import { doorCommand, judgeCommand, leadsThrough } from "./cli/door.ts";
-import { type Descriptor, inheritedDescriptors } from "./core/inherited.ts";
+import { inheritedDescriptors } from "./core/inherited.ts";
 import { version } from "./core/version.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindCommands } from "./kinds/commands.ts";
@@ -48,8 +48,8 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     restore: async () => (await import("./cli/backup.ts")).restoreCommand,
     rotate: async () => (await import("./cli/rotate.ts")).rotateCommand,
     door: async () => {
-      const enter = async (words: readonly string[], person: string) => process.exit(await execute(words, person));
-      return (context) => doorCommand(context, enter);
+      return (context) =>
+        doorCommand(context, async (words, person) => process.exit(await execute(words, { ...context, person })));
     },
     person: async () => (await import("./cli/person.ts")).personCommand,
     db: async () => (await import("./cli/db.ts")).dbCommand,
@@ -90,7 +90,7 @@ export async function buildProgram(context: CommandContext, only?: string): Prom
 
 /** @returns the exit code, after everything is written */
 async function main(args: readonly string[]): Promise<number> {
-  inherited = inheritedDescriptors();
+  const inherited = inheritedDescriptors();
   // `write` reports failures. Without a listener, the event would end the process.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   // An error outside any await, such as a lost connection, must not print a stack. The server has its own listeners.
@@ -99,24 +99,25 @@ async function main(args: readonly string[]): Promise<number> {
       if (process.listenerCount(event) === 1) process.exit(await fail(error));
     });
   }
-  return execute(args);
+  return execute(args, { env: process.env, terminal: process, inherited });
 }
-
-let inherited: readonly Descriptor[] = [];
 
 /** How the command that runs now fails. @returns its exit code */
 let fail: (error: unknown) => Promise<number> = async () => 1;
 
-/** @param person - who came through the door over SSH @returns the exit code, after everything is written */
-async function execute(args: readonly string[], person?: string): Promise<number> {
-  const { stdin, stdout, stderr } = process;
+/** Runs a command. @returns its exit code, after everything is written */
+export async function execute(
+  args: readonly string[],
+  { person, env, terminal, inherited }: Omit<CommandContext, "json" | "say" | "flush">,
+): Promise<number> {
+  const { stdout, stderr } = terminal;
   const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
   const command = own.find((arg) => !arg.startsWith("-"));
   let written: Promise<void> = Promise.resolve();
   const context: CommandContext = {
     person,
-    env: process.env,
-    terminal: { stdin, stdout, stderr },
+    env,
+    terminal,
     json: own.includes("--json"),
     say: (text) => {
       const line = `${fitted(visibleLines(text), stderr)}\n`;

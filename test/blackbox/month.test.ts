@@ -5,4 +5,4 @@ import { testTranscript } from "../support/transcript.ts";
 
 setDefaultTimeout(60_000);
 
-testTranscript(join(import.meta.dir, "transcripts/month.txt"));
+testTranscript(join(import.meta.dir, "transcripts/month.txt"), "built");

@@ -8,4 +8,4 @@ setDefaultTimeout(60_000);
 
 const folder = join(import.meta.dir, "transcripts");
 const names = readdirSync(folder).filter((name) => name !== "month.txt");
-for (const name of names.sort()) testTranscript(join(folder, name));
+for (const name of names.sort()) testTranscript(join(folder, name), "built");

@@ -1,6 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import { wordsOf } from "../../src/core/words.ts";
+import { runHere } from "./here.ts";
 import { binary, runBinary } from "./keyhole.ts";
 import { type Dialect, furnish, makeSite, onPostgres, type Server, type Site } from "./server.ts";
 
@@ -40,8 +42,11 @@ const patterns: Readonly<Record<string, string>> = {
   key: "kh_[0-9A-Za-z]{49}",
 };
 
-/** Makes a test of each section of a transcript, on each of its databases. */
-export function testTranscript(path: string): void {
+/**
+ * Makes a test of each section of a transcript, on each of its databases.
+ * @param how - the built program runs every command, or this process those of people that need no shell
+ */
+export function testTranscript(path: string, how: "built" | "here"): void {
   const text = readFileSync(path, "utf8");
   const [head = "", ...rest] = text.split(/^## /m);
   const all = rest.map(readSection);
@@ -60,7 +65,7 @@ export function testTranscript(path: string): void {
       const { prose, steps } = sections[at] as Section;
       if (prose.includes("A week passes.")) stage = stage.then(passWeek);
       const shown: string[] = [];
-      for (const step of steps) shown.push(...(await run(await stage, step, names)));
+      for (const step of steps) shown.push(...(await run(await stage, step, names, how)));
       const expected = steps.flatMap(({ person, command, printed }) => [`${person}$ ${command}`, ...printed]);
       return [shown.join("\n"), expected.join("\n")];
     };
@@ -115,7 +120,12 @@ function readStep(text: string): Step {
 }
 
 /** Runs a command, and returns the step as it went: a line that fits the expected one is shown as that. */
-async function run({ site, server }: Stage, step: Step, names: Map<string, string>): Promise<string[]> {
+async function run(
+  { site, server }: Stage,
+  step: Step,
+  names: Map<string, string>,
+  how: "built" | "here",
+): Promise<string[]> {
   const { person, command, printed } = step;
   const script = command.replace(/\n> /g, "\n").replace(/<(\w+)>/g, (whole, name: string) => names.get(name) ?? whole);
   const env = {
@@ -124,7 +134,10 @@ async function run({ site, server }: Stage, step: Step, names: Map<string, strin
     PATH: `${dirname(binary)}:${process.env["PATH"]}`,
     ...(server && { KEYHOLE_URL: server.origin }),
   };
-  const ran = await runBinary(["-c", script], { program: "bash", cwd: site.folder, env });
+  const words = how === "here" ? plainWords(script) : undefined;
+  const ran = words
+    ? await inFolder(site.folder, () => runHere(words, env))
+    : await runBinary(["-c", script], { program: "bash", cwd: site.folder, env });
   const lines = [
     ...linesOf(ran.stdout),
     ...linesOf(ran.stderr).map((line) => `2> ${line}`),
@@ -134,6 +147,26 @@ async function run({ site, server }: Stage, step: Step, names: Map<string, strin
     `${person}$ ${command}`,
     ...lines.map((line, at) => (fits(line, printed[at] ?? "", names) ? (printed[at] ?? "") : line)),
   ];
+}
+
+/** The words of a command of people, after `keyhole`; undefined if a shell has more to do than to pass them on. */
+function plainWords(script: string): string[] | undefined {
+  const [program, ...words] = (/[|;&<>$`*?~(){}#\\\n]/.test(script) ? undefined : wordsOf(script)) ?? [];
+  return program === "keyhole" && people.has(words[0] ?? "") ? words : undefined;
+}
+
+const people = new Set(
+  "org project var account file key trust request access expiring history rollback audit whoami person".split(" "),
+);
+
+async function inFolder<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  const before = process.cwd();
+  process.chdir(folder);
+  try {
+    return await work();
+  } finally {
+    process.chdir(before);
+  }
 }
 
 function linesOf(text: string): string[] {
