@@ -4,7 +4,7 @@ import { doorCommand, judgeCommand, leadsThrough } from "./cli/door.ts";
 import { inheritedDescriptors } from "./core/inherited.ts";
 import { version } from "./core/version.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
-import { kindCommands } from "./kinds/commands.ts";
+import { kindOperations } from "./kinds/commands.ts";
 import { answer } from "./terminal/answer.ts";
 import { type CommandContext, frame, noun, pathOf, refuseMangled, verb } from "./terminal/command.ts";
 import { commandFor, type Noun } from "./terminal/draw.ts";
@@ -21,7 +21,9 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   "People, in the database:": {
     org: drawn(async () => (await import("./operations/organizations.ts")).organizations),
     project: drawn(async () => (await import("./operations/projects.ts")).projects),
-    ...kindCommands,
+    ...Object.fromEntries(Object.entries(kindOperations).map(([word, load]) => [word, drawn(load)])),
+    // With two commands more, which do not end with an outcome.
+    var: drawn(async () => (await import("./cli/variables.ts")).variableCommands),
     key: drawn(async () => (await import("./operations/keys.ts")).keys),
     trust: drawn(async () => (await import("./operations/trusts.ts")).trusts),
     request: async () => (await import("./cli/request.ts")).requestCommand,

@@ -2,6 +2,7 @@ import { Option } from "@commander-js/extra-typings";
 import { environments, isEnvironment, slugPattern } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
+import { decodeText } from "../core/text.ts";
 import type { Asked } from "../machines/answers.ts";
 import { type Api, Client } from "../machines/client.ts";
 import { runnerTokens } from "../machines/runner-token.ts";
@@ -9,7 +10,7 @@ import type { Source } from "../machines/variables.ts";
 import { isApiKey, parseApiRoot } from "../machines/wire.ts";
 import { type CommandContext, verb, wrong } from "../terminal/command.ts";
 import { holdNotes } from "../terminal/failure.ts";
-import { decodeText, readLocal } from "../terminal/input.ts";
+import { readLocal } from "../terminal/input.ts";
 import { parseDuration, parseList } from "../terminal/options.ts";
 
 /* What the commands of machines share. Nothing is read from the current folder, which may belong to anybody. */

@@ -3,6 +3,7 @@ import type { SignInAs } from "../access/roster.ts";
 import { personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
+import { decodeText } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import { reachOf } from "../operations/credentials.ts";
 import {
@@ -22,7 +23,7 @@ import {
 import { confirm, withAdmin } from "../terminal/admin.ts";
 import { answer, answerOne } from "../terminal/answer.ts";
 import { type CommandContext, noun, verb } from "../terminal/command.ts";
-import { decodeText, readLocal } from "../terminal/input.ts";
+import { readLocal } from "../terminal/input.ts";
 import { choiceOption, parseChoices, parseList } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
 import { wideOption, yesOption } from "../terminal/verbs.ts";

@@ -1,3 +1,6 @@
+import { isUtf8 } from "node:buffer";
+import { usageProblem } from "./problem.ts";
+
 /* Words for people that several rooms say alike. */
 
 /** @returns such as `1 variable` or `2 variables` */
@@ -15,4 +18,10 @@ export function formatTime(at: number | null | undefined): string {
   if (at === null || at === undefined) return "-";
   // The database may hold any number.
   return Number.isNaN(new Date(at).getTime()) ? `no time: ${at}` : `${new Date(at).toISOString().slice(0, 19)}Z`;
+}
+
+/** Decodes strict UTF-8 and keeps a byte order mark. @throws Problem that names `what` */
+export function decodeText(bytes: Uint8Array, what: string): string {
+  if (isUtf8(bytes)) return Buffer.from(bytes).toString();
+  throw usageProblem(`${what} is not UTF-8 text.`);
 }

@@ -121,6 +121,11 @@ export function typed(source: ReadWords, flags = "", help = ""): Input<ReadInput
   return { flags, help, source: { ...source, isTyped: true } };
 }
 
+/** What only a form of the dashboard gives, such as the versions that it showed: a command has no word for it. */
+export function ofForm<T>(): Input<T | undefined> {
+  return { flags: "", help: "" };
+}
+
 /** All words that follow. */
 export function rest(flags: `<${string}...>` | `[${string}...]`, help: string): Input<string[]> {
   return { flags, help };

@@ -1,6 +1,8 @@
-/** The command of each kind, loaded only if it is used. */
-export const kindCommands = {
-  var: async () => (await import("./variables/command.ts")).varCommand,
-  account: async () => (await import("./accounts/command.ts")).accountCommand,
-  file: async () => (await import("./files/command.ts")).fileCommand,
+import type { Operations } from "../desk/operation.ts";
+
+/** The operations of each kind by their first word, loaded only if they are used. */
+export const kindOperations: Readonly<Record<string, () => Promise<Operations>>> = {
+  var: async () => (await import("./variables/operations.ts")).variableOperations,
+  account: async () => (await import("./accounts/operations.ts")).accountOperations,
+  file: async () => (await import("./files/operations.ts")).fileOperations,
 };

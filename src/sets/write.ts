@@ -27,13 +27,15 @@ export type NewItem<E extends Entry> = Omit<Item<E>, "entry"> & { readonly entry
 /** What a write does to a set, by name; null deletes. */
 export type SetChanges<E extends Entry = Entry> = ReadonlyMap<string, NewItem<E> | null>;
 
+/** What a write does to a set. */
+export type PlannedSet<E extends Entry = Entry> = NamesWritten & Written<E>;
+
 /** What a write did to a set. */
-export type SetWrite<E extends Entry = Entry> = NamesWritten &
-  Written<E> & {
-    readonly version: number;
-    /** Whether kept versions were removed. */
-    readonly pruned: boolean;
-  };
+export type SetWrite<E extends Entry = Entry> = PlannedSet<E> & {
+  readonly version: number;
+  /** Whether kept versions were removed. */
+  readonly pruned: boolean;
+};
 
 /** What a write did, by environment. */
 export type SetWrites<E extends Entry = Entry> = ReadonlyMap<Environment, SetWrite<E>>;
@@ -51,11 +53,32 @@ export async function createSets(
   await db.insert(dataKeys).values({ projectId: project.id, generation: 1, ...wrapped, createdAt: now });
   const dataKey = admin.keyring.dataKey(project.id, 1, wrapped.rootId, wrapped.wrapped);
   const rows = kinds.flatMap((descriptor) =>
-    environments.map((environment) => sealedRow(admin, { project, descriptor, environment }, 1, [], dataKey)),
+    environments.map((environment) => {
+      const of = { project, descriptor, environment };
+      return sealedRow(admin, of, 1, layOut(of, []), dataKey);
+    }),
   );
   await db.insert(sets).values(rows);
   const nothing = { added: [], changed: [], deleted: [] };
   for (const row of rows) await insertRecord(admin, db, row, now, nothing);
+}
+
+/**
+ * Finds out what {@link writeSets} would do. It seals and stores nothing.
+ * @param changes - by opened set, whose values are zeroed afterwards
+ * @throws what refuses the write
+ */
+export function planSets<E extends Entry>(
+  project: FoundProject,
+  changes: ReadonlyMap<OpenSet<E>, SetChanges<E>>,
+): ReadonlyMap<Environment, PlannedSet<E>> {
+  return new Map(
+    [...changes].map(([before, change]) => {
+      const { layout: _, ...planned } = planSet(project, before, change, before.version + 1);
+      zeroValues(before);
+      return [before.environment, planned as PlannedSet<E>];
+    }),
+  );
 }
 
 /**
@@ -82,8 +105,22 @@ async function writeSet(
   before: OpenSet,
   changes: SetChanges,
 ): Promise<SetWrite> {
-  const { hasValues } = before.descriptor;
   const version = await nextVersion(admin, project.db, before, before.version);
+  const { layout, ...planned } = planSet(project, before, changes, version);
+  const { added, changed, deleted } = planned;
+  const pruned = await storeSet(admin, project, before, version, layout, { added, changed, deleted });
+  zeroValues(before);
+  return { ...planned, version, pruned };
+}
+
+/** @throws Refused `invalid` if the project does not use the environment, `bound` if it would hold too much */
+function planSet(
+  project: FoundProject,
+  before: OpenSet,
+  changes: SetChanges,
+  version: number,
+): PlannedSet & { readonly layout: Layout } {
+  const { hasValues } = before.descriptor;
   const items = new Map(before.items);
   const [added, changed, deleted]: [string[], string[], string[]] = [[], [], []];
   const replaced: [Entry, Entry][] = [];
@@ -96,14 +133,15 @@ async function writeSet(
     if (old !== undefined && item !== null) replaced.push([old, item.entry]);
   }
   if (added.length > 0) requireUse(project, before.environment);
-  const names = { added, changed, deleted };
-  const pruned = await storeSet(admin, project, before, version, [...items.values()], names);
-  for (const { value } of before.items.values()) value?.fill(0);
-  return { ...names, version, pruned, total: items.size, replaced };
+  return { added, changed, deleted, total: items.size, replaced, layout: layOut(before, [...items.values()]) };
+}
+
+function zeroValues({ items }: OpenSet): void {
+  for (const { value } of items.values()) value?.fill(0);
 }
 
 /** A new item in an environment that the project does not use is most likely a mistake. @throws Refused `invalid` */
-function requireUse(project: LockedProject, environment: Environment): void {
+function requireUse(project: FoundProject, environment: Environment): void {
   if (uses(project, environment)) return;
   const command = `keyhole project environments ${projectPath(project)} --env ${environments.filter((one) => one === environment || uses(project, one)).join(",")}`;
   throw new Refused("invalid", `${projectPath(project)} does not use ${environment}. To use it, run \`${command}\`.`);
@@ -127,7 +165,7 @@ export async function resealSet<E extends Entry>(
   const { version } = stored;
   const of = { project, descriptor, environment };
   const opened = openItems({ ...of, project: { ...project, slug: before.project.slug } }, before, isKept);
-  const row = sealedRow(admin, of, version, [...opened.items.values()], project.dataKey);
+  const row = sealedRow(admin, of, version, layOut(of, [...opened.items.values()]), project.dataKey);
   const record = await resealedRecord(admin, project.db, of, stored, row.listingMac);
   const ofVersion = and(isOfSet(v, of), eq(v.version, version));
   if (isKept) {
@@ -139,7 +177,7 @@ export async function resealSet<E extends Entry>(
     const isUnkept = and(ofVersion, isNull(v.listing));
     if (record !== undefined) await project.db.update(v).set(record).where(isUnkept);
   }
-  for (const { value } of opened.items.values()) value?.fill(0);
+  zeroValues(opened);
 }
 
 /**
@@ -151,12 +189,12 @@ async function storeSet(
   project: LockedProject,
   of: SetOf,
   version: number,
-  items: readonly Item[],
+  layout: Layout,
   names: NamesWritten,
 ): Promise<boolean> {
   const { db, now } = project;
   const { sets: s, setVersions: v } = admin.database.tables;
-  const row = sealedRow(admin, of, version, items, project.dataKey);
+  const row = sealedRow(admin, of, version, layout, project.dataKey);
   const [generation, listingMac] = [sql`${s.generation}`, sql`${s.listingMac}`];
   await db
     .update(v)
@@ -165,30 +203,43 @@ async function storeSet(
     .where(and(isOfSet(s, of), isOfSet(v, of), eq(v.version, s.version)));
   await db.update(s).set(row).where(isOfSet(s, of));
   await insertRecord(admin, db, row, now, names);
-  const current = { version, entries: items.map(({ entry }) => entry) };
+  const current = { version, entries: layout.items.map(({ entry }) => entry) };
   return pruneVersions({ admin, db, set: of, current }, now);
 }
 
-function sealedRow(
-  admin: AdminContext,
-  { project, descriptor, environment }: SetOf,
-  version: number,
-  items: readonly Item[],
-  dataKey: DataKey,
-) {
+/** What a set holds, in the order in which it is sealed. */
+type Layout = {
+  readonly items: readonly Item[];
+  readonly listing: string;
+  /** Null for a kind whose contents are stored separately. */
+  readonly values: readonly Uint8Array[] | null;
+};
+
+/** @throws Refused `bound` */
+function layOut({ descriptor, environment }: SetOf, unsorted: readonly Item[]): Layout {
   const { kind, nameOf, hasValues } = descriptor;
-  const sorted = items
+  const items = unsorted
     .map((item) => ({ item, name: Buffer.from(nameOf(item.entry)) }))
     .sort((a, b) => Buffer.compare(a.name, b.name))
     .map(({ item }) => item);
-  const listing = JSON.stringify(sorted.map(({ entry }) => entry));
-  const values = hasValues ? sorted.map(({ value }) => value ?? new Uint8Array()) : null;
+  const listing = JSON.stringify(items.map(({ entry }) => entry));
+  const values = hasValues ? items.map(({ value }) => value ?? new Uint8Array()) : null;
   const bytes = values?.reduce((sum, value) => sum + value.length + 1, 0) ?? 0;
   if (items.length > setItemsMax || bytes > setBytesMax || Buffer.byteLength(listing) > setBytesMax) {
     const holds = `${items.length} ${kind} with ${bytes} bytes of values`;
     const words = `${environment} would hold ${holds}; at most ${setItemsMax} and ${setBytesMax} bytes are allowed.`;
     throw new Refused("bound", words);
   }
+  return { items, listing, values };
+}
+
+function sealedRow(
+  admin: AdminContext,
+  { project, descriptor: { kind }, environment }: SetOf,
+  version: number,
+  { listing, values }: Layout,
+  dataKey: DataKey,
+) {
   const { id: projectId, slug, organization } = project;
   const identity = { organizationId: organization.id, projectId, slug, kind, environment, version };
   const sealed = sealSet(admin.systemKeys.listing, identity, listing, values && { items: values, dataKey });

@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { variableValueBytesMax } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
@@ -118,9 +117,3 @@ const readFailures: Readonly<Record<string, string>> = {
   EISDIR: "it is a folder",
   EACCES: "its mode does not allow it",
 };
-
-/** Decodes strict UTF-8 and keeps a byte order mark. @throws Problem that names `what` */
-export function decodeText(bytes: Uint8Array, what: string): string {
-  if (isUtf8(bytes)) return Buffer.from(bytes).toString();
-  throw usageProblem(`${what} is not UTF-8 text.`);
-}

@@ -1,6 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
 import { Refused } from "../../src/core/refused.ts";
-import { rehearse } from "../../src/desk/context.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
@@ -213,7 +212,6 @@ describeBoth("what somebody added to the schema", (w, dialect) => {
       () => setVariables(w.admin, where, "staging", [{ name: "TOKEN", value: canary }]),
       () => revealVariable(w.admin, where, "staging", "TOKEN"),
       () => createKey(w.admin, { organization: acme.slug, projects: null, environments: null }),
-      () => rehearse(w.admin, (admin) => setVariables(admin, where, "staging", [{ name: "NEW", value: canary }])),
       () => revokeKey(w.admin, key.id),
     ];
     const counts = () =>

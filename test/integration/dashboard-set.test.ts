@@ -286,7 +286,9 @@ describeBoth("the page that takes a pasted text", (w) => {
     expect(await stagingNames()).toEqual(["CHANGED", "PATH", "SAME"]);
     expect(await revealVariable(w.admin, where, "staging", "CHANGED")).toBe(after);
     expect(await revealVariable(w.admin, where, "staging", "PATH")).toBe(added);
-    expect((await visitor.page(at("variables"))).html).toContain("Wrote staging: 1 added, 1 changed, 1 deleted.");
+    expect((await visitor.page(at("variables"))).html).toContain(
+      `Wrote ${where}, staging: 1 added, 1 changed, 1 deleted.`,
+    );
     // The newest entries are of looking at the values, above.
     const entries = await listAudit(w.admin, { project: where, limit: 3 });
     expect(entries[0]).toMatchObject({

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Refused } from "../../src/core/refused.ts";
-import { rehearse } from "../../src/desk/context.ts";
 import {
   listVariables,
+  planVariables,
   setVariables,
   type VariablesWrite,
   type WriteOptions,
@@ -21,8 +21,7 @@ type Options = WriteOptions & { readonly dryRun?: boolean };
 
 function load(w: World, { where }: Placed, values: Values, options: Options = {}): Promise<VariablesWrite> {
   const { dryRun = false, ...rest } = options;
-  const write = (admin: typeof w.admin) => setVariables(admin, where, "staging", entriesOf(values), rest);
-  return dryRun ? rehearse(w.admin, write) : write(w.admin);
+  return (dryRun ? planVariables : setVariables)(w.admin, where, "staging", entriesOf(values), rest);
 }
 
 /** Everything that a write may touch, as it is stored. */

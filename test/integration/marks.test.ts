@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
-import { rehearse } from "../../src/desk/context.ts";
 import {
   copyVariables,
   listDueVariables,
   listVariables,
+  planVariables,
   setVariables,
   type WriteOptions,
 } from "../../src/kinds/variables/write.ts";
@@ -46,7 +46,7 @@ describeBoth("a variable that is marked for rotation", (w) => {
     expect(await mark()).toBe("2099-01-31");
     await load(w, web, { OTHER: "3" });
     expect(await mark()).toBe("2099-01-31");
-    await rehearse(w.admin, (admin) => load({ admin }, web, { MARKED: "2" }));
+    await planVariables(w.admin, web.where, "staging", [{ name: "MARKED", value: "2" }]);
     expect(await mark()).toBe("2099-01-31");
     await load(w, web, { MARKED: "2" });
     expect(await mark()).toBeUndefined();

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import type { Holding, Right } from "../../src/access/rights.ts";
 import type { SignInAs } from "../../src/access/roster.ts";
-import { type AdminContext, rehearse, writing } from "../../src/desk/context.ts";
+import { type AdminContext, writing } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { RosterWatch, whoIs } from "../../src/desk/roster.ts";
 import { deleteAccount, listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { listFiles, putFile } from "../../src/kinds/files/write.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { copyVariables, listVariables, planVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { AuditTail, auditPages, listAudit, showAudit } from "../../src/people/audit.ts";
 import { pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
 import { planRollback } from "../../src/people/history.ts";
@@ -293,7 +293,7 @@ describeBoth("persons with some rights", (w) => {
     const { where } = await web({ A: "stored", B: "kept" });
     const ana = await personIn(w.admin, where, ["see", "write"]);
     const guess = (admin: AdminContext, value: string) =>
-      rehearse(admin, (it) => setVariables(it, where, "staging", [{ name: "A", value }]));
+      planVariables(admin, where, "staging", [{ name: "A", value }]);
     const [right, wrong] = [await guess(ana, "stored"), await guess(ana, "a guess")];
     expect(right).toEqual(wrong);
     expect(right.changed).toEqual(["A"]);

@@ -1,18 +1,28 @@
 import { type Environment, environments, environmentsOf } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
-import { findProject, type LockedProject } from "../../desk/projects.ts";
+import { type FoundProject, findProject, type LockedProject } from "../../desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
-import { itemsOf, type OpenSet, openItems, requireSeen, requireSets, type SeenSet } from "../../sets/open.ts";
-import { type SetChanges, writeSets } from "../../sets/write.ts";
+import {
+  itemsOf,
+  type OpenSet,
+  openItems,
+  requireSeen,
+  requireSets,
+  type SeenSet,
+  type SetOf,
+} from "../../sets/open.ts";
+import { planSets, type SetChanges, writeSets } from "../../sets/write.ts";
 import { writingProject } from "../../sets/write-project.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
-/** Whether an account is new, and the environments that it is no longer in. */
+/** What a change did, or would do: whether the account is new, and the environments that it leaves. */
 export type AccountWrite = { readonly created: boolean; readonly dropped: readonly Environment[] };
 
 /** The sets as the person saw them. The change is refused if one of them has changed since. */
-type Seen = Pick<SeenSet, "projectId"> & { readonly versions?: ReadonlyMap<Environment, number> | undefined };
+export type SeenAccounts = Pick<SeenSet, "projectId"> & {
+  readonly versions?: ReadonlyMap<Environment, number> | undefined;
+};
 
 /** The most bytes an account's fields may take as JSON. */
 const accountBytesMax = 64 * 1024;
@@ -28,35 +38,72 @@ export async function setAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  { agreed = environments, ...seen }: Seen & { readonly agreed?: readonly Environment[] | undefined } = {},
+  { agreed = environments, ...seen }: SeenAccounts & { readonly agreed?: readonly Environment[] | undefined } = {},
 ): Promise<AccountWrite> {
-  displayName("account", name);
-  const targets = environmentsOf(requireEnvironments(environmentNames));
-  const value = Buffer.from(JSON.stringify(fieldsOf(values)));
-  if (value.length > accountBytesMax) {
-    const words = `The account's fields take ${value.length} bytes; at most ${accountBytesMax} are allowed.`;
-    throw new Refused("bound", words);
-  }
-  await findProject(admin, where, "write", targets);
-  const found = await findProject(admin, where, "write");
+  const asked = validateAccount(name, environmentNames, values);
+  const found = await findWritable(admin, where, asked.targets);
   return writingProject(admin, found, accounts, async (project) => {
-    const sets = await requireSeenSets(admin, project, seen);
-    const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
-    const dropped = holders.filter((environment) => !targets.includes(environment));
-    const surprise = dropped.find((environment) => !agreed.includes(environment));
+    const { changes, ...plan } = await planChanges(admin, project, name, asked, seen);
+    const surprise = plan.dropped.find((environment) => !agreed.includes(environment));
     if (surprise !== undefined) {
       throw new Refused("conflict", `Somebody has added ${name} to ${surprise} since. Nothing was changed: try again.`);
     }
-    const changes = new Map<OpenSet<AccountEntry>, SetChanges<AccountEntry>>();
-    for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {
-      const isTarget = targets.includes(set.environment);
-      const item = isTarget ? { entry: { name, updatedAt: project.now }, value } : null;
-      const before = openItems({ project, descriptor: accounts, environment: set.environment }, set);
-      changes.set(before, new Map([[name, item]]));
-    }
-    const writes = await writeSets(admin, project, accounts, changes);
-    return [{ created: holders.length === 0, dropped }, writes];
+    return [plan, await writeSets(admin, project, accounts, changes)];
   });
+}
+
+/** Finds out what {@link setAccount} would do. It seals and writes nothing. @throws what refuses the change */
+export async function planAccount(
+  admin: AdminContext,
+  where: string,
+  name: string,
+  environmentNames: readonly string[],
+  values: unknown,
+  seen: SeenAccounts = {},
+): Promise<AccountWrite> {
+  const asked = validateAccount(name, environmentNames, values);
+  const found = await findWritable(admin, where, asked.targets);
+  const { changes, ...plan } = await planChanges(admin, { ...found, now: admin.now() }, name, asked, seen);
+  planSets(found, changes);
+  return plan;
+}
+
+type AskedAccount = ReturnType<typeof validateAccount>;
+
+/** The environments of an account and its fields as a set holds them, all checked before anything is written. */
+export function validateAccount(name: string, environmentNames: readonly string[], values: unknown) {
+  displayName("account", name);
+  const targets = environmentsOf(requireEnvironments(environmentNames));
+  const value = Buffer.from(JSON.stringify(fieldsOf(values)));
+  if (value.length <= accountBytesMax) return { targets, value };
+  const words = `The account's fields take ${value.length} bytes; at most ${accountBytesMax} are allowed.`;
+  throw new Refused("bound", words);
+}
+
+/** The project in every environment in which the person may write, which must include the targets. */
+async function findWritable(admin: AdminContext, where: string, targets: readonly Environment[]) {
+  await findProject(admin, where, "write", targets);
+  return findProject(admin, where, "write");
+}
+
+async function planChanges(
+  admin: AdminContext,
+  project: FoundProject & Pick<LockedProject, "now"> & Partial<Pick<LockedProject, "db">>,
+  name: string,
+  { targets, value }: AskedAccount,
+  seen: SeenAccounts,
+) {
+  const sets = await requireSeenSets(admin, project, seen);
+  const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
+  const dropped = holders.filter((environment) => !targets.includes(environment));
+  const changes = new Map<OpenSet<AccountEntry>, SetChanges<AccountEntry>>();
+  for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {
+    const isTarget = targets.includes(set.environment);
+    const item = isTarget ? { entry: { name, updatedAt: project.now }, value } : null;
+    const before = openItems({ project, descriptor: accounts, environment: set.environment }, set);
+    changes.set(before, new Map([[name, item]]));
+  }
+  return { created: holders.length === 0, dropped, changes };
 }
 
 /** The project's accounts in byte order of name, without their fields. */
@@ -68,7 +115,12 @@ export async function listAccounts(admin: AdminContext, where: string) {
 }
 
 /** Deletes an account from every environment in which the person may write. */
-export async function deleteAccount(admin: AdminContext, where: string, name: string, seen: Seen = {}): Promise<void> {
+export async function deleteAccount(
+  admin: AdminContext,
+  where: string,
+  name: string,
+  seen: SeenAccounts = {},
+): Promise<void> {
   const found = await findProject(admin, where, "write");
   await writingProject(admin, found, accounts, async (project) => {
     const holders = (await requireSeenSets(admin, project, seen)).filter(({ names }) => names.includes(name));
@@ -84,7 +136,7 @@ export async function deleteAccount(admin: AdminContext, where: string, name: st
 }
 
 /** The sets of every environment. @throws Refused `conflict` if one is not what the person has seen */
-async function requireSeenSets(admin: AdminContext, project: LockedProject, { versions, projectId }: Seen) {
+async function requireSeenSets(admin: AdminContext, project: SetOf["project"], { versions, projectId }: SeenAccounts) {
   const sets = await requireSets(admin, project, accounts);
   for (const { environment, stored } of sets) {
     const of = { project, descriptor: accounts, environment, version: stored.version };

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { rehearse, requireFreshToCompare } from "../../desk/context.ts";
+import { requireFreshToCompare } from "../../desk/context.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { Change, Changed, changesOf, counted, Empty, Env, Field, Lead, NameAgain, Prose } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
@@ -11,14 +11,15 @@ import { setItemsMax } from "../../sets/kind.ts";
 import { requireSet, requireSets, shownEnvironments } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { parseEnvFile } from "./env-file.ts";
-import { type NewVariable, setVariables, type VariablesWrite } from "./write.ts";
+import { wroteSentence } from "./operations.ts";
+import { type NewVariable, planVariables, setVariables, type VariablesWrite, type WriteOptions } from "./write.ts";
 
 /** A text that was pasted, and what it would do. */
 type Pasted = {
   readonly environment: Environment;
   readonly entries: readonly NewVariable[];
   /** The version and the project are those that the plan was made for. */
-  readonly options: { readonly prune: boolean; readonly version: number; readonly projectId: string };
+  readonly options: WriteOptions;
   readonly plan: VariablesWrite;
 };
 
@@ -60,10 +61,10 @@ export async function paste({ admin, where, form, drafts }: Visit): Promise<Answ
   const project = await findProject(admin, where, "write", [environment]);
   requireFreshToCompare(admin, placeOf(project), [environment]);
   const { stored } = await requireSet(admin, { project, descriptor: variables, environment });
-  const options = { prune: form.has("prune"), version: stored.version, projectId: project.id };
-  const plan = await rehearse(admin, (it) => setVariables(it, where, environment, entries, options));
-  const whole = { ...plan, warnings: [...firstOf(warnings), ...plan.warnings] };
-  const pasted: Pasted = { environment, entries, options, plan: whole };
+  const seen = { version: stored.version, projectId: project.id };
+  const options = { prune: form.has("prune"), ...seen, warnings: firstOf(warnings) };
+  const plan = await planVariables(admin, where, environment, entries, options);
+  const pasted: Pasted = { environment, entries, options, plan };
   return { to: drafts.keep(projectPagePath(where, "variables/paste"), pasted, admin.now()) };
 }
 
@@ -127,11 +128,9 @@ export async function apply(visit: Visit): Promise<Answer> {
   const { admin, where, form, drafts } = visit;
   const { environment, entries, options, plan } = draftOf(visit);
   form.requireAgain(where, [environment]);
-  const write = { ...options, agreed: plan.deleted };
-  const { added, changed, deleted } = await setVariables(admin, where, environment, entries, write);
+  const written = await setVariables(admin, where, environment, entries, { ...options, agreed: plan.deleted });
   drafts.clear();
-  const counts = `${added.length} added, ${changed.length} changed, ${deleted.length} deleted`;
-  return { to: projectPagePath(where, "variables"), notice: `Wrote ${environment}: ${counts}.` };
+  return { to: projectPagePath(where, "variables"), notice: wroteSentence(where, environment, written) };
 }
 
 /** The draft of this page. */

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
+import { isDay } from "../../desk/inputs.ts";
 import { findProject } from "../../desk/projects.ts";
 import { itemForms } from "../../pages/item-forms.tsx";
 import { Ago, Boxes, Env, Field, Lead, listed, NameAgain } from "../../pages/parts.tsx";
@@ -8,7 +9,6 @@ import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import type { Form, Visit } from "../../pages/visit.ts";
 import { requireSets, shownEnvironments } from "../../sets/open.ts";
-import { isDay } from "../../terminal/options.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { nameWarnings, valueWarnings } from "./env-file.ts";
 import { type EnvironmentWrite, type NewVariable, validateVariables, writeVariables } from "./write.ts";

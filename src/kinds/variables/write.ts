@@ -4,13 +4,14 @@ import { Refused } from "../../core/refused.ts";
 import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
-import { findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
+import { type FoundProject, findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
 import { type Item, type OpenSet, openSet, requireSeen, requireSet, type SeenSet } from "../../sets/open.ts";
-import { type NewItem, type SetWrite, writeSets } from "../../sets/write.ts";
+import { type NewItem, type PlannedSet, planSets, type SetChanges, writeSets } from "../../sets/write.ts";
 import { writingProject } from "../../sets/write-project.ts";
 import { isMarked } from "../../store/expiry.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
+import { nameWarnings, valueWarnings } from "./env-file.ts";
 
 export type NewVariable = {
   readonly name: string;
@@ -27,6 +28,8 @@ export type WriteOptions = SeenSet & {
   readonly agreed?: readonly string[] | undefined;
   /** Variables that are deleted. */
   readonly remove?: readonly string[];
+  /** What the reader of a text warns of, line by line. Default: what there is to say about each name and value. */
+  readonly warnings?: readonly string[];
 };
 
 /** What a write did, or would do. Names are in byte order. */
@@ -57,6 +60,22 @@ export async function setVariables(
 }
 
 /**
+ * Finds out what {@link setVariables} would do: it opens the set, and seals and writes nothing.
+ * @throws what refuses the write
+ */
+export async function planVariables(
+  admin: AdminContext,
+  where: string,
+  environment: string,
+  entries: readonly NewVariable[],
+  options: WriteOptions = {},
+): Promise<VariablesWrite> {
+  const { found, asked } = await findAsked(admin, where, new Map([[environment, { ...options, entries }]]));
+  const plans = await planWrites(admin, { ...found, now: admin.now() }, asked);
+  return [...writtenBy(where, plans, planSets(found, changesOf(plans))).values()][0] as VariablesWrite;
+}
+
+/**
  * Writes several environments, each with changes of its own: all of them, or on any failure none.
  * @param changes - by environment; each gets a new version, even if its changes are empty
  */
@@ -65,44 +84,77 @@ export async function writeVariables(
   where: string,
   changes: ReadonlyMap<string, EnvironmentWrite>,
 ): Promise<ReadonlyMap<Environment, VariablesWrite>> {
+  const { found, asked } = await findAsked(admin, where, changes);
+  return writingProject(admin, found, variables, async (project) => {
+    const plans = await planWrites(admin, project, asked);
+    const writes = await writeSets(admin, project, variables, changesOf(plans));
+    return [writtenBy(where, plans, writes), writes];
+  });
+}
+
+/** What a write of several environments warns of, each once. */
+export function warningsIn(written: ReadonlyMap<Environment, VariablesWrite>): readonly string[] {
+  return [...new Set([...written.values()].flatMap(({ warnings }) => warnings))];
+}
+
+type Asked = { readonly given: ReadonlyMap<string, CheckedVariable>; readonly options: WriteOptions };
+
+/** Checks what is asked, and finds the project. */
+async function findAsked(admin: AdminContext, where: string, changes: ReadonlyMap<string, EnvironmentWrite>) {
   const asked = new Map(
-    [...changes].map(([place, { entries, ...options }]) => {
-      return [requireEnvironment(place), { given: validateVariables(entries), options }] as const;
+    [...changes].map(([place, { entries, ...options }]): [Environment, Asked] => {
+      return [requireEnvironment(place), { given: validateVariables(entries), options }];
     }),
   );
   const isPruned = [...asked.values()].some(({ options }) => options.prune);
   const needed = isPruned ? (["write", "see"] as const) : "write";
-  const found = await findProject(admin, where, needed, [...asked.keys()]);
-  return writingProject(admin, found, variables, async (project) => {
-    const plans = new Map<OpenSet<VariableEntry>, Plan>();
-    for (const [environment, { given, options }] of asked) {
-      const before = await openSet(admin, { project, descriptor: variables, environment });
-      const isCompared = mayCompare(admin, placeOf(found), environment);
-      plans.set(before, planWrite(project, before, given, options, isCompared));
-    }
-    const planned = new Map([...plans].map(([before, plan]) => [before, plan.changes]));
-    const writes = await writeSets(admin, project, variables, planned);
-    const written = [...plans].map(([{ environment }, { changed }]) => {
-      const write = writes.get(environment) as SetWrite<VariableEntry>;
-      const { added, changed: updated, deleted } = write;
-      const names = { added: added.toSorted(compareBytes), updated: updated.length, changed, deleted };
-      return [environment, { ...names, warnings: variables.warningsOf(where, environment, write) }] as const;
-    });
-    return [new Map(written), writes];
-  });
+  return { asked, found: await findProject(admin, where, needed, [...asked.keys()]) };
 }
+
+/** A project for a plan: locked if the plan is then carried out. */
+type PlannedProject = FoundProject & Pick<LockedProject, "now"> & Partial<Pick<LockedProject, "db">>;
 
 /** A write that is checked and not done. */
 type Plan = {
-  readonly changes: ReadonlyMap<string, NewItem<VariableEntry> | null>;
+  readonly before: OpenSet<VariableEntry>;
+  readonly changes: SetChanges<VariableEntry>;
+  /** Those that get another value. */
   readonly changed: readonly string[];
+  readonly warnings: readonly string[];
 };
 
+function planWrites(
+  admin: AdminContext,
+  project: PlannedProject,
+  asked: ReadonlyMap<Environment, Asked>,
+): Promise<readonly Plan[]> {
+  return Array.fromAsync(asked, async ([environment, { given, options }]) => {
+    const before = await openSet(admin, { project, descriptor: variables, environment });
+    return planWrite(before, given, options, project.now, mayCompare(admin, placeOf(project), environment));
+  });
+}
+
+function changesOf(plans: readonly Plan[]): ReadonlyMap<OpenSet<VariableEntry>, SetChanges<VariableEntry>> {
+  return new Map(plans.map(({ before, changes }) => [before, changes]));
+}
+
+/** What a write did, or would do. */
+function writtenBy(where: string, plans: readonly Plan[], writes: ReadonlyMap<Environment, PlannedSet<VariableEntry>>) {
+  return new Map(
+    plans.map(({ before: { environment }, changed, warnings }): [Environment, VariablesWrite] => {
+      const write = writes.get(environment) ?? { added: [], changed: [], deleted: [], total: 0, replaced: [] };
+      const { added, changed: updated, deleted } = write;
+      const names = { added: added.toSorted(compareBytes), updated: updated.length, changed, deleted };
+      return [environment, { ...names, warnings: [...warnings, ...variables.warningsOf(where, environment, write)] }];
+    }),
+  );
+}
+
 function planWrite(
-  project: LockedProject,
   before: OpenSet<VariableEntry>,
-  given: ReadonlyMap<string, NewVariable & { readonly value: string }>,
-  { prune = false, agreed, remove = [], ...seen }: WriteOptions,
+  given: ReadonlyMap<string, CheckedVariable>,
+  { prune = false, agreed, remove = [], warnings, ...seen }: WriteOptions,
+  now: number,
   isCompared: boolean,
 ): Plan {
   requireSeen(before, seen);
@@ -114,7 +166,7 @@ function planWrite(
     const isSame = isCompared && old !== undefined && storedValue(old) === value;
     if (old !== undefined && !isSame) changed.push(key);
     const rotateBy = mark === undefined && isSame ? old.entry.rotateBy : mark;
-    changes.set(key, variableItem(key, value, project.now, rotateBy));
+    changes.set(key, variableItem(key, value, now, rotateBy));
   }
   const unwanted = new Set(prune ? [...before.items.keys()].filter((name) => !given.has(name)) : remove);
   const both = [...unwanted].find((name) => given.has(name));
@@ -126,64 +178,115 @@ function planWrite(
     throw new Refused("conflict", `Somebody has added ${surprise} since. Nothing was written: run the command again.`);
   }
   for (const name of pruned) changes.set(name, null);
-  return { changes, changed: changed.sort(compareBytes) };
+  const about = warnings ?? [...given.values()].flatMap(warningsAbout);
+  return { before, changes, changed: changed.sort(compareBytes), warnings: about };
+}
+
+function warningsAbout({ name, value }: CheckedVariable): string[] {
+  return [...nameSentences(name), ...valueWarnings(name, Buffer.from(value))];
+}
+
+function nameSentences(name: string): string[] {
+  return nameWarnings(name).map((warning) => `${warning}.`);
 }
 
 /** Where variables are copied from, or to. */
 export type Place = { readonly project: string; readonly environment: string };
 
-/** What a copy did. Names are in byte order. */
+/** What a copy did, or would do. Names are in byte order. */
 export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted"> & {
   /** The variables that the target already had with this value and day of rotation. They are not written again. */
   readonly same: readonly string[];
 };
 
+/** The sets as a person saw them: the copy is refused if the source or the target has changed since. */
+export type SeenEnds = { readonly from: SeenSet; readonly to: SeenSet };
+
 /**
  * Copies variables to another environment or project with their days of rotation: all of them, or on any failure none.
  * That their values left the source is on record there.
  * @param names - which ones; all by default
- * @param seen - the sets as the caller saw them; the copy is refused if the source or the target has changed since
  */
 export async function copyVariables(
   admin: AdminContext,
   from: Place,
   to: Place,
   names?: readonly string[],
-  seen: { readonly from: SeenSet; readonly to: SeenSet } = { from: {}, to: {} },
+  seen?: SeenEnds,
 ): Promise<VariablesCopy> {
+  const ends = await findEnds(admin, from, to);
+  const { origin, source, found } = ends;
+  const copy = async (project: LockedProject) => {
+    const plan = await planEnds(admin, project, ends, names, seen);
+    const copied = [...plan.changes.keys()].sort(compareBytes);
+    if (copied.length === 0) return [copiedBy(to, plan, new Map()), new Map()] as const;
+    const writes = await writeSets(admin, project, variables, changesOf([plan]));
+    return [copiedBy(to, plan, writes), writes, [revealOf("variables.reveal", origin, source, copied)]] as const;
+  };
+  return writingProject<VariablesCopy>(admin, found, variables, copy, { permits: [origin.permit] });
+}
+
+/** Finds out what {@link copyVariables} would do, as {@link planVariables}. @throws what refuses the copy */
+export async function planCopy(
+  admin: AdminContext,
+  from: Place,
+  to: Place,
+  names?: readonly string[],
+): Promise<VariablesCopy> {
+  const ends = await findEnds(admin, from, to);
+  const plan = await planEnds(admin, { ...ends.found, now: admin.now() }, ends, names);
+  const writes = plan.changes.size === 0 ? new Map() : planSets(ends.found, changesOf([plan]));
+  return copiedBy(to, plan, writes);
+}
+
+type Ends = Awaited<ReturnType<typeof findEnds>>;
+
+async function findEnds(admin: AdminContext, from: Place, to: Place) {
   const [source, target] = [requireEnvironment(from.environment), requireEnvironment(to.environment)];
   const origin = await findProject(admin, from.project, "reveal", [source]);
   const found = await findProject(admin, to.project, ["reveal", "write"], [target]);
   requireFreshToCompare(admin, placeOf(origin), [source]);
   requireFreshToCompare(admin, placeOf(found), [target]);
-  const copy = async (project: LockedProject) => {
-    if (project.id === origin.id && source === target) {
-      const words = "The source and the target are the same environment: name another with --to-env or --to.";
-      throw new Refused("invalid", words);
-    }
-    const of = { project: { ...origin, db: project.db }, descriptor: variables, environment: source };
-    const opened = await openSet(admin, of);
-    requireSeen(opened, seen.from);
-    const given = validateVariables(chosenOf(opened, from, names));
-    const before = await openSet(admin, { project, descriptor: variables, environment: target });
-    const plan = planWrite(project, before, given, seen.to, true);
-    const isSame = (name: string) => {
-      const old = before.items.get(name)?.entry;
-      const day = given.get(name)?.rotateBy;
-      return old && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
-    };
-    const same = [...given.keys()].filter(isSame).sort(compareBytes);
-    const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
-    const copied = [...changes.keys()].sort(compareBytes);
-    const result = { changed: plan.changed, same };
-    if (copied.length === 0) return [{ ...result, added: [], warnings: [] }, new Map()] as const;
-    const writes = await writeSets(admin, project, variables, new Map([[before, changes]]));
-    const write = writes.get(target) as SetWrite<VariableEntry>;
-    const warnings = variables.warningsOf(to.project, target, write);
-    const done = { ...result, added: write.added.toSorted(compareBytes), warnings };
-    return [done, writes, [revealOf("variables.reveal", origin, source, copied)]] as const;
+  if (found.id === origin.id && source === target) {
+    const words = "The source and the target are the same environment: name another with --to-env or --to.";
+    throw new Refused("invalid", words);
+  }
+  return { from, origin, source, found, target };
+}
+
+/** Which variables a copy writes, and which are the same already. */
+async function planEnds(
+  admin: AdminContext,
+  project: PlannedProject,
+  { from, origin, source, target }: Ends,
+  names: readonly string[] | undefined,
+  seen: SeenEnds = { from: {}, to: {} },
+): Promise<Plan & Pick<VariablesCopy, "same">> {
+  const { db } = project;
+  const of = { project: { ...origin, ...(db && { db }) }, descriptor: variables, environment: source };
+  const opened = await openSet(admin, of);
+  requireSeen(opened, seen.from);
+  const given = validateVariables(chosenOf(opened, from, names));
+  const before = await openSet(admin, { project, descriptor: variables, environment: target });
+  const plan = planWrite(before, given, seen.to, project.now, true);
+  const isSame = (name: string) => {
+    const old = before.items.get(name)?.entry;
+    const day = given.get(name)?.rotateBy;
+    return old && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
   };
-  return writingProject<VariablesCopy>(admin, found, variables, copy, { permits: [origin.permit] });
+  const same = [...given.keys()].filter(isSame).sort(compareBytes);
+  const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
+  // About their values there is nothing new to say.
+  return { ...plan, changes, same, warnings: [...changes.keys()].sort(compareBytes).flatMap(nameSentences) };
+}
+
+function copiedBy(
+  { project }: Place,
+  plan: Plan & Pick<VariablesCopy, "same">,
+  writes: ReadonlyMap<Environment, PlannedSet<VariableEntry>>,
+): VariablesCopy {
+  const { added, changed, warnings } = [...writtenBy(project, [plan], writes).values()][0] as VariablesWrite;
+  return { added, changed, same: plan.same, warnings };
 }
 
 /** The variables to copy. @throws Refused `not_found` that names what is missing */
@@ -291,11 +394,12 @@ export function noVariable(name: string, where: string, environment: Environment
   return new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${environment}.`);
 }
 
+/** A variable whose name and value may be stored. */
+type CheckedVariable = NewVariable & { readonly value: string };
+
 /** Values and marks by name, all checked before anything is written. */
-export function validateVariables(
-  entries: readonly NewVariable[],
-): Map<string, NewVariable & { readonly value: string }> {
-  const values = new Map<string, NewVariable & { readonly value: string }>();
+export function validateVariables(entries: readonly NewVariable[]): Map<string, CheckedVariable> {
+  const values = new Map<string, CheckedVariable>();
   for (const entry of entries) {
     const { name, value } = entry;
     if (!isVariableName(name)) {

@@ -1,0 +1,113 @@
+import { randomBytes } from "node:crypto";
+import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { counted, decodeText } from "../core/text.ts";
+import { choice, environment, flag, force, out, project } from "../desk/inputs.ts";
+import { listNames, type NamedValue } from "../formats/dotenv.ts";
+import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../formats/format.ts";
+import { changesIn, textOf } from "../kinds/variables/edit.ts";
+import { type EnvFile, type IsLiteral, nameWarnings, parseEnvFile } from "../kinds/variables/env-file.ts";
+import { literal, variableOperations, wroteSentence } from "../kinds/variables/operations.ts";
+import { revealVariables } from "../kinds/variables/reveal.ts";
+import { planVariables, setVariables } from "../kinds/variables/write.ts";
+import { confirm, withAdmin } from "../terminal/admin.ts";
+import { answer } from "../terminal/answer.ts";
+import type { CommandContext } from "../terminal/command.ts";
+import { act, type Noun } from "../terminal/draw.ts";
+import { withEditor } from "../terminal/editor.ts";
+import { answerFormatted } from "../terminal/formatted.ts";
+import { readLine } from "../terminal/terminal.ts";
+
+/* The commands of variables that do more with the process than to run an operation: one opens an editor, one renders. */
+
+const edit = act({
+  path: "var edit",
+  about: "Edit the variables of an environment as dotenv text in $EDITOR. The audit records that you saw them.",
+  examples: ["keyhole var edit acme/web staging", "EDITOR='code --wait' keyhole var edit web production"],
+  right: "operator",
+  inputs: { project, environment, literal, yes: flag("--yes", "do it without asking") },
+  act: async (context, { project, environment, literal = false, yes }) => {
+    const before = await withAdmin(context, (admin) =>
+      revealVariables(admin, project, environment, (variables) => textOf(`${project}, ${environment}`, variables)),
+    );
+    const stored = new Map(before.variables.map(({ name, value }) => [name, value]));
+    const isLiteral = (name: string, value: string) => literal || stored.get(name) === value;
+    const written = await withEditor(context, `${environment}.env`, async (edit) => {
+      const { variables, warnings } = await edited(context, edit, before.text, isLiteral);
+      const { changed, removed } = changesIn(before.variables, variables);
+      if (changed.length + removed.length === 0) return undefined;
+      const options = { remove: removed, version: before.version, projectId: before.projectId, warnings };
+      return withAdmin(context, async (admin) => {
+        if (removed.length > 0) {
+          await planVariables(admin, project, environment, changed, options);
+          const gone = `${counted(removed.length, "variable")}: ${listNames(removed)}`;
+          await confirm(context, yes, `change ${project}, ${environment}, and delete ${gone}`);
+        }
+        return setVariables(admin, project, environment, changed, options);
+      });
+    });
+    const { updated: _, ...done } = written ?? { updated: 0, added: [], changed: [], deleted: [], warnings: [] };
+    for (const warning of done.warnings) context.say(warning);
+    const sentence = written === undefined ? "Nothing was changed." : wroteSentence(project, environment, written);
+    await answer(context, { project, environment, ...done }, sentence);
+  },
+});
+
+/** What the person made of the text. If it does not parse, they may go on. @throws Problem that names each line */
+async function edited(
+  context: CommandContext,
+  edit: (text: string) => Promise<Buffer>,
+  before: string,
+  isLiteral: IsLiteral,
+): Promise<EnvFile> {
+  for (let text = before; ; ) {
+    text = decodeText(await edit(text), "The text");
+    const parsed = parseEnvFile(text, isLiteral);
+    if (parsed.problems.length === 0) return parsed;
+    const problems = parsed.problems.join("\n");
+    const { stdin, stderr } = context.terminal;
+    const canAsk = stdin.isTTY && stderr.isTTY && !context.json;
+    if (canAsk) context.say(problems);
+    if (canAsk && !/^no?$/i.test((await readLine(context.terminal, "Edit it again? [Y/n] ")).trim())) continue;
+    throw new Problem(exits.usage, "invalid", canAsk ? "Nothing was written." : `${problems}\nNothing was written.`);
+  }
+}
+
+const exportAll = act({
+  path: "var export",
+  about:
+    "Print all variables of an environment with their values, or write them to a file. The audit records that you did.",
+  examples: [
+    "keyhole var export acme/web production --out production.env",
+    "keyhole var export acme/web staging --format yaml | sops encrypt --filename-override x.yaml",
+  ],
+  right: "reveal",
+  inputs: {
+    project,
+    environment,
+    format: choice("--format <format>", "the format (default: env)", formats),
+    out,
+    force,
+  },
+  act: async (context, { project, environment, format = context.json ? "json" : "env", out, force = false }) => {
+    if (out === "") throw usageProblem("--out is empty.");
+    const to = { out, kind: "export", force, document: { project, environment } } as const;
+    await answerFormatted(context, format, to, async () => {
+      const revealed = await withAdmin(context, (admin) =>
+        revealVariables(admin, project, environment, (variables) => textIn(context, format, variables)),
+      );
+      // Names that may do harm, or be refused, when a machine loads the text.
+      const loaded = dataFormats.includes(format) ? [] : revealed.variables;
+      for (const warning of loaded.flatMap(({ name }) => nameWarnings(name))) context.say(`${warning}.`);
+      return revealed;
+    });
+  },
+});
+
+function textIn(context: CommandContext, format: Format, variables: readonly NamedValue[]): string {
+  if (format !== "github") return renderPulled(format, variables, context.say);
+  return renderForGithub(variables, false, undefined, undefined, () => randomBytes(16).toString("hex")).text;
+}
+
+const { about = "", rows } = variableOperations;
+
+export const variableCommands: Noun = { about, rows: [...rows, edit, exportAll] };

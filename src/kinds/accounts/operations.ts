@@ -1,0 +1,125 @@
+import { environments } from "../../core/names.ts";
+import { usageProblem } from "../../core/problem.ts";
+import { decodeText, formatTime } from "../../core/text.ts";
+import { choice, completed, environmentList, input, ofForm, project, typed, wide } from "../../desk/inputs.ts";
+import { type Operations, operation } from "../../desk/operation.ts";
+import { done, list } from "../../desk/outcome.ts";
+import { findProject } from "../../desk/projects.ts";
+import { revealAccount } from "./reveal.ts";
+import { deleteAccount, listAccounts, planAccount, type SeenAccounts, setAccount } from "./write.ts";
+
+const name = completed(input("<name>", "the account"), "items");
+const seen = ofForm<SeenAccounts>();
+
+export const set = operation({
+  path: "account set",
+  about:
+    "Create or replace a shared account. Its values come from stdin or a hidden prompt: one JSON object of strings.",
+  examples: [
+    "keyhole account set acme/web stripe --env staging,production < stripe.json",
+    "pass show stripe-json | keyhole account set web stripe --env production",
+  ],
+  right: "write",
+  asks: "needs --yes",
+  inputs: {
+    project,
+    name,
+    values: typed({
+      bytesMax: 1024 * 1024,
+      what: () => "The JSON object",
+      prompt: (given) => `Values of ${given["name"]} as a JSON object`,
+    }),
+    environments: environmentList("all environments it belongs to; asks before it removes it from one"),
+    seen,
+  },
+  run: async (admin, { project, name, values: given, environments, seen }, { agree }) => {
+    await findProject(admin, project, "write", environments);
+    const values = parseValues(await given.read());
+    const plan = await planAccount(admin, project, name, environments, values, seen);
+    const left = plan.dropped.join(", ");
+    if (left !== "") await agree(`take account ${name} out of ${left}`);
+    const { created, dropped } = await setAccount(admin, project, name, environments, values, {
+      ...seen,
+      agreed: plan.dropped,
+    });
+    const status = created ? "created" : "updated";
+    const document = { project, name, environments, status, ...(dropped.length > 0 && { dropped }) };
+    const gone = dropped.length > 0 ? ` It is no longer in ${dropped.join(", ")}.` : "";
+    return done(document, `Account ${name} ${status} in ${project} for ${environments.join(", ")}.${gone}`);
+  },
+});
+
+const get = operation({
+  path: "account get",
+  about: "Print the fields of an account as a JSON object. The audit records that you saw them.",
+  examples: ["keyhole account get acme/web stripe --env production"],
+  right: "reveal",
+  inputs: {
+    project,
+    name,
+    environment: choice("--env <env>", "from this environment (default: where it changed last)", environments),
+  },
+  run: async (admin, { project, name, environment: asked }) => {
+    const { environment, values } = await revealAccount(admin, project, name, asked);
+    const [secret, what] = [`${JSON.stringify(values)}\n`, `The fields of ${name} in ${environment}`];
+    return { document: { project, environment, name }, shows: { secret, what, field: { values } } };
+  },
+});
+
+const listAll = operation({
+  path: "account list",
+  about: "List the shared accounts. Their values are never shown.",
+  examples: ["keyhole account list acme/web"],
+  right: "see",
+  inputs: { project, wide },
+  run: async (admin, { project }) =>
+    list(
+      await listAccounts(admin, project),
+      {
+        NAME: (one) => one.name,
+        ENVIRONMENTS: (one) => one.environments.join(","),
+        UPDATED: (one) => formatTime(one.updatedAt),
+      },
+      `${project} has no accounts.`,
+    ),
+});
+
+export const remove = operation({
+  path: "account delete",
+  about: "Delete a shared account.",
+  examples: ["keyhole account delete acme/web stripe"],
+  right: "write",
+  inputs: { project, name, seen },
+  run: async (admin, { project, name, seen }) => {
+    await deleteAccount(admin, project, name, seen);
+    return done({ project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
+  },
+});
+
+/** Parses JSON; `setAccount` checks that it is an object of strings. The parser's message would quote the text. */
+function parseValues(bytes: Uint8Array): unknown {
+  const text = decodeText(bytes, "The JSON object");
+  let values: unknown;
+  try {
+    values = JSON.parse(text);
+  } catch {
+    throw usageProblem('The values must be one JSON object of strings, such as {"user":"…","password":"…"}.');
+  }
+  const repeated = repeatedField(text, values);
+  if (repeated !== undefined) throw usageProblem(`The values name the field '${repeated}' twice.`);
+  return values;
+}
+
+/** Finds a field that occurs twice in a flat object of strings: JSON.parse silently keeps the last value. */
+function repeatedField(text: string, values: unknown): string | undefined {
+  if (!Object.values(values ?? {}).every((value) => typeof value === "string")) return undefined;
+  // In such text, every other string is a name.
+  const strings = text.match(/"(?:[^"\\]|\\.)*"/g) ?? [];
+  const names = strings.filter((_, at) => at % 2 === 0).map((quoted) => String(JSON.parse(quoted)));
+  return names.find((name, at) => names.indexOf(name) !== at);
+}
+
+export const accountOperations: Operations = {
+  about: "Shared accounts: several secret fields under one name.",
+  rows: [set, get, listAll, remove],
+};

@@ -1,0 +1,105 @@
+import { contentBytesMax, environments } from "../../core/names.ts";
+import { counted, formatTime } from "../../core/text.ts";
+import {
+  choice,
+  completed,
+  environmentList,
+  file,
+  force,
+  input,
+  out,
+  project,
+  required,
+  wide,
+} from "../../desk/inputs.ts";
+import { type Operations, operation } from "../../desk/operation.ts";
+import { done, list } from "../../desk/outcome.ts";
+import { findProject } from "../../desk/projects.ts";
+import { revealFile } from "./reveal.ts";
+import { deleteFile, listFiles, putFile } from "./write.ts";
+
+const path = completed(input("<path>", "the path it was stored under"), "items");
+
+const put = operation({
+  path: "file put",
+  about: "Store a secret file, or replace the one at the same path.",
+  examples: [
+    "keyhole file put acme/web ./prod.p12 --path config/tls.p12 --env production",
+    "age --decrypt id.age | keyhole file put web - --path .ssh/id_ed25519 --env production",
+  ],
+  right: "write",
+  inputs: {
+    project,
+    local: file("<local>", "the local file, or - for stdin", { bytesMax: contentBytesMax }),
+    path: required(input("--path <path>", "where clients write it, relative to their root folder")),
+    environments: environmentList("the environments that hold it"),
+    name: input("--name <name>", "display name (default: the last part of the path)"),
+    mode: choice("--mode <mode>", "its mode where clients write it (default: 0600)", ["0600", "0400"]),
+    contentType: input("--type <type>", "media type (default: application/octet-stream)"),
+  },
+  run: async (admin, { project, local, ...asked }) => {
+    await findProject(admin, project, "write", asked.environments);
+    const stored = await putFile(admin, project, { ...asked, content: await local.read() });
+    const did = `${stored.created ? "Stored" : "Replaced"} ${stored.path} (${counted(stored.size, "byte")})`;
+    return done(stored, `${did} in ${project} for ${asked.environments.join(", ")}.`);
+  },
+});
+
+const get = operation({
+  path: "file get",
+  about: "Print the content of a secret file, byte for byte, or write it to a file. The audit records that you saw it.",
+  examples: ["keyhole file get acme/web config/tls.p12 --env production --out tls.p12"],
+  right: "reveal",
+  inputs: {
+    project,
+    path,
+    environment: choice("--env <env>", "from this environment (default: where it changed last)", environments),
+    out,
+    force,
+  },
+  run: async (admin, { project, path, environment }) => {
+    const { content, ...found } = await revealFile(admin, project, path, environment);
+    const field = { content: Buffer.from(content).toString("base64") };
+    const what = `The content of ${path} in ${found.environment}`;
+    return { document: { project, ...found }, shows: { secret: content, what, field } };
+  },
+});
+
+const listAll = operation({
+  path: "file list",
+  about: "List the secret files. Their content is never shown.",
+  examples: ["keyhole file list acme/web"],
+  right: "see",
+  inputs: { project, wide },
+  run: async (admin, { project }) =>
+    list(
+      await listFiles(admin, project),
+      {
+        PATH: (one) => one.path,
+        MODE: (one) => one.mode,
+        SIZE: (one) => one.size,
+        ENVIRONMENTS: (one) => one.environments.join(","),
+        UPDATED: (one) => formatTime(one.updatedAt),
+        NAME: (one) => one.name,
+      },
+      `${project} has no files.`,
+    ),
+});
+
+const remove = operation({
+  path: "file delete",
+  about: "Delete a secret file from environments.",
+  examples: ["keyhole file delete acme/web config/tls.p12 --env staging,production"],
+  right: "write",
+  inputs: { project, path, environments: environmentList("the environments to delete it from") },
+  run: async (admin, { project, path, environments }) => {
+    await deleteFile(admin, project, path, environments);
+    const document = { project, path, environments, status: "deleted" };
+    return done(document, `Deleted ${path} from ${project} for ${environments.join(", ")}.`);
+  },
+});
+
+export const fileOperations: Operations = {
+  about: "Secret files, such as certificates and key stores.",
+  rows: [put, get, listAll, remove],
+};
