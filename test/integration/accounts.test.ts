@@ -19,9 +19,8 @@ const reader = { resources: ["accounts"] };
 describeBoth("GET /projects/{slug}/accounts", (w) => {
   describe("200", () => {
     test("has environment and accounts, each with name, environments, updatedAt and values, in this order", async () => {
-      const organization = await w.organization();
       w.clock.nowMs = 1_700_000_000_000;
-      const { where } = await w.project(organization, "web", {
+      const { organization, where } = await w.place({
         accounts: [
           { name: "Mail", environments: ["production", "development"], values: { user: "ci", password: 'p"\\ä\n🦔' } },
           { name: "staging only", environments: ["staging"], values: { token: "the token" } },
@@ -47,9 +46,7 @@ describeBoth("GET /projects/{slug}/accounts", (w) => {
     });
 
     test("shows a change, a move to other environments and a deletion on the very next request", async () => {
-      const organization = await w.organization();
-      const { where } = await w.project(organization, "web");
-      const key = await w.key(organization, { ...reader, environments: ["staging"] });
+      const { where, key } = await w.place({ key: { ...reader, environments: ["staging"] } });
       const seen = async () => (await w.ask("/projects/web/accounts", { key })).json;
       await setAccount(w.admin, where, "ci", ["staging", "production"], { a: "1" });
       expect(await seen()).toMatchObject({ accounts: [{ environments: ["staging"], values: { a: "1" } }] });
@@ -64,9 +61,8 @@ describeBoth("GET /projects/{slug}/accounts", (w) => {
     });
 
     test("has the values and updatedAt of the asked environment, or of the one that changed last", async () => {
-      const organization = await w.organization();
       w.clock.nowMs = 500;
-      const project = await w.project(organization, "web");
+      const { organization, project } = await w.place();
       const write = async (environment: Environment, nowMs: number) => {
         w.clock.nowMs = nowMs;
         await insertAccounts(w, project, ["ci"], [environment], `of ${environment}`);
@@ -101,12 +97,10 @@ describeBoth("GET /projects/{slug}/accounts", (w) => {
   });
 
   test("of which there are 1001 are counted in the environments that are asked for and reached", async () => {
-    const organization = await w.organization();
-    const project = await w.project(organization, "web");
+    const { organization, project, key: every } = await w.place({ key: reader });
     await insertAccounts(w, project, numbered("account ", 1000), ["staging"]);
     await insertAccounts(w, project, ["of production"], ["production"]);
     const narrow = await w.key(organization, { ...reader, environments: ["staging", "development"] });
-    const every = await w.key(organization, reader);
     for (const only of ["false", "true"]) {
       const path = `/projects/web/accounts?metadata_only=${only}`;
       expect((await w.ask(path, { key: narrow })).status).toBe(200);
@@ -117,12 +111,10 @@ describeBoth("GET /projects/{slug}/accounts", (w) => {
   });
 
   test("sets that are small together are a small read, however their size is distributed", async () => {
-    const organization = await w.organization();
-    const project = await w.project(organization, "web");
+    const { project, key } = await w.place({ key: reader });
     for (const name of ["a", "b", "c"]) {
       await setAccount(w.admin, project.where, name, ["staging"], { token: name.repeat(63_000) });
     }
-    const key = await w.key(organization, reader);
     const memory = memoryWithoutLarge();
     const { ask } = w.client(({ source }) => ({ source: { ...source, memory, remembered: new RememberedSets() } }));
     for (let i = 0; i < 2; i++) {

@@ -49,10 +49,9 @@ describeBoth("an audit table that keeps entries out", (w, dialect) => {
   const path = "/files?project=web&environment=staging";
   let key: Key;
   beforeAll(async () => {
-    const acme = await w.organization();
     const file = (name: string) => ({ path: name, environments: ["staging" as const], content: "canary-of-a-file" });
-    await w.project(acme, "web", { files: [file("a.txt"), file("b.txt")] });
-    key = await w.key(acme, everything);
+    const { organization } = await w.place({ files: [file("a.txt"), file("b.txt")] });
+    key = await w.key(organization, everything);
   });
 
   test.each(swallowing[dialect])("by $how makes a read unavailable and keeps none of its entries", async (one) => {
@@ -205,13 +204,11 @@ describeBoth("what somebody added to the schema", (w, dialect) => {
   const canary = "canary-of-the-schema";
 
   test.each(additions[dialect])("$what: is named, refuses every change, and makes reads unavailable", async (one) => {
-    const acme = await w.organization();
-    const { where } = await w.project(acme, "web", { variables: { staging: { TOKEN: canary } } });
-    const key = await w.key(acme, everything);
+    const { organization, where, key } = await w.place({ variables: { staging: { TOKEN: canary } }, key: everything });
     const deeds = [
       () => setVariables(w.admin, where, "staging", [{ name: "TOKEN", value: canary }]),
       () => revealVariable(w.admin, where, "staging", "TOKEN"),
-      () => createKey(w.admin, { organization: acme.slug, projects: null, environments: null }),
+      () => createKey(w.admin, { organization: organization.slug, projects: null, environments: null }),
       () => revokeKey(w.admin, key.id),
     ];
     const counts = () =>
@@ -244,9 +241,7 @@ describeBoth("what somebody added to the schema", (w, dialect) => {
 
   const ofTheJournal = additions[dialect].filter(({ what }) => /(?:trigger|policy|view)\b.*audit_segments/.test(what));
   test.each(ofTheJournal)("$what: no value leaves a server that runs", async (one) => {
-    const acme = await w.organization();
-    await w.project(acme, "web", { variables: { staging: { TOKEN: canary } } });
-    const key = await w.key(acme, everything);
+    const { key } = await w.place({ variables: { staging: { TOKEN: canary } }, key: everything });
     expect((await w.ask(path, { key })).status).toBe(200);
     for (const statement of one.make) await w.run(statement);
     const refused = await w.ask(path, { key });

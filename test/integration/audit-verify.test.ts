@@ -71,9 +71,7 @@ describeBoth("audit verify", (w, dialect) => {
   });
 
   test("follows a server that records real reads", async () => {
-    const organization = await w.organization();
-    await w.project(organization, "web", { variables: { production: { TOKEN: "a-real-token" } } });
-    const key = await w.key(organization);
+    const { key } = await w.place({ variables: { production: { TOKEN: "a-real-token" } }, key: {} });
     for (let at = 0; at < 5; at++) await w.ask("/projects/web/variables?environment=production", { key });
     // And the commands that made the organization, the project, its variable and the key.
     expect(await verifyAudit(w.admin)).toMatchObject({ entries: 5 + 4, lanes: 2, checkpoints: 0, flaws: [] });

@@ -132,8 +132,7 @@ describeBoth("a change", (w) => {
   });
 
   test("that is refused leaves nothing on record, and one that cannot be put on record does not happen", async () => {
-    const organization = await w.organization();
-    const { where } = await w.project(organization, "web", { variables: { staging: { A: "1" } } });
+    const { where } = await w.place({ variables: { staging: { A: "1" } } });
     const set = (name: string) => setVariables(w.admin, where, "staging", [{ name, value: "2" }]);
     expect(await recorded(w, () => set("not a name").catch(() => {}))).toEqual([]);
     expect(await recorded(w, () => deleteVariable(w.admin, where, "staging", "B").catch(() => {}))).toEqual([]);
@@ -300,10 +299,8 @@ describeBoth("what a person sees", (w) => {
   });
 
   test("of access is every valid key that reaches the project there", async () => {
-    const organization = await w.organization();
-    const { where } = await w.project(organization, "web", {});
+    const { organization, where, key: every } = await w.place({ key: { environments: ["production"] } });
     const other = await w.project(organization, "other", {});
-    const every = await w.key(organization, { environments: ["production"] });
     const listed = await w.key(organization, { projects: ["web"], environments: ["staging"] });
     await w.key(organization, { projects: ["other"] });
     const revoked = await w.key(organization, {});

@@ -25,7 +25,7 @@ async function groups(w: World, where: string, kind: string): Promise<Record<str
 
 describeBoth("a comparison of environments", (w) => {
   test("of variables tells the same values apart from others, whatever their times and days of rotation", async () => {
-    const { where } = await w.project(await w.organization(), "web");
+    const { where } = await w.place();
     w.clock.nowMs = 1_700_000_000_000;
     const set = (environment: string, values: Readonly<Record<string, string>>) => {
       const entries = Object.entries(values).map(([name, value]) => ({ name, value }));
@@ -55,7 +55,7 @@ describeBoth("a comparison of environments", (w) => {
   });
 
   test("of accounts compares their fields, and of files everything that is listed of them", async () => {
-    const { where } = await w.project(await w.organization(), "web");
+    const { where } = await w.place();
     await setAccount(w.admin, where, "ci", ["development", "production"], { user: "x" });
     await setAccount(w.admin, where, "mail", ["staging"], { user: "x" });
     expect(await groups(w, where, "accounts")).toEqual({ ci: "development:1 production:1", mail: "staging:1" });
@@ -81,7 +81,7 @@ describeBoth("a comparison of environments", (w) => {
   });
 
   test("puts nothing on record and changes nothing", async () => {
-    const { where } = await w.project(await w.organization(), "web", { variables: { staging: { A: "1" } } });
+    const { where } = await w.place({ variables: { staging: { A: "1" } } });
     const tables = ["sets", "set_versions", "projects", "audit_heads", "audit_segments"];
     const stored = async () =>
       JSON.stringify(await Promise.all(tables.map((table) => w.run(`select * from ${table} order by 1, 2, 3`))));
@@ -91,7 +91,7 @@ describeBoth("a comparison of environments", (w) => {
   });
 
   test("is refused if a set was edited with SQL; for who may not see values, none is opened", async () => {
-    const { where, id } = await w.project(await w.organization(), "web", { variables: { staging: { A: "1" } } });
+    const { where, id } = await w.place({ variables: { staging: { A: "1" } } });
     await w.sql`update sets set sealed = ${Buffer.from("no envelope")} where project_id = ${id}
       and kind = 'variables' and environment = 'staging'`;
     await expect(compareEnvironments(w.admin, where, "variables")).rejects.toMatchObject({ kind: "conflict" });
@@ -105,7 +105,7 @@ describeBoth("a comparison of environments", (w) => {
   });
 
   test("agrees with a model in memory, for every kind and after any writes", async () => {
-    const { where } = await w.project(await w.organization(), "web");
+    const { where } = await w.place();
     const seer = await personIn(w.admin, where, ["see"]);
     const name = fc.constantFrom("A", "B", "c", "_d", "Z9");
     const step = fc.record({

@@ -400,10 +400,9 @@ const noTag = `"${"A".repeat(43)}"`;
 
 /** A key that may do anything, and a project that holds something of every kind. */
 async function furnished(w: World) {
-  const organization = await w.organization();
-  const project = await w.project(organization, "web");
+  const { organization, project, key } = await w.place({ key: everything });
   await furnish(w, project.where);
-  return { organization, project, key: await w.key(organization, everything) };
+  return { organization, project, key };
 }
 
 async function furnish(w: World, where: string): Promise<void> {

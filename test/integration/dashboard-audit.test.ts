@@ -10,7 +10,7 @@ import { describeBoth, everything, type World } from "../support/world.ts";
 
 /** A project with these many changes of its variables, each an entry. */
 async function place(w: World, changes = 2) {
-  const { where } = await w.project(await w.organization(), "web");
+  const { where } = await w.place();
   for (let at = 0; at < changes; at += 1) {
     await setVariables(w.admin, where, "staging", [{ name: `NAME_${at}`, value: "x" }]);
   }
@@ -55,10 +55,11 @@ describeBoth("the audit", (w) => {
   });
 
   test("shows what a stranger's client calls itself, and the name of a key, as text", async () => {
-    const organization = await w.organization();
-    const { where } = await w.project(organization, "web", { variables: { staging: { A: "1" } } });
+    const { where, key } = await w.place({
+      variables: { staging: { A: "1" } },
+      key: { ...everything, name: "<b>key</b>" },
+    });
     const visitor = await visitorOf(w);
-    const key = await w.key(organization, { ...everything, name: "<b>key</b>" });
     const path = `/projects/${where.split("/")[1]}/variables?environment=staging`;
     const headers = { "user-agent": "<img src=x>" };
     expect((await w.ask(path, { key, headers })).status).toBe(200);

@@ -12,8 +12,7 @@ import { describeBoth, type World } from "../support/world.ts";
 
 /** A project with three versions of its variables in an environment: empty, with the first value, with the second. */
 async function furnish(w: World, environment = "production") {
-  const organization = await w.organization();
-  const { where } = await w.project(organization, "web");
+  const { organization, where } = await w.place();
   for (const value of ["the-first-value", "the-second-value"]) {
     w.secrets.add(value);
     await setVariables(w.admin, where, environment, [{ name: "TOKEN", value }]);
@@ -184,9 +183,9 @@ describeBoth("undoing", (w) => {
 
 /** A pending request for a variable, and the path of its page. */
 async function ask(w: World, { environment = "production", name = "STRIPE_KEY", reason = "for payments" } = {}) {
-  const organization = await w.organization();
-  const project = await w.project(organization, "web");
-  const key = await w.key(organization, { name: "agent", surfaces: ["mcp_server"], resources: ["requests"] });
+  const { organization, project, key } = await w.place({
+    key: { name: "agent", surfaces: ["mcp_server"], resources: ["requests"] },
+  });
   const id = await w.request(organization.id, key.id, project, { environment, name, reason } as never);
   const visitor = await visitorOf(w);
   const path = `/requests/${id}`;

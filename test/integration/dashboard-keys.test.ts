@@ -19,8 +19,7 @@ const chosen = {
 } as const;
 
 const furnish = async (w: World) => {
-  const organization = await w.organization();
-  await w.project(organization, "web");
+  const { organization } = await w.place();
   return { organization, org: organization.slug, visitor: await visitorOf(w) };
 };
 
@@ -98,8 +97,7 @@ describeBoth("a key that is made on a page", (w) => {
 describeBoth("the form for a new key", (w) => {
   test("offers the projects of the organization that was chosen, and nothing by default", async () => {
     const { org, visitor } = await furnish(w);
-    const other = await w.organization();
-    await w.project(other, "app");
+    await w.place({ slug: "app" });
     const { html } = await visitor.page(`/keys/new?org=${org}`);
     expect(await visitor.hidden(`/keys/new?org=${org}`, "/keys")).toEqual({ org });
     expect(html).toContain('name="projects" value="web/');

@@ -11,8 +11,7 @@ import { describeBoth, everything, stored, type World } from "../support/world.t
 /** A project whose variables are all that a comparison can say, and somebody who is signed in. */
 async function place(w: World) {
   const [same, other] = [`canary-${crypto.randomUUID()}`, `canary-${crypto.randomUUID()}`];
-  const organization = await w.organization();
-  const { where } = await w.project(organization, "web", {
+  const { organization, where } = await w.place({
     variables: {
       development: { SAME: same, ODD: other, TWO: same, ALONE: same },
       staging: { SAME: same, ODD: same, TWO: other, ALL: same },
@@ -54,7 +53,7 @@ describeBoth("the grid", (w) => {
   });
 
   test("says what to do next if it is empty", async () => {
-    const { where } = await w.project(await w.organization(), "empty");
+    const { where } = await w.place({ slug: "empty" });
     const visitor = await visitorOf(w);
     for (const kind of ["variables", "accounts", "files"]) {
       const { html } = await visitor.page(`/p/${where}/${kind}`);
@@ -65,8 +64,7 @@ describeBoth("the grid", (w) => {
 
 describeBoth("names that look like others", (w) => {
   test("are told apart: two alphabets, equal keys, variables that steer programs", async () => {
-    const organization = await w.organization();
-    const { where } = await w.project(organization, "web", {
+    const { organization, where } = await w.place({
       variables: { staging: { LD_PRELOAD: "1", PLAIN: "2" } },
       accounts: ["stripe", "stri\u0440e", "\u043f\u043e\u0447\u0442\u0430"].map((name) => ({
         name,

@@ -65,8 +65,7 @@ describe("the code in the link", () => {
 
 describeBoth("the dashboard's sessions", (w) => {
   test("a page of a session that has ended is the locked page, and a change is not made", async () => {
-    const organization = await w.organization();
-    const { where } = await w.project(organization, "web");
+    const { where } = await w.place();
     w.clock.nowMs = Date.now();
     const visitor = await visitorOf(w);
     expect((await visitor.page("/projects")).html).toContain(where);
@@ -153,7 +152,7 @@ describeBoth("the dashboard's sessions", (w) => {
   });
 
   test("a failure in the middle of an export is reported once, and what was sent does not look whole", async () => {
-    const { where } = await w.project(await w.organization(), "web");
+    const { where } = await w.place();
     for (let change = 0; change < 20; change++) {
       await setVariables(w.admin, where, "staging", [{ name: "A", value: String(change) }]);
     }
@@ -196,9 +195,8 @@ describeBoth("the dashboard's sessions", (w) => {
   });
 
   test("no value is shown, copied or exported that is not on record", async () => {
-    const organization = await w.organization();
     const canary = "canary-of-the-journal";
-    const { where } = await w.project(organization, "web", { variables: { staging: { TOKEN: canary } } });
+    const { where } = await w.place({ variables: { staging: { TOKEN: canary } } });
     const visitor = await visitorOf(w);
     const promote = `/p/${where}/variables/promote`;
     const form = await visitor.form(`${promote}?from=staging&to=development`, promote);

@@ -22,7 +22,7 @@ function canary(w: World, text = ""): string {
 
 /** A project with a variable and an account, and somebody who is signed in. */
 async function place(w: World) {
-  const { where } = await w.project(await w.organization(), "web", {
+  const { where } = await w.place({
     variables: { development: { OLD: canary(w) }, production: { OLD: canary(w) } },
     accounts: [{ name: "stripe", environments: ["staging", "production"], values: { password: canary(w) } }],
   });
@@ -309,7 +309,7 @@ describeBoth("the page that takes a pasted text", (w) => {
     const gone = "This draft has expired, or a newer one replaced it. Begin again.";
     const [first, second] = [await paste(), await paste({ prune: "yes" })];
     expect(await visitor.send(first.to as string, {})).toEqual({ status: 404, error: gone });
-    const { where: other } = await w.project(await w.organization(), "web");
+    const { where: other } = await w.place();
     const elsewhere = (second.to as string).replace(where, other);
     expect(await visitor.send(elsewhere, {})).toEqual({ status: 404, error: gone });
     expect((await visitor.page(elsewhere)).status).toBe(404);
@@ -391,7 +391,7 @@ describeBoth("the page that takes a pasted text", (w) => {
 describeBoth("the page that promotes variables", (w) => {
   async function promoting(w: World) {
     const [same, secret] = [canary(w), canary(w)];
-    const { where } = await w.project(await w.organization(), "web", {
+    const { where } = await w.place({
       variables: {
         staging: { SAME: same, DIFFERS: secret, ONLY: canary(w) },
         production: { SAME: same, DIFFERS: canary(w), EXTRA: canary(w) },
@@ -497,7 +497,7 @@ describeBoth("a form that is too long", (w) => {
 
 describeBoth("the page that sets a variable with a day of rotation", (w) => {
   const marked = async (days: Readonly<Record<string, string | null>>) => {
-    const { where } = await w.project(await w.organization(), "web");
+    const { where } = await w.place();
     for (const [environment, rotateBy] of Object.entries(days)) {
       await setVariables(w.admin, where, environment, [{ name: "KEY", value: "old", rotateBy }]);
     }

@@ -14,8 +14,7 @@ const used = ["development", "production"] as const;
 
 /** A project that does not use staging, with a variable and an account in production. */
 async function place(w: World) {
-  const organization = await w.organization();
-  const { where } = await w.project(organization, "web", {
+  const { organization, where } = await w.place({
     variables: { production: { TOKEN: "canary-production" } },
     accounts: [{ name: "mail", environments: ["production"], values: { user: "canary-user" } }],
   });

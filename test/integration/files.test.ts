@@ -30,9 +30,8 @@ const staging = "/files?project=web&environment=staging";
 describeBoth("GET /files", (w) => {
   describe("200", () => {
     test("has project, environment and files with metadata and content, in this order and without spaces", async () => {
-      const organization = await w.organization();
       w.clock.nowMs = 1_700_000_000_000;
-      await w.project(organization, "web", {
+      const { key } = await w.place({
         files: [
           {
             path: "config/key.pem",
@@ -45,9 +44,9 @@ describeBoth("GET /files", (w) => {
           { path: ".env.é", environments: ["staging"], content: "" },
           { path: "elsewhere", environments: ["production"], content: "not of staging" },
         ],
+        key: reader,
       });
       w.clock.nowMs = undefined;
-      const key = await w.key(organization, reader);
       const answer = await w.ask(staging, { key });
       expect(answer.status).toBe(200);
       expect(answer.text).toBe(
@@ -64,15 +63,14 @@ describeBoth("GET /files", (w) => {
     });
 
     test("with path has exactly the files at these paths, each once", async () => {
-      const organization = await w.organization();
-      await w.project(organization, "web", {
+      const { key } = await w.place({
         files: ["a", "b/c", "b,d", "b d", "[e]", "é", "+", "production"].map((path) => ({
           path,
           environments: [path === "production" ? ("production" as const) : ("staging" as const)],
           content: `content of ${path}`,
         })),
+        key: reader,
       });
-      const key = await w.key(organization, reader);
       const asked = async (query: string) => {
         const answers = [
           await w.ask(`${staging}${query}`, { key }),
@@ -94,8 +92,7 @@ describeBoth("GET /files", (w) => {
     });
 
     test("has the file that this environment has at a path, and names only environments that the key reaches", async () => {
-      const organization = await w.organization();
-      const { where } = await w.project(organization, "web", {
+      const { organization, where } = await w.place({
         files: [
           { path: "f", environments: ["development", "staging"], content: "shared" },
           { path: "f", environments: ["production"], content: "production's own" },
@@ -140,21 +137,19 @@ describeBoth("GET /files", (w) => {
       512 * 1024,
       3 * 512 * 1024 + 7,
     ])("has %d bytes as they were written", async (size) => {
-      const organization = await w.organization();
       const content = randomContent(size);
-      await w.project(organization, "web", { files: [{ path: "f", environments: ["staging"], content }] });
-      const answer = await w.ask(staging, { key: await w.key(organization, reader) });
+      const { key } = await w.place({ files: [{ path: "f", environments: ["staging"], content }], key: reader });
+      const answer = await w.ask(staging, { key });
       const [file] = (answer.json as { files: { content: string; sha256: string; size: number }[] }).files;
       expect(Buffer.from(file?.content ?? "", "base64").equals(content)).toBe(true);
       expect(file).toMatchObject({ size, sha256: sha256(content), content: content.toString("base64") });
     });
 
     test("is one version of each file, also if files are written while they are read", async () => {
-      const organization = await w.organization();
-      const { where } = await w.project(organization, "web", {
+      const { where, key } = await w.place({
         files: ["a", "b"].map((path) => ({ path, environments: ["staging"], content: `first ${path}` })),
+        key: reader,
       });
-      const key = await w.key(organization, reader);
       const put = (content: string) =>
         putFile(w.admin, where, { path: "b", environments: ["staging"], content: Buffer.from(content) });
       const writes = [
@@ -199,18 +194,15 @@ describeBoth("GET /files", (w) => {
   });
 
   test("is refused to a key that was not given files by name", async () => {
-    const organization = await w.organization();
-    await w.project(organization, "web", { files: [{ path: "a", environments: ["staging"], content: "x" }] });
-    const answer = await w.ask(staging, { key: await w.key(organization) });
+    const { key } = await w.place({ files: [{ path: "a", environments: ["staging"], content: "x" }], key: {} });
+    const answer = await w.ask(staging, { key });
     expectRefusal(answer, 403, "resource_required", "This key may not read this kind of resource.");
   });
 
   describe("422", () => {
     test("with 1001 files in the project every request is refused, with any filter", async () => {
-      const organization = await w.organization();
-      const project = await w.project(organization, "web");
+      const { organization, project, key } = await w.place({ key: reader });
       await insertFiles(w, project, numbered("f/", 1000), ["staging"]);
-      const key = await w.key(organization, reader);
       await w.ask(staging, { key });
       const entries = await w.audit(key);
       expect(new Set(entries.map(({ requestId }) => requestId)).size).toBe(1);
@@ -226,11 +218,10 @@ describeBoth("GET /files", (w) => {
     });
 
     test("the 1000 are counted in all environments, each file once", async () => {
-      const organization = await w.organization();
-      const { id } = await w.project(organization, "web", {
+      const { id, key } = await w.place({
         files: [{ path: "a", environments: ["staging"], content: "x" }],
+        key: reader,
       });
-      const key = await w.key(organization, reader);
       const counted = async (counts: number[]) => {
         await w.sql`update projects set file_counts = ${JSON.stringify(counts)} where id = ${id}`;
         return (await w.ask(staging, { key })).status;
@@ -243,12 +234,11 @@ describeBoth("GET /files", (w) => {
     });
 
     test("8 MiB of content are answered, and one byte more is refused before anything is decrypted", async () => {
-      const organization = await w.organization();
       const most = randomContent(8 * 1024 * 1024);
-      const project = await w.project(organization, "web", {
+      const { project, key } = await w.place({
         files: [{ path: "most", environments: ["staging"], content: most }],
+        key: reader,
       });
-      const key = await w.key(organization, reader);
       const whole = await w.ask(staging, { key });
       expect(whole.status).toBe(200);
       const [file] = (whole.json as { files: { content: string }[] }).files;
@@ -271,11 +261,9 @@ describeBoth("GET /files", (w) => {
     });
 
     test("8 MiB may be in one file or in many", async () => {
-      const organization = await w.organization();
-      const project = await w.project(organization, "web");
+      const { project, key } = await w.place({ key: reader });
       const paths = Array.from({ length: 64 }, (_, i) => `f${String(i).padStart(2, "0")}`);
       await insertFiles(w, project, paths, ["staging"], 128 * 1024);
-      const key = await w.key(organization, reader);
       const answer = await w.ask(staging, { key });
       expect(pathsOf(answer.json)).toEqual(paths);
       await insertFiles(w, project, ["last"], ["staging"], 1);
@@ -287,16 +275,16 @@ describeBoth("GET /files", (w) => {
     test.each([100, 300_000])(
       "decryption_failed if content of %d bytes was sealed for another checksum",
       async (size) => {
-        const organization = await w.organization();
-        const project = await w.project(organization, "web", {
+        const { project, key } = await w.place({
           files: [{ path: "b", environments: ["staging"], content: randomContent(size) }],
+          key: reader,
         });
         const id = await contentOf(w, project.id, "b");
         const content = randomContent(size);
         const associatedData = contentAssociatedData({ projectId: project.id, id, size, sha256: sha256(content) });
         const sealed = seal((await dataKeyOf(w, project)).subkey("file"), 1, associatedData, content);
         await w.sql`update file_contents set sealed = ${sealed} where id = ${id}`;
-        const answer = await w.ask(staging, { key: await w.key(organization, reader) });
+        const answer = await w.ask(staging, { key });
         expect(answer).toMatchObject({ status: 503, json: { code: "decryption_failed" } });
       },
     );
@@ -319,10 +307,8 @@ describeBoth("GET /files", (w) => {
     };
 
     test.each(sizes)("is not fetched again on PostgreSQL, with %d bytes", async (size) => {
-      const organization = await w.organization();
       const content = randomContent(size);
-      await w.project(organization, "web", { files: [{ path: "b", environments: ["staging"], content }] });
-      const key = await w.key(organization, reader);
+      const { key } = await w.place({ files: [{ path: "b", environments: ["staging"], content }], key: reader });
       const { ask, fetched } = counting(w);
       for (const _ of [1, 2, 3]) {
         const { json } = await ask(staging, { key });
@@ -332,12 +318,11 @@ describeBoth("GET /files", (w) => {
     });
 
     test.each(sizes)("shows an edit of a row at the next read, with %d bytes", async (size) => {
-      const organization = await w.organization();
       const content = randomContent(size);
-      const project = await w.project(organization, "web", {
+      const { project, key } = await w.place({
         files: [{ path: "b", environments: ["staging"], content }],
+        key: reader,
       });
-      const key = await w.key(organization, reader);
       const status = async () => (await w.ask(staging, { key })).status;
       const edits: [table: string, column: string, id: string][] = [
         ["file_contents", "sealed", "id = ?"],
@@ -359,10 +344,9 @@ describeBoth("GET /files", (w) => {
   describe("memory", () => {
     const large = 600_000;
     const webOf = async (w: World, ...paths: string[]) => {
-      const organization = await w.organization();
       const files = paths.map((path) => ({ path, environments: ["staging"], content: randomContent(large) }));
-      const project = await w.project(organization, "web", { files });
-      return { organization, project, key: await w.key(organization, reader) };
+      const { organization, project, key } = await w.place({ files, key: reader });
+      return { organization, project, key };
     };
 
     test("is given back when the answer is read, left half read, cancelled, refused or failed", async () => {

@@ -25,8 +25,7 @@ const newest = "first_seq = (select max(first_seq) from audit_segments where lan
 
 /** An organization with a project, and a person who may write it. */
 async function withAna(w: World) {
-  const organization = await w.organization();
-  const { where } = await w.project(organization, "web");
+  const { organization, where } = await w.place();
   const name = `ana${organization.slug.replace("org", "")}`;
   const signIn = { issuer: provider.issuer, subject: name };
   await addPerson(w.admin, { name, organization: organization.slug, signIn });

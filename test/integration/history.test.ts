@@ -32,8 +32,7 @@ const dayMs = 86_400_000;
 
 /** A project whose variables in production had A=1 (version 2), then B=1 (3), then A=2 (4). */
 async function written(w: World) {
-  const organization = await w.organization();
-  const project = await w.project(organization, "web");
+  const { organization, project } = await w.place();
   const { where } = project;
   const set = (name: string, value: string) => setVariables(w.admin, where, "production", [{ name, value }]);
   await set("A", "1");
@@ -109,7 +108,7 @@ describeBoth("history", (w) => {
   });
 
   test("keeps a version for 90 days although one write was dated too early", async () => {
-    const { where } = await w.project(await w.organization(), "web");
+    const { where } = await w.place();
     const now = Date.now();
     for (let at = 0; at <= 30; at++) {
       w.clock.nowMs = at === 28 ? now - 100 * dayMs : now + at;
@@ -120,7 +119,7 @@ describeBoth("history", (w) => {
   });
 
   test("keeps as many bytes as the setting allows, and always the last two versions", async () => {
-    const { where } = await w.project(await w.organization(), "web");
+    const { where } = await w.place();
     const write = async (historyBytesMax: number, value: string) =>
       setVariables({ ...w.admin, historyBytesMax }, where, "production", [{ name: "A", value }]);
     const listed = () => listHistory(w.admin, where, "production", "variables");
@@ -138,7 +137,7 @@ describeBoth("history", (w) => {
   });
 
   test("keeps what was in force within the last day from whoever may write, and an operator may remove it", async () => {
-    const { where } = await w.project(await w.organization(), "web");
+    const { where } = await w.place();
     const bytes = 10_000;
     w.clock.nowMs = Date.now() - 400 * dayMs;
     const of = (admin: AdminContext) => (value: string) =>
@@ -172,7 +171,7 @@ describeBoth("history", (w) => {
   });
 
   test("of files counts the contents that only earlier versions name, once, and deletes those of versions that go", async () => {
-    const { where, id } = await w.project(await w.organization(), "web");
+    const { where, id } = await w.place();
     const bytes = 10_000;
     const put = (path: string, content: string) =>
       putFile({ ...w.admin, historyBytesMax: 4.5 * bytes }, where, {
@@ -191,7 +190,7 @@ describeBoth("history", (w) => {
 
   test("of files keeps the contents that a kept version names, and no other", async () => {
     w.clock.nowMs = 1_700_000_000_000;
-    const { where, id } = await w.project(await w.organization(), "web");
+    const { where, id } = await w.place();
     const { back } = rollbacks(w, where);
     const put = (content: string) =>
       putFile(w.admin, where, { path: "f", environments: ["production"], content: Buffer.from(content) });
@@ -355,8 +354,7 @@ describeBoth("a rollback", (w) => {
   });
 
   test("brings accounts and files back, and touches no other environment", async () => {
-    const organization = await w.organization();
-    const { where } = await w.project(organization, "web");
+    const { where, key } = await w.place({ key: everything });
     const { back } = rollbacks(w, where);
     const both = ["staging", "production"];
     // A field may have any name.
@@ -370,7 +368,6 @@ describeBoth("a rollback", (w) => {
     const valuesIn = async (environment: string) => (await revealAccount(w.admin, where, "ci", environment)).values;
     expect(await valuesIn("production")).toEqual({ user: "first", updatedAt: "a field" });
     expect(await valuesIn("staging")).toEqual({ user: "second" });
-    const key = await w.key(organization, everything);
     const { json } = await w.client().ask("/files?project=web&environment=production", { key });
     const content = Buffer.from("first").toString("base64");
     expect(json).toMatchObject({ files: [{ path: "f", mode: "0400", content, environments: both }] });
@@ -414,7 +411,7 @@ describeBoth("a rollback", (w) => {
   });
 
   test("that would take a project past 1000 files is refused; one that takes variables past 1000 warns", async () => {
-    const project = await w.project(await w.organization(), "web");
+    const project = await w.place();
     const { where } = project;
     const { back } = rollbacks(w, where);
     const paths = numbered("f/", 2);
@@ -521,7 +518,7 @@ describeBoth("a kept version that SQL changed", (w, dialect) => {
   });
 
   test("of files is not rolled back to if a content is gone, and contents stay while a listing is damaged", async () => {
-    const { where, id } = await w.project(await w.organization(), "web");
+    const { where, id } = await w.place();
     const { back } = rollbacks(w, where);
     for (const content of ["first", "second", "third"]) {
       await putFile(w.admin, where, { path: "f", environments: ["production"], content: Buffer.from(content) });

@@ -132,7 +132,7 @@ describeBoth("an import", (w) => {
   });
 
   test("does what its dry run said, whatever was there: a model in memory agrees", async () => {
-    const web = await w.project(await w.organization(), "web");
+    const web = await w.place();
     const values = fc.dictionary(fc.constantFrom("A", "B", "C", "D", "E", "F"), fc.constantFrom("1", "2", "é\n"));
     let model: Values = {};
     await fc.assert(

@@ -632,8 +632,7 @@ async function expectUnbroken(w: World): Promise<void> {
 
 /** Keys of one project, and the path at which each of them finds a value. */
 async function readers(w: World, count: number) {
-  const organization = await w.organization();
-  await w.project(organization, "web", { variables: { staging: { A: "a value on record" } } });
+  const { organization } = await w.place({ variables: { staging: { A: "a value on record" } } });
   const keys = await Promise.all(Array.from({ length: count }, () => w.key(organization, everything)));
   return { keys, read: "/projects/web/variables?environment=staging" };
 }

@@ -304,9 +304,7 @@ describeBoth("a key", (w) => {
     test.each(["{", "", "null", '["web"]', '{"web":"x"}'])(
       "is shown as damaged, and every other key as it is: the list %p",
       async (list) => {
-        const organization = await w.organization();
-        await w.project(organization, "web");
-        const damaged = await w.key(organization, { projects: ["web"] });
+        const { organization, key: damaged } = await w.place({ key: { projects: ["web"] } });
         const widened = await w.key(organization, { resources: ["projects"] });
         const revoked = await w.key(organization, { projects: ["web"] });
         const good = await w.key(organization, { projects: ["web"] });
@@ -367,13 +365,12 @@ type Opened = Awaited<ReturnType<typeof opened>>;
 
 /** An organization with one project, a key of everything, and an app whose buckets are always full. */
 async function opened(w: World) {
-  const organization = await w.organization();
-  const project = await w.project(organization, "web", {
+  const { organization, project, key } = await w.place({
     variables: { staging: { A: "value of the variable" } },
     accounts: [{ name: "ci", environments: ["staging"], values: { a: "value of the account" } }],
     files: [{ path: "f", environments: ["staging"], content: "content of the file" }],
+    key: everything,
   });
-  const key = await w.key(organization, everything);
   let seconds = 0;
   const { ask } = w.client(({ gate }) => ({ gate: { ...gate, nowUs: () => ++seconds * 10_000_000 } }));
   return { organization, project, key, ask: (path: string) => ask(path, { key }) };

@@ -114,9 +114,10 @@ describeBoth("a kind that Keyhole does not have", (w) => {
   });
 
   test("is written, read, counted, listed, compared, rolled back, renamed, rotated and verified", async () => {
-    const organization = await w.organization();
-    const { where } = await w.project(organization, "web", { variables: { production: { TOKEN: "a-token-of-web" } } });
-    const key = await w.key(organization, everything);
+    const { organization, where, key } = await w.place({
+      variables: { production: { TOKEN: "a-token-of-web" } },
+      key: everything,
+    });
 
     await writeNotes(w, where, { door: "a note about the door", stove: "a note about the stove" });
     expect(await readNotes(w, key, "web")).toBe(`["a note about the door","a note about the stove"]`);

@@ -325,11 +325,9 @@ describeBoth("limits", (w) => {
 
 /** A key, and an app whose clock stands still. */
 async function stopped(w: World, change: (gate: Gatekeeper) => Partial<Gatekeeper> = () => ({})) {
-  const organization = await w.organization();
-  const project = await w.project(organization, "web", { variables: { staging: { A: "1" } } });
+  const { organization, project, key } = await w.place({ variables: { staging: { A: "1" } }, key: everything });
   await w.project(organization, "odd", { variables: { staging: { A: "'\n$(id)" } } });
   const many = await w.project(organization, "many");
-  const key = await w.key(organization, everything);
   const clock = { nowUs: 1 };
   const { ask } = w.client(({ gate }) => ({ gate: { ...gate, nowUs: () => clock.nowUs, ...change(gate) } }));
   const tooManyToRead = numbered("N", 1001).map((name) => ({ name, value: "x" }));

@@ -29,8 +29,7 @@ const bidi = "\u202e\u2066\u200f";
 
 /** An organization whose project holds a canary in every value. */
 async function furnish(w: World): Promise<{ organization: Organization; project: Placed; key: Key }> {
-  const organization = await w.organization();
-  const project = await w.project(organization, "web", {
+  const { organization, project, key } = await w.place({
     name: `Web ${bidi}shop`,
     variables: {
       production: { API_TOKEN: "canary-of-a-variable", LOOKS_LIKE: "CANARY_THAT_LOOKS_LIKE_A_NAME" },
@@ -40,8 +39,9 @@ async function furnish(w: World): Promise<{ organization: Organization; project:
       { name: `adm${bidi}in`, environments: ["production"], values: { user: "canary-of-an-account", PASSWORD: "x" } },
     ],
     files: [{ path: "tls/key.pem", name: `a ${bidi}key`, environments: ["production"], content: "canary-of-a-file" }],
+    key: agentKey,
   });
-  return { organization, project, key: await w.key(organization, agentKey) };
+  return { organization, project, key };
 }
 
 /** Pending requests as they are stored, from number 1 on. */

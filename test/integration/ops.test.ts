@@ -33,8 +33,7 @@ describeBoth("metrics and traces", (w) => {
     // The clock stands still, so that no bucket refills on a slow machine. It is far ahead, because the server forgets
     // buckets that are full by its own clock.
     client = clientOf({ ...keyhole, gate: { ...keyhole.gate, nowUs: () => 1_000_000_000_000_000 } });
-    const acme = await w.organization();
-    await w.project(acme, "web", {
+    const { organization: acme } = await w.place({
       variables: { staging: { TOKEN: "canary-of-a-variable", OTHER: "canary-of-another" } },
       accounts: [{ name: "registry", environments: ["staging"], values: { password: "canary-of-an-account" } }],
       files: [{ path: "a/b.txt", environments: ["staging"], content: "canary-of-a-file" }],

@@ -15,8 +15,7 @@ describeBoth("GET /organization", (w) => {
     });
 
     test("takes any valid key, of any surfaces, resources, projects and environments", async () => {
-      const organization = await w.organization();
-      await w.project(organization, "web");
+      const { organization, key: without } = await w.place({ key: {} });
       const keys = [
         await w.key(organization, { surfaces: ["rest_api"] }),
         await w.key(organization, { surfaces: ["mcp_server"] }),
@@ -24,7 +23,6 @@ describeBoth("GET /organization", (w) => {
         await w.key(organization, { resources: ["requests"] }),
         await w.key(organization, { projects: ["web"], environments: ["staging"] }),
       ];
-      const without = await w.key(organization);
       await w.regrant(without, { resources: [] });
       for (const key of [...keys, without]) {
         expect(await w.ask("/organization", { key })).toMatchObject({ status: 200 });

@@ -32,8 +32,7 @@ const everywhere = { projects: null, environments: null };
 
 /** An organization with a project, and a person who may write its production. */
 async function withAna(w: World) {
-  const organization = await w.organization();
-  const { where } = await w.project(organization, "web");
+  const { organization, where } = await w.place();
   const name = `ana${organization.slug.replace("org", "")}`;
   await addPerson(w.admin, { name, organization: organization.slug, signIn: null });
   await grantRights(w.admin, name, { rights: ["see", "write"], projects: ["web"], environments: ["production"] });
@@ -284,8 +283,7 @@ describeBoth("the roster in the database", (w) => {
 
 describeBoth("persons with some rights", (w) => {
   const web = async (variables: Record<string, string> = { A: "1" }) => {
-    const organization = await w.organization();
-    const project = await w.project(organization, "web", { variables: { staging: variables } });
+    const { organization, project } = await w.place({ variables: { staging: variables } });
     return { ...project, organization };
   };
 

@@ -195,9 +195,8 @@ async function setStage(w: World) {
       await w.run(`alter table ${table} set (autovacuum_enabled = off)`);
     }
   }
-  const organization = await w.organization();
   const other = await w.organization();
-  const project = await w.project(organization, "big");
+  const { organization, project } = await w.place({ slug: "big" });
   await insertAccounts(w, project, numbered("production ", 30), ["production"]);
   await insertAccounts(w, project, numbered("staging ", 30), ["staging", "development"]);
   await insertAccounts(w, project, numbered("everywhere ", 10), environments);

@@ -12,9 +12,8 @@ import { describeBoth, expectRefusal, firstOf, headersOf, usualHeaders } from ".
 describeBoth("GET /projects/{slug}", (w) => {
   describe("200", () => {
     test("has the list's fields, then environments, fileCount, createdAt and updatedAt, in this order", async () => {
-      const organization = await w.organization();
       w.clock.nowMs = 1_700_000_000_000;
-      const web = await w.project(organization, "web", {
+      const { organization, project: web } = await w.place({
         name: "Wéb",
         variables: { development: { A: "1", B: "2" }, production: { B: "3" } },
         accounts: [{ name: "ci", environments: ["production"], values: { password: "hunter22" } }],
@@ -37,9 +36,8 @@ describeBoth("GET /projects/{slug}", (w) => {
     });
 
     test("counts and updatedAt follow random writes, for a key of any environments", async () => {
-      const organization = await w.organization();
       w.clock.nowMs = 1000;
-      const { where } = await w.project(organization, "web");
+      const { organization, where } = await w.place();
       const keys = [1, 2, 3, 4, 5, 6, 7].map((mask) => environments.filter((_, bit) => mask & (1 << bit)));
       const readers = await Promise.all(
         keys.map(async (reach) => ({ reach, key: await w.key(organization, { environments: reach }) })),
@@ -111,9 +109,8 @@ describeBoth("GET /projects/{slug}", (w) => {
     });
 
     test("updatedAt never goes back, even if a writer's clock does", async () => {
-      const organization = await w.organization();
       w.clock.nowMs = 9000;
-      const { where } = await w.project(organization, "web");
+      const { organization, where } = await w.place();
       w.clock.nowMs = 5000;
       await setVariables(w.admin, where, "staging", [{ name: "A", value: "1" }]);
       w.clock.nowMs = undefined;

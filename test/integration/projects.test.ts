@@ -13,19 +13,19 @@ import {
 describeBoth("GET /projects", (w) => {
   describe("200", () => {
     test("has id, name, slug, variableCount and accountCount, in this order and without spaces", async () => {
-      const organization = await w.organization();
-      const web = await w.project(organization, "web", {
+      const { organization, id, key } = await w.place({
         name: 'The "Web"',
         variables: { development: { A: "1", B: "2" }, production: { B: "3", C: "4" } },
         accounts: [{ name: "ci", environments: ["staging", "production"], values: { password: "hunter22" } }],
         files: [{ path: "a", environments: ["staging"], content: "x" }],
+        key: {},
       });
       const api = await w.project(organization, "api");
-      const answer = await w.ask("/projects", { key: await w.key(organization) });
+      const answer = await w.ask("/projects", { key });
       expect(answer.status).toBe(200);
       expect(answer.text).toBe(
         `{"projects":[{"id":"${api.id}","name":"api","slug":"api","variableCount":0,"accountCount":0},` +
-          `{"id":"${web.id}","name":"The \\"Web\\"","slug":"web","variableCount":3,"accountCount":1}]}`,
+          `{"id":"${id}","name":"The \\"Web\\"","slug":"web","variableCount":3,"accountCount":1}]}`,
       );
       expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
     });

@@ -21,8 +21,7 @@ function choices<T>(of: readonly T[]): T[][] {
 
 /** A project with an item of each kind in production, and how a machine reads each. */
 async function place(w: World) {
-  const organization = await w.organization();
-  const { where } = await w.project(organization, "web", {
+  const { organization, where } = await w.place({
     variables: { staging: { TOKEN: "canary-staging" }, production: { TOKEN: "canary-variable" } },
     accounts: [{ name: "stripe", environments: ["production"], values: { user: "canary-account" } }],
     files: [{ path: "key.pem", content: "canary-file-content", environments: ["production"] }],

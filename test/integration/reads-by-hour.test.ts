@@ -93,9 +93,7 @@ describeBoth("reads by the hour", (w) => {
   });
 
   test("have the reads of a real key in the present hour", async () => {
-    const organization = await w.organization();
-    const web = await w.project(organization, "web", { variables: { staging: { A: "1" } } });
-    const key = await w.key(organization, everything);
+    const { project: web, key } = await w.place({ variables: { staging: { A: "1" } }, key: everything });
     const sinceAt = Date.now();
     for (const _ of [1, 2]) {
       expect((await w.client().ask("/projects/web/variables?environment=staging", { key })).status).toBe(200);

@@ -28,9 +28,8 @@ describeBoth("a read of", (w) => {
     const names = (json: unknown) => namesOf(kind, json);
     const valuesOf = (json: unknown) => itemsOf(kind, json).map(ofKind[kind].textOf);
     const web = async (w: World) => {
-      const organization = await w.organization();
-      const project = await w.project(organization, "web");
-      return { organization, project, key: await w.key(organization, reader) };
+      const { organization, project, key } = await w.place({ key: reader });
+      return { organization, project, key };
     };
 
     test("is in byte order of the names, which is not the order of UTF-16", async () => {

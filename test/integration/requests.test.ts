@@ -24,9 +24,10 @@ type Filed = {
 
 /** A project with one pending request for STRIPE_KEY in production. */
 async function furnish(w: World): Promise<Filed> {
-  const organization = await w.organization();
-  const project = await w.project(organization, "web", { variables: { production: { TOKEN: "a-token-of-web" } } });
-  const key = await w.key(organization, { surfaces: ["mcp_server"], resources: ["requests"] });
+  const { organization, project, key } = await w.place({
+    variables: { production: { TOKEN: "a-token-of-web" } },
+    key: { surfaces: ["mcp_server"], resources: ["requests"] },
+  });
   const file = (name: string, reason = "for payments") =>
     w.request(organization.id, key.id, project, { environment: "production", name, reason });
   return { project, keyId: key.id, id: await file("STRIPE_KEY"), file };

@@ -559,12 +559,11 @@ describeBoth("rotate data", (w, dialect) => {
   });
 
   test("never mixes pieces of two generations, and a file that was resealed between two pieces is read again", async () => {
-    const organization = await w.organization();
     const contents = ["a", "b", "c"].map((path) => ({ path, content: randomContent(1_400_000) }));
-    const { where } = await w.project(organization, "web", {
+    const { where, key } = await w.place({
       files: contents.map((file) => ({ ...file, environments: ["staging"] })),
+      key: everything,
     });
-    const key = await w.key(organization, everything);
     let [asked, rotated] = [0, 0];
     const client = w.client(({ source }) => ({
       source: {
@@ -649,8 +648,7 @@ describeBoth("a rotation beside a writer", () => {
 
   test("of all data takes projects by id, whatever they are called", async () => {
     const w = await ownWorld("postgres");
-    const organization = await w.organization();
-    const first = await w.project(organization, "z", { variables: { staging: { A: "1" } } });
+    const { organization, project: first } = await w.place({ slug: "z", variables: { staging: { A: "1" } } });
     const second = await w.project(organization, "a", { variables: { staging: { A: "2" } } });
     expect(first.id < second.id).toBe(true);
     const { client, done } = await writer(w, first.id);
@@ -667,14 +665,15 @@ describeBoth("key rotate", (w) => {
   const dayMs = 86_400_000;
 
   test("makes a successor with the same grant, and both are good until the overlap ends", async () => {
-    const organization = await w.organization();
-    const { id: projectId } = await w.project(organization, "web", { variables: { staging: { A: "1" } } });
-    const old = await w.key(organization, {
-      name: "deploy",
-      surfaces: ["rest_api", "ci_action"],
-      resources: ["variables"],
-      projects: ["web"],
-      environments: ["staging"],
+    const { id: projectId, key: old } = await w.place({
+      variables: { staging: { A: "1" } },
+      key: {
+        name: "deploy",
+        surfaces: ["rest_api", "ci_action"],
+        resources: ["variables"],
+        projects: ["web"],
+        environments: ["staging"],
+      },
     });
     const { successor, predecessor } = await rotateKey(w.admin, old.id, dayMs);
     const { id, key, createdAt, ...grant } = successor;

@@ -46,9 +46,8 @@ describeBoth("each route", (w) => {
     }).handle;
     const identity = { issuer: "https://id.example", subject: "ana-1", label: "ana", groups: [], provedAt: Date.now() };
     cookie = `__Host-keyhole=${sessions.begin(identity)}`;
-    const organization = await w.organization();
     const values = { staging: { [canary.toUpperCase().replaceAll("-", "_")]: value } };
-    const web = await w.project(organization, "web", { variables: values });
+    const { organization, project: web } = await w.place({ variables: values });
     const api = await w.project(organization, "api");
     const { id: key } = await createKey(w.admin, {
       organization: organization.slug,

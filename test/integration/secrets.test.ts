@@ -16,14 +16,13 @@ const staging = "/secrets?project=web&environment=staging";
 describeBoth("GET /secrets", (w) => {
   describe("200", () => {
     test("has project, environment and secrets as one object, in byte order and without spaces", async () => {
-      const organization = await w.organization();
-      await w.project(organization, "web", {
+      const { key } = await w.place({
         variables: {
           staging: { b: "2", B: 'q"\\', A_: "é🦔\n", A: "", constructor: "c", toString: "t", hasOwnProperty: "h" },
           production: { A: "production's own" },
         },
+        key: reader,
       });
-      const key = await w.key(organization, reader);
       const answer = await w.ask(staging, { key });
       expect(answer.status).toBe(200);
       expect(answer.text).toBe(
@@ -34,9 +33,7 @@ describeBoth("GET /secrets", (w) => {
     });
 
     test("is an empty object if there is nothing", async () => {
-      const organization = await w.organization();
-      await w.project(organization, "web");
-      const key = await w.key(organization, reader);
+      const { key } = await w.place({ key: reader });
       expect(await w.ask(staging, { key })).toMatchObject({
         text: '{"project":{"slug":"web"},"environment":"staging","secrets":{}}',
       });
@@ -44,11 +41,10 @@ describeBoth("GET /secrets", (w) => {
     });
 
     test("with format=env is the text that /variables answers, with the same headers", async () => {
-      const organization = await w.organization();
-      await w.project(organization, "web", {
+      const { key } = await w.place({
         variables: { staging: { A: "two words", B: "p$HOME", C: "C:\\Temp\\" } },
+        key: { surfaces: ["ci_action", "rest_api"], resources: ["variables"] },
       });
-      const key = await w.key(organization, { surfaces: ["ci_action", "rest_api"], resources: ["variables"] });
       const secrets = await w.client().ask(`${staging}&format=env`, { key });
       const variables = await w.client().ask("/projects/web/variables?environment=staging&format=env", { key });
       expect(secrets.text).toBe("A='two words'\nB='p$HOME'\nC=C:\\Temp\\\n\n");
@@ -64,19 +60,16 @@ describeBoth("GET /secrets", (w) => {
     });
 
     test("needs the surface and no resource", async () => {
-      const organization = await w.organization();
-      await w.project(organization, "web", { variables: { staging: { A: "1" } } });
-      const key = await w.key(organization, { surfaces: ["ci_action"] });
+      const { key } = await w.place({ variables: { staging: { A: "1" } }, key: { surfaces: ["ci_action"] } });
       await w.regrant(key, { resources: [] });
       expect(await w.ask(staging, { key })).toMatchObject({ status: 200 });
     });
 
     test("leaves one audit entry with its own action, in either format", async () => {
-      const organization = await w.organization();
-      const project = await w.project(organization, "web", {
+      const { organization, project, key } = await w.place({
         variables: { staging: { B: "the value of B", A: "the value of A" } },
+        key: reader,
       });
-      const key = await w.key(organization, reader);
       await w.ask(staging, { key, headers: { "x-request-id": "one" } });
       await w.ask(`${staging}&format=env`, { key, headers: { "x-request-id": "two" } });
       const common = {
@@ -97,10 +90,8 @@ describeBoth("GET /secrets", (w) => {
   });
 
   test("memory for a large answer is given back, however the answer ends", async () => {
-    const organization = await w.organization();
     const variables = Object.fromEntries(numbered("N", 20).map((name) => [name, `${name} "🦔\n`.repeat(2000)]));
-    await w.project(organization, "web", { variables: { staging: variables } });
-    const key = await w.key(organization, reader);
+    const { key } = await w.place({ variables: { staging: variables }, key: reader });
     const { json } = await expectMemoryBack(w, staging, key, 20 * 26_000);
     expect(json).toEqual({ project: { slug: "web" }, environment: "staging", secrets: variables });
     await expectMemoryBack(w, `${staging}&format=env`, key, 20 * 26_000);

@@ -33,14 +33,13 @@ import {
 
 /** A project with items of every kind in staging and production, a key that reads it, and ways to write and read. */
 async function furnished(w: World) {
-  const organization = await w.organization();
   const some = ["staging", "production"] as const;
-  const project = await w.project(organization, "web", {
+  const { organization, project, key } = await w.place({
     variables: { staging: { A: "1", B: "2" }, production: { A: "1" } },
     accounts: ["a", "b"].map((name) => ({ name, environments: some, values: { a: name } })),
     files: ["a", "b"].map((path) => ({ path, environments: some, content: path })),
+    key: everything,
   });
-  const key = await w.key(organization, everything);
   const read = readersOf(w, key);
   // A listing of every environment that its key reaches is part of each answer with files or accounts.
   const narrow = async (environment: Environment) =>

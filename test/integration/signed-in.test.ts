@@ -10,8 +10,7 @@ import { describeBoth } from "../support/world.ts";
 
 describeBoth("the page about oneself", (w) => {
   test("says who is signed in and what they may do where, and an operator that it is everything", async () => {
-    const organization = await w.organization();
-    await w.project(organization, "web");
+    const { organization } = await w.place();
     const signIn = { issuer: "https://id.example", subject: "eva-1" };
     await addPerson(w.admin, { name: "eva", organization: organization.slug, signIn });
     await grantRights(w.admin, "eva", { rights: ["see"], projects: null, environments: null });
@@ -28,8 +27,7 @@ describeBoth("the page about oneself", (w) => {
 
 describeBoth("with a sign-in of more than ten minutes ago", (w) => {
   test("no page says what is the same in production, and each says how to sign in again", async () => {
-    const organization = await w.organization();
-    const { where } = await w.project(organization, "web", {
+    const { organization, where } = await w.place({
       variables: { development: { A: "1" }, staging: { A: "1", B: "3" }, production: { A: "1", B: "2" } },
     });
     const signIn = { issuer: "https://id.example", subject: "ana-1" };

@@ -17,8 +17,7 @@ const content: Content = {
 
 /** A project, what `begin` found in it, and then another one in its place, at the same versions. */
 async function replaced<T>(w: World, begin: (where: string, visitor: Visitor) => Promise<T>) {
-  const organization = await w.organization();
-  const { where } = await w.project(organization, "web", content);
+  const { organization, where } = await w.place(content);
   const visitor = await visitorOf(w);
   const begun = await begin(where, visitor);
   await deleteProject(w.admin, where);
@@ -62,8 +61,7 @@ describeBoth("what was shown of one project", (w) => {
   });
 
   test("is not done to another of its name: make a key", async () => {
-    const organization = await w.organization();
-    const { where, id } = await w.project(organization, "web", content);
+    const { organization, where, id } = await w.place(content);
     const visitor = await visitorOf(w);
     const { html } = await visitor.page(`/keys/new?org=${organization.slug}`);
     expect(html).toContain(`value="web/${id}"`);

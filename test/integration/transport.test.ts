@@ -606,8 +606,7 @@ function untouched(part: string): never {
 }
 
 async function webOf(w: World): Promise<Key> {
-  const organization = await w.organization();
-  await w.project(organization, "web", {
+  const { organization } = await w.place({
     variables: { staging: { A: "first value of web", B: "second value of web" } },
     accounts: [{ name: "ci", environments: ["staging"], values: { a: "value of an account" } }],
     files: [{ path: "a", environments: ["staging"], content: Buffer.alloc(700_000, "Keyhole ") }],

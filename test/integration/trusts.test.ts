@@ -89,8 +89,7 @@ class Stage implements AsyncDisposable {
   }
 
   static async open(w: World, options: { waitMsMax?: number; terms?: Partial<NewTrust> } = {}): Promise<Stage> {
-    const organization = await w.organization();
-    await w.project(organization, "web", { variables: { production: { A: "value of A" } } });
+    const { organization } = await w.place({ variables: { production: { A: "value of A" } } });
     // Longer than a server waits, because a slow machine may need it for an issuer that is well.
     const stage = new Stage(w, organization.slug, options.waitMsMax ?? 20_000);
     stage.trust = await stage.add(options.terms);

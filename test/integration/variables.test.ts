@@ -23,9 +23,8 @@ import {
 describeBoth("GET /projects/{slug}/variables", (w) => {
   describe("200", () => {
     test("has environment and variables, each with key, value and updatedAt, in this order and without spaces", async () => {
-      const organization = await w.organization();
       w.clock.nowMs = 1_700_000_000_000;
-      const { where } = await w.project(organization, "web", {
+      const { organization, where } = await w.place({
         variables: { staging: { URL: 'https://x.example/?a="b"', EMPTY: "" }, production: { URL: "production's own" } },
       });
       w.clock.nowMs = 1_700_000_000_999;
@@ -43,7 +42,6 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
     });
 
     test("gives back every value as it was written, up to 64 KiB", async () => {
-      const organization = await w.organization();
       const values = {
         EMPTY: "",
         BLANKS: "  \t ",
@@ -56,8 +54,8 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
         NAME_OF_255: "x",
         ["N".repeat(255)]: "the longest name",
       };
-      await w.project(organization, "web", { variables: { production: values } });
-      const answer = await w.ask("/projects/web/variables?environment=production", { key: await w.key(organization) });
+      const { key } = await w.place({ variables: { production: values }, key: {} });
+      const answer = await w.ask("/projects/web/variables?environment=production", { key });
       const { variables } = answer.json as { variables: { key: string; value: string }[] };
       expect(Object.fromEntries(variables.map(({ key, value }) => [key, value]))).toEqual(values);
       expect(answer.text.startsWith('{"environment":"production","variables":[{"key":"BLANKS"')).toBe(true);
@@ -67,9 +65,8 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
       const names = ["DB_HOST", "DB_PASSWORD", "DB_PORT", "DBX", "DB", "db_host", "D_B", "API_KEY", "A", "X"];
       let key: Key;
       beforeAll(async () => {
-        const organization = await w.organization();
         const staging = Object.fromEntries(names.map((name) => [name, `value of ${name}`]));
-        await w.project(organization, "web", { variables: { staging } });
+        const { organization } = await w.place({ variables: { staging } });
         key = await w.key(organization);
       });
       test.each([
@@ -108,9 +105,8 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
 
     describe("with metadata_only", () => {
       test("without environment has each name once, with its latest change in the environments that the key reaches", async () => {
-        const organization = await w.organization();
         w.clock.nowMs = 1000;
-        const { where } = await w.project(organization, "web", {
+        const { organization, where } = await w.place({
           variables: {
             development: { ALL: "1", DEV: "1" },
             staging: { ALL: "1" },
@@ -140,8 +136,7 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
 
     describe("with format=env", () => {
       test("is dotenv text, with a header that names what readers understand differently", async () => {
-        const organization = await w.organization();
-        await w.project(organization, "web", {
+        const { key } = await w.place({
           variables: {
             staging: {
               URL: "https://x.example",
@@ -151,8 +146,8 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
               PLAIN: "",
             },
           },
+          key: {},
         });
-        const key = await w.key(organization);
         const answer = await w.ask("/projects/web/variables?environment=staging&format=env", { key });
         expect(answer.status).toBe(200);
         expect(answer.text).toBe(
@@ -172,9 +167,7 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
       });
 
       test("has no such header if every reader agrees, and is empty if nothing matches", async () => {
-        const organization = await w.organization();
-        await w.project(organization, "web", { variables: { staging: { A: "1", B: "2" } } });
-        const key = await w.key(organization);
+        const { key } = await w.place({ variables: { staging: { A: "1", B: "2" } }, key: {} });
         const some = await w.ask("/projects/web/variables?environment=staging&format=env&keys=B", { key });
         expect({ text: some.text, header: some.headers.get("keyhole-env-nonportable") }).toEqual({
           text: "B=2\n",
@@ -186,12 +179,11 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
       });
 
       test("cuts the header off at 4096 bytes", async () => {
-        const organization = await w.organization();
         const names = Array.from({ length: 100 }, (_, i) => `NAME_${String(i).padStart(3, "0")}_${"X".repeat(50)}`);
-        await w.project(organization, "web", {
+        const { key } = await w.place({
           variables: { staging: Object.fromEntries(names.map((name) => [name, "$HOME"])) },
+          key: {},
         });
-        const key = await w.key(organization);
         const answer = await w.ask("/projects/web/variables?environment=staging&format=env", { key });
         const header = answer.headers.get("keyhole-env-nonportable") as string;
         expect(header.length).toBeLessThanOrEqual(4096);
@@ -200,9 +192,7 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
     });
 
     test("is read as it is now when a large set becomes small and large again", async () => {
-      const organization = await w.organization();
-      const { where } = await w.project(organization, "web");
-      const key = await w.key(organization);
+      const { where, key } = await w.place({ key: {} });
       const large = Array.from({ length: 24 }, (_, i) => ({
         name: `N${i + 10}`,
         value: String(i % 10).repeat(65_536),
@@ -221,12 +211,11 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
     });
 
     test("is the same if the query or the slug is percent-encoded", async () => {
-      const organization = await w.organization();
-      await w.project(organization, "web", {
+      const { key } = await w.place({
         variables: { production: { A: "1", B: "2" }, staging: { A: "other" } },
         files: [{ path: "f", environments: ["production"], content: "x" }],
+        key: everything,
       });
-      const key = await w.key(organization, everything);
       for (const [plain, ...encoded] of [
         [
           "/projects/web/variables?environment=production",
@@ -270,8 +259,7 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
 
   describe("422", () => {
     test("1000 variables are answered and 1001 refused, counted after keys and prefix", async () => {
-      const organization = await w.organization();
-      const { where } = await w.project(organization, "web");
+      const { where, key } = await w.place({ key: {} });
       const names = numbered("N", 1000);
       const write = (...names: string[]) =>
         setVariables(
@@ -281,7 +269,6 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
           names.map((name) => ({ name, value: `value of ${name}` })),
         );
       await write(...names, "ONE_MORE");
-      const key = await w.key(organization);
       const ask = (query: string) => w.ask(`/projects/web/variables?${query}`, { key });
       expectTooMany(await ask("environment=staging&format=env"));
       for (const more of ["", "&metadata_only=true", "&format=env"]) {
@@ -298,8 +285,7 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
     });
 
     test("a name in several environments counts once, and only in those that the key reaches", async () => {
-      const organization = await w.organization();
-      const { where } = await w.project(organization, "web");
+      const { organization, where } = await w.place();
       const some = (first: string, count: number) =>
         Array.from({ length: count }, (_, i) => ({ name: `${first}${i}`, value: "1" }));
       await setVariables(w.admin, where, "development", [...some("A", 500), ...some("D", 500)]);
@@ -320,11 +306,9 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
     });
 
     test("an environment of 10,000 variables is served by keys and prefix, up to 1000 at a time", async () => {
-      const organization = await w.organization();
-      const { where } = await w.project(organization, "web");
+      const { where, key } = await w.place({ key: {} });
       const entries = numbered("N", 10_000).map((name) => ({ name, value: `value of ${name}` }));
       await setVariables(w.admin, where, "staging", entries);
-      const key = await w.key(organization);
       const ask = (query: string) => w.client().ask(`/projects/web/variables?environment=staging${query}`, { key });
       for (const more of ["", "&metadata_only=true"]) {
         const thousand = numbered("N", 2000).slice(1000);
@@ -338,13 +322,12 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
     });
 
     test("env_unrepresentable names the variables and leaves no audit entry; JSON serves them", async () => {
-      const organization = await w.organization();
-      await w.project(organization, "web", {
+      const { key } = await w.place({
         variables: {
           staging: { FINE: "a fine value", BAD_B: "it's\n$(id)", BAD_A: "$(id)\n\\", ALSO: "fine as well" },
         },
+        key: {},
       });
-      const key = await w.key(organization);
       const answer = await w.ask("/projects/web/variables?environment=staging&format=env", { key });
       expectRefusal(
         answer,
@@ -366,12 +349,11 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
 
   describe("503", () => {
     test("decryption_failed if the set does not open: no value, no header and no audit entry leaves", async () => {
-      const organization = await w.organization();
-      const { id } = await w.project(organization, "web", {
+      const { id, key } = await w.place({
         variables: { staging: { A: "a good value", B: "p$HOME" } },
+        key: {},
       });
       await w.sql`update sets set version = 3 where project_id = ${id} and environment = 'staging'`;
-      const key = await w.key(organization);
       for (const more of ["", "&format=env", "&prefix=B", "&keys=A"]) {
         const answer = await w.ask(`/projects/web/variables?environment=staging${more}`, { key });
         const error = "Decryption failed for one or more items; nothing is returned.";
@@ -389,14 +371,14 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
     );
     const path = "/projects/web/variables?environment=staging";
     const webOf = async (w: World) => {
-      const organization = await w.organization();
-      const project = await w.project(organization, "web", {
+      const { organization, project, key } = await w.place({
         variables: { staging: large, production: { A: "a small one" } },
+        key: everything,
       });
       const [row] = await w.sql`select length(listing) as listing, length(sealed) as sealed from sets
         where project_id = ${project.id} and kind = 'variables' and environment = 'staging'`;
       const { listing, sealed } = row as { listing: number; sealed: number };
-      return { project, organization, key: await w.key(organization, everything), listing, sealed };
+      return { project, organization, key, listing, sealed };
     };
 
     test("for large dotenv text is given back however the answer ends, of all variables or some", async () => {

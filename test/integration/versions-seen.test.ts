@@ -109,7 +109,7 @@ describeBoth("a write of several environments", (w) => {
   });
 
   test("does what a model in memory does", async () => {
-    const { where } = await w.project(await w.organization(), "web");
+    const { where } = await w.place();
     const name = fc.constantFrom("A", "B", "C", "D");
     const change = fc.record({
       values: fc.dictionary(name, fc.constantFrom("1", "2", "é\n")),
@@ -170,8 +170,7 @@ describeBoth("a write of several environments", (w) => {
 
 describeBoth("a copy", (w) => {
   test("is refused if its source or its target was written after the person looked", async () => {
-    const organization = await w.organization();
-    const { where: web } = await w.project(organization, "web", { variables: { staging: { A: "1", B: "2" } } });
+    const { organization, where: web } = await w.place({ variables: { staging: { A: "1", B: "2" } } });
     const { where: api } = await w.project(organization, "api", { variables: { production: { C: "3" } } });
     const [from, to] = [
       { project: web, environment: "staging" },
@@ -203,7 +202,7 @@ describeBoth("a copy", (w) => {
 
 describeBoth("an account", (w) => {
   test("is written and deleted only as the person saw every environment that they looked at", async () => {
-    const { where } = await w.project(await w.organization(), "web");
+    const { where } = await w.place();
     await setAccount(w.admin, where, "ci", ["staging", "production"], { user: "first" });
     const seen = new Map<Environment, number>();
     for (const environment of environments) {

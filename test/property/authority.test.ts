@@ -160,8 +160,7 @@ describeBoth("a change of authority", (w) => {
   test.each(meanwhile)("a key that is %s between its lookup and the fetch gets nothing", async (_, end, code) => {
     const plain = await stage.client.ask("/organization", { key: mintKey() });
     const furnished = async () => {
-      const organization = await w.organization();
-      const project = await w.project(organization, "web", contentOf("web"));
+      const { organization, project } = await w.place(contentOf("web"));
       const names = numbered("N".repeat(245), 999);
       const entries = names.map((name) => ({ name, value: "" }));
       await setVariables(w.admin, project.where, "staging", entries);
@@ -190,9 +189,7 @@ describeBoth("a change of authority", (w) => {
   });
 
   test("a write holds from its acknowledgement on: no read that begins later is older", async () => {
-    const organization = await w.organization();
-    const { where } = await w.project(organization, "web");
-    const key = await w.key(organization, everything);
+    const { where, key } = await w.place({ key: everything });
     const { client } = stage;
     const wrong: string[] = [];
     let acknowledged = -1;
@@ -223,9 +220,7 @@ describeBoth("a change of authority", (w) => {
 
   test("a change before the lookup counts, even if the set is remembered", async () => {
     for (const [, end, code] of meanwhile) {
-      const organization = await w.organization();
-      await w.project(organization, "web", contentOf("web"));
-      const key = await w.key(organization, everything);
+      const { key } = await w.place({ ...contentOf("web"), key: everything });
       const path = "/projects/web/variables?environment=production";
       expect((await stage.client.ask(path, { key })).status).toBe(200);
       await end(w, key);
@@ -237,9 +232,7 @@ describeBoth("a change of authority", (w) => {
 describe("a key over its limit", () => {
   describeBoth("costs no statement", (w) => {
     test("nor does an unknown key that was refused too often", async () => {
-      const organization = await w.organization();
-      await w.project(organization, "web", contentOf("web"));
-      const key = await w.key(organization, everything);
+      const { key } = await w.place({ ...contentOf("web"), key: everything });
       let lookUps = 0;
       const client = w.client((keyhole) => {
         const lookUp = (ask: KeyLookup) => {

@@ -71,9 +71,8 @@ async function mixedDay(world: World, secrets: Secrets): Promise<string[]> {
     secrets.set(what, Buffer.from(text));
     return text;
   };
-  const alpha = await world.organization();
   const beta = await world.organization();
-  const web = await world.project(alpha, "web", {
+  const { organization: alpha, project: web } = await world.place({
     variables: {
       production: { FIRST: secret("a variable"), SECOND: secret("another"), ODD: `it's\n$(${secret("an odd one")})` },
       staging: { FIRST: secret("a variable in staging"), HURT: secret("one that will not open") },

@@ -103,7 +103,6 @@ describeBoth("many callers at once", (w, dialect) => {
   test("all memory that was taken for files is given back, whether the answer was read or not", async () => {
     const { memory } = w.keyhole.source;
     const client = unlimited(w);
-    const organization = await w.organization();
     const file = (path: string, bytes: number) => ({
       path,
       environments: ["staging" as const],
@@ -111,8 +110,7 @@ describeBoth("many callers at once", (w, dialect) => {
     });
     // A small one leaves whole, a large one in pieces.
     const files = [file("small", 1000), file("large", 300 * 1024)];
-    await w.project(organization, "web", { files });
-    const key = await w.key(organization, everything);
+    const { key } = await w.place({ files, key: everything });
     const ask = (path: string) =>
       client.handle(requestOf(`/files?project=web&environment=staging&path=${path}`, { key }));
     const paths = Array.from({ length: 20 }, (_, n) => (n % 4 < 2 ? "large" : "small"));
@@ -125,9 +123,7 @@ describeBoth("many callers at once", (w, dialect) => {
 
 describeBoth("readers beside a writer", (w) => {
   test("get one whole version of a file that is replaced 60 times, never an older one and never a 503", async () => {
-    const organization = await w.organization();
-    const { where } = await w.project(organization, "web");
-    const key = await w.key(organization, everything);
+    const { organization, where, key } = await w.place({ key: everything });
     const client = unlimited(w);
     // Two pieces on PostgreSQL, or one.
     const contentOf = (version: number) => Buffer.alloc(version % 3 === 0 ? 600 * 1024 : 100, `<${version}>`.padEnd(8));
@@ -181,13 +177,11 @@ describeBoth("readers beside a writer", (w) => {
 
 describeBoth("a set that is remembered by its row's version", (w, dialect) => {
   const place = async () => {
-    const organization = await w.organization();
     const values = {
       variables: { staging: { NAME: "first" } },
       files: [{ path: "f", environments: ["staging"], content: "file" }],
     };
-    const project = await w.project(organization, "web", values);
-    const key = await w.key(organization, everything);
+    const { project, key } = await w.place({ ...values, key: everything });
     const client = unlimited(w);
     let fetched = 0;
     const { source } = w.keyhole;

@@ -61,14 +61,13 @@ const members: Readonly<Record<string, string>> = {
 describeBoth("an odd message", (w, dialect) => {
   const runs = dialect === "sqlite" ? 3000 : 300;
   test(`gets no value and no 5xx: ${runs} of them`, async () => {
-    const organization = await w.organization();
-    await w.project(organization, "web", {
+    const { key } = await w.place({
       name: "Web \u202eshop",
       variables: { production: { API_TOKEN: `${canary}-1`, [`${canary}_NAME`]: `${canary}-2` } },
       accounts: [{ name: "a\u2066b", environments: ["production"], values: { user: `${canary}-3` } }],
       files: [{ path: "a.pem", environments: ["production"], content: `${canary}-4` }],
+      key: { surfaces: ["mcp_server"], resources: [...resources] },
     });
-    const key = await w.key(organization, { surfaces: ["mcp_server"], resources: [...resources] });
     const { handle } = mcpClient(w, ({ gate }) => ({ gate: { ...gate, nowUs: impatient() } }));
     let found = 0;
     await fc.assert(

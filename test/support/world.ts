@@ -86,6 +86,12 @@ export type Content = {
 /** A project and the `ORG/PROJECT` by which the functions of `src/people` and `src/kinds` find it. */
 export type Placed = Project & { readonly where: string };
 
+/** A project in an organization of its own. */
+export type Place = Placed & { readonly organization: Organization; readonly project: Placed };
+
+/** What {@link World.place} makes: a project with this content, called `web` unless it has another slug. */
+type AskedPlace = Content & { readonly slug?: string };
+
 /** Everything a key may be used through and read. */
 export const everything = { surfaces: [...surfaces], resources: [...resources] } as const;
 
@@ -120,6 +126,11 @@ export type World = Client & {
   /** A new organization with a slug of its own, on the pro plan unless another is asked for. */
   readonly organization: (asked?: { name?: string; plan?: "free" | "pro" }) => Promise<Organization>;
   readonly project: (organization: Organization, slug: string, content?: Content) => Promise<Placed>;
+  /** A new project in a new organization, and a new key of it if one is asked for; see `project` and `key`. */
+  readonly place: {
+    (asked: AskedPlace & { readonly key: AskedKey }): Promise<Place & { readonly key: Key }>;
+    (asked?: AskedPlace): Promise<Place>;
+  };
   /** A new key, with the defaults of `createKey`: `rest_api`, `projects` and `variables`, everywhere. */
   readonly key: (organization: Organization, asked?: AskedKey) => Promise<Key>;
   /** Files a request for a variable, as an agent with this key does. @returns its id */
@@ -201,6 +212,38 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
     const own = { ...keyhole, gate: { ...keyhole.gate, ...fresh } };
     return clientOf({ ...own, ...change(own) }, spare);
   };
+  const organization: World["organization"] = ({ name, plan = "pro" } = {}) => {
+    organizations += 1;
+    return createOrganization(admin, { slug: `org-${organizations}`, name, plan });
+  };
+  const project: World["project"] = async (organization, slug, content = {}) => {
+    const where = `${organization.slug}/${slug}`;
+    const project = await createProject(admin, where, { name: content.name });
+    for (const value of valuesOf(content)) if (value.length >= 8) secrets.add(value);
+    for (const [environment, values] of Object.entries(content.variables ?? {})) {
+      const entries = Object.entries(values).map(([name, value]) => ({ name, value }));
+      await setVariables(admin, where, environment, entries);
+    }
+    for (const { name, environments, values } of content.accounts ?? []) {
+      await setAccount(admin, where, name, environments, values);
+    }
+    for (const file of content.files ?? []) {
+      const bytes = typeof file.content === "string" ? Buffer.from(file.content) : file.content;
+      await putFile(admin, where, { ...file, content: bytes });
+    }
+    return { ...project, where };
+  };
+  const key: World["key"] = async (organization, asked = {}) => {
+    const { projects = null, environments = null } = asked;
+    const made = await createKey(admin, { ...asked, projects, environments, organization: organization.slug });
+    secrets.add(made.key);
+    return made;
+  };
+  const place = async ({ slug = "web", key: asked, ...content }: AskedPlace & { key?: AskedKey } = {}) => {
+    const own = await organization();
+    const placed = await project(own, slug, content);
+    return { ...placed, organization: own, project: placed, key: asked && (await key(own, asked)) };
+  };
   return {
     ...client(),
     dialect,
@@ -215,33 +258,10 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
     run: raw.run,
     sql: (text, ...values) => raw.run(text.join("?"), values),
     client,
-    organization: ({ name, plan = "pro" } = {}) => {
-      organizations += 1;
-      return createOrganization(admin, { slug: `org-${organizations}`, name, plan });
-    },
-    project: async (organization, slug, content = {}) => {
-      const where = `${organization.slug}/${slug}`;
-      const project = await createProject(admin, where, { name: content.name });
-      for (const value of valuesOf(content)) if (value.length >= 8) secrets.add(value);
-      for (const [environment, values] of Object.entries(content.variables ?? {})) {
-        const entries = Object.entries(values).map(([name, value]) => ({ name, value }));
-        await setVariables(admin, where, environment, entries);
-      }
-      for (const { name, environments, values } of content.accounts ?? []) {
-        await setAccount(admin, where, name, environments, values);
-      }
-      for (const file of content.files ?? []) {
-        const bytes = typeof file.content === "string" ? Buffer.from(file.content) : file.content;
-        await putFile(admin, where, { ...file, content: bytes });
-      }
-      return { ...project, where };
-    },
-    key: async (organization, asked = {}) => {
-      const { projects = null, environments = null } = asked;
-      const made = await createKey(admin, { ...asked, projects, environments, organization: organization.slug });
-      secrets.add(made.key);
-      return made;
-    },
+    organization,
+    project,
+    key,
+    place: place as World["place"],
     request: async (organizationId, keyId, project, asked) => {
       const caller = { grant: { keyId, organizationId } } as never;
       return (await fileRequest({ source: keyhole.source, caller }, project, asked)).id;
