@@ -1,7 +1,7 @@
 /**
  * What a key is given: ten thousand random worlds against a model of the contract, and changes of authority under load.
  */
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { digestKey, mintKey } from "../../src/access/api-key.ts";
 import type { KeyLookup } from "../../src/access/authenticate.ts";
 import { bitsOf, type Grant, sealGrant, surfaces } from "../../src/access/grant.ts";
@@ -229,57 +229,33 @@ describeBoth("a change of authority", (w) => {
   });
 });
 
-describe("a key over its limit", () => {
-  describeBoth("costs no statement", (w) => {
-    test("nor does an unknown key that was refused too often", async () => {
-      const { key } = await w.place({ ...contentOf("web"), key: everything });
-      let lookUps = 0;
-      const client = w.client((keyhole) => {
-        const lookUp = (ask: KeyLookup) => {
-          lookUps += 1;
-          return keyhole.gate.lookUp(ask);
-        };
-        return { gate: { ...keyhole.gate, nowUs: () => 1_000_000, lookUp } };
-      });
-      const unknown = mintKey();
-      const odd = `${unknown.slice(0, -1)}${unknown.endsWith("0") ? "1" : "0"}`;
-      for (const [presented, allowed, path] of [
-        [key.key, 30, "/projects/web/variables?environment=production"],
-        [key.key, 120, "/organization"],
-        [unknown, 10, "/organization"],
-        [odd, 10, "/organization"],
-      ] as const) {
-        lookUps = 0;
-        for (let n = 0; n < allowed; n++) {
-          expect((await client.ask(path, { key: presented })).status).toBe(presented === key.key ? 200 : 401);
-        }
-        expect(lookUps).toBe(presented === odd ? 0 : allowed);
-        for (let n = 0; n < 5; n++) expect((await client.ask(path, { key: presented })).status).toBe(429);
-        expect(lookUps).toBe(presented === odd ? 0 : allowed);
-      }
+describeBoth("a key over its limit", (w) => {
+  test("costs no statement, nor does an unknown key that was refused too often", async () => {
+    const { key } = await w.place({ ...contentOf("web"), key: everything });
+    let lookUps = 0;
+    const client = w.client((keyhole) => {
+      const lookUp = (ask: KeyLookup) => {
+        lookUps += 1;
+        return keyhole.gate.lookUp(ask);
+      };
+      return { gate: { ...keyhole.gate, nowUs: () => 1_000_000, lookUp } };
     });
-
-    test("gets the same 429 at its eleventh attempt whether it is revoked, expired or unknown", async () => {
-      const organization = await w.organization();
-      const expired = await w.key(organization);
-      await w.regrant(expired, { expiresAt: 1 });
-      const revoked = await w.key(organization);
-      const used = await w.key(organization);
-      const client = w.client((keyhole) => ({ gate: { ...keyhole.gate, nowUs: () => 1_000_000 } }));
-      expect((await client.ask("/organization", { key: used })).status).toBe(200);
-      for (const key of [revoked, used]) await revokeKey(w.admin, key.id);
-      const told = new Set<string>();
-      for (const key of [mintKey(), expired, revoked, used, "kh_malformed"]) {
-        const answers: string[] = [];
-        for (let n = 0; n < 12; n++) {
-          const { status, text, headers } = await client.ask("/organization", { key });
-          headers.delete("x-request-id");
-          answers.push(JSON.stringify([status, text, [...headers]]));
-        }
-        told.add(answers.join("\n"));
+    const unknown = mintKey();
+    const odd = `${unknown.slice(0, -1)}${unknown.endsWith("0") ? "1" : "0"}`;
+    for (const [presented, allowed, path] of [
+      [key.key, 30, "/projects/web/variables?environment=production"],
+      [key.key, 120, "/organization"],
+      [unknown, 10, "/organization"],
+      [odd, 10, "/organization"],
+    ] as const) {
+      lookUps = 0;
+      for (let n = 0; n < allowed; n++) {
+        expect((await client.ask(path, { key: presented })).status).toBe(presented === key.key ? 200 : 401);
       }
-      expect([...told]).toHaveLength(1);
-    });
+      expect(lookUps).toBe(presented === odd ? 0 : allowed);
+      for (let n = 0; n < 5; n++) expect((await client.ask(path, { key: presented })).status).toBe(429);
+      expect(lookUps).toBe(presented === odd ? 0 : allowed);
+    }
   });
 });
 

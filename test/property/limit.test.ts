@@ -33,6 +33,15 @@ const anyCalls = anyPolicy.chain((policy) =>
 );
 
 describe("a bucket", () => {
+  test("has the quota and window of its policy", () => {
+    expect(Object.values(policies).map((policy) => policy.announcement)).toEqual([
+      '"metadata";q=120;w=60',
+      '"value";q=30;w=60',
+      '"file-content";q=1000;w=1000', // 1000 and then 60/min: it fills in 1000 s
+      '"unrecognized";q=10;w=60',
+    ]);
+  });
+
   test("refuses exactly: refused at retryAfterUs - 1, allowed at retryAfterUs", () => {
     let refusals = 0;
     fc.assert(
