@@ -6,7 +6,6 @@ import { ranMs } from "../support/clock.ts";
 import { binary } from "../support/keyhole.ts";
 import {
   type Cut,
-  eventually,
   furnish,
   type Key,
   lockAudit,
@@ -44,11 +43,8 @@ onBoth("a command beside a running server", (dialect) => {
     server = await site.serve();
   });
 
-  /**
-   * 50 clients read while a command runs; `after` are those of their requests that began after it had ended.
-   * @param wanted - a status that ten of them are to meet: a key whose bucket was used up meets it once a second
-   */
-  const readAcross = async (keys: readonly Key[], args: readonly string[], wanted?: number) => {
+  /** 50 clients read while a command runs; `after` are those of their requests that began after it had ended. */
+  const readAcross = async (keys: readonly Key[], args: readonly string[]) => {
     const key = (client: number) => (keys[client % keys.length] as Key).key;
     // Paced, so that no key uses its bucket up before the command has ended.
     const readers = startReaders(
@@ -61,8 +57,6 @@ onBoth("a command beside a running server", (dialect) => {
     expect(await site.keyhole(args)).toMatchObject({ exitCode: 0 });
     const endedAt = ranMs();
     await readers.more(100, ({ beganAt }) => beganAt > endedAt);
-    const met = () => readers.outcomes.filter(({ status }) => status === wanted).length;
-    if (wanted !== undefined) await eventually(() => met() >= 10, 30_000);
     const outcomes = await readers.stop();
     return { all: outcomes, after: outcomes.filter(({ beganAt }) => beganAt > endedAt) };
   };
@@ -75,16 +69,6 @@ onBoth("a command beside a running server", (dialect) => {
     expect(after[0]?.answer?.json()).toMatchObject({ code: "plan_required" });
     expect(await site.keyhole(["org", "plan", "acme", "pro"])).toMatchObject({ exitCode: 0 });
     expect((await server.get(files, keys[0]?.key ?? "")).status).toBe(200);
-  });
-
-  test("that revokes a key is obeyed by the very next request of 50 clients", async () => {
-    const [key] = await makeKeys(site, 1, resources);
-    const { all, after } = await readAcross([key], ["key", "revoke", key.id], 401);
-    // From the eleventh on it is a key that is not recognized too often. (Before the command ended a request may also
-    // have been recognized and then found the key gone when it came to the files.)
-    expect(all.filter(({ status }) => status === 401).length).toBeGreaterThanOrEqual(10);
-    expect(after.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(10);
-    for (const { status } of after) expect(status === 401 || status === 429).toBe(true);
   });
 
   test("is obeyed by the very next request, time after time", async () => {

@@ -10,7 +10,7 @@ import { everyKind } from "../../src/kinds/kind.ts";
 import { setVariables, writeVariables } from "../../src/kinds/variables/write.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
 import { personIn } from "../support/persons.ts";
-import { describeBoth, type World } from "../support/world.ts";
+import { describeBoth, stored, type World } from "../support/world.ts";
 
 /** What a comparison says, as `development:1 production:2` by name. */
 async function groups(w: World, where: string, kind: string): Promise<Record<string, string>> {
@@ -82,12 +82,9 @@ describeBoth("a comparison of environments", (w) => {
 
   test("puts nothing on record and changes nothing", async () => {
     const { where } = await w.place({ variables: { staging: { A: "1" } } });
-    const tables = ["sets", "set_versions", "projects", "audit_heads", "audit_segments"];
-    const stored = async () =>
-      JSON.stringify(await Promise.all(tables.map((table) => w.run(`select * from ${table} order by 1, 2, 3`))));
-    const before = await stored();
+    const before = await stored(w);
     for (const { kind } of everyKind) await compareEnvironments(w.admin, where, kind);
-    expect(await stored()).toBe(before);
+    expect(await stored(w)).toBe(before);
   });
 
   test("is refused if a set was edited with SQL; for who may not see values, none is opened", async () => {

@@ -9,7 +9,7 @@ import {
   type WriteOptions,
 } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
-import { describeBoth, type Placed, type World } from "../support/world.ts";
+import { describeBoth, type Placed, stored, type World } from "../support/world.ts";
 
 type Values = Readonly<Record<string, string>>;
 
@@ -22,13 +22,6 @@ type Options = WriteOptions & { readonly dryRun?: boolean };
 function load(w: World, { where }: Placed, values: Values, options: Options = {}): Promise<VariablesWrite> {
   const { dryRun = false, ...rest } = options;
   return (dryRun ? planVariables : setVariables)(w.admin, where, "staging", entriesOf(values), rest);
-}
-
-/** Everything that a write may touch, as it is stored. */
-async function stored(w: World) {
-  const tables = ["sets", "projects", "data_keys", "audit_heads", "audit_segments"];
-  const rows = await Promise.all(tables.map((table) => w.run(`select * from ${table} order by 1, 2, 3`)));
-  return JSON.stringify(rows);
 }
 
 async function valuesOf(w: World, project: Placed): Promise<Values> {
@@ -46,11 +39,10 @@ async function newest(w: World) {
 describeBoth("an import", (w) => {
   const before = { KEPT: "1", CHANGED: "old", GONE: "x" };
   const file = { KEPT: "1", CHANGED: "new", ADDED: "2" };
-  const project = async (slug: string) =>
-    w.project(await w.organization(), slug, { variables: { staging: before, production: before } });
+  const project = () => w.place({ variables: { staging: before, production: before } });
 
   test("that is a dry run says what would be added, changed and deleted, and writes and records nothing", async () => {
-    const web = await project("web");
+    const web = await project();
     const untouched = await stored(w);
     const names = { added: ["ADDED"], changed: ["CHANGED"], deleted: [] };
     expect(await load(w, web, file, { dryRun: true })).toEqual({ updated: 2, ...names, warnings: [] });
@@ -65,7 +57,7 @@ describeBoth("an import", (w) => {
   });
 
   test("that prunes deletes what the file does not have, in that environment alone, and is one entry on record", async () => {
-    const web = await project("web");
+    const web = await project();
     const written = await load(w, web, file, { prune: true });
     expect(written).toMatchObject({ updated: 2, added: ["ADDED"], deleted: ["GONE"] });
     expect(await valuesOf(w, web)).toEqual(file);
@@ -87,7 +79,7 @@ describeBoth("an import", (w) => {
   });
 
   test("is refused in a dry run as it would be in earnest, and changes nothing either way", async () => {
-    const web = await project("web");
+    const web = await project();
     const large = Object.fromEntries(Array.from({ length: 130 }, (_, at) => [`LARGE_${at}`, "x".repeat(65_000)]));
     const refused: [Values, Refused["kind"]][] = [
       [{ "not a name": "1" }, "invalid"],
@@ -112,7 +104,7 @@ describeBoth("an import", (w) => {
   });
 
   test("deletes nothing that nobody was asked about", async () => {
-    const web = await project("web");
+    const web = await project();
     const { deleted } = await load(w, web, file, { prune: true, dryRun: true });
     await setVariables(w.admin, web.where, "staging", [{ name: "LATE", value: "1" }]);
     await expect(load(w, web, file, { prune: true, agreed: deleted })).rejects.toThrow(
@@ -124,7 +116,7 @@ describeBoth("an import", (w) => {
   });
 
   test("warns in a dry run of more variables than a read may return", async () => {
-    const web = await project("web");
+    const web = await project();
     const many = Object.fromEntries(Array.from({ length: 1001 }, (_, at) => [`N_${at}`, "1"]));
     expect((await load(w, web, many, { dryRun: true, prune: true })).warnings).toEqual([
       expect.stringContaining("has 1001 variables in staging"),

@@ -92,17 +92,6 @@ describe("the journal", () => {
     expect(batches.at(-1)?.segment).toMatchObject({ lane: batches[0]?.segment.lane, firstSeq: 513, lastSeq: 513 });
   });
 
-  test("goes on in its lane after a refused batch, and refuses only the calls in that batch", async () => {
-    const answers: Awaited<ReturnType<Append>>[] = [{ outcome: "durable" }, { outcome: "refused", reason: "55P03" }];
-    const { journal, batches } = open(async () => answers.shift() ?? { outcome: "durable" });
-    await journal.record([numberedEntry(1)]);
-    const refused = await journal.record([numberedEntry(2)]).catch((fault: Fault) => fault);
-    expect(refused).toMatchObject({ code: "unavailable", message: expect.stringContaining("55P03") });
-    await journal.record([numberedEntry(3)]);
-    expect(batches.map(({ segment }) => segment.firstSeq)).toEqual([1, 2, 2]);
-    expectChain([batches[0] as Batch, batches[2] as Batch]);
-  });
-
   test("sends a batch of unknown outcome once more, unchanged, and accepts that it is on record already", async () => {
     const answers: Awaited<ReturnType<Append>>[] = [{ outcome: "unknown", reason: "CONNECTION_CLOSED" }];
     const { journal, batches } = open(async () => answers.shift() ?? { outcome: "durable" });

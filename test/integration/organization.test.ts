@@ -13,41 +13,6 @@ describeBoth("GET /organization", (w) => {
       );
       expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
     });
-
-    test("takes any valid key, of any surfaces, resources, projects and environments", async () => {
-      const { organization, key: without } = await w.place({ key: {} });
-      const keys = [
-        await w.key(organization, { surfaces: ["rest_api"] }),
-        await w.key(organization, { surfaces: ["mcp_server"] }),
-        await w.key(organization, { surfaces: ["ci_action"] }),
-        await w.key(organization, { resources: ["requests"] }),
-        await w.key(organization, { projects: ["web"], environments: ["staging"] }),
-      ];
-      await w.regrant(without, { resources: [] });
-      for (const key of [...keys, without]) {
-        expect(await w.ask("/organization", { key })).toMatchObject({ status: 200 });
-      }
-    });
-  });
-
-  describe("400", () => {
-    test.each([
-      ["x=1", "The query parameter 'x' is not known here."],
-      ["slug", "The query parameter 'slug' is not known here."],
-      ["metadata_only=true", "The query parameter 'metadata_only' is not known here."],
-      ["access_token=kh_x", "The query parameter 'access_token' is not known here."],
-      ["&", "The query parameter with an unusual name is not known here."],
-    ])("?%s is refused, and the sentence names the parameter", async (query, error) => {
-      const answer = await w.ask(`/organization?${query}`, { key: await w.key(await w.organization()) });
-      expectRefusal(answer, 400, "invalid_request", error);
-      expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
-    });
-
-    test("a question mark with nothing after it is not a parameter", async () => {
-      expect(await w.ask("/organization?", { key: await w.key(await w.organization()) })).toMatchObject({
-        status: 200,
-      });
-    });
   });
 
   describe("500", () => {

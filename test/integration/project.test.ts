@@ -3,11 +3,10 @@ import { type Environment, environments } from "../../src/core/names.ts";
 import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
 import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
-import { deleteProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { diceOf } from "../support/attack.ts";
 import { seed } from "../support/seed.ts";
-import { describeBoth, expectRefusal, firstOf, headersOf, usualHeaders } from "../support/world.ts";
+import { describeBoth, firstOf, headersOf, usualHeaders } from "../support/world.ts";
 
 describeBoth("GET /projects/{slug}", (w) => {
   describe("200", () => {
@@ -126,35 +125,6 @@ describeBoth("GET /projects/{slug}", (w) => {
       for (const slug of slugs) {
         expect((await w.ask(`/projects/${slug}`, { key: every })).json).toMatchObject({ slug });
         expect((await w.ask(`/projects/${slug}`, { key: listed })).json).toMatchObject({ slug });
-      }
-    });
-  });
-
-  describe("404", () => {
-    test("is one answer, byte for byte and header for header, for everything that the key does not reach", async () => {
-      const [organization, other] = [await w.organization(), await w.organization()];
-      await w.project(organization, "web");
-      await w.project(organization, "api", { variables: { staging: { A: "1" } } });
-      await w.project(other, "elsewhere");
-      const gone = await w.project(organization, "gone");
-      const slugs = "api nowhere elsewhere gone API Web -web web%00 %00 web%20 web%2Fvariables ..%2Fweb %zz %ff".split(
-        " ",
-      );
-      slugs.push("%F0%9F%A6%94", "__proto__", "%E2%80%8Bweb", "x".repeat(65), "a".repeat(5000));
-      const key = await w.key(organization, { projects: ["web", "gone"] });
-      await deleteProject(w.admin, gone.where);
-      await w.project(organization, "gone");
-      for (const slug of slugs) {
-        const answer = await w.client().ask(`/projects/${slug}`, { key });
-        expectRefusal(answer, 404, "project_not_found", "No such project, or this key may not read it.");
-        expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
-      }
-      // A key of every project gets it too, except for the two that are there.
-      const every = await w.key(organization);
-      for (const slug of slugs.filter((slug) => slug !== "api" && slug !== "gone")) {
-        const answer = await w.client().ask(`/projects/${slug}`, { key: every });
-        expectRefusal(answer, 404, "project_not_found", "No such project, or this key may not read it.");
-        expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
       }
     });
   });

@@ -33,8 +33,8 @@ const idOf = (spelling: string) => new Keyring(parseRootKeys(spelling)).rootId;
 
 /** A project with something of every kind in it, and a key that reads all of it. */
 async function furnished(w: World, slug = "web"): Promise<{ where: string; id: string; key: Key }> {
-  const organization = await w.organization();
-  const { where, id } = await w.project(organization, slug, {
+  return w.place({
+    slug,
     variables: {
       development: { ONLY_HERE: "a value of development" },
       production: { URL: "postgres://somewhere", TOKEN: "a token of production", EMPTY: "" },
@@ -46,8 +46,8 @@ async function furnished(w: World, slug = "web"): Promise<{ where: string; id: s
       { path: "config/app.json", environments: ["production"], content: '{"a":"file"}' },
       { path: "large.bin", environments: [...environments], content: Buffer.alloc(600 * 1024, "large") },
     ],
+    key: everything,
   });
-  return { where, id, key: await w.key(organization, everything) };
 }
 
 const reads = [
@@ -363,12 +363,7 @@ describeBoth("rotate data", (w, dialect) => {
       dataKeys: await distinct("data_keys where true"),
     };
   };
-  const allOf = (generation: number) => ({
-    sets: [generation],
-    versions: [generation],
-    contents: [generation],
-    dataKeys: [generation],
-  });
+  const allOf = (at: number) => ({ sets: [at], versions: [at], contents: [at], dataKeys: [at] });
 
   test("reseals every set, its kept versions and every content; nothing else changes, version numbers included", async () => {
     w.clock.nowMs = 1_700_000_000_000;

@@ -10,7 +10,7 @@ import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import type { VariableEntry } from "../../src/kinds/variables/entry.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
-import { planRollback, purgeHistory, rollBack } from "../../src/people/history.ts";
+import { planRollback, rollBack } from "../../src/people/history.ts";
 import { deleteOrganization } from "../../src/people/organizations.ts";
 import { createProject, deleteProject, listProjects, renameProject } from "../../src/people/projects.ts";
 import { openEverything } from "../../src/people/verify.ts";
@@ -173,43 +173,6 @@ describeBoth("writers of sets", (w) => {
     await openEverything(w.admin);
   });
 
-  test("keep the counts of every combination of environments", async () => {
-    const { project, setVariable, setAccount, putFile } = await furnished(w);
-    await setVariable("A", "1", "development");
-    await setAccount("b", "b", "development");
-    await putFile("a", "another", "staging");
-    await deleteVariable(w.admin, project.where, "staging", "B");
-    await deleteFile(w.admin, project.where, "b", ["production"]);
-    const [row] = await w.sql`select variable_counts, account_counts, file_counts from projects
-      where id = ${project.id}`;
-    expect(row).toEqual({
-      variable_counts: "[0,0,0,0,0,0,1]", // A, everywhere
-      account_counts: "[1,0,0,0,0,1,0]", // b in development, a in staging and production
-      file_counts: "[0,2,0,1,0,0,0]", // a and b in staging, the older a in production
-    });
-    await openEverything(w.admin);
-  });
-
-  test("keep every content that a listing or a kept version names, and delete one with the last version that does", async () => {
-    const { project, read, putFile } = await furnished(w);
-    const contents = async () =>
-      (await w.sql`select id from file_contents where project_id = ${project.id}`).map((row) => row["id"]);
-    expect(await contents()).toHaveLength(2);
-    await putFile("a", "newer", "staging");
-    expect(await contents()).toHaveLength(3);
-    expect([await read.files("staging"), await read.files("production")]).toEqual(["a=newer,b=b", "a=a,b=b"]);
-    await putFile("a", "newest", "staging", "production");
-    await deleteFile(w.admin, project.where, "a", ["staging"]);
-    expect([await read.files("staging"), await read.files("production")]).toEqual(["b=b", "a=newest,b=b"]);
-    await deleteFile(w.admin, project.where, "a", ["production"]);
-    expect(await contents()).toHaveLength(4);
-    await purgeHistory(w.admin, project.where, "staging", "files");
-    expect(await contents()).toHaveLength(3);
-    await purgeHistory(w.admin, project.where, "production", "files");
-    expect(await contents()).toHaveLength(1);
-    await openEverything(w.admin);
-  });
-
   test("refuse more than 10,000 items in a set, of variables and of accounts", async () => {
     const { project, setVariable, setAccount, read } = await furnished(w);
     const names = numbered("NAME_", 10_000);
@@ -264,17 +227,6 @@ describeBoth("writers of sets", (w) => {
     await expect(putFile("last", "1001", "staging")).rejects.toMatchObject({ kind: "bound" });
     expect(await rowsOf(w, project)).toEqual(before);
     await putFile("last", "still 1000", "production");
-  });
-
-  test("warn of an environment with more than 1000 variables, which can no longer be read whole", async () => {
-    const { project, key, setVariable, read } = await furnished(w);
-    const entries = numbered("N", 1000).map((name) => ({ name, value: name }));
-    expect((await setVariables(w.admin, project.where, "development", entries)).warnings).toEqual([]);
-    const { warnings } = await setVariable("N1000", "over", "development");
-    expect(warnings).toEqual([expect.stringContaining("has 1001 variables in development")]);
-    expect(await read.variables("development")).toBe(422);
-    const one = await w.ask("/projects/web/variables?environment=development&keys=N1000", { key });
-    expect(one.json).toMatchObject({ variables: [{ key: "N1000", value: "over" }] });
   });
 
   test("leave everything as it was if a write fails", async () => {

@@ -14,7 +14,7 @@ import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { openSet, openVersion } from "../../src/sets/open.ts";
 import { throughDoor } from "../support/door.ts";
 import { personsVisitor, type Visitor } from "../support/pages.ts";
-import { describeBoth, stored } from "../support/world.ts";
+import { describeBoth } from "../support/world.ts";
 
 const ana = { type: "person", name: "ana", from: "ssh" } as const;
 const identity = { issuer: "https://id.example", subject: "ben-1" };
@@ -128,15 +128,6 @@ describeBoth("two persons through both doors at once", (w) => {
     expect((await verifyAudit(w.admin)).flaws).toEqual([]);
     expect(visitor.reported).toEqual([]);
   }, 120_000);
-
-  test("refuse who saw an older version, with a sentence, and change nothing", async () => {
-    const form = (await visitor.form(pageOf("FIRST"), setPath())) ?? {};
-    expect(await byCommand("staging", "SECOND", newValue("ana"))).toMatchObject({ code: "done" });
-    const untouched = await stored(w);
-    const reply = await visitor.send(setPath(), { ...form, "value.staging": newValue("ben") });
-    expect(reply).toEqual({ status: 409, error: expect.stringMatching(seenBefore) });
-    expect(await stored(w)).toBe(untouched);
-  });
 
   test("reach nothing that only the other may, while both are at work", async () => {
     const form = (await visitor.form(pageOf("ONLY_BEN"), setPath())) ?? {};

@@ -146,47 +146,6 @@ describeBoth("a change of authority", (w) => {
       "project_not_found",
     ],
   ];
-  // A set of staging is too large for the lookup to bring along.
-  const reads = [
-    "/projects/web",
-    "/projects/web/variables?environment=staging",
-    "/projects/web/variables?environment=staging&keys=NAME",
-    "/projects/web/variables?environment=staging&metadata_only=true&prefix=N",
-    "/projects/web/accounts",
-    "/projects/web/accounts?metadata_only=true",
-    "/files?project=web&environment=staging",
-    "/files?project=web&environment=staging&metadataOnly=true",
-  ];
-  test.each(meanwhile)("a key that is %s between its lookup and the fetch gets nothing", async (_, end, code) => {
-    const plain = await stage.client.ask("/organization", { key: mintKey() });
-    const furnished = async () => {
-      const { organization, project } = await w.place(contentOf("web"));
-      const names = numbered("N".repeat(245), 999);
-      const entries = names.map((name) => ({ name, value: "" }));
-      await setVariables(w.admin, project.where, "staging", entries);
-      await insertAccounts(w, project, names, ["staging"]);
-      return organization;
-    };
-    let organization = await furnished();
-    for (const path of reads) {
-      if (code === "project_not_found" && path !== reads[0]) organization = await furnished();
-      if (code === "plan_required") await setPlan(w.admin, organization.slug, "pro");
-      const key = await w.key(organization, everything);
-      const client = unlimited(w, (keyhole) => {
-        const lookUp = async (ask: KeyLookup) => {
-          const row = await keyhole.gate.lookUp(ask);
-          await end(w, key);
-          return row;
-        };
-        return { gate: { ...keyhole.gate, lookUp } };
-      });
-      const answer = await client.ask(path, { key });
-      expect([path, verdictOf(answer)]).toEqual([path, code]);
-      if (code !== "unauthorized") continue;
-      // The same answer as to a key that never was, to the last header.
-      expect([path, answer.text, [...answer.headers.keys()]]).toEqual([path, plain.text, [...plain.headers.keys()]]);
-    }
-  });
 
   test("a write holds from its acknowledgement on: no read that begins later is older", async () => {
     const { where, key } = await w.place({ key: everything });

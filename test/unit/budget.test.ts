@@ -38,35 +38,6 @@ describe("a byte budget", () => {
     expect(budget.bytesTaken).toBe(0);
   });
 
-  test("takes bytes back once, however often they are released", async () => {
-    const budget = new ByteBudget(10);
-    const first = await budget.acquire(5, "one");
-    await budget.acquire(5, "one");
-    first.release();
-    first.release();
-    first.release();
-    expect(budget.bytesTaken).toBe(5);
-    const more = ask(budget, 6);
-    await settled();
-    expect(more.release).toBeUndefined();
-  });
-
-  test("drops an aborted waiter and serves those behind it", async () => {
-    const budget = new ByteBudget(10);
-    const held = await budget.acquire(6, "one");
-    const controller = new AbortController();
-    const large = ask(budget, 8, controller.signal);
-    const small = ask(budget, 4);
-    controller.abort();
-    await settled();
-    expect(large.fault).toBeInstanceOf(Fault);
-    expect(large.fault).toMatchObject({ code: "unavailable" });
-    expect(small.release).toBeFunction();
-    held.release();
-    small.release?.();
-    expect(budget.bytesTaken).toBe(0); // the aborted one took nothing
-  });
-
   test("drops a waiter after its deadline and serves those behind it", async () => {
     const budget = new ByteBudget(10);
     await budget.acquire(6, "one");
@@ -113,21 +84,6 @@ describe("a byte budget", () => {
     expect(budget.bytesTaken).toBe(0);
     expect((await budget.acquire(10, "one")).bytes).toBe(10);
     expect(() => new ByteBudget(10, 5).take(6, "more than a holder's part")).toThrow(RangeError);
-  });
-
-  test("grants what is free at once, unless somebody waits for it", async () => {
-    const budget = new ByteBudget(10);
-    const held = budget.take(6, "one");
-    expect(budget.take(5, "two")).toBeUndefined();
-    const waiting = ask(budget, 5, undefined, undefined, "two");
-    expect(budget.take(1, "three")).toBeUndefined();
-    expect(budget.bytesTaken).toBe(6);
-    held?.release();
-    await settled();
-    expect(waiting.release).toBeFunction();
-    expect(budget.take(5, "three")?.bytes).toBe(5);
-    expect(budget.take(0, "three")?.bytes).toBe(0);
-    expect(() => budget.take(11, "three")).toThrow(RangeError);
   });
 
   test("counts what is really held, even if that is more than the whole", async () => {
