@@ -261,68 +261,6 @@ describeBoth("writers of sets", (w) => {
 });
 
 describeBoth("a damaged set", (w) => {
-  const sealed = ["variables", "accounts"] as const;
-  type SetRow = { sealed: Buffer };
-  const damages: [what: string, kinds: readonly Kind[], change: (row: SetRow) => Row | null][] = [
-    ["was deleted", kinds, () => null],
-    ["has no values", sealed, () => ({ sealed: null })],
-    ["has values, which no set of files has", ["files"], () => ({ sealed: Buffer.alloc(40) })],
-    [
-      "names a data key beyond what a column holds",
-      sealed,
-      ({ sealed }) => ({
-        sealed: Buffer.concat([sealed.subarray(0, 2), Buffer.from("80000001", "hex"), sealed.subarray(6)]),
-      }),
-    ],
-  ];
-  const rows = damages.flatMap(([what, kinds, change]) => kinds.map((kind) => [kind, what, change] as const));
-
-  test.each(rows)("of %s that %s is a 503 and refuses writes, and no other set does", async (kind, _, change) => {
-    const { project, read, narrow } = await furnished(w);
-    const at = "from sets where project_id = ? and kind = ? and environment = 'staging'";
-    const [row] = await w.run(`select * ${at}`, [project.id, kind]);
-    const changed = change(row as SetRow);
-    await w.run(`delete ${at}`, [project.id, kind]);
-    if (changed !== null) {
-      const damaged = { ...row, ...changed };
-      const columns = Object.keys(damaged);
-      const values = `values (${columns.map(() => "?")})`;
-      await w.run(`insert into sets (${columns}) ${values}`, Object.values(damaged));
-    }
-    const before = await rowsOf(w, project);
-    expect(await read[kind]("staging")).toBe(503);
-    const writesOf = (kind: Kind, environment: Environment) => {
-      const { write, remove } = ofKind[kind];
-      const [there, another] = kind === "variables" ? ["A", "C"] : ["a", "c"];
-      return [
-        () => write(w, project.where, environment, there, "2"),
-        () => write(w, project.where, environment, another, "3"),
-        () => remove(w, project.where, environment, there),
-      ];
-    };
-    for (const write of writesOf(kind, "staging")) {
-      await expect(write()).rejects.toMatchObject({
-        kind: "conflict",
-        message: expect.stringMatching(
-          new RegExp(`^The ${kind} of ${project.where} in staging (?:were deleted or changed|do not open)`),
-        ),
-      });
-    }
-    expect(await rowsOf(w, project)).toEqual(before);
-    for (const other of kinds) {
-      // An account is written in all of its environments: one that is damaged stops it everywhere.
-      if (other === "accounts" && kind === "accounts") continue;
-      for (const write of writesOf(other, "production").slice(0, 2)) await write();
-      expect(await (await narrow("production"))[other]("production")).toBeString();
-    }
-    // The way out if there is no backup.
-    await deleteProject(w.admin, project.where);
-    const again = await createProject(w.admin, project.where, {});
-    for (const write of writesOf(kind, "staging").slice(0, 2)) await write();
-    expect(await read[kind]("staging")).toBeString();
-    await deleteProject(w.admin, `${again.organization}/${again.slug}`);
-  });
-
   test.each(["", "[null]", "[1]", "[{}]", '[{"key":1}]', "{}", "null", "x"])(
     "with the listing %s does not stop a write to another environment, and its contents are kept",
     async (listing) => {
