@@ -4,12 +4,10 @@ import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
 import {
   describeBoth,
-  expectTooMany,
   firstOf,
   headersOf,
   insertAccounts,
   memoryWithoutLarge,
-  numbered,
   tagged,
   usualHeaders,
 } from "../support/world.ts";
@@ -94,20 +92,6 @@ describeBoth("GET /projects/{slug}/accounts", (w) => {
       expect(await seen("", ...environments)).toEqual(["of development", 4000]);
       expect(await seen("&environment=staging", ...environments)).toEqual(["of staging", 3000]);
     });
-  });
-
-  test("of which there are 1001 are counted in the environments that are asked for and reached", async () => {
-    const { organization, project, key: every } = await w.place({ key: reader });
-    await insertAccounts(w, project, numbered("account ", 1000), ["staging"]);
-    await insertAccounts(w, project, ["of production"], ["production"]);
-    const narrow = await w.key(organization, { ...reader, environments: ["staging", "development"] });
-    for (const only of ["false", "true"]) {
-      const path = `/projects/web/accounts?metadata_only=${only}`;
-      expect((await w.ask(path, { key: narrow })).status).toBe(200);
-      expect((await w.ask(`${path}&environment=staging`, { key: every })).status).toBe(200);
-      expectTooMany(await w.ask(path, { key: every }));
-    }
-    expect((await w.audit(every)).map(({ count }) => count)).toEqual([1000]);
   });
 
   test("sets that are small together are a small read, however their size is distributed", async () => {
