@@ -1,33 +1,7 @@
 /** People's commands beside a server, and on a terminal. What they print elsewhere is in transcripts/. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { makePlace } from "../support/keyhole.ts";
-import { keyOf, onBoth, serverOf, siteOf } from "../support/server.ts";
-
-onBoth("beside a running server", (dialect) => {
-  const place = siteOf(dialect, {});
-  const server = serverOf(place);
-
-  test("a value is read as soon as it is set, and what was read is listed and exported", async () => {
-    const { key, id } = await place.key();
-    const read = async () => (await server.get("/projects/web/variables?environment=staging", key)).json();
-    expect(await read()).toMatchObject({ variables: [] });
-    await place.keyhole(["var", "set", "web", "staging", "LATE"], "late\n");
-    expect(await read()).toMatchObject({ variables: [{ key: "LATE", value: "late\n" }] });
-    const entries = (await place.json(["audit", "list", "--key", id, "--since", "1h"])) as unknown[];
-    expect(entries).toMatchObject([
-      { action: "key.create", names: [id] },
-      { action: "variables.read", names: [] },
-      { action: "variables.read", names: ["LATE"] },
-    ]);
-    const { stdout } = await place.keyhole(["audit", "export", "--key", id]);
-    expect(
-      stdout
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line)),
-    ).toEqual(entries);
-  });
-});
+import { keyOf, serverOf, siteOf } from "../support/server.ts";
 
 describe("names that would steer a terminal", () => {
   const place = siteOf("sqlite", {});

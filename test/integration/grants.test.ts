@@ -131,40 +131,6 @@ function suite() {
     expect((await client.ask("/organization", { key: short })).status).toBe(401);
   });
 
-  test.each([
-    ["change a set", "update sets set sealed = sealed"],
-    ["add a set", "insert into sets select * from sets"],
-    ["delete a set", "delete from sets"],
-    ["change a content", "update file_contents set sealed = sealed"],
-    ["delete a content", "delete from file_contents"],
-    ["make a key", "insert into api_keys select * from api_keys"],
-    ["widen a key", "update api_keys set resources = 31"],
-    ["undo a revocation", "update api_keys set revoked_at = null"],
-    ["change a plan", "update organizations set plan = 'pro'"],
-    ["change a project", "update projects set slug = 'other'"],
-    ["change a data key", "update data_keys set wrapped = ''"],
-    ["delete a system key", "delete from system_keys"],
-    ["change an audit entry", "update audit_segments set entries = 'x'"],
-    ["delete an audit entry", "delete from audit_segments"],
-    ["empty the audit entries", "truncate audit_segments"],
-    ["delete an audit entry in its partition", "delete from audit_segments_default"],
-    ["read a version of a set that was replaced", "select * from set_versions"],
-    ["read an audit entry", "select * from audit_segments"],
-    ["read an audit entry in the view", "select * from audit_entries"],
-    ["approve a request", "update variable_requests set status = 'approved'"],
-    ["delete a request", "delete from variable_requests"],
-    ["add an audit checkpoint", "insert into audit_checkpoints values ('x', 1, '', '')"],
-    ["delete a last use", "delete from key_uses"],
-    ["move a last use to another key", "update key_uses set key_id = key_id"],
-    ["drop a table", "drop table sets"],
-    ["disable triggers", "alter table sets disable trigger all"],
-    ["make a table", "create table more (a int)"],
-    ["add a migration", "insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 1)"],
-  ])("may not %s", async (_, statement) => {
-    const insufficientPrivilege = "42501";
-    await expect(raw.unsafe(statement)).rejects.toMatchObject({ code: insufficientPrivilege });
-  });
-
   test("has exactly these rights in the database", async () => {
     const rows = await raw`
       select c.oid::regclass::text as name, privilege from pg_class c
@@ -197,6 +163,10 @@ function suite() {
     const [schema] = await raw`select has_schema_privilege('public', 'CREATE') as makes,
       has_column_privilege('key_uses', 'key_id', 'UPDATE') as renames`;
     expect(schema).toEqual({ makes: false, renames: false });
+    // And it owns nothing.
+    for (const statement of ["drop table sets", "alter table sets disable trigger all"]) {
+      await expect(raw.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+    }
   });
 
   test("passes the check of its rights, and makes no months", async () => {

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateDrizzleJson, generateSQLiteDrizzleJson } from "drizzle-kit/api";
@@ -90,10 +90,6 @@ describe("on SQLite", () => {
     expect(readdirSync(data).filter((name) => name.startsWith("root.key"))).toEqual(["root.key"]);
     const again = await openAtOnce(2, { KEYHOLE_DATA: data });
     expect(again.map(({ keys, said }) => ({ keys, said }))).toEqual(Array(2).fill({ keys: opened[0]?.keys, said: [] }));
-    // Nobody else may read it, and it enters no repository.
-    expect(statSync(data).mode & 0o777).toBe(0o700);
-    for (const name of readdirSync(data)) expect([name, statSync(join(data, name)).mode & 0o077]).toEqual([name, 0]);
-    expect(readFileSync(join(data, ".gitignore"), "utf8")).toBe("*\n");
   });
 
   test("the migrations make the columns that the source describes", async () => {
@@ -120,32 +116,6 @@ describe("on SQLite", () => {
     file.close();
     const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
     expect(refused).toBe("The database was migrated by a newer Keyhole: start that version, or a newer one.");
-  });
-
-  test("closes an older folder that others may read, and refuses one that holds other things", async () => {
-    const config = readConfig({ KEYHOLE_DATA: join(folder, "mode") });
-    await openInstallation(config, () => {});
-    chmodSync(config.dataFolder, 0o755);
-    await openInstallation(config, () => {});
-    expect(statSync(config.dataFolder).mode & 0o777).toBe(0o700);
-    const home = join(folder, "home");
-    await Bun.write(join(home, "letter.txt"), "dear");
-    chmodSync(home, 0o755);
-    const refused = await openInstallation(readConfig({ KEYHOLE_DATA: home }), () => {}).catch(
-      (error: Error) => error.message,
-    );
-    expect(refused).toContain("KEYHOLE_DATA");
-    expect(readdirSync(home)).toEqual(["letter.txt"]);
-    expect(statSync(home).mode & 0o777).toBe(0o755);
-  });
-
-  test("makes no new root key for a database that needs the lost one", async () => {
-    const config = readConfig({ KEYHOLE_DATA: join(folder, "lost") });
-    await openInstallation(config, () => {});
-    rmSync(join(config.dataFolder, "root.key"));
-    const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
-    expect(refused).toContain("root.key");
-    expect(existsSync(join(config.dataFolder, "root.key"))).toBe(false);
   });
 
   test("a lock between processes is held though nothing refers to it, and free once its holder was killed", async () => {
