@@ -91,7 +91,7 @@ describeBoth("the days until something expires", (w) => {
 
   test("are found whatever SQL wrote into other listings", async () => {
     const { variable } = await next();
-    const other = await w.place({ slug: "malformed" });
+    const { project: other } = await w.place({ slug: "malformed" });
     await mark(w, other, "MARKED", inDays(1));
     for (const listing of [
       '[{"rotateBy":"2000-01-0',

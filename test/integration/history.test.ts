@@ -411,7 +411,7 @@ describeBoth("a rollback", (w) => {
   });
 
   test("that would take a project past 1000 files is refused; one that takes variables past 1000 warns", async () => {
-    const project = await w.place();
+    const { project } = await w.place();
     const { where } = project;
     const { back } = rollbacks(w, where);
     const paths = numbered("f/", 2);

@@ -39,7 +39,7 @@ async function newest(w: World) {
 describeBoth("an import", (w) => {
   const before = { KEPT: "1", CHANGED: "old", GONE: "x" };
   const file = { KEPT: "1", CHANGED: "new", ADDED: "2" };
-  const project = () => w.place({ variables: { staging: before, production: before } });
+  const project = async () => (await w.place({ variables: { staging: before, production: before } })).project;
 
   test("that is a dry run says what would be added, changed and deleted, and writes and records nothing", async () => {
     const web = await project();
@@ -124,7 +124,7 @@ describeBoth("an import", (w) => {
   });
 
   test("does what its dry run said, whatever was there: a model in memory agrees", async () => {
-    const web = await w.place();
+    const { project: web } = await w.place();
     const values = fc.dictionary(fc.constantFrom("A", "B", "C", "D", "E", "F"), fc.constantFrom("1", "2", "é\n"));
     let model: Values = {};
     await fc.assert(

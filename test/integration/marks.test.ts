@@ -32,7 +32,7 @@ function load(
 
 describeBoth("a variable that is marked for rotation", (w) => {
   const marked = async (w: World) => {
-    const web = await w.place({ variables: { staging: { PLAIN: "1" } } });
+    const { project: web } = await w.place({ variables: { staging: { PLAIN: "1" } } });
     await setVariables(w.admin, web.where, "staging", [{ name: "MARKED", value: "1", rotateBy: "2099-01-31" }]);
     const mark = async () =>
       (await listVariables(w.admin, web.where, "staging")).find(({ name }) => name === "MARKED")?.rotateBy;
@@ -150,7 +150,7 @@ describeBoth("what is to be rotated", (w) => {
   });
 
   test("is not read from a listing that SQL changed", async () => {
-    const project = await w.place({ slug: "damaged" });
+    const { project } = await w.place({ slug: "damaged" });
     await mark(w, project, "MARKED", inDays(1));
     await w.sql`update sets set listing = replace(listing, 'MARKED', 'FORGED') where project_id = ${project.id}`;
     await expect(listDueVariables(w.admin, dayMs)).rejects.toMatchObject({ kind: "conflict" });

@@ -87,7 +87,7 @@ export type Content = {
 export type Placed = Project & { readonly where: string };
 
 /** A project in an organization of its own. */
-export type Place = Placed & { readonly organization: Organization; readonly project: Placed };
+export type Place = Omit<Placed, "organization"> & { readonly organization: Organization; readonly project: Placed };
 
 /** What {@link World.place} makes: a project with this content, called `web` unless it has another slug. */
 type AskedPlace = Content & { readonly slug?: string };
