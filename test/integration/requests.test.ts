@@ -44,23 +44,22 @@ async function expectNothingDone(
   kind: string,
   words: string,
 ) {
-  const before = [
+  const state = async () => [
     await listAudit(w.admin, { limit: 1000 }),
     await w.sql`select * from variable_requests where id = ${id}`,
   ];
+  const before = await state();
   const refusal = await work().then(
     () => new Error("it was done"),
     (error: unknown) => error,
   );
   expect(refusal).toBeInstanceOf(Refused);
   expect(refusal).toMatchObject({ kind, message: expect.stringContaining(words) });
-  const after = [
-    await listAudit(w.admin, { limit: 1000 }),
-    await w.sql`select * from variable_requests where id = ${id}`,
-  ];
-  expect(after).toEqual(before);
+  expect(await state()).toEqual(before);
   return project;
 }
+
+const changed = ["conflict", "has changed since it was shown"] as const;
 
 describeBoth("deciding about a request", (w) => {
   test("approval writes the variable and the decision, and both are on record", async () => {
@@ -161,13 +160,7 @@ describeBoth("deciding about a request", (w) => {
     await revokeKey(w.admin, filed.keyId);
     expect(await showRequest(w.admin, filed.id)).toMatchObject({ keyStatus: "revoked" });
     expect((await listRequests(w.admin)).find(({ id }) => id === filed.id)).toMatchObject({ keyStatus: "revoked" });
-    await expectNothingDone(
-      w,
-      filed,
-      () => approveRequest(w.admin, shown, "v"),
-      "conflict",
-      "has changed since it was shown",
-    );
+    await expectNothingDone(w, filed, () => approveRequest(w.admin, shown, "v"), ...changed);
     await approveRequest(w.admin, await showRequest(w.admin, filed.id), "v");
     const gone = await furnish(w);
     await w.run("update variable_requests set key_id = ? where id = ?", ["no key", gone.id]);
@@ -200,13 +193,7 @@ describeBoth("deciding about a request", (w) => {
     await expectNothingDone(w, renamed, () => approveRequest(w.admin, before, "v"), "not_found", "There is no project");
     const [organization = ""] = renamed.project.where.split("/");
     const impostor = await w.project({ slug: organization } as never, "web");
-    await expectNothingDone(
-      w,
-      renamed,
-      () => approveRequest(w.admin, before, "v"),
-      "conflict",
-      "has changed since it was shown",
-    );
+    await expectNothingDone(w, renamed, () => approveRequest(w.admin, before, "v"), ...changed);
     expect(await names(w, impostor)).toEqual([]);
     // Looked at again, it is the renamed project's.
     await approveRequest(w.admin, await showRequest(w.admin, renamed.id), "v");
@@ -222,13 +209,7 @@ describeBoth("deciding about a request", (w) => {
     const filed = await furnish(w);
     const shown = await showRequest(w.admin, filed.id);
     await w.run(`update variable_requests set ${column} = ? where id = ?`, [value, filed.id]);
-    await expectNothingDone(
-      w,
-      filed,
-      () => approveRequest(w.admin, shown, "v"),
-      "conflict",
-      "has changed since it was shown",
-    );
+    await expectNothingDone(w, filed, () => approveRequest(w.admin, shown, "v"), ...changed);
     expect(await names(w, filed.project)).toEqual(["TOKEN"]);
   });
 
