@@ -408,20 +408,6 @@ onPostgres("a PostgreSQL that fails", () => {
     expect(stderr).toContain("DATABASE_URL");
   });
 
-  test("whose backends are terminated now and then is not noticed for long", async () => {
-    const outcomes = await underLoad(async (readers) => {
-      for (let times = 0; times < (long ? 20 : 3); times++) {
-        const ended = await filled.site.sql(
-          "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like 'keyhole %'",
-        );
-        expect(ended.length).toBeGreaterThan(1);
-        await readers.more(40);
-      }
-    });
-    expect(outcomes.filter(({ status }) => status === 200).length).toBeGreaterThan(outcomes.length / 2);
-    await expectAllConnectionsWork();
-  });
-
   test("whose backends are terminated at whatever moment, again and again, does not end the server", async () => {
     await underLoad(async (readers) => {
       const client = connectTo(database.url);

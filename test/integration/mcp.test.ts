@@ -17,7 +17,6 @@ import {
   firstOf,
   headersOf,
   type Key,
-  leaksIn,
   type Placed,
   refusingJournal,
   usualHeaders,
@@ -152,40 +151,6 @@ describeBoth("the MCP surface", (w) => {
     };
     expect(await missing("production")).toEqual({ environment: "production", missing: ["STRIPE_KEY", "_A"] });
     expect(await missing("staging")).toEqual({ environment: "staging", missing: ["STRIPE_KEY", "LOOKS_LIKE", "_A"] });
-  });
-
-  test.each(Object.entries(revisions))("never returns a value or a filed reason, in revision %s", async (_, mode) => {
-    const { organization, key } = await furnish(w);
-    let us = 0;
-    // A second passes between requests, so that no bucket is empty.
-    const nowUs = () => (us += 1_000_000);
-    const app = mcpClient(w, ({ gate }) => ({ gate: { ...gate, nowUs } }));
-    const agent = await connectAgent(app, key, mode);
-    const narrow = await connectAgent(app, await w.key(organization, { ...agentKey, resources: ["projects"] }), mode);
-    const reasons = ["canary-of-my-reason", "canary-of-another's-reason"];
-    const other = await connectAgent(app, await w.key(organization, agentKey), mode);
-    const filed = await other.call("request_variable", { ...place, name: "OTHER", reason: reasons[1] });
-    const own = await agent.call("request_variable", { ...place, name: "OWN", reason: reasons[0] });
-    for (const { call } of [agent, narrow]) {
-      for (const { name } of (await agent.client.listTools()).tools) {
-        for (const args of [
-          ...[{}, place, { project: "web", environment: "staging" }, { ...place, names: ["API_TOKEN", "B"] }],
-          ...[{ ...place, name: "API_TOKEN", reason: "x" }, { ...place, reveal: true }, { id: own.found["id"] }],
-          ...[{ id: filed.found["id"] }, { project: "none", environment: "production" }, { project: 1 }],
-        ]) {
-          await call(name, args).catch(() => {});
-        }
-      }
-      await call("reveal_variable", { ...place, name: "API_TOKEN" }).catch(() => {});
-      for (const method of ["resources/list", "prompts/list", "tools/reveal"]) {
-        await Promise.try(() => agent.client.request({ method, params: {} } as never)).catch(() => {});
-      }
-    }
-    for (const reason of reasons) w.secrets.add(reason);
-    const received = [...agent.received, ...narrow.received];
-    expect(received.length).toBeGreaterThan(140);
-    expect(received.filter((text) => /^(?:429|5)/.test(text))).toEqual([]);
-    expect(leaksIn(w.secrets, received.join("\n"))).toEqual([]);
   });
 
   test("ends no answer late: a subscription is refused, and every answer is whole", async () => {

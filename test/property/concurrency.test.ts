@@ -2,12 +2,11 @@
  * Lookups are grouped, commits are shared and sets are remembered: no request may ever get another one's answer.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
-import { createApp, serveOptions } from "../../src/api/app.ts";
 import { type Environment, environments } from "../../src/core/names.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { rotateData } from "../../src/people/rotation.ts";
-import { contractProblem, type Dice, diceOf, impatient, unlimited } from "../support/attack.ts";
+import { contractProblem, type Dice, diceOf, unlimited } from "../support/attack.ts";
 import { seed } from "../support/seed.ts";
 import {
   answerOf,
@@ -76,27 +75,6 @@ describeBoth("many callers at once", (w, dialect) => {
       const left = own.filter(({ status }) => status === 200).map(({ headers }) => headers.get("ratelimit"));
       expect(new Set(left).size).toBe(30);
       expect(own.filter(({ status }) => status === 429)).toHaveLength(15);
-    }
-  });
-
-  test("each get their own answer over sockets, too, with their address on record", async () => {
-    const app = createApp({ ...w.keyhole, gate: { ...w.keyhole.gate, nowUs: impatient() } });
-    app.listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
-    const dice = diceOf(seed + 1);
-    const handle = (request: Request) =>
-      fetch(request.url.replace("http://localhost", `http://127.0.0.1:${app.server?.port}`), {
-        headers: request.headers,
-      });
-    const client: Client = { handle, ask: async (path, ask) => answerOf(await handle(requestOf(path, ask))) };
-    try {
-      await introduce(client, keys);
-      const questions = Array.from({ length: 200 }, () => questionOf(keys, dice));
-      const problems = await Promise.all(questions.map((question, n) => judged(w, client, question, `socket-${n}`)));
-      expect(problems.filter(Boolean)).toEqual([]);
-      const from = await w.run("select distinct client_address from audit_entries where request_id like 'socket-%'");
-      expect(from).toEqual([{ client_address: "127.0.0.1" }]);
-    } finally {
-      await app.server?.stop(true);
     }
   });
 
