@@ -58,26 +58,6 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   });
 
   test.each([
-    ["ana", "var set acme/web production TOKEN --value x", 4],
-    ["ana", "var list acme/web production", 4],
-    ["ana", "var list acme/api staging", 4],
-    ["ana", "var list acme/none staging", 4],
-    ["ana", "key create --all-projects --env staging", 4],
-    ["ana", "audit export", 3],
-    ["ana", "audit list", 3],
-    ["ana", "audit list --follow", 3],
-    ["ana", "audit verify", 3],
-    ["ben", "var get acme/web production LIVE", 4],
-    ["ben", "var set acme/web staging TOKEN --value x", 4],
-    ["ben", "var diff acme/web staging production", 4],
-    ["ben", "project create acme/mine", 4],
-  ] as const)("%s may not: %s", async (person, line, exitCode) => {
-    const ran = await as(person, line);
-    expect(ran).toMatchObject({ exitCode, stdout: "" });
-    expect(ran.stderr).not.toContain("canary");
-  });
-
-  test.each([
     ...[
       "serve",
       "demo --once",

@@ -8,7 +8,7 @@ import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import { type AuditRecord, listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
-import { createKey, listAccess, listExpiring, revokeKey, rotateKey } from "../../src/people/keys.ts";
+import { createKey, listExpiring, revokeKey, rotateKey } from "../../src/people/keys.ts";
 import { createOrganization, setPlan } from "../../src/people/organizations.ts";
 import { createProject, deleteProject, setProjectEnvironments } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
@@ -204,26 +204,6 @@ describeBoth("the end of the record of changes", (w) => {
     expect(await serve(w, () => w.organization())).toEqual([first, await at()]);
   });
 
-  test("is missed if somebody takes it out and puts the head back, even if changes follow", async () => {
-    await w.organization();
-    const head = await savedHead(w);
-    await w.organization();
-    const checkpoints = await serve(w);
-    const [end] = checkpoints as [Checkpoint];
-    expect(await verifyAudit(w.admin, checkpoints)).toMatchObject({ flaws: [] });
-    await w.sql`delete from audit_segments where lane = 'commands' and first_seq > ${head["seq"]}`;
-    await putHeadBack(w, head);
-    expect(await verifyAudit(w.admin)).toMatchObject({ flaws: [] });
-    const flaw = { lane: "commands", seq: end.seq, lastSeq: end.seq };
-    expect(await verifyAudit(w.admin, checkpoints)).toMatchObject({ flaws: [{ ...flaw, what: "lost" }] });
-    await w.organization();
-    await w.organization();
-    checkpoints.push(...(await serve(w)));
-    expect(checkpoints.map((one) => one.seq - end.seq)).toEqual([0, 1]);
-    expect(await verifyAudit(w.admin)).toMatchObject({ flaws: [] });
-    expect(await verifyAudit(w.admin, checkpoints)).toMatchObject({ flaws: [{ ...flaw, what: "lost" }] });
-  });
-
   test("that cannot be read stops no server, which says so", async () => {
     const events: LogEvent[] = [];
     const server = await openKeyhole(w.installation, (event) => events.push(event));
@@ -287,25 +267,6 @@ describeBoth("what a person sees", (w) => {
     ]);
     expect(JSON.stringify(differences)).not.toContain("value");
     expect(await diffVariables(w.admin, where, "staging", "staging")).toEqual([]);
-  });
-
-  test("of access is every valid key that reaches the project there", async () => {
-    const { organization, where, key: every } = await w.place({ key: { environments: ["production"] } });
-    const other = await w.project(organization, "other", {});
-    const listed = await w.key(organization, { projects: ["web"], environments: ["staging"] });
-    await w.key(organization, { projects: ["other"] });
-    const revoked = await w.key(organization, {});
-    await revokeKey(w.admin, revoked.id);
-    const ids = async (environment?: "staging" | "development") =>
-      (await listAccess(w.admin, where, environment)).map(({ id }) => id);
-    expect(await ids()).toEqual([every.id, listed.id]);
-    expect(await ids("staging")).toEqual([listed.id]);
-    expect(await ids("development")).toEqual([]);
-    // A project that takes the slug later is another one.
-    await deleteProject(w.admin, where);
-    await createProject(w.admin, where, {});
-    expect(await ids("staging")).toEqual([]);
-    expect((await listAccess(w.admin, other.where)).map(({ id }) => id)).toContain(every.id);
   });
 
   test("of what expires is the valid keys that end within the time, the next one first", async () => {

@@ -67,42 +67,16 @@ describe("a request that is not a GET, or not for a path of the API", () => {
 
   describe("404", () => {
     const unknown = [
-      "/",
-      "/api",
-      "/api/v1",
-      "/api/v1/",
-      "/api/v2/organization",
-      "/api/v1x/organization",
-      "/API/v1/organization",
-      "/organization",
-      "/livez",
-      "/readyz",
-      "/metrics",
-      "/favicon.ico",
-      "/api/v1/Organization",
-      "/api/v1/organization/",
-      "/api/v1/organization/x",
-      "/api/v1/organization%2F",
-      "/api/v1/organization;x=1",
-      "/api/v1/organization%20",
-      "/api/v1/%6Frganization",
-      "/api/v1//organization",
-      "//api/v1/organization",
-      "/api/v1/projects/",
-      "/api/v1/projects//",
-      "/api/v1/projects//variables",
-      "/api/v1/projects/web/",
-      "/api/v1/projects/web/variables/",
-      "/api/v1/projects/web/variables/A",
-      "/api/v1/projects/web/Variables",
-      "/api/v1/projects/web/files",
-      "/api/v1/projects/web/accounts/x",
-      "/api/v1/projects/web%2Fvariables/x/y",
-      "/api/v1/files/",
-      "/api/v1/files/x",
-      "/api/v1/secrets/",
-      "/api/v1/secret",
-      `/api/v1/${"x".repeat(8000)}`,
+      ...["/", "/api", "/api/v1", "/api/v1/", "/api/v2/organization", "/api/v1x/organization"],
+      ...["/API/v1/organization", "/organization", "/livez", "/readyz", "/metrics", "/favicon.ico"],
+      ...["/api/v1/Organization", "/api/v1/organization/", "/api/v1/organization/x"],
+      ...["/api/v1/organization%2F", "/api/v1/organization;x=1", "/api/v1/organization%20"],
+      ...["/api/v1/%6Frganization", "/api/v1//organization", "//api/v1/organization", "/api/v1/projects/"],
+      ...["/api/v1/projects//", "/api/v1/projects//variables", "/api/v1/projects/web/"],
+      ...["/api/v1/projects/web/variables/", "/api/v1/projects/web/variables/A"],
+      ...["/api/v1/projects/web/Variables", "/api/v1/projects/web/files", "/api/v1/projects/web/accounts/x"],
+      ...["/api/v1/projects/web%2Fvariables/x/y", "/api/v1/files/", "/api/v1/files/x", "/api/v1/secrets/"],
+      ...["/api/v1/secret", `/api/v1/${"x".repeat(8000)}`],
     ];
     for (const method of ["GET", "POST", "HEAD", "OPTIONS"]) {
       test(`${method} of an unknown path has one answer, with or without a key`, async () => {
@@ -169,19 +143,7 @@ describeBoth("every answer", (w) => {
   );
 
   test.each([
-    "",
-    " ",
-    "x".repeat(129),
-    "a b",
-    "a/b",
-    "a,b",
-    "a, b",
-    "é",
-    '"x"',
-    "<script>",
-    "a\tb",
-    "%0a",
-    "a;b",
+    ...["", " ", "x".repeat(129), "a b", "a/b", "a,b", "a, b", "é", '"x"', "<script>", "a\tb", "%0a", "a;b"],
     "ä".repeat(3),
   ])("has a new request id in place of a malformed one: %p", async (id) => {
     const answer = await w.ask("/organization", { headers: { "x-request-id": id } });
@@ -386,18 +348,7 @@ describeBoth("every answer", (w) => {
     });
 
     test.each([
-      "%00",
-      "web%00",
-      "%00web",
-      "%ff",
-      "%zz",
-      "%",
-      "%E2%80%AE",
-      "web%2F",
-      "web%252F",
-      "Web",
-      "web%20",
-      "'--",
+      ...["%00", "web%00", "%00web", "%ff", "%zz", "%", "%E2%80%AE", "web%2F", "web%252F", "Web", "web%20", "'--"],
       "%2e%2e%2fweb",
     ])("a project %p does not exist, on every path", async (slug) => {
       for (const path of [`/projects/${slug}`, `/projects/${slug}/variables?${one}`, `/projects/${slug}/accounts`]) {

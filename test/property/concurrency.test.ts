@@ -8,16 +8,7 @@ import { setVariables } from "../../src/kinds/variables/write.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { contractProblem, type Dice, diceOf, unlimited } from "../support/attack.ts";
 import { seed } from "../support/seed.ts";
-import {
-  answerOf,
-  type Client,
-  describeBoth,
-  everything,
-  type Key,
-  requestOf,
-  sha256,
-  type World,
-} from "../support/world.ts";
+import { answerOf, type Client, describeBoth, everything, type Key, requestOf, type World } from "../support/world.ts";
 
 type Scoped = Key & {
   readonly owner: number;
@@ -96,60 +87,6 @@ describeBoth("many callers at once", (w, dialect) => {
     expect(memory.bytesTaken.large).toBeGreaterThan(0);
     await Promise.all(answers.map((answer, n) => (n % 2 === 0 ? answer.body?.cancel() : answer.text())));
     expect(memory.bytesTaken).toEqual({ small: 0, large: 0 });
-  });
-});
-
-describeBoth("readers beside a writer", (w) => {
-  test("get one whole version of a file that is replaced 60 times, never an older one and never a 503", async () => {
-    const { organization, where, key } = await w.place({ key: everything });
-    const client = unlimited(w);
-    // Two pieces on PostgreSQL, or one.
-    const contentOf = (version: number) => Buffer.alloc(version % 3 === 0 ? 600 * 1024 : 100, `<${version}>`.padEnd(8));
-    const checksums: string[] = [];
-    const put = (version: number) => {
-      checksums[version] = sha256(contentOf(version));
-      const file = { path: "f", environments: ["staging", "production"], content: contentOf(version) };
-      return putFile(w.admin, where, file);
-    };
-    await put(0);
-    let [acknowledged, writing, reads] = [0, true, 0];
-    const wrong: string[] = [];
-    const reader = async (path: string) => {
-      for (; writing; reads += 1) {
-        await Bun.sleep(0); // SQLite answers without ever giving others a turn
-        const least = acknowledged;
-        const { status, text } = await client.ask(path, { key });
-        if (status !== 200) {
-          wrong.push(`${path}: ${text}`);
-          continue;
-        }
-        const [file] = (JSON.parse(text) as { files: { sha256: string; content?: string; environments: string[] }[] })
-          .files;
-        const version = checksums.indexOf(file?.sha256 ?? "");
-        if (version < least) wrong.push(`${path}: ${version} after ${least}`);
-        if (file?.environments.length !== 2) wrong.push(`${path}: in ${file?.environments}`);
-        const content = file?.content === undefined ? undefined : Buffer.from(file.content, "base64");
-        if (content?.equals(contentOf(version)) === false) wrong.push(`${path}: another content than ${version}`);
-      }
-    };
-    const path = "/files?project=web&environment=staging";
-    const readers = [path, `${path}&path=f`, `${path}&metadataOnly=true`, path, `${path}&metadataOnly=true`].map(
-      reader,
-    );
-    for (let version = 1; version <= 60; version++) {
-      await put(version);
-      acknowledged = version;
-      const enough = reads + 2;
-      while (reads < enough && wrong.length === 0) await Bun.sleep(0);
-    }
-    writing = false;
-    await Promise.all(readers);
-    expect(wrong).toEqual([]);
-    // Each of the kept versions has its own.
-    expect(
-      await w.sql`select size from file_contents where project_id =
-      (select id from projects where organization_id = ${organization.id})`,
-    ).toHaveLength(61);
   });
 });
 

@@ -87,30 +87,6 @@ describe("a bucket", () => {
     );
   });
 
-  test("allows in any period at most its capacity and what the period earns", () => {
-    fc.assert(
-      fc.property(anyCalls, ({ policy, startUs, pausesUs }) => {
-        const allowedAtUs: number[] = [];
-        let fullAtUs: number | undefined;
-        let nowUs = startUs;
-        for (const pauseUs of pausesUs) {
-          nowUs += pauseUs;
-          const decision = take(fullAtUs, policy, nowUs);
-          if (!decision.allowed) continue;
-          fullAtUs = decision.fullAtUs;
-          allowedAtUs.push(nowUs);
-        }
-        for (const [from, fromUs] of allowedAtUs.entries()) {
-          for (let to = from; to < allowedAtUs.length; to++) {
-            const periodUs = (allowedAtUs[to] as number) - fromUs;
-            expect(to - from + 1).toBeLessThanOrEqual(policy.capacity + Math.floor(periodUs / policy.intervalUs));
-          }
-        }
-      }),
-      { numRuns: 50 },
-    );
-  });
-
   test("earns nothing while the clock is behind a time already seen", () => {
     fc.assert(
       fc.property(anyPolicy, fc.array(fc.nat(1000), { maxLength: 50 }), (policy, stepsUs) => {
