@@ -91,25 +91,6 @@ onBoth("a command beside a running server", (dialect) => {
       expect(without.json<{ variables: unknown }>().variables).toEqual([]);
     }
   });
-
-  test("that makes a key with an end is obeyed when that has come", async () => {
-    const made = await site.key("--org", "acme", "--name", "short", "--expires-in", "4s");
-    const { key, expiresAt } = made as unknown as { key: string; expiresAt: number };
-    const connection = await server.connect();
-    const ask = () => connection.get("/api/v1/organization", { Authorization: `Bearer ${key}` });
-    let good = 0;
-    for (;;) {
-      const beganAt = Date.now();
-      const { status } = await ask();
-      if (Date.now() < expiresAt) expect(status).toBe(200);
-      if (beganAt >= expiresAt) expect(status).toBe(401);
-      if (status === 401) break;
-      good += 1;
-      await Bun.sleep(100);
-    }
-    expect(good).toBeGreaterThan(0);
-    connection.close();
-  });
 });
 
 onBoth("a signal to end", (dialect) => {
