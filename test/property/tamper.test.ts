@@ -318,7 +318,10 @@ describeBoth("what SQL did to a row", (w, dialect) => {
       if (set && what !== "its values, gone" && kind !== "files") expect(deletedKeys).toBe(0);
       const columns = `select * from sets where ${target.where}`;
       expect(await world.run(columns, target.at)).toEqual(before.sets.filter((row) => isAt(row, target)));
-      await expectAll(stage, what.startsWith("its values") ? new RegExp(`^values web ${kind} production$`) : target.damages);
+      await expectAll(
+        stage,
+        what.startsWith("its values") ? new RegExp(`^values web ${kind} production$`) : target.damages,
+      );
       await stage.restore();
     });
 
