@@ -63,7 +63,7 @@ describeBoth("GET /projects/{slug}/accounts", (w) => {
       const { organization, project } = await w.place();
       const write = async (environment: Environment, nowMs: number) => {
         w.clock.nowMs = nowMs;
-        await insertAccounts(w, project, ["ci"], [environment], `of ${environment}`);
+        await insertAccounts(w, project, ["ci"], [environment], () => `of ${environment}`);
         w.clock.nowMs = undefined;
       };
       const times = { development: 1000, production: 2000, staging: 3000 };

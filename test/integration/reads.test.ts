@@ -152,15 +152,15 @@ describeBoth("a read of", (w) => {
 
     describe("that is large", () => {
       /** 40 values of 30 KB in staging, of every character that a piece could be cut at, and one in production. */
-      const large = numbered("N", 40).map((name, i) => {
-        const piece = ["x", '"\\', "é\n", "🦔"][i % 4] as string;
-        return [name, piece.repeat(30_000 / Buffer.byteLength(piece))] as const;
-      });
+      const large = numbered("N", 40);
+      const valueFor = (name: string) => {
+        const piece = ["x", '"\\', "é\n", "🦔"][large.indexOf(name) % 4] as string;
+        return piece.repeat(30_000 / Buffer.byteLength(piece));
+      };
       const largeWeb = async () => {
         const furnished = await web(w);
-        const { where } = furnished.project;
-        for (const [name, value] of large) await write(w, where, "staging", name, value);
-        await write(w, where, "production", "SMALL", "a small one");
+        await insert(w, furnished.project, large, "staging", valueFor);
+        await write(w, furnished.project.where, "production", "SMALL", "a small one");
         return furnished;
       };
       /** Memory for one such read, and not for two at once. */
@@ -172,7 +172,7 @@ describeBoth("a read of", (w) => {
       test("gives its memory back however its answer ends", async () => {
         const { project, key } = await largeWeb();
         const { json, text } = await expectMemoryBack(w, staging, key, 1_200_000);
-        expect(valuesOf(json)).toEqual(large.map(([, value]) => value));
+        expect(valuesOf(json)).toEqual(large.map(valueFor));
         expect(text).toBe(JSON.stringify(json));
         const memory = new MemoryBudget();
         await w.sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${project.id}`;

@@ -73,7 +73,7 @@ describeBoth("a key limited to one project and staging", (w) => {
       const content = Buffer.from("canary, later");
       await putFile(w.admin, mine, { path: "everywhere", environments: ["production"], content });
       await deleteFile(w.admin, mine, "everywhere", ["development"]);
-      await insertAccounts(w, { where: mine }, ["everywhere"], ["production"], "canary, later");
+      await insertAccounts(w, { where: mine }, ["everywhere"], ["production"], () => "canary, later");
       await setVariables(w.admin, `${organization.slug}/theirs`, "staging", [{ name: "LATE", value: "1" }]);
       await deleteProject(w.admin, `${organization.slug}/also-theirs`);
       await createProject(w.admin, `${organization.slug}/new`, {});

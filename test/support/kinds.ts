@@ -35,8 +35,14 @@ type KindOfTest = {
   readonly bucket: "value" | "content";
   readonly write: (w: World, where: string, at: Environment, name: string, value: string) => Promise<unknown>;
   readonly remove: (w: World, where: string, at: Environment, name: string) => Promise<unknown>;
-  /** Writes many at once; the value of each begins with its name. */
-  readonly insert: (w: World, project: Placed, names: readonly string[], at: Environment) => Promise<unknown>;
+  /** Writes many at once, in one write if the kind can; without `valueFor` the value of each has its name in it. */
+  readonly insert: (
+    w: World,
+    project: Placed,
+    names: readonly string[],
+    at: Environment,
+    valueFor?: (name: string) => string,
+  ) => Promise<unknown>;
 };
 
 const words = (text: string) => text.split("|");
@@ -58,12 +64,12 @@ export const ofKind: Readonly<Record<Kind, KindOfTest>> = {
     bucket: "value",
     write: (w, where, at, name, value) => setVariables(w.admin, where, at, [{ name, value }]),
     remove: (w, where, at, name) => deleteVariable(w.admin, where, at, name),
-    insert: (w, { where }, names, at) =>
+    insert: (w, { where }, names, at, valueFor = (name) => `${name} has a value`) =>
       setVariables(
         w.admin,
         where,
         at,
-        names.map((name) => ({ name, value: `${name} has a value` })),
+        names.map((name) => ({ name, value: valueFor(name) })),
       ),
   },
   accounts: {
@@ -83,7 +89,7 @@ export const ofKind: Readonly<Record<Kind, KindOfTest>> = {
     bucket: "value",
     write: (w, where, at, name, value) => setAccount(w.admin, where, name, [at], { a: value }),
     remove: (w, where, _, name) => deleteAccount(w.admin, where, name),
-    insert: (w, project, names, at) => insertAccounts(w, project, names, [at]),
+    insert: (w, project, names, at, valueFor) => insertAccounts(w, project, names, [at], valueFor),
   },
   files: {
     path: (environment) => `/files?project=web&environment=${environment}`,
@@ -103,7 +109,10 @@ export const ofKind: Readonly<Record<Kind, KindOfTest>> = {
     write: (w, where, at, path, content) =>
       putFile(w.admin, where, { path, environments: [at], content: Buffer.from(content) }),
     remove: (w, where, at, path) => deleteFile(w.admin, where, path, [at]),
-    insert: (w, project, names, at) => insertFiles(w, project, names, [at]),
+    insert: async (w, project, names, at, valueFor) => {
+      if (!valueFor) return insertFiles(w, project, names, [at]);
+      for (const name of names) await ofKind.files.write(w, project.where, at, name, valueFor(name));
+    },
   },
 };
 

@@ -510,18 +510,18 @@ export function randomContent(size: number): Buffer {
 
 /**
  * Many accounts in one write. Other environments stay as they are, unlike with `setAccount`.
- * @param a - the value of their field `a`; if omitted: the name
+ * @param valueFor - the value of the field `a` of the account of a name; by default the name
  */
 export async function insertAccounts(
   w: World,
   { where }: Pick<Placed, "where">,
   names: readonly string[],
   environments: readonly Environment[],
-  a?: string,
+  valueFor: (name: string) => string = (name) => name,
 ): Promise<void> {
   await writingProject(w.admin, await findProject(w.admin, where, "write"), accounts, async (locked) => {
     const items = names.map((name) => {
-      const value = Buffer.from(JSON.stringify({ a: a ?? name }));
+      const value = Buffer.from(JSON.stringify({ a: valueFor(name) }));
       return [name, { entry: { name, updatedAt: locked.now }, value }] as const;
     });
     const sets = await openSets(w.admin, locked, accounts, environments);
