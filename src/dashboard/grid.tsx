@@ -4,7 +4,7 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { mayCompare } from "../desk/context.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
-import { everyKind } from "../kinds/kind.ts";
+import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
 import { Actions, type Column, environmentColumns, Lead, Name, Table, There } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
@@ -40,10 +40,10 @@ export async function gridPage(visit: Visit): Promise<Answer> {
     { heading: "Compared", cell: comparison },
   ];
   const isThere = (page: string) =>
-    pages?.routes.some(({ method, path, rights }) => method === "GET" && path.endsWith(page) && visit.may(...rights));
-  const actions = Object.entries(pages?.actions ?? {})
-    .filter(([, page]) => isThere(page))
-    .map(([words, page]) => [words, projectPagePath(where, page)]);
+    pages?.routes?.some(({ method, path, rights }) => method === "GET" && path.endsWith(page) && visit.may(...rights));
+  const own = Object.entries(pages?.actions ?? {}).filter(([, page]) => isThere(page));
+  const all = [...(pages?.form ? [[`New ${descriptorOf(kind).item}`, `${kind}/set`] as const] : []), ...own];
+  const actions = all.map(([words, page]) => [words, projectPagePath(where, page)]);
   const main = (
     <>
       {mayWrite && <Actions items={Object.fromEntries(actions)} />}

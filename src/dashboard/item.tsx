@@ -23,7 +23,7 @@ import { actorOf } from "./sentence.tsx";
 export async function itemPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.param("kind"));
-  const { change, reveal: isShown } = kindPages[kind] ?? {};
+  const { form, reveal: isShown } = kindPages[kind] ?? {};
   const name = visit.query("name") ?? "";
   const { items, environments: seen } = await compareEnvironments(admin, where, kind);
   const found = items.find((one) => one.name === name);
@@ -31,12 +31,12 @@ export async function itemPage(visit: Visit): Promise<Answer> {
     throw new Refused("not_found", `There is no ${JSON.stringify(name)} among the ${kind} of ${where}.`);
   const shown = seenFields(await findProject(admin, where, "see"));
   const revealed = isShown ? await visit.reached("reveal") : [];
-  const mayChange = change !== undefined && (await visit.reached("write")).length > 0;
+  const mayChange = form !== undefined && (await visit.reached("write")).length > 0;
   const mayAudit = (await visit.reached("audit")).length > 0;
   const main = (
     <>
       <p class="quiet">{comparison(found)}</p>
-      {mayChange && <Actions items={{ Change: projectPagePath(where, change, { name }) }} />}
+      {mayChange && <Actions items={{ Change: projectPagePath(where, `${kind}/set`, { name }) }} />}
       <div class="cards">
         {seen.map((environment) => (
           <section>

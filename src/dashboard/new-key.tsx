@@ -3,7 +3,20 @@ import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
-import { Boxes, Change, Choice, Chooser, counted, Empty, Field, Lead, Name, NewName, Table } from "../pages/parts.tsx";
+import {
+  Box,
+  Boxes,
+  Change,
+  Choice,
+  Chooser,
+  counted,
+  Empty,
+  Field,
+  Lead,
+  Name,
+  NewName,
+  Table,
+} from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Form, Visit } from "../pages/visit.ts";
 import { createKey, type KeyRecord, rotateKey } from "../people/keys.ts";
@@ -93,10 +106,9 @@ type ShownProject = { readonly slug: string; readonly id: string };
 
 function ProjectBoxes({ projects }: { readonly projects: readonly ShownProject[] }) {
   const box = ({ slug, id }: ShownProject) => (
-    <label>
-      <input type="checkbox" name="projects" value={`${slug}/${id}`} />
+    <Box name="projects" value={`${slug}/${id}`}>
       <Name>{slug}</Name>
-    </label>
+    </Box>
   );
   const columns = [{ heading: "Project", cell: box }];
   return (

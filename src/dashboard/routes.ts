@@ -11,6 +11,7 @@ import { mePage } from "./me.tsx";
 import { makeKey, newKeyPage, rotate } from "./new-key.tsx";
 import { firstPage, makeProject, projectsPage } from "./projects.tsx";
 import { approve, reject, requestPage, requestsPage } from "./requests.tsx";
+import { remove, set, setPage } from "./set.tsx";
 import { todayPage } from "./today.tsx";
 
 /** Everything that the dashboard shows or does, and its rights: a route needs any one of them. */
@@ -23,6 +24,9 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/p/:org/:project/:kind", rights: ["see"], answer: gridPage },
   { method: "GET", path: "/p/:org/:project/:kind/item", rights: ["see"], answer: itemPage },
   { method: "POST", path: "/p/:org/:project/:kind/reveal", rights: ["reveal"], isSecret: true, answer: reveal },
+  { method: "GET", path: "/p/:org/:project/:kind/set", rights: ["write"], answer: setPage },
+  { method: "POST", path: "/p/:org/:project/:kind/set", rights: ["write"], answer: set },
+  { method: "POST", path: "/p/:org/:project/:kind/delete", rights: ["write"], answer: remove },
   ...kindRoutes,
   { method: "GET", path: "/p/:org/:project/history", rights: ["see"], answer: historyPage },
   // It says which values differ between versions.

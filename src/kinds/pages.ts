@@ -7,4 +7,4 @@ import { pages as variables } from "./variables/page.tsx";
 /** What each kind brings to the dashboard. */
 export const kindPages: Readonly<Record<string, KindPages>> = { variables, accounts, files };
 
-export const kindRoutes: readonly Route[] = Object.values(kindPages).flatMap(({ routes }) => routes);
+export const kindRoutes: readonly Route[] = Object.values(kindPages).flatMap(({ routes = [] }) => routes);

@@ -1,4 +1,8 @@
+import type { ComponentChildren } from "preact";
 import type { Environment } from "../core/names.ts";
+import type { FoundProject } from "../desk/projects.ts";
+import type { Entry } from "../sets/kind.ts";
+import type { VerifiedSet } from "../sets/verified-set.ts";
 import type { Route } from "./route.ts";
 import type { Visit } from "./visit.ts";
 
@@ -6,13 +10,50 @@ import type { Visit } from "./visit.ts";
 export type KindPages = {
   /** The value of an item as text, on record; left out for a kind whose values are not shown. */
   readonly reveal?: (visit: Visit, environment: Environment, name: string) => Promise<string>;
+  /** The page that writes an item; left out for a kind that only commands write. */
+  readonly form?: ItemForm;
   /** The kind's own pages below a project, by the words of the link in its grid. */
-  readonly actions: Readonly<Record<string, string>>;
-  /** The page below a project that changes one item. It takes `name`. */
-  readonly change?: string;
+  readonly actions?: Readonly<Record<string, string>>;
   /** A warning beside a name in a list. */
   readonly noteOf?: (name: string) => string | undefined;
   /** A sentence for a project without items: what to do first. */
   readonly firstStep: string;
-  readonly routes: readonly Route[];
+  readonly routes?: readonly Route[];
+};
+
+/** What a kind brings to the page that creates, changes and deletes one item. */
+export type ItemForm<E extends Entry = Entry> = {
+  readonly nameHelp: string;
+  /** What a change does to what is stored, which the page does not show. */
+  readonly about: string;
+  /** The fields beside the name. */
+  fields(item: StoredItem<E>, now: number): ComponentChildren;
+  /** The fields of the form that deletes, or what it would do. */
+  deletion(item: StoredItem<E>): ComponentChildren;
+  /** Judges what the fields say. Nothing is written yet. */
+  change(visit: Visit, name: string, item: StoredItem<E>): ItemChange;
+  removal(visit: Visit, name: string, item: StoredItem<E>): ItemChange;
+};
+
+/** An item as it is stored. No environment has one that is new. */
+export type StoredItem<E extends Entry = Entry> = {
+  readonly project: FoundProject;
+  /** The sets of every environment in which the person may write. */
+  readonly sets: readonly VerifiedSet<E>[];
+  /** The environments to show. */
+  readonly shown: readonly Environment[];
+  readonly entries: ReadonlyMap<Environment, E>;
+};
+
+/** A change that a form asks for. */
+export type ItemChange = {
+  /** The environments that it writes, or deletes from. */
+  readonly targets: readonly Environment[];
+  /** Others that would no longer have the item. */
+  readonly dropped?: readonly Environment[];
+  /**
+   * Makes the change, if the sets are those that the form showed.
+   * @returns sentences for the person
+   */
+  readonly write: () => Promise<readonly string[]>;
 };

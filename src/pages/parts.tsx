@@ -396,6 +396,22 @@ export function Chooser({ button, children }: { readonly button: string; readonl
   );
 }
 
+/** A box to check, with its label. `Form.has` reads whether it is checked. */
+export function Box(props: {
+  readonly name: string;
+  readonly value?: string;
+  readonly checked?: boolean;
+  readonly children: ComponentChildren;
+}) {
+  const { name, value = "yes", checked, children } = props;
+  return (
+    <label>
+      <input type="checkbox" name={name} value={value} checked={checked} />
+      {children}
+    </label>
+  );
+}
+
 /** Boxes to check. `Form.all` reads which are checked, or `Form.environments`. */
 export function Boxes(props: {
   readonly legend: string;
@@ -407,11 +423,10 @@ export function Boxes(props: {
   return (
     <fieldset>
       <legend>{legend}</legend>
-      {options.map((one) => (
-        <label>
-          <input type="checkbox" name={name} value={one} checked={checked.includes(one)} />
-          {isEnvironment(one) ? <Env value={one} /> : <code>{one}</code>}
-        </label>
+      {options.map((option) => (
+        <Box name={name} value={option} checked={checked.includes(option)}>
+          {isEnvironment(option) ? <Env value={option} /> : <code>{option}</code>}
+        </Box>
       ))}
     </fieldset>
   );

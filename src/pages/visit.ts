@@ -84,12 +84,6 @@ export class Form {
     return text;
   }
 
-  /** The item that a form writes: `itemForms`. */
-  itemName(): { readonly name: string; readonly isNew: boolean } {
-    const isNew = this.has("new");
-    return { name: isNew ? this.read("name").trim() : this.read("name"), isNew };
-  }
-
   /** All fields with this name, or all that were chosen under it. */
   all(name: string): readonly string[] {
     return this.#fields.getAll(name).map((text) => text.replaceAll("\r\n", "\n"));
@@ -117,8 +111,8 @@ export class Form {
   }
 
   /** What it showed of several sets of a project. @throws Refused `invalid` if one is not there */
-  seenIn(of: readonly Environment[]) {
-    const versions = new Map(of.map((environment) => [environment, this.seen(environment).version]));
+  seenIn(shown: readonly Environment[]) {
+    const versions = new Map(shown.map((environment) => [environment, this.seen(environment).version]));
     return { versions, projectId: this.read("project") };
   }
 

@@ -127,7 +127,7 @@ describeBoth("the page that sets a variable", (w) => {
     const notAName = "a letter or _ first, then letters, digits and _, at most 255, and neither _ nor __proto__.";
     const again = (name: string) => `For production, type ${name} again. Nothing was changed.`;
     const day = "The day to rotate by must be one in UTC that is not past, such as 2030-01-31.";
-    const there = "There is a OLD in development already. Nothing was changed: change that one.";
+    const there = '"OLD" is in development already. Nothing was changed: change that one.';
     const refused: readonly (readonly [page: string, fields: Fields, status: number, error: string])[] = [
       ...["two words", "1ST", "A-B", "<b>", "É", "", "__proto__", "A".repeat(256)].map(
         (name) =>
@@ -611,7 +611,7 @@ describeBoth("the page that sets an account", (w) => {
     const again = (name: string) => `For production, type ${name} again. Nothing was changed.`;
     const changed = `The accounts of ${where} in production are at version 3 now, not 2.`;
     const refused: readonly (readonly [page: string, fields: Fields, status: number, error: string])[] = [
-      ["accounts/set", { ...one, name: "stripe" }, 409, 'There is an account "stripe" already: change that one.'],
+      ["accounts/set", { ...one, name: "stripe" }, 409, '"stripe" is in staging and production already.'],
       ["accounts/set", { ...one, name: "a", environment: ["production"] }, 400, again("a")],
       ["accounts/set?name=stripe", { ...one, drop: "yes" }, 400, again("stripe")],
       ["accounts/set", { ...one, name: "" }, 400, "The account name must have 1 to 255 characters"],
@@ -667,7 +667,7 @@ describeBoth("the page that sets an account", (w) => {
     }
     const twice = { ...fields, ...(await visitor.hidden(at("accounts/set"))) };
     const { error } = await visitor.send(at("accounts/set"), twice);
-    expect(error).toContain(`onclick='x'>&\\u202e" already: change that one.`);
+    expect(error).toContain(`onclick='x'>&\\u202e" is in staging already.`);
     expect(await listAccounts(w.admin, where)).toHaveLength(2);
     const asked = await visitor.page(at(`variables/set?${new URLSearchParams({ name })}`));
     expect(asked.html).toContain("<h1>New variable</h1>");

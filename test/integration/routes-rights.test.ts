@@ -167,7 +167,7 @@ describeBoth("each route", (w) => {
     };
     held = [holding(["write"], "api")];
     const typed = { new: "yes", "version.staging": "1", "value.development": "", "value.production": "" };
-    expect(await send("/variables/set", typed)).toBe("/");
+    expect(await send("/:kind/set", typed)).toBe("/");
     const plan = await send("/variables/paste", { text: "PASTED=value" });
     expect(plan).toContain("/variables/paste/");
     expect(await statusOf(plan)).toBe(200);

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { KindPages } from "../../pages/kind-pages.ts";
+import { form } from "./form.tsx";
 import { revealAccount } from "./reveal.ts";
-import { remove, set, setPage } from "./set-page.tsx";
 
 export const pages: KindPages = {
   reveal: async ({ admin, where }, environment, name) => {
@@ -10,12 +10,6 @@ export const pages: KindPages = {
       .map(([field, value]) => `${field}: ${value}`)
       .join("\n");
   },
-  actions: { "New account": "accounts/set" },
-  change: "accounts/set",
+  form,
   firstStep: "Write one: a name, and its fields such as username and password.",
-  routes: [
-    { method: "GET", path: "/p/:org/:project/accounts/set", rights: ["write"], answer: setPage },
-    { method: "POST", path: "/p/:org/:project/accounts/set", rights: ["write"], answer: set },
-    { method: "POST", path: "/p/:org/:project/accounts/delete", rights: ["write"], answer: remove },
-  ],
 };

@@ -1,21 +1,18 @@
 /** @jsxImportSource preact */
 import { isSteering } from "../../core/steering.ts";
 import type { KindPages } from "../../pages/kind-pages.ts";
+import { form } from "./form.tsx";
 import { apply, paste, pastePage, planPage } from "./paste-page.tsx";
 import { promote, promotePage } from "./promote-page.tsx";
 import { revealVariable } from "./reveal.ts";
-import { remove, set, setPage } from "./set-page.tsx";
 
 export const pages: KindPages = {
   reveal: ({ admin, where }, environment, name) => revealVariable(admin, where, environment, name),
-  actions: { "New variable": "variables/set", Paste: "variables/paste", Promote: "variables/promote" },
-  change: "variables/set",
+  form,
+  actions: { Paste: "variables/paste", Promote: "variables/promote" },
   noteOf: (name) => (isSteering(name, "linux") || isSteering(name, "win32") ? "steers programs" : undefined),
   firstStep: "Paste the text of an .env file, or write one variable.",
   routes: [
-    { method: "GET", path: "/p/:org/:project/variables/set", rights: ["write"], answer: setPage },
-    { method: "POST", path: "/p/:org/:project/variables/set", rights: ["write"], answer: set },
-    { method: "POST", path: "/p/:org/:project/variables/delete", rights: ["write"], answer: remove },
     { method: "GET", path: "/p/:org/:project/variables/paste", rights: ["write"], answer: pastePage },
     { method: "POST", path: "/p/:org/:project/variables/paste", rights: ["write"], answer: paste },
     { method: "GET", path: "/p/:org/:project/variables/paste/:draft", rights: ["write"], answer: planPage },

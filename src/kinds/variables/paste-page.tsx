@@ -3,7 +3,19 @@ import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { requireFreshToCompare } from "../../desk/context.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
-import { Change, Changed, changesOf, counted, Empty, Env, Field, Lead, NameAgain, Prose } from "../../pages/parts.tsx";
+import {
+  Box,
+  Change,
+  Changed,
+  changesOf,
+  counted,
+  Empty,
+  Env,
+  Field,
+  Lead,
+  NameAgain,
+  Prose,
+} from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import type { Form, Visit } from "../../pages/visit.ts";
@@ -40,10 +52,7 @@ export async function pastePage(visit: Visit): Promise<Answer> {
           required
         />
         <p>
-          <label>
-            <input type="checkbox" name="prune" value="yes" />
-            Also delete what the text does not have
-          </label>
+          <Box name="prune">Also delete what the text does not have</Box>
         </p>
       </Change>
     </>

@@ -5,6 +5,7 @@ import { compareBytes, type Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import {
+  Box,
   Change,
   Choice,
   Chooser,
@@ -121,10 +122,9 @@ type Promoted = {
 function columnsOf(from: Environment, to: Environment, now: number): readonly Column<Promoted>[] {
   const words = { only: `missing in ${to}`, differs: "different", missing: `only in ${to}`, same: "same" };
   const box = (name: string) => (
-    <label>
-      <input type="checkbox" name="names" value={name} />
+    <Box name="names" value={name}>
       <Name>{name}</Name>
-    </label>
+    </Box>
   );
   return [
     { heading: "Name", cell: ({ name, isCopied }) => (isCopied ? box(name) : <Name>{name}</Name>) },

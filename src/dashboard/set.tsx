@@ -1,0 +1,106 @@
+/** @jsxImportSource preact */
+import { Refused } from "../core/refused.ts";
+import { findProject } from "../desk/projects.ts";
+import { descriptorOf } from "../kinds/kind.ts";
+import { kindPages } from "../kinds/pages.ts";
+import type { ItemChange, ItemForm, StoredItem } from "../pages/kind-pages.ts";
+import { Ago, Change, listed, Name, NameAgain, NewName } from "../pages/parts.tsx";
+import { projectPagePath } from "../pages/paths.ts";
+import type { Answer } from "../pages/route.ts";
+import { seenFields, type Visit } from "../pages/visit.ts";
+import { requireSets, shownEnvironments } from "../sets/open.ts";
+import { requireKind } from "./grid.tsx";
+
+/** Creates, changes and deletes an item of a kind. What is stored is not shown. */
+export async function setPage(visit: Visit): Promise<Answer> {
+  const { admin, where } = visit;
+  const { kind, form } = formIn(visit);
+  const { item: what } = descriptorOf(kind);
+  const asked = visit.query("name");
+  const item = await findItem(visit, kind, asked);
+  const holders = [...item.entries.keys()];
+  const name = holders.length === 0 ? undefined : asked;
+  const hidden = { ...seenFields(item.project, item.sets), ...(name === undefined ? { new: "yes" } : { name }) };
+  const changedAt = Math.max(...[...item.entries.values()].map(({ updatedAt }) => updatedAt));
+  const main = (
+    <>
+      {name !== undefined && (
+        <p class="quiet">
+          Changed <Ago at={changedAt} now={admin.now()} />. {form.about}{" "}
+          {visit.may("see") && (
+            <a href={projectPagePath(where, `${kind}/item`, { name })}>See what is stored, and who reads it</a>
+          )}
+        </p>
+      )}
+      <Change action={projectPagePath(where, `${kind}/set`)} button="Save" hidden={hidden}>
+        {name === undefined && <NewName asked={asked} help={form.nameHelp} />}
+        {form.fields(item, admin.now())}
+        {item.shown.includes("production") && <NameAgain name={name} what={`name of the ${what}`} />}
+      </Change>
+      {name !== undefined && (
+        <section>
+          <h2>Delete it</h2>
+          <Change action={projectPagePath(where, `${kind}/delete`)} button="Delete" danger hidden={hidden}>
+            {form.deletion(item)}
+            {holders.includes("production") && <NameAgain id="again-delete" name={name} what={`name of the ${what}`} />}
+          </Change>
+        </section>
+      )}
+    </>
+  );
+  if (name === undefined) return { title: `New ${what}`, main };
+  return { title: `Change ${name}`, heading: ["Change ", <Name>{name}</Name>], main };
+}
+
+/** Writes an item. @throws Refused `conflict` if somebody wrote a set since the page was shown */
+export async function set(visit: Visit): Promise<Answer> {
+  const { kind, form } = formIn(visit);
+  const isNew = visit.form.has("new");
+  const name = isNew ? visit.form.read("name").trim() : visit.form.read("name");
+  const item = await findItem(visit, kind, name);
+  const change = form.change(visit, name, item);
+  const taken = touchedBy(change).filter((environment) => item.entries.has(environment));
+  if (isNew && taken.length > 0) {
+    const words = `${JSON.stringify(name)} is in ${listed(taken)} already.`;
+    throw new Refused("exists", `${words} Nothing was changed: change that one.`);
+  }
+  const notice = await made(visit, name, change, "Saved", "in");
+  return { to: projectPagePath(visit.where, `${kind}/item`, { name }), notice };
+}
+
+/** Deletes an item. @throws Refused `conflict` if somebody wrote a set since the page was shown */
+export async function remove(visit: Visit): Promise<Answer> {
+  const { kind, form } = formIn(visit);
+  const name = visit.form.read("name");
+  const removal = form.removal(visit, name, await findItem(visit, kind, name));
+  const notice = await made(visit, name, removal, "Deleted", "from");
+  return { to: projectPagePath(visit.where, kind), notice };
+}
+
+/** Makes a change, in production only if the name was typed again. @returns the notice */
+async function made({ form }: Visit, name: string, change: ItemChange, verb: string, preposition: string) {
+  form.requireAgain(name, touchedBy(change));
+  const sentences = await change.write();
+  return [`${verb} ${name} ${preposition} ${listed(change.targets)}.`, ...sentences].join(" ");
+}
+
+function touchedBy({ targets, dropped = [] }: ItemChange) {
+  return [...targets, ...dropped];
+}
+
+function formIn(visit: Visit): { readonly kind: string; readonly form: ItemForm } {
+  const kind = requireKind(visit.param("kind"));
+  const form = kindPages[kind]?.form;
+  if (form === undefined) throw new Refused("not_found", "There is no such page.");
+  return { kind, form };
+}
+
+async function findItem({ admin, where }: Visit, kind: string, name: string | undefined): Promise<StoredItem> {
+  const descriptor = descriptorOf(kind);
+  const project = await findProject(admin, where, "write");
+  const sets = await requireSets(admin, project, descriptor);
+  const entries = sets.flatMap(({ environment, entries }) =>
+    entries.filter((entry) => descriptor.nameOf(entry) === name).map((entry) => [environment, entry] as const),
+  );
+  return { project, sets, shown: shownEnvironments(project, sets), entries: new Map(entries) };
+}

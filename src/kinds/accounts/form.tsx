@@ -1,0 +1,99 @@
+/** @jsxImportSource preact */
+import { Refused } from "../../core/refused.ts";
+import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
+import { Box, Boxes, Field, listed } from "../../pages/parts.tsx";
+import type { Form, Visit } from "../../pages/visit.ts";
+import type { AccountEntry } from "./entry.ts";
+import { deleteAccount, setAccount, validateAccount } from "./write.ts";
+
+/** How many fields a page has room for, and how many of them it shows at first. */
+const [fieldsMax, fieldsShown] = [16, 4];
+
+/** Fields and environments. A change writes all fields again. */
+export const form: ItemForm<AccountEntry> = {
+  nameHelp: "What people call it, such as stripe.",
+  about: "What is stored is not shown: write all its fields again.",
+  fields: ({ shown, entries }) => (
+    <>
+      <Fields />
+      <Boxes legend="Environments" name="environment" options={shown} checked={[...entries.keys()]} />
+      {entries.size > 0 && (
+        <p>
+          <Box name="drop">Take it out of the environments that are not checked</Box>
+        </p>
+      )}
+    </>
+  ),
+  deletion: ({ entries }) => <p>It would be gone from {listed([...entries.keys()])}.</p>,
+  change,
+  removal: ({ admin, where, form }, name, { project, entries }) => ({
+    targets: [...entries.keys()],
+    write: async () => {
+      await deleteAccount(admin, where, name, form.seenIn(project.permit.environments));
+      return [];
+    },
+  }),
+};
+
+/** Rows of a name and a value. Those that stay empty are not written. */
+function Fields() {
+  const rows = Array.from({ length: fieldsMax }, (_, at) => (
+    <fieldset class="row">
+      <legend class="unseen">Field {at + 1}</legend>
+      <Field id={`field-${at}`} name="field" label="Name" maxLength={255} />
+      <Field id={`value-${at}`} name="value" label="Value" rows={1} />
+    </fieldset>
+  ));
+  return (
+    <>
+      <h2>Fields</h2>
+      {rows.slice(0, fieldsShown)}
+      <details>
+        <summary>More fields</summary>
+        {rows.slice(fieldsShown)}
+        <p class="quiet">
+          An account with more fields is written with <code>keyhole account set</code>.
+        </p>
+      </details>
+    </>
+  );
+}
+
+function change({ admin, where, form }: Visit, name: string, { project, entries }: StoredItem): ItemChange {
+  const values = fieldsIn(form);
+  const { targets } = validateAccount(name, form.all("environment"), values);
+  const dropped = [...entries.keys()].filter((environment) => !targets.includes(environment));
+  if (dropped.length > 0 && !form.has("new") && !form.has("drop")) {
+    const places = listed(dropped);
+    const how = `check the box that says so, or ${places}. Nothing was changed.`;
+    throw new Refused("invalid", `This takes ${name} out of ${places}: ${how}`);
+  }
+  const options = { ...form.seenIn(project.permit.environments), agreed: dropped };
+  return {
+    targets,
+    dropped,
+    write: async () => {
+      await setAccount(admin, where, name, targets, values, options);
+      return dropped.length > 0 ? [`It is no longer in ${listed(dropped)}.`] : [];
+    },
+  };
+}
+
+/** The fields that were filled in. @throws Refused `invalid` if a row has only one half, or a name comes twice */
+function fieldsIn(form: Form): Readonly<Record<string, string>> {
+  const [names, values] = [form.all("field"), form.all("value")];
+  if (names.length !== values.length) throw new Refused("invalid", "The form is not whole: load the page again.");
+  const fields = new Map<string, string>();
+  for (const [at, name] of names.entries()) {
+    const value = values[at] ?? "";
+    if (name === "" && value === "") continue;
+    if (name === "") throw new Refused("invalid", `Field ${at + 1} has a value and no name. Nothing was changed.`);
+    if (value === "") {
+      const how = "A field with an empty value is written with `keyhole account set`.";
+      throw new Refused("invalid", `The field ${JSON.stringify(name)} has no value. Nothing was changed. ${how}`);
+    }
+    if (fields.has(name)) throw new Refused("invalid", `The field ${JSON.stringify(name)} is there twice.`);
+    fields.set(name, value);
+  }
+  return Object.fromEntries(fields);
+}

@@ -1,0 +1,163 @@
+/** @jsxImportSource preact */
+import { type Environment, environments } from "../../core/names.ts";
+import { Refused } from "../../core/refused.ts";
+import { isDay } from "../../desk/inputs.ts";
+import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
+import { Ago, Box, Boxes, Env, Field } from "../../pages/parts.tsx";
+import type { Form, Visit } from "../../pages/visit.ts";
+import { dueAtOf, type VariableEntry } from "./entry.ts";
+import { nameWarnings, valueWarnings } from "./env-file.ts";
+import { type EnvironmentWrite, validateVariables, writeVariables } from "./write.ts";
+
+/** A value for each environment, and a day to rotate them by. */
+export const form: ItemForm<VariableEntry> = {
+  nameHelp: "Letters, digits and _, such as DATABASE_URL.",
+  about: "What is stored is not shown.",
+  fields: ({ shown, entries }, now) => (
+    <>
+      <div class="cards">
+        {shown.map((environment) => (
+          <fieldset>
+            <legend>
+              <Env value={environment} />
+            </legend>
+            <ValueField environment={environment} entry={entries.get(environment)} now={now} />
+          </fieldset>
+        ))}
+      </div>
+      <DayFields entries={[...entries.values()]} now={now} />
+    </>
+  ),
+  deletion: ({ entries }) => <Boxes legend="From" name="from" options={[...entries.keys()]} />,
+  change,
+  removal: ({ admin, where, form }, name) => {
+    const targets = form.environments("from");
+    if (targets.length === 0) throw new Refused("invalid", "No environment is chosen. Nothing was deleted.");
+    const write = (environment: Environment) => ({ entries: [], remove: [name], ...form.seen(environment) });
+    return {
+      targets,
+      write: async () => {
+        await writeVariables(admin, where, new Map(targets.map((environment) => [environment, write(environment)])));
+        return [];
+      },
+    };
+  },
+};
+
+/** The day that is there, unless it has come: then a new value needs the next one. */
+function DayFields({ entries, now }: { readonly entries: readonly VariableEntry[]; readonly now: number }) {
+  const [day, ...others] = new Set(entries.map(({ rotateBy }) => rotateBy));
+  const isToCome = day !== undefined && dueAtOf(day) > now;
+  return (
+    <>
+      {others.length > 0 && (
+        <Field
+          name="days"
+          label="Days to rotate by"
+          help="The environments have different days: keep them, set the day below, or none."
+          options={["keep", "set", "none"]}
+        />
+      )}
+      <Field
+        name="rotateBy"
+        label="Rotate by"
+        help="A day, in UTC, for the values that you write here. Today reminds you of it. Empty for none."
+        type="date"
+        value={others.length === 0 && isToCome ? day : undefined}
+      />
+    </>
+  );
+}
+
+function ValueField(props: {
+  readonly environment: Environment;
+  readonly entry: VariableEntry | undefined;
+  readonly now: number;
+}) {
+  const { environment, entry, now } = props;
+  return (
+    <>
+      <p class="quiet">
+        {entry ? (
+          <>
+            Changed <Ago at={entry.updatedAt} now={now} />
+            {entry.rotateBy && `, to be rotated by ${entry.rotateBy}`}
+          </>
+        ) : (
+          "There is none yet."
+        )}
+      </p>
+      <Field
+        id={`value-${environment}`}
+        name={`value.${environment}`}
+        label={`Value in ${environment}`}
+        help={entry ? "An empty field keeps the stored value." : "An empty field creates none."}
+        rows={3}
+      />
+      <Box name="empty" value={environment}>
+        Set it to the empty value
+      </Box>
+    </>
+  );
+}
+
+function change(
+  { admin, where, form }: Visit,
+  name: string,
+  { shown, entries }: StoredItem<VariableEntry>,
+): ItemChange {
+  const values = valuesIn(form, shown);
+  const day = readDay(form, admin.now());
+  const changes = [...values].map(([environment, value]): [Environment, EnvironmentWrite] => {
+    const rotateBy = day === "keep" ? (entries.get(environment)?.rotateBy ?? null) : day;
+    return [environment, { entries: [{ name, value, rotateBy }], ...form.seen(environment) }];
+  });
+  // What is wrong with a name is said before the name is asked for again.
+  for (const [, { entries }] of changes) validateVariables(entries);
+  return {
+    targets: [...values.keys()],
+    write: async () => {
+      const written = await writeVariables(admin, where, new Map(changes));
+      const warnings = new Set([
+        ...nameWarnings(name).map((warning) => `${warning}.`),
+        ...[...values.values()].flatMap((value) => valueWarnings(name, Buffer.from(value))),
+        ...[...written.values()].flatMap(({ warnings }) => warnings),
+      ]);
+      return [...warnings];
+    },
+  };
+}
+
+/**
+ * The values to write, by environment.
+ * @param shown - the environments that the page has fields for; a value for another one is refused when it is written
+ * @throws Refused `invalid` if there are none, or one is both there and empty
+ */
+function valuesIn(form: Form, shown: readonly Environment[]): ReadonlyMap<Environment, string> {
+  const values = new Map<Environment, string>();
+  const empty = form.environments("empty");
+  for (const environment of environments) {
+    const field = `value.${environment}`;
+    const value = shown.includes(environment) ? form.read(field) : (form.find(field) ?? "");
+    if (value !== "" && empty.includes(environment)) {
+      throw new Refused("invalid", `There is a value for ${environment}, and the box for the empty value is checked.`);
+    }
+    if (value !== "" || empty.includes(environment)) values.set(environment, value);
+  }
+  if (values.size === 0) throw new Refused("invalid", "No field has a value. Nothing was changed.");
+  return values;
+}
+
+/** The day to rotate by, null for none, or `keep` those that are stored. @throws Refused `invalid` if it is no day to come */
+function readDay(form: Form, now: number): string | null {
+  const [text, days] = [form.find("rotateBy") ?? "", form.find("days") ?? (form.find("rotateBy") ? "set" : "none")];
+  if ((text === "") !== (days !== "set")) {
+    throw new Refused(
+      "invalid",
+      "A day to rotate by is set, or none, or the stored days are kept. Choose one of them.",
+    );
+  }
+  if (days !== "set") return days === "keep" ? days : null;
+  if (isDay(text) && dueAtOf(text) > now) return text;
+  throw new Refused("invalid", "The day to rotate by must be one in UTC that is not past, such as 2030-01-31.");
+}
