@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { environments } from "../core/names.ts";
-import { Choice, Chooser, type Column, environmentColumns, Table, Word } from "../pages/parts.tsx";
+import { type Cells, Chooser, environmentColumns, Field, Operators, Table, Word } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type KeyAccess, listAccess } from "../people/keys.ts";
@@ -18,7 +18,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <Chooser button="Show">
-        <Choice label="In" name="environment" options={seen} chosen={environment} any="any environment" />
+        <Field label="In" name="environment" options={seen} value={environment} any="any environment" />
       </Chooser>
       <Table
         caption={`The keys and trusts that reach ${where}`}
@@ -43,33 +43,33 @@ export async function accessPage(visit: Visit): Promise<Answer> {
         rows={persons}
         none="Nobody has rights here. An operator gives them: keyhole person grant."
       />
-      <p class="quiet">Operators can read everything: whoever has the root key and the database.</p>
+      <Operators />
     </>
   );
   return { title: `Who can read ${where}`, heading: "Who can read it", main };
 }
 
-const personColumns: readonly Column<PersonAccess>[] = [
-  { heading: "Name", cell: ({ name }) => name },
-  { heading: "Signs in as", cell: ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>) },
+const personColumns: Cells<PersonAccess> = {
+  Name: ({ name }) => name,
+  "Signs in as": ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>),
   ...environmentColumns<PersonAccess>(
     environments,
     ({ rightsIn }, environment) => rightsIn[environment]?.join(", ") || <span class="quiet">nothing</span>,
   ),
-];
+};
 
-function columnsOf(all: readonly KeyAccess[], now: number): readonly Column<KeyAccess>[] {
+function columnsOf(all: readonly KeyAccess[], now: number): Cells<KeyAccess> {
   const kindsOf = ({ gets }: KeyAccess, what: Gets) => Object.keys(gets).filter((kind) => gets[kind] === what);
   return keyColumns(
     now,
-    [
-      ...environmentColumns<KeyAccess>(environments, (one, environment) => {
-        if (one.environments?.includes(environment) === false) return <span class="quiet">nothing</span>;
-        if (kindsOf(one, "values").length > 0) return "can read";
-        return <span class="quiet">{kindsOf(one, "names").length > 0 ? "names only" : "nothing"}</span>;
+    {
+      ...environmentColumns<KeyAccess>(environments, (key, environment) => {
+        if (key.environments?.includes(environment) === false) return <span class="quiet">nothing</span>;
+        if (kindsOf(key, "values").length > 0) return "can read";
+        return <span class="quiet">{kindsOf(key, "names").length > 0 ? "names only" : "nothing"}</span>;
       }),
-      { heading: "Values of", cell: (one) => kindsOf(one, "values").join(", ") || <span class="quiet">nothing</span> },
-    ],
+      "Values of": (key) => kindsOf(key, "values").join(", ") || <span class="quiet">nothing</span>,
+    },
     all,
   );
 }

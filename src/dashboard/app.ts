@@ -75,46 +75,31 @@ async function answered(
   params: Readonly<Record<string, string>>,
 ): Promise<Response> {
   const byScript = request.headers.get("accept") === "application/json";
-  let sent: Awaited<ReturnType<typeof sessionAndForm>>;
+  await using opened = new AsyncDisposableStack();
+  let reader: Reader | undefined;
   try {
-    sent = await sessionAndForm(request, parts);
-  } catch (error) {
-    return refused(parts, error, byScript);
-  }
-  if (sent === undefined) {
-    const message = "Nobody is signed in here any more. Nothing was done.";
-    if (byScript) return json(401, { error: message });
-    return respond(401, closedPage(parts, route.method === "POST" ? message : ""));
-  }
-  const { session, form } = sent;
-  let admin: Awaited<ReturnType<typeof contextOf>>;
-  try {
-    admin = await contextOf(parts, session);
-  } catch (error) {
-    parts.report(error);
-    return refused(parts, new Refused("unavailable", refusalOf(error).message), byScript);
-  }
-  const { identity } = session;
-  const reader: Reader = {
-    actor: identity === undefined ? personText(admin.actor) : identity.label,
-    rights: admin.rights,
-    notice: noticeAt(session, request.url),
-    path: new URL(request.url).pathname,
-  };
-  const close = () => admin.close();
-  try {
-    if (identity !== undefined && !hasSomewhere(admin.rights, ...everyRight)) {
-      await close();
-      if (byScript) return json(403, { error: "You have no rights here yet." });
-      return respond(403, strangerPage(identity, admin.actor.name));
+    const sent = await sessionAndForm(request, parts);
+    if (sent === undefined) {
+      const message = "Nobody is signed in here any more. Nothing was done.";
+      if (byScript) return json(401, { error: message });
+      return respond(401, closedPage(parts, route.method === "POST" ? message : ""));
     }
+    const { session, form } = sent;
+    const { identity } = session;
+    const admin = opened.adopt(await contextOf(parts, session), ({ close }) => close());
+    const { rights, actor } = admin;
+    if (identity !== undefined && !hasSomewhere(rights, ...everyRight)) {
+      if (byScript) return json(403, { error: "You have no rights here yet." });
+      return respond(403, strangerPage(identity, actor.name));
+    }
+    const { url } = request;
+    const name = identity === undefined ? personText(actor) : identity.label;
+    reader = { actor: name, rights, notice: noticeAt(session, url), path: new URL(url).pathname };
     requireRight(route, admin, byScript);
-    const answer = await route.answer(admit(parts, session, admin, { url: request.url, params, form }));
-    if ("chunks" in answer) return download(parts, answer, close);
-    await close();
+    const answer = await route.answer(admit(parts, session, admin, { url, params, form }));
+    if ("chunks" in answer) return download(parts, answer, opened.move());
     return shown(answer, session, reader, byScript);
   } catch (error) {
-    await close();
     return refused(parts, error, byScript, reader);
   }
 }
@@ -152,8 +137,8 @@ function noticeAt({ notice }: Session, url: string): string | undefined {
   return notice?.to === pathname + search ? notice.words : undefined;
 }
 
-/** A file, sent while it is read. @param close - called at its end, and if the browser leaves */
-function download(parts: DashboardParts, { name, type, chunks }: Download, close: () => Promise<void>): Response {
+/** A file, sent while it is read. @param opened - closed at its end, and if the browser leaves */
+function download(parts: DashboardParts, { name, type, chunks }: Download, opened: AsyncDisposableStack): Response {
   const read = async function* () {
     try {
       for await (const chunk of chunks) yield Buffer.from(chunk);
@@ -161,7 +146,7 @@ function download(parts: DashboardParts, { name, type, chunks }: Download, close
       parts.report(error);
       throw error; // what was sent must not look whole
     } finally {
-      await close();
+      await opened.disposeAsync();
     }
   };
   const headers = { "content-disposition": `attachment; filename="${name}"` };

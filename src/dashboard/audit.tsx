@@ -4,7 +4,7 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { jsonLine } from "../core/visible.ts";
 import { auditActions } from "../kinds/kind.ts";
-import { Actions, Ago, type Column, counted, Facts, Field, Lead, Name, Table, Word } from "../pages/parts.tsx";
+import { Actions, Ago, type Cells, counted, Facts, Field, Lead, Name, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -141,28 +141,18 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
   );
 }
 
-function columnsOf(names: ReadonlyMap<string, string>, now: number): readonly Column<AuditRecord>[] {
-  return [
-    {
-      heading: "Time",
-      cell: (one) => (
-        <a href={`/audit/entry/${encodeURIComponent(`${one.lane}:${one.seq}`)}`}>
-          <Ago at={one.time} now={now} />
-        </a>
-      ),
-    },
-    { heading: "Who", cell: (one) => <Word>{actorOf(one, names)}</Word> },
-    { heading: "Action", cell: (one) => <code>{one.action}</code> },
-    {
-      heading: "Where",
-      cell: (one) => (
-        <>
-          {one.project ?? one.organization} <EnvironmentOf entry={one} />
-        </>
-      ),
-    },
-    { heading: "Names", cell: ({ names }) => <Names items={names} /> },
-  ];
+function columnsOf(keys: ReadonlyMap<string, string>, now: number): Cells<AuditRecord> {
+  return {
+    Time: ({ lane, seq, time }) => (
+      <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>
+        <Ago at={time} now={now} />
+      </a>
+    ),
+    Who: (entry) => <Word>{actorOf(entry, keys)}</Word>,
+    Action: ({ action }) => <code>{action}</code>,
+    Where: (entry) => [entry.project ?? entry.organization, " ", <EnvironmentOf entry={entry} />],
+    Names: ({ names }) => <Names items={names} />,
+  };
 }
 
 const [barWidth, chartHeight] = [20, 80];

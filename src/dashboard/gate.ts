@@ -2,6 +2,7 @@ import { Refused } from "../core/refused.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
 import type { Installation } from "../installation/installation.ts";
 import { Form, Visit } from "../pages/visit.ts";
+import { refusalOf } from "./refusal.ts";
 import type { Session, Sessions, SignInCode } from "./sessions.ts";
 import type { SignIn } from "./sign-in.ts";
 
@@ -98,24 +99,22 @@ export async function sessionAndForm(
   return session && { session, form };
 }
 
-/**
- * An admin context for one request of a session.
- * @throws Refused `conflict` if the list of people fails verification
- */
+/** An admin context for one request of a session. @throws Refused `unavailable` if there is none: that is reported */
 export async function contextOf(
   parts: DashboardParts,
   { identity }: Session,
 ): Promise<AdminContext & { close: () => Promise<void> }> {
-  const { entrance, installation, now } = parts;
-  if (!("signIn" in entrance)) return adminContextOf(installation, operator(entrance.operator), now);
-  const nobody = { actor: operator("").actor, rights: [] };
-  const admin = adminContextOf(installation, nobody, now);
+  const { entrance, installation, now, report } = parts;
+  const person = "signIn" in entrance ? { actor: operator("").actor, rights: [] } : operator(entrance.operator);
+  let admin: ReturnType<typeof adminContextOf> | undefined;
   try {
-    if (identity === undefined) return admin;
+    admin = adminContextOf(installation, person, now);
+    if (identity === undefined || !("signIn" in entrance)) return admin;
     return { ...admin, ...(await entrance.signIn.whoIs(admin, identity)) };
   } catch (error) {
-    await admin.close();
-    throw error;
+    await admin?.close();
+    report(error);
+    throw new Refused("unavailable", refusalOf(error).message);
   }
 }
 

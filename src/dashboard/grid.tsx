@@ -6,7 +6,7 @@ import { mayCompare } from "../desk/context.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
-import { Actions, type Column, environmentColumns, Lead, Name, Table, There } from "../pages/parts.tsx";
+import { Actions, type Cells, environmentColumns, Lead, Name, Table, There } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -26,19 +26,16 @@ export async function gridPage(visit: Visit): Promise<Answer> {
   const isStale = seen.some(
     (one) => may(admin.rights, "reveal", placeOf(project), one) && !mayCompare(admin, placeOf(project), one),
   );
-  const columns: readonly Column<Compared>[] = [
-    {
-      heading: "Name",
-      cell: ({ name }) => [
-        <Name to={projectPagePath(where, `${kind}/item`, { name })}>{name}</Name>,
-        pages?.noteOf?.(name) && <span class="missing"> {pages.noteOf(name)}</span>,
-      ],
-    },
-    ...environmentColumns<Compared>(seen, (one, environment) => (
-      <There at={one.environments[environment]?.updatedAt} now={now} />
+  const columns: Cells<Compared> = {
+    Name: ({ name }) => [
+      <Name to={projectPagePath(where, `${kind}/item`, { name })}>{name}</Name>,
+      pages?.noteOf?.(name) && <span class="missing"> {pages.noteOf(name)}</span>,
+    ],
+    ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => (
+      <There at={found[environment]?.updatedAt} now={now} />
     )),
-    { heading: "Compared", cell: comparison },
-  ];
+    Compared: comparison,
+  };
   const isThere = (page: string) =>
     pages?.routes?.some(({ method, path, rights }) => method === "GET" && path.endsWith(page) && visit.may(...rights));
   const own = Object.entries(pages?.actions ?? {}).filter(([, page]) => isThere(page));

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { Environment } from "../core/names.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Ago, Change, Changed, Choice, Chooser, Empty, Env, Lead, NameAgain, Word } from "../pages/parts.tsx";
+import { Ago, Change, Changed, Chooser, Empty, Env, Field, Lead, NameAgain, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -25,8 +25,8 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <Chooser button="Show">
-        <Choice label="Of" name="kind" options={everyKind.map((one) => one.kind)} chosen={kind} />
-        <Choice label="in" name="environment" options={seen} chosen={environment} />
+        <Field label="Of" name="kind" options={everyKind.map((one) => one.kind)} value={kind} />
+        <Field label="in" name="environment" options={seen} value={environment} />
       </Chooser>
       {warnings.map((warning) => (
         <p class="warning">{warning}</p>

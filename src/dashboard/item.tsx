@@ -6,7 +6,7 @@ import { Refused } from "../core/refused.ts";
 import { findProject } from "../desk/projects.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
-import { Actions, Ago, Change, Env, joined, Lead, Listed, Name, There, Word } from "../pages/parts.tsx";
+import { Actions, Ago, Change, Env, joined, Lead, Listed, Name, Operators, There, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import { seenFields, type Visit } from "../pages/visit.ts";
@@ -106,8 +106,8 @@ async function lastReads({ admin, where }: Visit, kind: string, name: string): P
 }
 
 /** Who gets the value, in each environment that has it, production first; and who only sees that it is there. */
-async function readers({ admin, where }: Visit, kind: string, of: ItemsAcross["items"][number]): Promise<VNode> {
-  const there = environments.filter((environment) => of.environments[environment] !== undefined).reverse();
+async function readers({ admin, where }: Visit, kind: string, item: ItemsAcross["items"][number]): Promise<VNode> {
+  const there = environments.filter((environment) => item.environments[environment] !== undefined).reverse();
   const persons = await personsWithAccess(admin, where);
   const keys = await listAccess(admin, where);
   const who = (environment: Environment, what: Gets) => [
@@ -135,7 +135,7 @@ async function readers({ admin, where }: Visit, kind: string, of: ItemsAcross["i
           </Listed>
         );
       })}
-      <p class="quiet">Operators can read everything: whoever has the root key and the database.</p>
+      <Operators />
     </>
   );
 }

@@ -3,20 +3,7 @@ import type { ComponentChildren } from "preact";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
-import {
-  Actions,
-  Ago,
-  Change,
-  type Column,
-  counted,
-  Env,
-  Facts,
-  Field,
-  joined,
-  Lead,
-  Table,
-  Word,
-} from "../pages/parts.tsx";
+import { Actions, Ago, type Cells, Change, Envs, Facts, Field, First, Lead, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -82,42 +69,31 @@ export async function keysPage(visit: Visit): Promise<Answer> {
 }
 
 /** @param all - the organization is shown if these belong to several */
-function columnsOf(all: readonly KeyRecord[], now: number): readonly Column<KeyRecord>[] {
-  const organization: Column<KeyRecord> = {
-    heading: "Organization",
-    cell: (one) => <Word>{one.organization}</Word>,
+function columnsOf(all: readonly KeyRecord[], now: number): Cells<KeyRecord> {
+  const hasSeveral = new Set(all.map(({ organization }) => organization)).size > 1;
+  const own: Cells<KeyRecord> = {
+    ...(hasSeveral && { Organization: ({ organization }) => <Word>{organization}</Word> }),
+    Projects: ({ projects }) => <Projects slugs={projects} />,
+    Environments: (key) => <Envs values={key.environments ?? environments} />,
   };
-  const hasSeveral = new Set(all.map((one) => one.organization)).size > 1;
-  return keyColumns(
-    now,
-    [
-      ...(hasSeveral ? [organization] : []),
-      { heading: "Projects", cell: (one) => <Projects record={one} /> },
-      { heading: "Environments", cell: (one) => <Environments record={one} /> },
-    ],
-    all,
-  );
+  return keyColumns(now, own, all);
 }
 
 /** The columns of each table of keys and trusts, around those that it alone has. */
-export function keyColumns<T extends KeyRecord>(now: number, own: readonly Column<T>[], all: readonly T[]) {
+export function keyColumns<T extends KeyRecord>(now: number, own: Cells<T>, all: readonly T[]): Cells<T> {
   const looks = Map.groupBy(all, ({ name }) => name.normalize("NFKC").trim().toLowerCase());
   const alike = new Set([...looks.values()].flatMap((same) => (same.length > 1 ? same : [])));
-  const columns: readonly Column<T>[] = [
-    {
-      heading: "Name",
-      cell: (one) => [
-        <Word to={`/keys/${one.id}`}>{one.name}</Word>,
-        // Ids of one minute begin alike.
-        alike.has(one) && <code> …{one.id.slice(-8)}</code>,
-      ],
-    },
-    { heading: "Type", cell: (one) => one.type },
+  return {
+    Name: (key) => [
+      <Word to={`/keys/${key.id}`}>{key.name}</Word>,
+      // Ids of one minute begin alike.
+      alike.has(key) && <code> …{key.id.slice(-8)}</code>,
+    ],
+    Type: ({ type }) => type,
     ...own,
-    { heading: "Expires", cell: (one) => <Expiry record={one} now={now} /> },
-    { heading: "Last use", cell: (one) => <Ago at={one.lastUsedAt} now={now} /> },
-  ];
-  return columns;
+    Expires: (key) => <Expiry record={key} now={now} />,
+    "Last use": ({ lastUsedAt }) => <Ago at={lastUsedAt} now={now} />,
+  };
 }
 
 /** When a key or trust ends, or has ended. */
@@ -127,25 +103,10 @@ function Expiry({ record, now }: { readonly record: KeyRecord; readonly now: num
   return revokedAt === null ? <Ago at={expiresAt} now={now} /> : ["revoked ", <Ago at={revokedAt} now={now} />];
 }
 
-const projectsMax = 3;
-
 /** The first projects, without links: not everybody who sees a key sees each of its projects. */
-function Projects({ record: { projects }, max = projectsMax }: { readonly record: KeyRecord; readonly max?: number }) {
-  if (projects === null) return <>every project, those created later too</>;
-  return (
-    <>
-      {joined(projects.slice(0, max).map((slug) => <Word>{slug}</Word>))}
-      {projects.length > max && ` and ${counted(projects.length - max, "other")}`}
-    </>
-  );
-}
-
-function Environments({ record }: { readonly record: KeyRecord }) {
-  const reach = record.environments ?? environments;
-  return joined(
-    reach.map((environment) => <Env value={environment} />),
-    " ",
-  );
+function Projects({ slugs, ...rest }: { readonly slugs: readonly string[] | null; readonly max?: number }) {
+  if (slugs === null) return <>every project, those created later too</>;
+  return <First items={slugs.map((slug) => <Word>{slug}</Word>)} {...rest} />;
 }
 
 /** One key or trust: its facts, and what can be done with it. */
@@ -188,8 +149,8 @@ function factsOf(one: KeyRecord, now: number): Readonly<Record<string, Component
     Type: one.type === "key" ? "key" : "trust, for tokens in place of a key",
     Status: one.status === "active" ? "active" : <span class="missing">{one.status}</span>,
     Organization: one.organization,
-    Projects: <Projects record={one} max={Infinity} />,
-    Environments: <Environments record={one} />,
+    Projects: <Projects slugs={one.projects} max={Infinity} />,
+    Environments: <Envs values={one.environments ?? environments} />,
     Resources: one.resources.join(", "),
     Surfaces: one.surfaces.join(", "),
     ...(terms && {

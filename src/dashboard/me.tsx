@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { personText } from "../audit/entry.ts";
-import { type Column, Env, joined, Name, Table, Word } from "../pages/parts.tsx";
+import { type Cells, Envs, Name, Table, Word } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { ownRights, type RightsInPlace } from "../people/persons.ts";
@@ -24,20 +24,10 @@ export async function mePage({ admin }: Visit): Promise<Answer> {
   return { title: "Your rights", main };
 }
 
-const columns: readonly Column<RightsInPlace>[] = [
-  {
-    heading: "In",
-    cell: ({ organization, project }) => (
-      <Name>{project === null ? `every project of ${organization}` : `${organization}/${project}`}</Name>
-    ),
-  },
-  { heading: "You may", cell: ({ rights }) => rights.join(", ") },
-  {
-    heading: "Environments",
-    cell: ({ environments }) =>
-      joined(
-        environments.map((one) => <Env value={one} />),
-        " ",
-      ),
-  },
-];
+const columns: Cells<RightsInPlace> = {
+  In: ({ organization, project }) => (
+    <Name>{project === null ? `every project of ${organization}` : `${organization}/${project}`}</Name>
+  ),
+  "You may": ({ rights }) => rights.join(", "),
+  Environments: ({ environments }) => <Envs values={environments} />,
+};

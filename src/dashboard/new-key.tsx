@@ -7,14 +7,13 @@ import {
   Box,
   Boxes,
   Change,
-  Choice,
   Chooser,
   counted,
-  Empty,
   Field,
   Lead,
   Name,
   NewName,
+  NoOrganization,
   Table,
 } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
@@ -51,14 +50,10 @@ export async function newKeyPage(visit: Visit): Promise<Answer> {
   const org = visit.query("org") ?? (organizations.length === 1 ? organizations[0] : undefined);
   const main = (
     <>
-      {organizations.length === 0 && (
-        <Empty>
-          A key belongs to an organization. Create one in a terminal: <code>keyhole org create acme</code>
-        </Empty>
-      )}
+      {organizations.length === 0 && <NoOrganization what="key" />}
       {organizations.length > 1 && (
         <Chooser button="Choose">
-          <Choice label="For" name="org" options={organizations} chosen={org} />
+          <Field label="For" name="org" options={organizations} value={org} />
         </Chooser>
       )}
       {org !== undefined && <NewKeyForm org={org} projects={await listProjects(admin, org)} />}
@@ -110,9 +105,14 @@ function ProjectBoxes({ projects }: { readonly projects: readonly ShownProject[]
       <Name>{slug}</Name>
     </Box>
   );
-  const columns = [{ heading: "Project", cell: box }];
   return (
-    <Table caption="Projects" columns={columns} rows={projects} none="There is no project yet." filter="projects" />
+    <Table
+      caption="Projects"
+      columns={{ Project: box }}
+      rows={projects}
+      none="There is no project yet."
+      filter="projects"
+    />
   );
 }
 

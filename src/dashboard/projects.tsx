@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Ago, Change, type Column, Empty, Field, Name, Table, Word } from "../pages/parts.tsx";
+import { Ago, type Cells, Change, Field, Name, NoOrganization, Table, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -22,15 +22,13 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const now = admin.now();
   const rows = await listProjects(admin);
-  const columns: readonly Column<Project>[] = [
-    {
-      heading: "Project",
-      cell: (one) => <Name to={projectPagePath(pathOf(one), firstKind)}>{pathOf(one)}</Name>,
-    },
-    { heading: "Name", cell: (one) => <Word>{one.name}</Word> },
-    ...everyKind.map(({ item, kind }): Column<Project> => ({ heading: kind, cell: (one) => one[`${item}Count`] })),
-    { heading: "Last change", cell: (one) => <Ago at={one.updatedAt} now={now} /> },
-  ];
+  const counts = everyKind.map(({ item, kind }) => [kind, (project: Project) => project[`${item}Count`]] as const);
+  const columns: Cells<Project> = {
+    Project: (project) => <Name to={projectPagePath(pathOf(project), firstKind)}>{pathOf(project)}</Name>,
+    Name: ({ name }) => <Word>{name}</Word>,
+    ...Object.fromEntries(counts),
+    "Last change": ({ updatedAt }) => <Ago at={updatedAt} now={now} />,
+  };
   const main = (
     <>
       <Table
@@ -39,7 +37,7 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
         rows={rows}
         none="There is no project yet. A project holds what one service needs: create the first one."
         filter="projects"
-        nameOf={(one) => `${pathOf(one)} ${one.name}`}
+        nameOf={(project) => `${pathOf(project)} ${project.name}`}
       />
       {visit.may("write") && <NewProject organizations={await listOrganizations(admin)} />}
     </>
@@ -56,9 +54,7 @@ function NewProject({ organizations }: { readonly organizations: readonly { read
     <section>
       <h2>Create a project</h2>
       {organizations.length === 0 ? (
-        <Empty>
-          A project belongs to an organization. Create one in a terminal: <code>keyhole org create acme</code>
-        </Empty>
+        <NoOrganization what="project" />
       ) : (
         <Change action="/projects" button="Create">
           <Field name="org" label="Organization" options={organizations.map(({ slug }) => slug)} />

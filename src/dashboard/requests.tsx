@@ -3,8 +3,8 @@ import { reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import {
   Ago,
+  type Cells,
   Change,
-  type Column,
   counted,
   Env,
   Facts,
@@ -34,16 +34,16 @@ const closedMax = 100;
 export async function requestsPage({ admin }: Visit): Promise<Answer> {
   const now = admin.now();
   const newest = (await listRequests(admin)).toReversed();
-  const closed = newest.filter((one) => !isPending(one));
+  const closed = newest.filter((request) => !isPending(request));
   const rows = [...newest.filter(isPending), ...closed.slice(0, closedMax)];
-  const columns: readonly Column<RequestRecord>[] = [
-    { heading: "Variable", cell: (one) => <Name to={`/requests/${one.id}`}>{one.name}</Name> },
-    { heading: "Status", cell: (one) => <span class={one.status}>{one.status}</span> },
-    { heading: "Project", cell: (one) => <Name>{`${one.organization}/${one.project}`}</Name> },
-    { heading: "Environment", cell: (one) => <Env value={one.environment} /> },
-    { heading: "Asked by", cell: (one) => <Word>{one.keyName ?? "a key that is gone"}</Word> },
-    { heading: "Asked", cell: (one) => <Ago at={one.createdAt} now={now} /> },
-  ];
+  const columns: Cells<RequestRecord> = {
+    Variable: ({ id, name }) => <Name to={`/requests/${id}`}>{name}</Name>,
+    Status: ({ status }) => status,
+    Project: ({ organization, project }) => <Name>{`${organization}/${project}`}</Name>,
+    Environment: ({ environment }) => <Env value={environment} />,
+    "Asked by": ({ keyName }) => <Word>{keyName ?? "a key that is gone"}</Word>,
+    Asked: ({ createdAt }) => <Ago at={createdAt} now={now} />,
+  };
   const main = (
     <>
       <Table

@@ -30,8 +30,6 @@ for (const field of document.querySelectorAll("[data-filter]")) {
   };
   field.addEventListener("input", filter);
   field.addEventListener("keydown", (event) => {
-    // A filter inside a form sends nothing.
-    if (event.key === "Enter") event.preventDefault();
     if (event.key !== "Escape") return;
     field.value = "";
     filter();
@@ -147,15 +145,9 @@ function show(form, secret, to) {
   output.textContent = secret;
   // A new key is shown once: it stays until the person leaves.
   if (form.dataset.secret === "once") return finish(form, output, to);
-  clearTimeout(hiding.get(output));
-  const hide = () => {
-    output.textContent = "";
-  };
-  hiding.set(output, setTimeout(hide, shownMs));
+  clearTimeout(output.hiding);
+  output.hiding = setTimeout(() => output.replaceChildren(), shownMs);
 }
-
-/** The timers that take values away again. */
-const hiding = new WeakMap();
 
 /** Whether the browser lets the page copy. @param text - the promise of it */
 async function copy(text) {
@@ -203,5 +195,5 @@ function element(name, properties) {
 
 // Nothing is left in a page that the browser keeps for going back.
 addEventListener("pagehide", () => {
-  for (const output of document.querySelectorAll("output.secret")) output.textContent = "";
+  for (const output of document.querySelectorAll("output.secret")) output.replaceChildren();
 });

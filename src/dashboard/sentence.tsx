@@ -3,7 +3,7 @@
 import { peopleActions, personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
-import { changesOf, counted, Env, joined, Name, Word } from "../pages/parts.tsx";
+import { changesOf, Env, First, joined, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { AuditRecord } from "../people/audit.ts";
 
@@ -89,16 +89,8 @@ export function actorOf({ actor }: AuditRecord, names: ReadonlyMap<string, strin
   return actor.type === "person" ? personText(actor) : (names.get(actor.id) ?? actor.id);
 }
 
-const namesMax = 3;
-
-/** The first names, and how many others there are. */
 export function Names({ items }: { readonly items: readonly string[] }) {
-  return (
-    <>
-      {joined(items.slice(0, namesMax).map((name) => <Name>{name}</Name>))}
-      {items.length > namesMax && ` and ${counted(items.length - namesMax, "other")}`}
-    </>
-  );
+  return <First items={items.map((name) => <Name>{name}</Name>)} />;
 }
 
 function whereOf({ organization, project }: AuditRecord): string {

@@ -8,6 +8,7 @@ import { Ago, Change, listed, Name, NameAgain, NewName } from "../pages/parts.ts
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import { seenFields, type Visit } from "../pages/visit.ts";
+import type { Entry } from "../sets/kind.ts";
 import { requireSets, shownEnvironments } from "../sets/open.ts";
 import { requireKind } from "./grid.tsx";
 
@@ -95,7 +96,7 @@ function formIn(visit: Visit): { readonly kind: string; readonly form: ItemForm 
   return { kind, form };
 }
 
-async function findItem({ admin, where }: Visit, kind: string, name: string | undefined): Promise<StoredItem> {
+async function findItem({ admin, where }: Visit, kind: string, name: string | undefined): Promise<StoredItem<Entry>> {
   const descriptor = descriptorOf(kind);
   const project = await findProject(admin, where, "write");
   const sets = await requireSets(admin, project, descriptor);

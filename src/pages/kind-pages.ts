@@ -1,10 +1,8 @@
 import type { ComponentChildren } from "preact";
 import type { Environment } from "../core/names.ts";
 import type { FoundProject } from "../desk/projects.ts";
-import type { Entry } from "../sets/kind.ts";
-import type { VerifiedSet } from "../sets/verified-set.ts";
 import type { Route } from "./route.ts";
-import type { Visit } from "./visit.ts";
+import type { VersionedSet, Visit } from "./visit.ts";
 
 /** What a kind brings to the dashboard, beside the pages that all kinds share. */
 export type KindPages = {
@@ -22,7 +20,7 @@ export type KindPages = {
 };
 
 /** What a kind brings to the page that creates, changes and deletes one item. */
-export type ItemForm<E extends Entry = Entry> = {
+export type ItemForm<E = unknown> = {
   readonly nameHelp: string;
   /** What a change does to what is stored, which the page does not show. */
   readonly about: string;
@@ -36,10 +34,10 @@ export type ItemForm<E extends Entry = Entry> = {
 };
 
 /** An item as it is stored. No environment has one that is new. */
-export type StoredItem<E extends Entry = Entry> = {
+export type StoredItem<E = unknown> = {
   readonly project: FoundProject;
   /** The sets of every environment in which the person may write. */
-  readonly sets: readonly VerifiedSet<E>[];
+  readonly sets: readonly VersionedSet[];
   /** The environments to show. */
   readonly shown: readonly Environment[];
   readonly entries: ReadonlyMap<Environment, E>;

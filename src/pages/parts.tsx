@@ -43,6 +43,16 @@ export function joined(parts: readonly ComponentChildren[], between = ", "): Com
   return parts.map((part, at) => [at > 0 && between, part]);
 }
 
+/** The first items, and how many others there are. */
+export function First({ items, max = 3 }: { readonly items: readonly ComponentChildren[]; readonly max?: number }) {
+  return (
+    <>
+      {joined(items.slice(0, max))}
+      {items.length > max && ` and ${counted(items.length - max, "other")}`}
+    </>
+  );
+}
+
 /** A link that stands alone. */
 export function Lead({ to, children }: { readonly to: string; readonly children: ComponentChildren }) {
   return (
@@ -68,6 +78,18 @@ export function Actions({
         </a>
       ))}
     </p>
+  );
+}
+
+/** Environments, with a blank between them. */
+export function Envs({ values }: { readonly values: readonly Environment[] }) {
+  return (
+    <>
+      {joined(
+        values.map((value) => <Env value={value} />),
+        " ",
+      )}
+    </>
   );
 }
 
@@ -112,6 +134,20 @@ export function listed(words: readonly string[]): string {
 /** What a page says if there is nothing to show, and what to do next. */
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
+}
+
+/** What a page says if what it makes belongs to an organization, and there is none. */
+export function NoOrganization({ what }: { readonly what: string }) {
+  return (
+    <Empty>
+      A {what} belongs to an organization. Create one in a terminal: <code>keyhole org create acme</code>
+    </Empty>
+  );
+}
+
+/** Who can read, beside those that a page lists. */
+export function Operators() {
+  return <p class="quiet">Operators can read everything: whoever has the root key and the database.</p>;
 }
 
 /** Facts about one thing; empty ones are left out. Text is shown as a {@link Word}. */
@@ -188,17 +224,15 @@ export function Changed({ names: all }: { readonly names: Touched }) {
   );
 }
 
-export type Column<T> = {
-  readonly heading: string;
-  readonly cell: (row: T) => ComponentChildren;
-};
+/** The cells of a row, by the headings of their columns. */
+export type Cells<T> = Readonly<Record<string, (row: T) => ComponentChildren>>;
 
 /** A column for each environment. */
 export function environmentColumns<T>(
   columns: readonly Environment[],
   cell: (row: T, environment: Environment) => ComponentChildren,
-): readonly Column<T>[] {
-  return columns.map((environment) => ({ heading: environment, cell: (row) => cell(row, environment) }));
+): Cells<T> {
+  return Object.fromEntries(columns.map((environment) => [environment, (row: T) => cell(row, environment)]));
 }
 
 /**
@@ -212,7 +246,7 @@ export function environmentColumns<T>(
  */
 export function Table<T>(props: {
   readonly caption: string;
-  readonly columns: readonly Column<T>[];
+  readonly columns: Cells<T>;
   readonly rows: readonly T[];
   readonly none: ComponentChildren;
   readonly filter?: string;
@@ -222,6 +256,7 @@ export function Table<T>(props: {
 }) {
   const { caption, columns, rows, none, filter, nameOf, isLong, isPart } = props;
   if (rows.length === 0) return <Empty>{none}</Empty>;
+  const headings = Object.keys(columns);
   return (
     <>
       {filter && <Filter what={filter} />}
@@ -229,13 +264,13 @@ export function Table<T>(props: {
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>
-            {columns.map((column) => (
+            {headings.map((heading) => (
               <th scope="col">
                 {isPart ? (
-                  column.heading
+                  heading
                 ) : (
                   <button type="button" class="sort">
-                    {column.heading}
+                    {heading}
                   </button>
                 )}
               </th>
@@ -245,9 +280,10 @@ export function Table<T>(props: {
         <tbody>
           {rows.map((row) => (
             <tr data-name={nameOf?.(row)}>
-              {columns.map((column, at) => (
-                <Cell column={column} row={row} isFirst={at === 0} />
-              ))}
+              {headings.map((heading, at) => {
+                const cell = columns[heading]?.(row);
+                return at === 0 ? <th scope="row">{cell}</th> : <td data-heading={heading}>{cell}</td>;
+              })}
             </tr>
           ))}
         </tbody>
@@ -256,17 +292,13 @@ export function Table<T>(props: {
   );
 }
 
-function Cell<T>({ column, row, isFirst }: { readonly column: Column<T>; readonly row: T; readonly isFirst: boolean }) {
-  return isFirst ? <th scope="row">{column.cell(row)}</th> : <td data-heading={column.heading}>{column.cell(row)}</td>;
-}
-
-/** A field that filters the table below it while typing. `/` goes there. */
+/** A field that filters the table below it while typing. `/` goes there. It is in no form, so Enter sends nothing. */
 function Filter({ what }: { readonly what: string }) {
   return (
     <p class="filter">
       <label>
         <span class="unseen">Filter {what}</span>
-        <input type="search" placeholder={`Filter ${what}`} data-filter autocomplete="off" spellcheck={false} />
+        <input type="search" form="" placeholder={`Filter ${what}`} data-filter autocomplete="off" spellcheck={false} />
       </label>
       <kbd title="The key / goes to the filter">/</kbd>
       <output class="count" />
@@ -335,7 +367,14 @@ export function Field(props: {
     <div class="field">
       <label for={id}>{label}</label>
       {options ? (
-        <Select {...control} options={options} chosen={value} any={any} />
+        <select {...control}>
+          {any !== undefined && <option value="">{any}</option>}
+          {options.map((option) => (
+            <option value={option} selected={option === value}>
+              {option}
+            </option>
+          ))}
+        </select>
       ) : rows ? (
         <textarea {...control} rows={rows} autocomplete="off" spellcheck={false} />
       ) : (
@@ -351,40 +390,7 @@ export function NewName({ asked, help }: { readonly asked?: string | undefined; 
   return <Field name="name" label="Name" help={help} value={asked} required maxLength={255} />;
 }
 
-type Choices = {
-  readonly name: string;
-  readonly options: readonly string[];
-  readonly chosen?: string | undefined;
-  /** The words for choosing none of them, if one may. */
-  readonly any?: string | undefined;
-  readonly id?: string;
-  readonly "aria-describedby"?: string | undefined;
-};
-
-/** A list to choose one of. */
-function Select({ options, chosen, any, ...control }: Choices) {
-  return (
-    <select {...control}>
-      {any !== undefined && <option value="">{any}</option>}
-      {options.map((one) => (
-        <option value={one} selected={one === chosen}>
-          {one}
-        </option>
-      ))}
-    </select>
-  );
-}
-
-/** A list to choose one of, beside its label. */
-export function Choice({ label, ...choices }: Choices & { readonly label: string }) {
-  return (
-    <label>
-      {label} <Select {...choices} />
-    </label>
-  );
-}
-
-/** A form that shows the page for what is chosen in it. */
+/** A form that shows the page for what is chosen in its fields. */
 export function Chooser({ button, children }: { readonly button: string; readonly children: ComponentChildren }) {
   return (
     <form class="actions">

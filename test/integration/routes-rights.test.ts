@@ -97,7 +97,7 @@ describeBoth("each route", (w) => {
     const found = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, to = ""]) => to.replaceAll("&amp;", "&"));
     if (status !== 200) return { links: [], forms: [] };
     const choosers = [...text.matchAll(/<form class="actions".*?<\/form>/gs)].flatMap(([chooser]) =>
-      [...chooser.matchAll(/<select name="(\w+)".*?<\/select>/gs)].flatMap(([select, name]) =>
+      [...chooser.matchAll(/<select .*?name="(\w+)".*?<\/select>/gs)].flatMap(([select, name]) =>
         [...select.matchAll(/<option[^>]*>(\w+)</g)].map(([, value]) => `${fill(path, "web")}?${name}=${value}`),
       ),
     );

@@ -50,7 +50,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ),
   operations: words("access core desk formats installation kinds people server sets store node:"),
   dashboard: words(
-    "access audit core desk installation kinds operations pages people terminal node: elysia jose openid-client preact preact-render-to-string",
+    "access audit core desk installation kinds operations pages people sets terminal",
+    "node: elysia jose openid-client preact preact-render-to-string",
   ),
   cli: words(
     "access api audit core dashboard desk formats installation kinds machines operations people server terminal package.json",

@@ -6,13 +6,13 @@ import { Refused } from "../../core/refused.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import {
   Box,
+  type Cells,
   Change,
-  Choice,
   Chooser,
-  type Column,
   counted,
   Empty,
   Env,
+  Field,
   Name,
   NameAgain,
   Table,
@@ -36,8 +36,8 @@ export async function promotePage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <Chooser button="Compare">
-        <Choice label="From" name="from" options={shown} chosen={from} />
-        <Choice label="To" name="to" options={shown} chosen={to} />
+        <Field label="From" name="from" options={shown} value={from} />
+        <Field label="To" name="to" options={shown} value={to} />
       </Chooser>
       {from !== to && (await choice(visit, from, to))}
       {from === to && (
@@ -119,19 +119,19 @@ type Promoted = {
   readonly to: number | undefined;
 };
 
-function columnsOf(from: Environment, to: Environment, now: number): readonly Column<Promoted>[] {
+function columnsOf(from: Environment, to: Environment, now: number): Cells<Promoted> {
   const words = { only: `missing in ${to}`, differs: "different", missing: `only in ${to}`, same: "same" };
   const box = (name: string) => (
     <Box name="names" value={name}>
       <Name>{name}</Name>
     </Box>
   );
-  return [
-    { heading: "Name", cell: ({ name, isCopied }) => (isCopied ? box(name) : <Name>{name}</Name>) },
-    { heading: from, cell: (row) => <There at={row.from} now={now} /> },
-    { heading: to, cell: (row) => <There at={row.to} now={now} /> },
-    { heading: "Compared", cell: ({ difference }) => words[difference ?? "same"] },
-  ];
+  return {
+    Name: ({ name, isCopied }) => (isCopied ? box(name) : <Name>{name}</Name>),
+    [from]: (row) => <There at={row.from} now={now} />,
+    [to]: (row) => <There at={row.to} now={now} />,
+    Compared: ({ difference }) => words[difference ?? "same"],
+  };
 }
 
 /** Copies what was chosen. @throws Refused `conflict` if source or target was written since the page was shown */
