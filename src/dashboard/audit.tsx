@@ -98,15 +98,15 @@ async function newest(visit: Visit, typed: Typed) {
   const filter = before === undefined ? asked : { ...asked, beforeAt: Math.min(before, asked.beforeAt ?? before) };
   const entries: AuditRecord[] = [];
   let olderAt: number | undefined;
-  for await (const page of auditPages(admin, filter, "newest first")) {
-    for (const one of page) {
-      if (entries.length >= entriesMin && one.time < (entries.at(-1)?.time ?? 0)) {
-        olderAt = entries.at(-1)?.time;
-        break;
+  pages: for await (const page of auditPages(admin, filter, "newest first")) {
+    for (const entry of page) {
+      const last = entries.at(-1);
+      if (last && entries.length >= entriesMin && entry.time < last.time) {
+        olderAt = last.time;
+        break pages;
       }
-      entries.push(one);
+      entries.push(entry);
     }
-    if (olderAt !== undefined) break;
   }
   const hours = readsByHour(admin, asked, (asked.beforeAt ?? admin.now()) - dayMs);
   // Nobody may have read what the filter names, though there are other entries.
@@ -184,9 +184,9 @@ function Chart({ reads: { hours, isWhole } }: { readonly reads: ReadsByHour }) {
 /** One entry, whole. */
 export async function entryPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
-  const one = await showAudit(admin, visit.param("entry"));
-  const { actor, token, ...plain } = one;
-  const who = actorOf(one, await keyNames(admin));
+  const entry = await showAudit(admin, visit.param("entry"));
+  const { actor, token, ...plain } = entry;
+  const who = actorOf(entry, await keyNames(admin));
   const facts = {
     Time: new Date(plain.time).toISOString(),
     Who: actor.type === "person" ? who : `${who} (${actor.type} ${actor.id})`,
@@ -206,7 +206,7 @@ export async function entryPage(visit: Visit): Promise<Answer> {
   };
   const main = (
     <>
-      {isDamaged(one) && <Damaged />}
+      {isDamaged(entry) && <Damaged />}
       <Facts facts={facts} />
       {actor.type !== "person" && visit.may("see", "keys") && <Lead to={`/keys/${actor.id}`}>The {actor.type}</Lead>}
       <Lead to="/audit">All entries</Lead>
@@ -268,7 +268,7 @@ export async function auditExport(visit: Visit): Promise<Answer> {
   const pages = auditPages(visit.admin, filter);
   // A filter that names nothing is refused here: once the file has begun, nothing can be refused any more.
   const first = await pages.next();
-  const textOf = (page: readonly AuditRecord[]) => page.map((one) => jsonLine(one)).join("");
+  const textOf = (page: readonly AuditRecord[]) => page.map((entry) => jsonLine(entry)).join("");
   const chunks = async function* () {
     if (first.done) return;
     yield textOf(first.value);

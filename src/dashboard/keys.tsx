@@ -11,7 +11,7 @@ import { type KeyRecord, listKeys, neverEnds, revokeKey, showKey } from "../peop
 import { RotateForm } from "./new-key.tsx";
 
 /** Which keys and trusts a list shows. Damaged rows are not hidden: people must find out what damaged them. */
-const lists: Readonly<Record<string, { label: string; none: string; has: (one: KeyRecord) => boolean }>> = {
+const lists: Readonly<Record<string, { label: string; none: string; has: (record: KeyRecord) => boolean }>> = {
   current: {
     label: "In use",
     none: "There is no key and no trust in use. Create a key for each machine that reads.",
@@ -57,7 +57,9 @@ export async function keysPage(visit: Visit): Promise<Answer> {
         rows={rows}
         none={list.none}
         filter="keys and trusts"
-        nameOf={(one) => `${excerpt(one.name)} ${one.type} ${one.organization} ${one.projects?.join(" ") ?? ""}`}
+        nameOf={(record) =>
+          `${excerpt(record.name)} ${record.type} ${record.organization} ${record.projects?.join(" ") ?? ""}`
+        }
       />
       <p class="quiet">
         A trust lets the tokens of a CI job or a pod stand in place of a key. It is made by a command, since its claims
@@ -112,47 +114,47 @@ function Projects({ slugs, ...rest }: { readonly slugs: readonly string[] | null
 /** One key or trust: its facts, and what can be done with it. */
 export async function keyPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
-  const one = await showKey(admin, visit.param("id"));
+  const record = await showKey(admin, visit.param("id"));
   const now = admin.now();
   const main = (
     <>
-      {one.status === "damaged" && (
+      {record.status === "damaged" && (
         <p class="warning">
-          Somebody changed this {one.type} with SQL, so every server refuses it. Revoke it and create another.
+          Somebody changed this {record.type} with SQL, so every server refuses it. Revoke it and create another.
         </p>
       )}
-      <Facts facts={factsOf(one, now)} />
+      <Facts facts={factsOf(record, now)} />
       {visit.may("audit") && (
-        <Lead to={withQuery("/audit", { key: one.id })}>What it read, and what was done to it, in the audit</Lead>
+        <Lead to={withQuery("/audit", { key: record.id })}>What it read, and what was done to it, in the audit</Lead>
       )}
-      {visit.may("keys") && one.type === "key" && one.status === "active" && <RotateForm record={one} />}
-      {visit.may("keys") && one.revokedAt === null && (
+      {visit.may("keys") && record.type === "key" && record.status === "active" && <RotateForm record={record} />}
+      {visit.may("keys") && record.revokedAt === null && (
         <section>
           <h2>Revoke it</h2>
           <p>
-            The next request with this {one.type} is refused, for good.
-            {one.type === "key" && " Do this, too, if nobody has the text of the key: Keyhole does not store it."}
+            The next request with this {record.type} is refused, for good.
+            {record.type === "key" && " Do this, too, if nobody has the text of the key: Keyhole does not store it."}
           </p>
-          <Change action={`/keys/${one.id}/revoke`} button="Revoke" danger>
-            <Field name="again" label={["Type the name again: ", <Word>{one.name}</Word>]} required />
+          <Change action={`/keys/${record.id}/revoke`} button="Revoke" danger>
+            <Field name="again" label={["Type the name again: ", <Word>{record.name}</Word>]} required />
           </Change>
         </section>
       )}
     </>
   );
-  return { title: `The ${one.type} ${excerpt(one.name)}`, heading: <Word>{one.name}</Word>, main };
+  return { title: `The ${record.type} ${excerpt(record.name)}`, heading: <Word>{record.name}</Word>, main };
 }
 
-function factsOf(one: KeyRecord, now: number): Readonly<Record<string, ComponentChildren>> {
-  const { terms } = one;
+function factsOf(record: KeyRecord, now: number): Readonly<Record<string, ComponentChildren>> {
+  const { terms } = record;
   return {
-    Type: one.type === "key" ? "key" : "trust, for tokens in place of a key",
-    Status: one.status === "active" ? "active" : <span class="missing">{one.status}</span>,
-    Organization: one.organization,
-    Projects: <Projects slugs={one.projects} max={Infinity} />,
-    Environments: <Envs values={one.environments ?? environments} />,
-    Resources: one.resources.join(", "),
-    Surfaces: one.surfaces.join(", "),
+    Type: record.type === "key" ? "key" : "trust, for tokens in place of a key",
+    Status: record.status === "active" ? "active" : <span class="missing">{record.status}</span>,
+    Organization: record.organization,
+    Projects: <Projects slugs={record.projects} max={Infinity} />,
+    Environments: <Envs values={record.environments ?? environments} />,
+    Resources: record.resources.join(", "),
+    Surfaces: record.surfaces.join(", "),
     ...(terms && {
       Issuer: terms.issuer,
       Audience: terms.audience,
@@ -167,11 +169,11 @@ function factsOf(one: KeyRecord, now: number): Readonly<Record<string, Component
       ),
       "Issuer's keys": terms.keys === "pinned" ? "pinned here" : "as the issuer publishes them",
     }),
-    Created: <Ago at={one.createdAt} now={now} />,
-    Expires: <Ago at={one.expiresAt} now={now} />,
-    Revoked: one.revokedAt !== null && <Ago at={one.revokedAt} now={now} />,
-    "Last use": <Ago at={one.lastUsedAt} now={now} />,
-    Id: <code>{one.id}</code>,
+    Created: <Ago at={record.createdAt} now={now} />,
+    Expires: <Ago at={record.expiresAt} now={now} />,
+    Revoked: record.revokedAt !== null && <Ago at={record.revokedAt} now={now} />,
+    "Last use": <Ago at={record.lastUsedAt} now={now} />,
+    Id: <code>{record.id}</code>,
   };
 }
 

@@ -26,6 +26,7 @@ import {
   requestWarnings,
   showRequest,
 } from "../people/requests.ts";
+import { digestOf } from "../sets/verified-set.ts";
 
 /** How many decided or expired requests are listed. */
 const closedMax = 100;
@@ -70,29 +71,29 @@ export async function requestsPage({ admin }: Visit): Promise<Answer> {
 /** One request, with the words of the key that asks, and the two answers. */
 export async function requestPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
-  const one = await showRequest(admin, visit.param("id"));
+  const request = await showRequest(admin, visit.param("id"));
   const now = admin.now();
   const main = (
     <>
       <Facts
         facts={{
-          Project: <Name>{`${one.organization}/${one.project}`}</Name>,
-          Environment: <Env value={one.environment} />,
+          Project: <Name>{`${request.organization}/${request.project}`}</Name>,
+          Environment: <Env value={request.environment} />,
           "Asked by":
-            one.keyName === null ? (
+            request.keyName === null ? (
               "a key that is gone"
             ) : (
-              <Word to={visit.may("see", "keys") ? `/keys/${one.keyId}` : undefined}>{one.keyName}</Word>
+              <Word to={visit.may("see", "keys") ? `/keys/${request.keyId}` : undefined}>{request.keyName}</Word>
             ),
-          "Key status": one.keyStatus,
-          Asked: <Ago at={one.createdAt} now={now} />,
-          Status: one.status,
-          "Decided by": one.decidedBy,
-          Decided: one.decidedAt !== null && <Ago at={one.decidedAt} now={now} />,
-          Reason: one.decisionReason,
+          "Key status": request.keyStatus,
+          Asked: <Ago at={request.createdAt} now={now} />,
+          Status: request.status,
+          "Decided by": request.decidedBy,
+          Decided: request.decidedAt !== null && <Ago at={request.decidedAt} now={now} />,
+          Reason: request.decisionReason,
         }}
       />
-      {requestWarnings(one).map((warning) => (
+      {requestWarnings(request).map((warning) => (
         <p class="warning">
           <Prose>{warning}</Prose>
         </p>
@@ -100,18 +101,18 @@ export async function requestPage(visit: Visit): Promise<Answer> {
       <section>
         <h2>The reason, in the machine's words</h2>
         <blockquote>
-          <Word>{one.reason}</Word>
+          <Word>{request.reason}</Word>
         </blockquote>
       </section>
-      {isPending(one) && visit.may("decide") && <Decision request={one} now={now} />}
+      {isPending(request) && visit.may("decide") && <Decision request={request} now={now} />}
     </>
   );
-  return { title: `Request for ${one.name}`, heading: <Name>{one.name}</Name>, main };
+  return { title: `Request for ${request.name}`, heading: <Name>{request.name}</Name>, main };
 }
 
 function Decision({ request, now }: { readonly request: RequestRecord; readonly now: number }) {
   const { id, name, environment, expiresAt } = request;
-  const seen = digestOf(request);
+  const seen = digestOf(asksFor(request));
   return (
     <>
       <section>
@@ -152,8 +153,8 @@ export async function approve(visit: Visit): Promise<Answer> {
   const value = form.read("value");
   if (value === "") throw new Refused("invalid", "There is no value. Nothing was written.");
   form.requireAgain(shown.name, [shown.environment]);
-  const { request: one, warnings } = await approveRequest(admin, shown, value);
-  const notice = `Approved: ${one.name} is written in ${one.environment} of ${one.project}.`;
+  const { request, warnings } = await approveRequest(admin, shown, value);
+  const notice = `Approved: ${request.name} is written in ${request.environment} of ${request.project}.`;
   return { to: "/requests", notice: [notice, ...warnings].join(" ") };
 }
 
@@ -166,17 +167,12 @@ export async function reject(visit: Visit): Promise<Answer> {
 
 /** The request as it is now. @throws Refused `conflict` if it is not what the page showed */
 async function asShown(visit: Visit): Promise<RequestRecord> {
-  const one = await showRequest(visit.admin, visit.param("id"));
-  if (digestOf(one) === visit.form.read("seen")) return one;
+  const request = await showRequest(visit.admin, visit.param("id"));
+  if (digestOf(asksFor(request)) === visit.form.read("seen")) return request;
   throw new Refused(
     "conflict",
     "The request has changed since it was shown: load the page again. Nothing was changed.",
   );
-}
-
-/** A digest of the request that a page showed. */
-function digestOf(one: RequestRecord): string {
-  return new Bun.CryptoHasher("sha256").update(asksFor(one)).digest("base64url");
 }
 
 function isPending({ status }: RequestRecord): boolean {

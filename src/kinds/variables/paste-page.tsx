@@ -91,7 +91,9 @@ const linesMax = 3 * setItemsMax;
 /** The most sentences about a text that are shown. */
 function firstOf(sentences: readonly string[]): string[] {
   const more = sentences.length - sentencesMax;
-  return [...sentences.slice(0, sentencesMax), ...(more > 0 ? [`… and ${more} more`] : [])].map((one) => `${one}.`);
+  return [...sentences.slice(0, sentencesMax), ...(more > 0 ? [`… and ${more} more`] : [])].map(
+    (sentence) => `${sentence}.`,
+  );
 }
 
 const sentencesMax = 21;
