@@ -4,7 +4,7 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { jsonLine } from "../core/visible.ts";
 import { auditActions } from "../kinds/kind.ts";
-import { Actions, Ago, type Cells, counted, Facts, Field, Lead, Name, Table, Word } from "../pages/parts.tsx";
+import { Actions, Ago, type Cells, counted, Facts, Field, Lead, Name, Table, Warnings, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -232,22 +232,14 @@ function Damaged() {
 /** Walks the whole chain, which takes as long as it is. */
 export async function verifyPage({ admin }: Visit): Promise<Answer> {
   const { entries, lanes, flaws, moreFlaws, accepted } = await verifyAudit(admin);
+  const more = moreFlaws > 0 ? [`${counted(moreFlaws, "more flaw")}.`] : [];
   const main = (
     <>
       <p>
         {counted(entries, "entry", "entries")} in {counted(lanes, "lane")} verified.
         {accepted.length > 0 && ` ${counted(accepted.length, "known loss", "known losses")} accepted.`}
       </p>
-      {flaws.length > 0 && (
-        <ul class="warning">
-          {flaws.map((flaw) => (
-            <li>
-              <Word>{describeFlaw(flaw)}</Word>
-            </li>
-          ))}
-          {moreFlaws > 0 && <li>{counted(moreFlaws, "more flaw")}.</li>}
-        </ul>
-      )}
+      <Warnings items={[...flaws.map((flaw) => <Word>{describeFlaw(flaw)}</Word>), ...more]} />
       <p class="quiet">
         Whether the newest entries are missing shows only <Name>keyhole audit verify --checkpoint</Name> with the
         server's log.

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { Environment } from "../core/names.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Ago, Change, Changed, Chooser, Empty, Env, Field, Lead, NameAgain, Word } from "../pages/parts.tsx";
+import { Ago, Change, Changed, Chooser, Empty, Env, Field, Lead, NameAgain, Warnings, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -28,9 +28,7 @@ export async function historyPage(visit: Visit): Promise<Answer> {
         <Field label="Of" name="kind" options={everyKind.map((one) => one.kind)} value={kind} />
         <Field label="in" name="environment" options={seen} value={environment} />
       </Chooser>
-      {warnings.map((warning) => (
-        <p class="warning">{warning}</p>
-      ))}
+      <Warnings items={warnings} />
       {versions.length === 0 && (
         <Empty>
           Nobody has written the {kind} of {where} in {environment} yet. What people write is listed here, and can be

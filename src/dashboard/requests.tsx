@@ -11,8 +11,8 @@ import {
   Field,
   Name,
   NameAgain,
-  Prose,
   Table,
+  Warnings,
   Word,
 } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
@@ -93,11 +93,7 @@ export async function requestPage(visit: Visit): Promise<Answer> {
           Reason: request.decisionReason,
         }}
       />
-      {requestWarnings(request).map((warning) => (
-        <p class="warning">
-          <Prose>{warning}</Prose>
-        </p>
-      ))}
+      <Warnings items={requestWarnings(request)} />
       <section>
         <h2>The reason, in the machine's words</h2>
         <blockquote>

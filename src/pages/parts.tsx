@@ -150,6 +150,18 @@ export function Operators() {
   return <p class="quiet">Operators can read everything: whoever has the root key and the database.</p>;
 }
 
+/** What a person must be warned of, if there is anything. Text is a {@link Prose}. */
+export function Warnings({ items }: { readonly items: readonly ComponentChildren[] }) {
+  if (items.length === 0) return null;
+  return (
+    <ul class="warning">
+      {items.map((item) => (
+        <li>{typeof item === "string" ? <Prose>{item}</Prose> : item}</li>
+      ))}
+    </ul>
+  );
+}
+
 /** Facts about one thing; empty ones are left out. Text is shown as a {@link Word}. */
 export function Facts({ facts }: { readonly facts: Readonly<Record<string, ComponentChildren>> }) {
   const known = Object.entries(facts).filter(([, fact]) => fact);

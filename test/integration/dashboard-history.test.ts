@@ -85,7 +85,7 @@ describeBoth("the history page", (w) => {
     const { where, visitor } = await furnish(w);
     await w.sql`update set_versions set actor = ${"mallory"} where version = ${2} and kind = 'variables'`;
     const { html } = await visitor.page(`/p/${where}/history`);
-    expect(html).toContain('<p class="warning">Version 2 is not listed: its record was changed with SQL.</p>');
+    expect(html).toContain("<li>Version 2 is not listed: its record was changed with SQL.</li>");
     expect(html).not.toContain("mallory");
   });
   test("shows whoever wrote a version as text", async () => {
@@ -228,8 +228,8 @@ describeBoth("the requests of machines", (w) => {
     const { path, visitor, key } = await ask(w, { name: "LD_PRELOAD" });
     await revokeKey(w.admin, key.id);
     const { html } = await visitor.page(path);
-    expect(html).toContain('<p class="warning">The key that asked is revoked and reads nothing any more.</p>');
-    expect(html).toContain('<p class="warning">LD_PRELOAD steers loaders, runtimes, shells or CI');
+    expect(html).toContain("<li>The key that asked is revoked and reads nothing any more.</li>");
+    expect(html).toContain("<li>LD_PRELOAD steers loaders, runtimes, shells or CI");
   });
 });
 

@@ -14,7 +14,7 @@ import {
   Field,
   Lead,
   NameAgain,
-  Prose,
+  Warnings,
 } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
@@ -106,15 +106,7 @@ export async function planPage(visit: Visit): Promise<Answer> {
   const isNothing = changesOf(plan).length === 0;
   const main = (
     <>
-      {plan.warnings.length > 0 && (
-        <ul class="warning">
-          {plan.warnings.map((warning) => (
-            <li>
-              <Prose>{warning}</Prose>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Warnings items={plan.warnings} />
       <Changed names={plan} />
       {same > 0 && <p class="quiet">{counted(same, "variable has", "variables have")} the same value already.</p>}
       {isNothing ? (
