@@ -63,6 +63,7 @@ function change({ admin, where, form }: Visit, name: string, { project, entries 
   const values = fieldsIn(form);
   const { targets } = validateAccount(name, form.all("environment"), values);
   const dropped = [...entries.keys()].filter((environment) => !targets.includes(environment));
+  // A new account that is there already is refused as such.
   if (dropped.length > 0 && !form.has("new") && !form.has("drop")) {
     const places = listed(dropped);
     const how = `check the box that says so, or ${places}. Nothing was changed.`;
