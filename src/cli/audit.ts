@@ -1,6 +1,5 @@
 import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
-import { Option } from "@commander-js/extra-typings";
 import { personText } from "../audit/entry.ts";
 import { describeFlaw, gapName } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
@@ -14,177 +13,198 @@ import { counted, formatTime } from "../core/text.ts";
 import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import type { AdminContext } from "../desk/context.ts";
-import type { Columns } from "../desk/outcome.ts";
+import {
+  choice,
+  choices,
+  completed,
+  file,
+  flag,
+  force,
+  input,
+  ofOrganization,
+  out,
+  parseCount,
+  parseDuration,
+  parseList,
+  parseMoment,
+  type ReadInput,
+  wide,
+} from "../desk/inputs.ts";
+import { operation } from "../desk/operation.ts";
+import { type Columns, done, list, one } from "../desk/outcome.ts";
 import { csvLine } from "../formats/csv.ts";
 import { auditActions } from "../kinds/kind.ts";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit, showAudit } from "../people/audit.ts";
 import { acceptGaps, pruneAudit, requireAuditor, verifyAudit } from "../people/audit-chain.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
-import { confirm, withAdmin } from "../terminal/admin.ts";
-import { answer, answerOne, cellsOf } from "../terminal/answer.ts";
-import { type CommandContext, noun, verb } from "../terminal/command.ts";
+import { withAdmin } from "../terminal/admin.ts";
+import { answer, cellsOf } from "../terminal/answer.ts";
+import type { CommandContext } from "../terminal/command.ts";
+import { act, type Noun, perform } from "../terminal/draw.ts";
 import { toProblem } from "../terminal/failure.ts";
-import { localName } from "../terminal/input.ts";
 import { logEvents } from "../terminal/log-lines.ts";
-import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "../terminal/options.ts";
-import { listFound } from "../terminal/records.ts";
-import { unlessClosed, withProgress, write } from "../terminal/terminal.ts";
-import { wideOption, yesOption } from "../terminal/verbs.ts";
+import { withProgress, write } from "../terminal/terminal.ts";
 
-export function auditCommand(context: CommandContext) {
-  return noun(
-    "audit",
-    "The record of every value that was read and of every change.",
-    listVerb(context),
-    showVerb(context),
-    exportVerb(context),
-    verifyVerb(context),
-    pruneVerb(context),
-  );
+const moment = (text: string) => parseMoment(text, Date.now());
+
+const filterInputs = {
+  organization: ofOrganization("entries"),
+  project: completed(input("--project <project>", "only entries of this project: ORG/PROJECT, or PROJECT"), "projects"),
+  keyId: completed(input("--key <id>", "only what this key or trust read, and what was done to it"), "keysAndTrusts"),
+  name: input("--name <name>", "only what concerns this variable, account or file"),
+  environment: choice("--env <env>", "only entries of this environment", environments),
+  actor: input("--actor <actor>", "only what this person did, or a key or a trust with this name or id"),
+  actions: choices("--action <list>", "only these actions", auditActions),
+  sinceAt: input("--since <moment>", "from then on: 24h (ago), 2026-01-31, or 2026-01-31T12:00:00Z", moment),
+  beforeAt: input("--until <moment>", "only entries from before this moment", moment),
+};
+
+/** @throws Problem if no moment can match */
+function requireSpan({ sinceAt, beforeAt }: Pick<AuditFilter, "sinceAt" | "beforeAt">): void {
+  if (sinceAt === undefined || beforeAt === undefined || beforeAt > sinceAt) return;
+  throw usageProblem("--until is not after --since.");
 }
 
-function listVerb(context: CommandContext) {
-  return filteredVerb(
-    "list",
-    "List who read which values, and what people changed, oldest first.",
+const listSome = operation({
+  path: "audit list",
+  about: "List who read which values, and what people changed, oldest first.",
+  examples: [
     "keyhole audit list --org acme --since 24h",
     "keyhole audit list --name STRIPE_KEY --env production --since 7d",
     "keyhole audit list --follow",
-  )
-    .option("--limit <count>", "only the newest entries (default: 100)", parseCount)
-    .option("--follow", "continue with new entries until Ctrl-C")
-    .option(...wideOption)
-    .action(({ limit, follow, wide, ...options }) => {
-      const filter = { ...filterOf(options), limit };
-      if (follow) return followAudit(context, filter);
-      const find = (admin: AdminContext) => listAudit(admin, filter);
-      return listFound(context, wide, find, "No entries match.", (admin) => columnsOf(admin, filter.name));
-    });
-}
+  ],
+  right: "audit",
+  inputs: {
+    ...filterInputs,
+    limit: input("--limit <count>", "only the newest entries (default: 100)", parseCount),
+    wide,
+  },
+  run: async (admin, filter) =>
+    list(await listAudit(admin, filter), await columnsOf(admin, filter.name), "No entries match."),
+});
 
-function showVerb(context: CommandContext) {
-  return verb("show", "Show one entry whole, with every name.", "keyhole audit show commands:12")
-    .argument("<entry>", "LANE:NUMBER, as `audit list --wide` shows it")
-    .action(async (asked) => {
-      const [record, columns] = await withAdmin(context, async (admin) => [
-        await showAudit(admin, asked),
-        await columnsOf(admin),
-      ]);
-      await answerOne(context, record, record, { ...columns, ...wholeColumns });
-    });
-}
+const listOrFollow = act({
+  ...listSome,
+  inputs: { ...listSome.inputs, follow: flag("--follow", "continue with new entries until Ctrl-C") },
+  act: async (context, { follow, ...given }) => {
+    requireSpan(given);
+    await (follow ? followAudit(context, given) : perform(context, listSome, given));
+  },
+});
 
-function exportVerb(context: CommandContext) {
-  return filteredVerb(
-    "export",
-    "Write every matching entry, oldest first.",
+const show = operation({
+  path: "audit show",
+  about: "Show one entry whole, with every name.",
+  examples: ["keyhole audit show commands:12"],
+  right: "audit",
+  inputs: { entry: input("<entry>", "LANE:NUMBER, as `audit list --wide` shows it") },
+  run: async (admin, { entry }) => one(await showAudit(admin, entry), { ...(await columnsOf(admin)), ...wholeColumns }),
+});
+
+const exportAll = act({
+  path: "audit export",
+  about: "Write every matching entry, oldest first.",
+  examples: [
     "keyhole audit export --format csv --since 2026-01-01 --out audit.csv",
     "keyhole audit export --org acme | gzip > audit.jsonl.gz",
-  )
-    .addOption(new Option("--format <format>", "JSON lines (the default) or CSV").choices(["jsonl", "csv"]))
-    .option("--out <file>", "write to this file, mode 0600, instead of stdout")
-    .option("--force", "replace an existing file")
-    .action(async ({ format = "jsonl", out, force, ...options }) => {
-      if (context.json && out === undefined) {
-        throw usageProblem("With --json, name a file with --out: stdout then holds one document about it.");
-      }
-      const filter = filterOf(options);
-      const entries = await withAdmin(context, async (admin) => {
-        const exportTo = (put: (text: string) => unknown) => exportAudit(context, admin, filter, format, put);
-        if (out === undefined) return exportTo((text) => write(context.terminal.stdout, text));
-        let count = 0;
-        await writeWhole("export", out, force === true, async (draft) => {
-          const file = await open(draft, "a");
-          count = await exportTo((text) => file.appendFile(text)).finally(() => file.close());
-        });
-        return count;
+  ],
+  right: "audit",
+  inputs: {
+    ...filterInputs,
+    format: choice("--format <format>", "JSON lines (the default) or CSV", ["jsonl", "csv"]),
+    out,
+    force,
+  },
+  act: async (context, { format = "jsonl", out, force, ...filter }) => {
+    if (context.json && out === undefined) {
+      throw usageProblem("With --json, name a file with --out: stdout then holds one document about it.");
+    }
+    requireSpan(filter);
+    const entries = await withAdmin(context, async (admin) => {
+      const exportTo = (put: (text: string) => unknown) => exportAudit(context, admin, filter, format, put);
+      if (out === undefined) return exportTo((text) => write(context.terminal.stdout, text));
+      let count = 0;
+      await writeWhole("export", out, force === true, async (draft) => {
+        const file = await open(draft, "a");
+        count = await exportTo((text) => file.appendFile(text)).finally(() => file.close());
       });
-      if (out === undefined) return;
-      await answer(context, { file: out, format, entries }, `Wrote ${counted(entries, "entry", "entries")} to ${out}.`);
+      return count;
     });
-}
+    if (out === undefined) return;
+    await answer(context, { file: out, format, entries }, `Wrote ${counted(entries, "entry", "entries")} to ${out}.`);
+  },
+});
 
-function verifyVerb(context: CommandContext) {
-  return verb(
-    "verify",
-    "Verify the chain and say where it breaks.",
+const verify = operation({
+  path: "audit verify",
+  about: "Verify the chain and say where it breaks.",
+  examples: [
     "keyhole audit verify --checkpoint /var/log/keyhole.log",
     "kubectl logs deploy/keyhole | keyhole audit verify --checkpoint -",
-  )
-    .option("--checkpoint <file>", "the server's log, or - for stdin; also finds missing newest entries")
-    .option("--accept <gaps>", "record that these losses are known: LANE:FIRST-LAST, …", parseList)
-    .action(async ({ checkpoint, accept = [] }) => {
-      const found = await withProgress(context.terminal.stderr, "Verifying", "entries", (report) =>
-        withAdmin(context, async (admin) => {
-          requireAuditor(admin);
-          const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(context, checkpoint);
-          const verified = await verifyAudit(admin, checkpoints, (done) => report(done));
-          return accept.length > 0 ? acceptGaps(admin, verified, accept) : verified;
-        }),
-      );
-      if (found.flaws.length > 0) throw await flawed(context, found);
-      const { entries, lanes, accepted } = found;
-      const against =
-        checkpoint !== undefined ? `, compared with ${counted(found.checkpoints, "checkpoint")} of the log` : "";
-      const message = `Every entry is unchanged: ${counted(entries, "entry", "entries")} in ${counted(lanes, "lane")}${against}.`;
-      const document = { verified: true, entries, lanes, checkpoints: found.checkpoints, accepted };
-      await answer(context, document, message + knownLosses(found));
-      if (checkpoint === undefined) {
-        context.say("Only --checkpoint with the server's log shows whether the newest entries are missing.");
-      }
-    });
-}
+  ],
+  right: "audit",
+  progress: ["Verifying", "entries"],
+  inputs: {
+    checkpoint: file("--checkpoint <file>", "the server's log, or - for stdin; also finds missing newest entries", {
+      bytesMax: Number.POSITIVE_INFINITY,
+    }),
+    accept: {
+      ...input("--accept <gaps>", "record that these losses are known: LANE:FIRST-LAST, …", parseList),
+      isLocal: true,
+    },
+  },
+  run: async (admin, { checkpoint, accept = [] }, { report }) => {
+    requireAuditor(admin);
+    const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(checkpoint);
+    const verified = await verifyAudit(admin, checkpoints, (entries) => report(entries));
+    const found = accept.length > 0 ? await acceptGaps(admin, verified, accept) : verified;
+    if (found.flaws.length > 0) throw flawed(found);
+    const { entries, lanes, accepted } = found;
+    const against =
+      checkpoint !== undefined ? `, compared with ${counted(found.checkpoints, "checkpoint")} of the log` : "";
+    const sentences = [
+      `Every entry is unchanged: ${counted(entries, "entry", "entries")} in ${counted(lanes, "lane")}${against}.${knownLosses(found)}`,
+      ...(checkpoint === undefined
+        ? ["Only --checkpoint with the server's log shows whether the newest entries are missing."]
+        : []),
+    ];
+    const document = { verified: true, entries, lanes, checkpoints: found.checkpoints, accepted };
+    return done(document, sentences.join("\n"));
+  },
+});
 
-function pruneVerb(context: CommandContext) {
-  return verb(
-    "prune",
-    "Delete the entries of whole months that are old enough. The rest can still be verified.",
-    "keyhole audit prune --keep 800d",
-  )
-    .option("--keep <duration>", "the least time to keep entries (default: 400d)", parseDuration)
-    .option("--force", "also delete entries that do not verify")
-    .option(...yesOption)
-    .action(async ({ keep = keepMs, force, yes }) => {
-      const day = (at: number) => formatTime(at).slice(0, 10);
-      const which = force ? "audit entries, even those that do not verify," : "audit entries";
-      const agree = (keptFromAt: number) => confirm(context, yes, `delete all ${which} from before ${day(keptFromAt)}`);
-      const pruned = await withAdmin(context, (admin) => pruneAudit(admin, keep, { unverified: force, agree }));
-      if ("flaws" in pruned) throw await flawed(context, pruned, ["Nothing was deleted; --force deletes it anyway."]);
-      const entries = counted(pruned.entries, "entry", "entries");
-      await answer(context, pruned, `Deleted ${entries} from before ${day(pruned.keptFromAt)}.`);
-    });
-}
+const prune = operation({
+  path: "audit prune",
+  about: "Delete the entries of whole months that are old enough. The rest can still be verified.",
+  examples: ["keyhole audit prune --keep 800d"],
+  right: "operator",
+  asks: "needs --yes",
+  inputs: {
+    keepMs: input("--keep <duration>", "the least time to keep entries (default: 400d)", parseDuration),
+    force: flag("--force", "also delete entries that do not verify"),
+  },
+  run: async (admin, { keepMs = 400 * dayMs, force }, person) => {
+    const day = (at: number) => formatTime(at).slice(0, 10);
+    const which = force ? "audit entries, even those that do not verify," : "audit entries";
+    const agree = (keptFromAt: number) => person.agree(`delete all ${which} from before ${day(keptFromAt)}`);
+    const pruned = await pruneAudit(admin, keepMs, { unverified: force, agree });
+    if ("flaws" in pruned) throw flawed(pruned, ["Nothing was deleted; --force deletes it anyway."]);
+    const entries = counted(pruned.entries, "entry", "entries");
+    return done(pruned, `Deleted ${entries} from before ${day(pruned.keptFromAt)}.`);
+  },
+});
+
+export const audit: Noun = {
+  about: "The record of every value that was read and of every change.",
+  rows: [listOrFollow, show, exportAll, verify, prune],
+};
 
 /** Of different lanes, or of the one that commands share. */
 const checkpointsMax = 100_000;
-const keepMs = 400 * 86_400_000;
+const dayMs = 86_400_000;
 const pollMs = 1000;
 /** How long a connection may not answer before it counts as lost. */
 const followDeadlineMs = 10_000;
-
-function filteredVerb(...description: Parameters<typeof verb>) {
-  const moment = (text: string) => parseMoment(text, Date.now());
-  return verb(...description)
-    .option("--org <org>", "only entries of this organization")
-    .option("--project <project>", "only entries of this project: ORG/PROJECT, or PROJECT")
-    .option("--key <id>", "only what this key or trust read, and what was done to it")
-    .option("--name <name>", "only what concerns this variable, account or file")
-    .addOption(new Option("--env <env>", "only entries of this environment").choices(environments))
-    .option("--actor <actor>", "only what this person did, or a key or a trust with this name or id")
-    .addOption(choiceOption("--action <list>", "only these actions", auditActions))
-    .option("--since <moment>", "from then on: 24h (ago), 2026-01-31, or 2026-01-31T12:00:00Z", moment)
-    .option("--until <moment>", "only entries from before this moment", moment);
-}
-
-type FilterOptions = ReturnType<ReturnType<typeof filteredVerb>["opts"]>;
-
-/** @throws Problem if no moment can match */
-function filterOf(options: FilterOptions): AuditFilter {
-  const { org, project, key, action, name, env, actor, since, until } = options;
-  if (since !== undefined && until !== undefined && until <= since) throw usageProblem("--until is not after --since.");
-  const where = { organization: org, project, environment: env };
-  return { ...where, keyId: key, actor, actions: action, name, sinceAt: since, beforeAt: until };
-}
 
 /** @param name - comes first in an entry that has many */
 async function columnsOf(admin: AdminContext, name?: string): Promise<Columns<AuditRecord>> {
@@ -311,31 +331,28 @@ function csvCell(one: AuditRecord, field: (typeof csvFields)[number]): string {
  * The checkpoints of a log that matter. Only one process writes to a lane of its own, so its highest checkpoint covers
  * the others. All commands share one lane and continue from the database, so each of its checkpoints matters.
  */
-async function readCheckpoints(context: CommandContext, path: string): Promise<Checkpoint[]> {
+async function readCheckpoints({ name, lines }: ReadInput): Promise<Checkpoint[]> {
   const found = new Map<string, Checkpoint>();
-  for await (const { event, lane, seq, mac } of logEvents(context, path)) {
+  for await (const { event, lane, seq, mac } of logEvents(lines())) {
     if (event !== "checkpoint" || typeof lane !== "string" || lane.length > 64 || !Number.isSafeInteger(seq)) continue;
     if (typeof mac !== "string" || !/^[0-9a-f]{64}$/.test(mac)) continue;
     const which = lane === commandsLane ? `${lane} ${seq} ${mac}` : lane;
     const before = found.get(which);
     if (!before || before.seq < (seq as number)) found.set(which, { lane, seq: seq as number, mac });
     if (found.size > checkpointsMax) {
-      throw new Problem(exits.refused, "bound", `${localName(path)} has more than ${checkpointsMax} checkpoints.`);
+      throw new Problem(exits.refused, "bound", `${name} has more than ${checkpointsMax} checkpoints.`);
     }
   }
   if (found.size > 0) return [...found.values()];
-  throw new Problem(exits.failed, "no_checkpoints", `${localName(path)} has no checkpoint line.`);
+  throw new Problem(exits.failed, "no_checkpoints", `${name} has no checkpoint line.`);
 }
 
-/** Makes a Problem of the flaws. With `--json` it also prints them: the first one, and a list of all. */
-async function flawed(context: CommandContext, found: Verified, more: readonly string[] = []): Promise<Problem> {
+/** Makes a Problem of the flaws. Its document has the first one, and a list of all. */
+function flawed(found: Verified, more: readonly string[] = []): Problem {
   const flaws = found.flaws.map(({ seals: _, ...flaw }) => flaw);
   const [first] = flaws;
-  if (context.json) {
-    const { moreFlaws, accepted } = found;
-    const document = { verified: false, ...first, flaws, moreFlaws, accepted };
-    await write(context.terminal.stdout, jsonLine(document)).catch(unlessClosed);
-  }
+  const { moreFlaws, accepted } = found;
+  const document = { verified: false, ...first, flaws, moreFlaws, accepted };
   const losses = found.flaws.filter(({ seals }) => seals.length > 0).map(gapName);
   const lines = [
     ...found.flaws.map(describeFlaw),
@@ -345,7 +362,7 @@ async function flawed(context: CommandContext, found: Verified, more: readonly s
       ? [`If you know of a loss, such as from a failover, audit verify --accept ${losses[0]} records that it is known.`]
       : []),
   ];
-  return new Problem(exits.failed, `audit_${first?.what}`, lines.join("\n") + knownLosses(found));
+  return new Problem(exits.failed, `audit_${first?.what}`, lines.join("\n") + knownLosses(found), { document });
 }
 
 function knownLosses({ accepted }: Verified): string {

@@ -15,6 +15,8 @@ export class Problem extends Error {
   readonly code: string;
   /** The API's request id, set if a call to the API failed. */
   readonly requestId: string | null;
+  /** What a command found before it failed, which `--json` prints on stdout. */
+  readonly document: unknown;
   /** Help text that people see instead of the sentence. */
   readonly help: string | undefined;
   /** Notes from before the failure, for programs. */
@@ -24,13 +26,14 @@ export class Problem extends Error {
     exitCode: number,
     code: string,
     message: string,
-    more: { requestId?: string | null; help?: string | undefined; cause?: unknown } = {},
+    more: { requestId?: string | null; help?: string | undefined; document?: unknown; cause?: unknown } = {},
   ) {
     super(message, { cause: more.cause });
     this.exitCode = exitCode;
     this.code = code;
     this.requestId = more.requestId ?? null;
     this.help = more.help;
+    this.document = more.document;
   }
 }
 

@@ -59,6 +59,8 @@ export type Words<I extends Inputs = Inputs> = {
 
 /** How an operation speaks with the person for whom it runs: on a terminal, or at a form. */
 export type Interaction = {
+  /** The settings of the process. */
+  readonly env: Readonly<Record<string, string | undefined>>;
   /**
    * Asks whether to go on. Call it after everything that may refuse the operation.
    * @param deed - what it will do, such as `delete project acme/web`

@@ -29,8 +29,8 @@ export type SecretOutput = {
   readonly what: string;
   /** How the document has them, unless they go to a file. */
   readonly field: object;
-  /** What a person is told unless they go to a file. Default: that they are on the screen, if they are. */
-  readonly advice?: string;
+  /** What a person is told of where they are now: in the file `path`, or on stdout. */
+  readonly advice?: (path: string | undefined) => string;
   /** Undoes the operation if nobody gets them. @returns a sentence about that */
   readonly ifLost?: (admin: AdminContext) => Promise<string>;
 };

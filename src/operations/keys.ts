@@ -47,8 +47,9 @@ export const rotate = operation({
 const dayMs = 86_400_000;
 
 /** A new key. If nobody gets it, it is revoked. @param old - the key in whose place it was made */
-function handedOver({ key, ...made }: KeyRecord & { readonly key: string }, old?: KeyRecord): Outcome {
-  const { id } = made;
+function handedOver(made: KeyRecord & { readonly key: string }, old?: KeyRecord): Outcome {
+  const { id, key, ...rest } = made;
+  const what = old ? "The new key" : "The key";
   const expiry = old && `The old key ${old.id} expires ${formatTime(old.expiresAt)}.`;
   const ifLost = async (admin: AdminContext) => {
     const fate = await revokeKey(admin, id).then(
@@ -58,13 +59,15 @@ function handedOver({ key, ...made }: KeyRecord & { readonly key: string }, old?
     return [fate, expiry].filter(Boolean).join(" ");
   };
   return {
-    document: { ...made, ...(old && { predecessor: { id: old.id, expiresAt: old.expiresAt } }) },
+    // The key has its place in the document: it follows the id.
+    document: { id, key: undefined, ...rest, ...(old && { predecessor: { id: old.id, expiresAt: old.expiresAt } }) },
     sentence: [summary(made), expiry].filter(Boolean).join("\n"),
     shows: {
       secret: `${key}\n`,
-      what: old ? "The new key" : "The key",
+      what,
       field: { key },
-      advice: `${old ? "The new key" : "The key"} is shown only once: store it now.`,
+      advice: (path) =>
+        `${what} ${path === undefined ? "is shown only once: store it now" : `is in ${path}, and nowhere else`}.`,
       ifLost,
     },
   };

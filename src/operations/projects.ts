@@ -10,6 +10,8 @@ import { type KeyRecord, listAccess } from "../people/keys.ts";
 import {
   createProject,
   deleteProject,
+  findRenamable,
+  findWhole,
   listProjects,
   type Project,
   renameProject,
@@ -84,11 +86,11 @@ const rename = operation({
     name: input("--name <name>", "new display name (default: the old one)"),
   },
   run: async (admin, { project, slug, name }, { agree }) => {
-    const before = await showProject(admin, project);
-    const path = `${before.organization}/${before.slug}`;
+    const before = await findRenamable(admin, project, slug);
+    const path = `${before.organization.slug}/${before.slug}`;
     const keys = slug === before.slug ? [] : await listing(admin, project);
     if (slug !== before.slug)
-      await agree(`rename project ${path} to ${before.organization}/${slug}${cuttingOff(keys)}`);
+      await agree(`rename project ${path} to ${before.organization.slug}/${slug}${cuttingOff(keys)}`);
     const renamed = await renameProject(admin, path, { slug, name });
     const lines = [`Renamed project ${path} to ${renamed.organization}/${slug}.`];
     if (keys.length > 0) {
@@ -107,6 +109,7 @@ const remove = operation({
   asks: "needs --yes",
   inputs: { project },
   run: async (admin, { project }, { agree }) => {
+    await findWhole(admin, project);
     const found = await showProject(admin, project);
     const path = `${found.organization}/${found.slug}`;
     const held = joined(everyKind.map(({ item }) => counted(found[`${item}Count`] ?? 0, item)));

@@ -1,4 +1,4 @@
-import { asc, eq } from "drizzle-orm";
+import { and, asc, eq, ne } from "drizzle-orm";
 import { reached } from "../access/rights.ts";
 import { type Environment, environmentMask, environments, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
@@ -60,7 +60,7 @@ export async function createProject(
       [{ action: "project.create", organization, project: { id, slug }, names: [] }],
     ];
   });
-  return unlessExists(work, `The project ${organization.slug}/${slug} exists already.`);
+  return unlessExists(work, existsAlready(organization.slug, slug));
 }
 
 /** Projects in sight, of one organization or all, by the bytes of organization and slug. */
@@ -111,8 +111,7 @@ function recordOf(row: ProjectRow, organization: string, seen: readonly Environm
  * @returns how many items of each kind went with it
  */
 export async function deleteProject(admin: AdminContext, where: string): Promise<Readonly<Record<string, number>>> {
-  const { organization, id, slug } = await findProject(admin, where, ["see", "write"], environments);
-  const permit = permitEverywhere(admin, organization, "write");
+  const { organization, id, slug, permit } = await findWhole(admin, where);
   const project = { id, slug };
   const { projects } = admin.database.tables;
   return writing(admin, permit, async (db) => {
@@ -167,11 +166,9 @@ export async function renameProject(
 ): Promise<Project> {
   const { projects: p } = admin.database.tables;
   const { slug } = asked;
-  requireSlug("project", slug);
   const name = asked.name === undefined ? {} : { name: displayName("project", asked.name) };
-  const found = await findProject(admin, where, ["see", "write"], environments);
-  const { organization, id } = found;
-  const permit = permitEverywhere(admin, organization, "write");
+  const found = await findRenamable(admin, where, slug);
+  const { organization, id, permit } = found;
   const work = writing(admin, permit, async (db) => {
     const project = await lockProject(admin, db, found);
     if (!project) throw noProject(where);
@@ -196,5 +193,27 @@ export async function renameProject(
       [{ action: "project.rename", organization, project: { id, slug: found.slug }, names: [slug] }],
     ];
   });
-  return unlessExists(work, `The project ${organization.slug}/${slug} exists already.`);
+  return unlessExists(work, existsAlready(organization.slug, slug));
+}
+
+/** The project at `ORG/PROJECT`, for a change that takes the right to write in the whole organization. */
+export async function findWhole(admin: AdminContext, where: string) {
+  const found = await findProject(admin, where, ["see", "write"], environments);
+  return { ...found, permit: permitEverywhere(admin, found.organization, "write") };
+}
+
+/** The project at `ORG/PROJECT`, which may get this slug. @throws Refused `exists` if another project has it */
+export async function findRenamable(admin: AdminContext, where: string, slug: string) {
+  requireSlug("project", slug);
+  const found = await findWhole(admin, where);
+  const { organization, id } = found;
+  const { projects: p } = admin.database.tables;
+  const taken = and(eq(p.organizationId, organization.id), eq(p.slug, slug), ne(p.id, id));
+  const [other] = await admin.database.db.select({ id: p.id }).from(p).where(taken);
+  if (other !== undefined) throw new Refused("exists", existsAlready(organization.slug, slug));
+  return found;
+}
+
+function existsAlready(organization: string, slug: string): string {
+  return `The project ${organization}/${slug} exists already.`;
 }

@@ -46,9 +46,9 @@ export async function handOver(
 ): Promise<void> {
   const { stdout } = context.terminal;
   const all = { ...document, ...field };
-  if (advice === undefined || context.json) return answerSecret(context, all, secret, what);
-  await writeSecret(stdout, secret);
-  context.say([sentence, advice].filter(Boolean).join("\n"));
+  if (advice === undefined) return answerSecret(context, all, secret, what);
+  await write(stdout, context.json ? jsonLine(all) : secret);
+  if (!context.json) context.say([sentence, advice(undefined)].filter(Boolean).join("\n"));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { Argument, type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { exits, Problem } from "../core/problem.ts";
-import { writeWhole } from "../core/whole-file.ts";
+import { tryStat, writeWhole } from "../core/whole-file.ts";
 import { type Given, type Input, type Inputs, type ReadWords, Unfit } from "../desk/inputs.ts";
 import type { Interaction, Operation, Words } from "../desk/operation.ts";
 import type { Facts, Outcome, SecretOutput } from "../desk/outcome.ts";
@@ -9,7 +9,7 @@ import { confirm, withAdmin } from "./admin.ts";
 import { answer, answerFacts, answerRows, blockOf, handOver } from "./answer.ts";
 import { type CommandContext, noun, verb } from "./command.ts";
 import { toProblem } from "./failure.ts";
-import { localName, readSource } from "./input.ts";
+import { localName, readLines, readSource } from "./input.ts";
 import { unlessClosed, withProgress, write } from "./terminal.ts";
 
 /* Draws the command line from rows: `operation` in `desk/operation.ts`, and `act` below. */
@@ -18,7 +18,7 @@ import { unlessClosed, withProgress, write } from "./terminal.ts";
 export type Act<I extends Inputs = Inputs> = Omit<Words<I>, "right"> & {
   /** Undefined: it runs where it is typed, whatever KEYHOLE_SSH says, and never through the door. */
   readonly right?: Words["right"];
-  act(context: CommandContext, given: Given<I>): Promise<void>;
+  act(context: CommandContext, given: Given<I>, person: Interaction): Promise<void>;
 };
 
 /** A row of the table. It is a function so that the types of its inputs are inferred. */
@@ -73,7 +73,13 @@ function commandOf(row: Row, context: CommandContext): Command {
       source === undefined ? [] : [[name, sourceOf(context, source, given, given[name] as string | undefined)]],
     );
     const all = { ...given, ...Object.fromEntries(sources) };
-    return "act" in row ? row.act(context, all) : perform(context, row, all, values["yes"] === true);
+    const yes = values["yes"] === true;
+    if (!("act" in row)) return perform(context, row, all, yes);
+    return row.act(
+      context,
+      all,
+      personAt(context, row, yes, () => {}),
+    );
   });
 }
 
@@ -97,10 +103,12 @@ function sourceOf(
   word: string | undefined,
 ) {
   if (word === undefined && !source.isTyped) return undefined;
-  if (source.isText && word !== undefined) return { name: "the option", read: async () => Buffer.from(word) };
+  if (source.isText && word !== undefined) {
+    return { name: "the option", read: async () => Buffer.from(word), lines: () => readLines(context, "-") };
+  }
   const path = word ?? "-";
   const read = (more = {}) => readSource(context, source, { ...given, ...more }, path);
-  return { name: localName(path), read };
+  return { name: localName(path), read, lines: () => readLines(context, path) };
 }
 
 /** Runs an operation, and shows what came of it. @param given - by the names of its inputs */
@@ -119,6 +127,7 @@ export async function perform(
       : withProgress(context.terminal.stderr, ...row.progress, (report) => work(report));
   };
   const { out, force, wide } = given as { out?: string; force?: true; wide?: true };
+  if (out !== undefined && !("force" in row.inputs)) requireFree(out);
   const outcome = out === undefined ? await run() : await runInto(context, out, force === true, run);
   const { document, sentence = "", warnings = [], shows } = outcome;
   for (const warning of warnings) context.say(warning);
@@ -127,12 +136,14 @@ export async function perform(
   if ("facts" in shows) return answerFacts(context, document, shows, sentence);
   if ("rows" in shows) return answerRows(context, document as readonly unknown[], shows, wide === true, sentence);
   if (out === undefined) return revokedIfLost(context, shows, handOver(context, document as object, shows, sentence));
-  const told = sentence === "" ? [] : [sentence];
-  await answer(
-    context,
-    { ...(document as object), out },
-    [...told, `Wrote ${lowered(shows.what)} to ${out}.`].join("\n"),
-  );
+  const where = shows.advice?.(out) ?? `Wrote ${shows.what.replace(/^The /, "the ")} to ${out}.`;
+  await answer(context, { ...(document as object), out }, [sentence, where].filter(Boolean).join("\n"));
+}
+
+/** @throws Problem if the file exists */
+function requireFree(path: string): void {
+  if (tryStat(path) === undefined) return;
+  throw new Problem(exits.failed, "exists", `${path} is there already, and --out replaces no file: name another.`);
 }
 
 /** Runs an operation whose secret goes to a file. It does not run if the file cannot be written. */
@@ -167,12 +178,9 @@ async function revokedIfLost(
   });
 }
 
-function lowered(what: string): string {
-  return what.replace(/^The /, "the ");
-}
-
-function personAt(context: CommandContext, row: Operation, yes: boolean, report: Interaction["report"]): Interaction {
+function personAt(context: CommandContext, row: Row, yes: boolean, report: Interaction["report"]): Interaction {
   return {
+    env: context.env,
     agree: (deed) => confirm(context, yes, deed, row.asks),
     show: async (facts: Facts, warnings) => {
       // With --json, stderr must be one document if the rest fails.

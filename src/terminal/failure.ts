@@ -2,7 +2,7 @@ import { exits, Problem } from "../core/problem.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
 import { type FailureCode, failureOf } from "../installation/failure.ts";
 import type { CommandContext } from "./command.ts";
-import { fitted, hasColour, red, write } from "./terminal.ts";
+import { fitted, hasColour, red, unlessClosed, write } from "./terminal.ts";
 
 /* How a command fails: whatever was thrown becomes a Problem, and `main.ts` prints it. */
 
@@ -15,9 +15,10 @@ export function toProblem(error: unknown, person?: string): Problem {
 
 /** Writes the error to stderr: `keyhole: …` for people, `{"error","code","requestId"}` with `--json`. */
 export async function complain(context: CommandContext, problem: Problem): Promise<void> {
-  const { message, code, requestId, help, notes } = problem;
-  const { stderr } = context.terminal;
+  const { message, code, requestId, help, notes, document } = problem;
+  const { stdout, stderr } = context.terminal;
   if (context.json) {
+    if (document !== undefined) await write(stdout, jsonLine(document)).catch(unlessClosed);
     return write(stderr, jsonLine({ error: message, code, requestId, ...(notes.length > 0 && { notes }) }));
   }
   if (help !== undefined) return write(stderr, help);

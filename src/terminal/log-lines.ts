@@ -1,16 +1,14 @@
 import { attempt } from "../core/attempt.ts";
-import type { CommandContext } from "./command.ts";
-import { readLines } from "./input.ts";
 
 /** An event of the server's log. */
 export type LogEvent = Readonly<Record<string, unknown>>;
 
 /**
  * The events in a log of `serve`, in its JSON form or its terminal form. Other lines are skipped, and so is text before
- * an event on its line, such as a container's name. @throws Problem if the log cannot be read
+ * an event on its line, such as a container's name.
  */
-export async function* logEvents(context: CommandContext, path: string): AsyncGenerator<LogEvent> {
-  for await (const line of readLines(context, path)) {
+export async function* logEvents(lines: AsyncIterable<string>): AsyncGenerator<LogEvent> {
+  for await (const line of lines) {
     const event = jsonEvent(line) ?? terminalEvent(line);
     if (event !== undefined) yield event;
   }

@@ -1,9 +1,10 @@
-import { Argument } from "@commander-js/extra-typings";
 import { type Environment, environments } from "../core/names.ts";
 import { counted, formatTime } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
-import type { Columns } from "../desk/outcome.ts";
+import { choice, input, parseDuration, project, wide } from "../desk/inputs.ts";
+import { type Operations, operation } from "../desk/operation.ts";
+import { type Columns, list } from "../desk/outcome.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import {
   type CredentialType,
@@ -18,31 +19,22 @@ import {
 import { type PersonAccess, personsWithAccess } from "../people/persons.ts";
 import { personGets } from "../people/readers.ts";
 
-import { type CommandContext, verb } from "../terminal/command.ts";
-import { parseDuration } from "../terminal/options.ts";
-import { listFound } from "../terminal/records.ts";
-
-import { projectVerb, wideOption } from "../terminal/verbs.ts";
-
-/** `keyhole access ORG/PROJECT [ENV]` */
-export function accessCommand(context: CommandContext) {
-  return projectVerb(
-    "access",
-    "List the keys, trusts and persons that can do something in a project, or in one of its environments.",
-    "keyhole access acme/web production",
-  )
-    .addArgument(new Argument("[env]", "only this environment").choices(environments))
-    .option(...wideOption)
-    .action((project, environment, { wide }) => {
-      const where = environment === undefined ? project : `${project} in ${environment}`;
-      const none = `No valid key or trust, and no person, reaches ${where}.`;
-      const find = async (admin: AdminContext): Promise<Access[]> => [
-        ...(await listAccess(admin, project, environment)).map(byKinds),
-        ...(await personsWithAccess(admin, project, environment)).flatMap(byRights),
-      ];
-      return listFound(context, wide, find, none, async (admin) => accessColumns(await shortKeyIds(admin)));
-    });
-}
+const listAll = operation({
+  path: "access",
+  about: "List the keys, trusts and persons that can do something in a project, or in one of its environments.",
+  examples: ["keyhole access acme/web production"],
+  right: "see",
+  inputs: { project, environment: choice("[env]", "only this environment", environments), wide },
+  run: async (admin, { project, environment }) => {
+    const where = environment === undefined ? project : `${project} in ${environment}`;
+    const found: Access[] = [
+      ...(await listAccess(admin, project, environment)).map(byKinds),
+      ...(await personsWithAccess(admin, project, environment)).flatMap(byRights),
+    ];
+    const columns = accessColumns(await shortKeyIds(admin));
+    return list(found, columns, `No valid key or trust, and no person, reaches ${where}.`);
+  },
+});
 
 type Access = ReturnType<typeof byKinds> | ReturnType<typeof byRights>[number];
 
@@ -73,29 +65,24 @@ function accessColumns(short: (id: string) => string): Columns<Access> {
   };
 }
 
-export function expiringCommand(context: CommandContext) {
-  return verb(
-    "expiring",
-    "List the keys and trusts that expire soon, and the variables to rotate soon or overdue: the next one first.",
-    "keyhole expiring --within 14d",
-  )
-    .option("--within <duration>", "how soon (default: 30d)", parseDuration)
-    .option(...wideOption)
-    .action(async ({ within = monthMs, wide }) => {
-      let endless: KeyRecord[] = [];
-      const find = async (admin: AdminContext) => {
-        endless = (await listKeys(admin)).filter(neverEnds);
-        return findExpiring(admin, within);
-      };
-      const none = `Nothing expires or is to be rotated within ${counted(Math.ceil(within / dayMs), "day")}.`;
-      await listFound(context, wide, find, none, async (admin) => expiringColumns(await shortKeyIds(admin)));
-      for (const type of ["key", "trust"] as const) {
-        const count = endless.filter((one) => one.type === type).length;
-        const never = count === 1 ? "never expires" : "never expire";
-        if (count > 0) context.say(`${counted(count, type)} ${never}: keyhole ${type} list --never-expires`);
-      }
+const listEnds = operation({
+  path: "expiring",
+  about: "List the keys and trusts that expire soon, and the variables to rotate soon or overdue: the next one first.",
+  examples: ["keyhole expiring --within 14d"],
+  right: ["see", "keys"],
+  inputs: { withinMs: input("--within <duration>", "how soon (default: 30d)", parseDuration), wide },
+  run: async (admin, { withinMs = monthMs }) => {
+    const none = `Nothing expires or is to be rotated within ${counted(Math.ceil(withinMs / dayMs), "day")}.`;
+    const found = await findExpiring(admin, withinMs);
+    const endless = (await listKeys(admin)).filter(neverEnds);
+    const sentences = (["key", "trust"] as const).flatMap((type) => {
+      const count = endless.filter((one) => one.type === type).length;
+      const never = count === 1 ? "never expires" : "never expire";
+      return count > 0 ? [`${counted(count, type)} ${never}: keyhole ${type} list --never-expires`] : [];
     });
-}
+    return { ...list(found, expiringColumns(await shortKeyIds(admin)), none), sentence: sentences.join("\n") };
+  },
+});
 
 async function findExpiring(admin: AdminContext, withinMs: number): Promise<Expiring[]> {
   const keys = (await listExpiring(admin, withinMs)).map((one) => ({ kind: one.type, ...one }));
@@ -127,3 +114,6 @@ function expiringColumns(short: (id: string) => string): Columns<Expiring> {
 
 const dayMs = 86_400_000;
 const monthMs = 30 * dayMs;
+
+export const access: Operations = { rows: [listAll] };
+export const expiring: Operations = { rows: [listEnds] };

@@ -1,0 +1,133 @@
+import { variableValueBytesMax } from "../core/names.ts";
+import { formatTime } from "../core/text.ts";
+import { excerpt } from "../core/visible.ts";
+import { flag, id, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
+import { type Operations, operation } from "../desk/operation.ts";
+import { type Columns, done, factsOf, list, one } from "../desk/outcome.ts";
+import {
+  approveRequest,
+  listRequests,
+  type RequestRecord,
+  rejectRequest,
+  requestWarnings,
+  requireDecider,
+  shortRequestIds,
+  showRequest,
+} from "../people/requests.ts";
+
+const listAll = operation({
+  path: "request list",
+  about: "List the variables that agents ask for, decided ones too.",
+  examples: ["keyhole request list", "keyhole request list --pending --org acme"],
+  right: ["see", "decide"],
+  inputs: {
+    organization: ofOrganization("requests"),
+    wide,
+    pending: flag("--pending", "only requests that wait for a decision"),
+  },
+  run: async (admin, { organization, pending }) => {
+    const all = await listRequests(admin, organization);
+    const short = await shortRequestIds(admin);
+    const none = pending ? "No request waits for a decision." : "There are no requests.";
+    const wanted = all.filter(({ status }) => !pending || status === "pending");
+    return list(wanted, { ...details, ID: ({ id }) => short(id) }, none);
+  },
+});
+
+const show = operation({
+  path: "request show",
+  about: "Show a request with its reason and what was decided.",
+  examples: ["keyhole request show 0199a3c4"],
+  right: ["see", "decide"],
+  inputs: { id: id("request") },
+  run: async (admin, { id }) => {
+    const request = await showRequest(admin, id);
+    const warnings = warningsAbout(request);
+    return { ...one(request, allDetails, { warnings }), warnings };
+  },
+});
+
+export const approve = operation({
+  path: "request approve",
+  about:
+    "Create the variable that a request asks for. Its value is read from stdin, byte for byte, or from a hidden prompt.",
+  examples: [
+    "keyhole request approve 0199a3c4",
+    "keyhole request approve 0199a3c4 < value.txt",
+    "keyhole request approve 0199a3c4 --file key.pem",
+  ],
+  right: "decide",
+  showsFirst: true,
+  inputs: {
+    id: id("request"),
+    value: typed(
+      {
+        bytesMax: variableValueBytesMax,
+        what: ({ name }) => `The value of ${name}`,
+        prompt: ({ name }) => `Value of ${name}`,
+        unlessEmpty: 'keyhole var set … --value "" stores an empty value, and then reject the request',
+      },
+      "--file <file>",
+      "read the value from this file",
+    ),
+  },
+  run: async (admin, { id, value }, { show }) => {
+    const request = await showRequest(admin, id);
+    await requireDecider(admin, request);
+    // The person approves what the screen shows, even if somebody changes the row in between.
+    const before = warningsAbout(request);
+    await show(factsOf(request, allDetails), before);
+    const { request: approved, warnings } = await approveRequest(
+      admin,
+      request,
+      await value.read({ name: request.name }),
+    );
+    const made = done(approved, `Created ${approved.name} in ${placeOf(approved)}.`, warnings);
+    return { ...made, document: { ...approved, warnings: [...before, ...warnings] } };
+  },
+});
+
+export const reject = operation({
+  path: "request reject",
+  about: "Reject a request. Its agent can read the reason.",
+  examples: ["keyhole request reject 0199a3c4 --reason duplicate"],
+  right: "decide",
+  inputs: {
+    id: id("request"),
+    reason: input("--reason <reason>", "why, in at most 500 characters; agents can read it"),
+  },
+  run: async (admin, { id, reason }) => {
+    const request = await rejectRequest(admin, id, reason);
+    return done(request, `Rejected ${request.name} for ${placeOf(request)}.`);
+  },
+});
+
+function placeOf({ organization, project, environment }: RequestRecord): string {
+  return `${organization}/${project}, ${environment}`;
+}
+
+const details: Columns<RequestRecord> = {
+  ID: (one) => one.id,
+  STATUS: (one) => one.status,
+  NAME: (one) => one.name,
+  PROJECT: (one) => `${one.organization}/${one.project}`,
+  ENVIRONMENT: (one) => one.environment,
+  EXPIRES: (one) => formatTime(one.expiresAt),
+  KEY: (one) => (one.keyStatus === "active" ? one.keyId : `${one.keyId} (${one.keyStatus})`),
+  REASON: (one) => excerpt(one.reason),
+};
+
+function warningsAbout(request: RequestRecord): string[] {
+  return requestWarnings(request).map((warning) => `WARNING: ${warning}`);
+}
+
+const allDetails: Columns<RequestRecord> = {
+  ...details,
+  "KEY NAME": (one) => excerpt(one.keyName ?? "-"),
+  FILED: (one) => formatTime(one.createdAt),
+  DECIDED: (one) => formatTime(one.decidedAt),
+  "DECIDED BY": (one) => one.decidedBy ?? "-",
+  ANSWER: (one) => excerpt(one.decisionReason ?? "-"),
+};
+
+export const requests: Operations = { about: "Variables that agents ask for.", rows: [listAll, show, approve, reject] };
