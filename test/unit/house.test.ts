@@ -48,7 +48,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "node: bun drizzle-orm prom-client",
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources @opentelemetry/sdk-trace",
   ),
-  operations: words("access core desk formats installation kinds people server sets store node:"),
+  operations: words("access audit core desk formats installation kinds people server sets store node:"),
   dashboard: words(
     "access audit core desk installation kinds operations pages people sets terminal",
     "node: elysia jose openid-client preact preact-render-to-string",
@@ -112,8 +112,8 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
 /** What is about one kind alone: the columns, what machines fetch, requests, days to rotate by, the demo. */
 const aboutOneKind = [
   ...words("kinds store/tables.ts store/lookups.ts access/authenticate.ts machines terminal/formatted.ts"),
-  ...words("cli/pull.ts cli/compose.ts cli/variables.ts cli/request.ts people/requests.ts api/tools.ts"),
-  ...words("cli/access.ts server/metrics.ts cli/demo.ts dashboard/today.tsx"),
+  ...words("cli/pull.ts cli/compose.ts cli/variables.ts operations/requests.ts people/requests.ts api/tools.ts"),
+  ...words("operations/access.ts server/metrics.ts cli/demo.ts dashboard/today.tsx"),
 ];
 
 /** The functions of kinds that open values for requests, each into a Held. */
