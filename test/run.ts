@@ -44,7 +44,9 @@ const note = (error: unknown) => void problems.push(error instanceof Error ? err
 const scratch = makeScratch();
 const missing = join(scratch.folder, "missing-programs");
 process.env["TMPDIR"] = scratch.folder;
-const cluster = isQuick ? undefined : await startPostgres(say, ["max_wal_size=1GB"]).catch(note);
+const starting = isQuick ? undefined : startPostgres(say, ["max_wal_size=1GB"]).catch(note);
+if (!isQuick && process.env["KEYHOLE_TEST_BUILT"] === undefined) await build(); // meanwhile
+const cluster = await starting;
 if (isQuick) say("The quick tests use SQLite alone. What needs PostgreSQL or the built program is in `bun run test`.");
 else if (cluster) say(`The tests use PostgreSQL ${cluster.version} (${cluster.origin}) and SQLite.`);
 else if (inCi) problems.push("No PostgreSQL was found, and in CI a skipped suite is a failure.");
@@ -53,7 +55,6 @@ else say("NO POSTGRESQL WAS FOUND: suites that need one are skipped. Set TEST_DA
 let leftOut: string[] = [];
 const total = { passed: 0, failed: 0, skipped: 0 };
 try {
-  if (!interruptedBy && !isQuick && process.env["KEYHOLE_TEST_BUILT"] === undefined) await build();
   if (!interruptedBy) Object.assign(total, await runTests(cluster));
 } finally {
   if (!isQuick) leftOut = missingLines(readNotes());
