@@ -1,17 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { judgeStanding, type Reading } from "../sets/lookup.ts";
 import type { ReadProject } from "../sets/verified-set.ts";
-import { type NewRequest, pendingPerKeyMax, pendingPerOrganizationMax, type RequestRow } from "../store/requests.ts";
-
-/** A request that is pending. */
-export type FiledRequest = { readonly id: string; readonly expiresAt: number };
-
-/** What became of a request. The reason is the person's who decided. */
-export type RequestState = {
-  readonly id: string;
-  readonly status: NonNullable<RequestRow["status"]>;
-  readonly reason: string | null;
-};
+import { type NewRequest, pendingPerKeyMax, pendingPerOrganizationMax } from "../store/requests.ts";
 
 /** How often a request is filed again because another one, or a command on the embedded database, was in its way. */
 const triesMax = 40;
@@ -26,7 +16,7 @@ export async function fileRequest(
   { source, caller }: Pick<Reading, "source" | "caller">,
   project: Pick<ReadProject, "id" | "slug">,
   asked: Pick<NewRequest, "environment" | "name" | "reason">,
-): Promise<FiledRequest> {
+): Promise<{ readonly id: string; readonly expiresAt: number }> {
   const { keyId, organizationId } = caller.grant;
   const id = Bun.randomUUIDv7();
   const request = { ...asked, id, keyId, organizationId, slug: project.slug, projectId: project.id };
@@ -44,8 +34,8 @@ export async function fileRequest(
   throw new Fault("unavailable", "other writers were in the way of each attempt to file a request");
 }
 
-/** What became of a request that this key filed. */
-export async function readRequest({ source, caller: { grant } }: Reading, id: string): Promise<RequestState> {
+/** What became of a request that this key filed. The reason is that of the person who decided. */
+export async function readRequest({ source, caller: { grant } }: Reading, id: string) {
   // No request has another id, and PostgreSQL would refuse some texts, such as one with a NUL.
   const [row] = await source.requests.find(grant.keyId, /^[0-9a-f-]{36}$/.test(id) ? id : "");
   judgeStanding(row);

@@ -39,32 +39,31 @@ export type Postgres = {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-const anyValue = undefined;
-/** Every parameter that may stand in DATABASE_URL, with the values that it may have. */
-const parameters = {
+/** The parameters of DATABASE_URL that have one of some values. */
+const chosen = {
   sslmode: ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"],
-  sslrootcert: anyValue,
-  sslcert: anyValue,
-  sslkey: anyValue,
   sslnegotiation: ["postgres"],
   channel_binding: ["disable", "prefer", "require"],
   gssencmode: ["disable", "prefer"],
   target_session_attrs: ["any", "read-write", "primary"],
-  host: anyValue,
-  port: anyValue,
-  passfile: anyValue,
-  options: anyValue,
-  // Without effect: deadlines and the names of sessions are Keyhole's own.
-  application_name: anyValue,
-  fallback_application_name: anyValue,
-  connect_timeout: anyValue,
-  keepalives: anyValue,
-  keepalives_idle: anyValue,
-  keepalives_interval: anyValue,
-  keepalives_count: anyValue,
-  tcp_user_timeout: anyValue,
-} as const satisfies Record<string, readonly string[] | undefined>;
-type Parameter = keyof typeof parameters;
+} as const satisfies Record<string, readonly string[]>;
+/** Those with any value. After `options` they have no effect: deadlines and the names of sessions are Keyhole's own. */
+const free = [
+  ...(["sslrootcert", "sslcert", "sslkey", "host", "port", "passfile", "options", "application_name"] as const),
+  ...([
+    "fallback_application_name",
+    "connect_timeout",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+  ] as const),
+  ...(["keepalives_count", "tcp_user_timeout"] as const),
+];
+type Parameter = keyof typeof chosen | (typeof free)[number];
+const allowedValues = new Map<string, readonly string[] | undefined>([
+  ...Object.entries(chosen),
+  ...free.map((name) => [name, undefined] as const),
+]);
 
 /** The value of a parameter: from the URL, else from the variable that libpq has for it, such as PGSSLMODE. */
 type Values = (name: Parameter) => string | undefined;
@@ -124,17 +123,17 @@ function parseParameters(query: string, env: Env): Values {
   const given = new Map<string, string>();
   for (const part of query.split("&").filter(Boolean)) {
     const [, name = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(part) ?? [];
-    if (!Object.hasOwn(parameters, name)) throw unknownParameter(name);
+    if (!allowedValues.has(name)) throw unknownParameter(name);
     if (given.has(name)) throw configProblem(`DATABASE_URL has the parameter ${name} twice: leave one out.`);
     given.set(name, decode(value));
   }
   if (env["PGTARGETSESSIONATTRS"] !== undefined) {
     throw configProblem("PGTARGETSESSIONATTRS is set: unset it, because Keyhole finds the primary by itself.");
   }
-  const variableOf = (name: Parameter) => `PG${name.replaceAll("_", "").toUpperCase()}`;
+  const variableOf = (name: string) => `PG${name.replaceAll("_", "").toUpperCase()}`;
   const values: Values = (name) => given.get(name) ?? env[variableOf(name)];
-  for (const [name, allowed] of Object.entries(parameters) as [Parameter, readonly string[] | undefined][]) {
-    const value = values(name);
+  for (const [name, allowed] of allowedValues) {
+    const value = values(name as Parameter);
     if (value === undefined || (allowed?.includes(value) ?? value !== "")) continue;
     const where = given.has(name) ? `DATABASE_URL has ${name}=` : `The environment has ${variableOf(name)}=`;
     // A part of a password that was not encoded may stand here.

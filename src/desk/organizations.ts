@@ -1,18 +1,13 @@
 import { eq, type SQL } from "drizzle-orm";
-import { type Plan, sealOrganization } from "../access/grant.ts";
+import { sealOrganization } from "../access/grant.ts";
 import { belongsTo } from "../access/rights.ts";
 import { isSameMac } from "../core/hash.ts";
 import { slugPattern } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import type { Tables } from "../store/database.ts";
 import type { AdminContext } from "./context.ts";
 
-export type Organization = {
-  readonly id: string;
-  readonly slug: string;
-  readonly name: string;
-  readonly plan: Plan;
-  readonly createdAt: number;
-};
+export type Organization = Readonly<Omit<Tables["organizations"]["$inferSelect"], "seal">>;
 
 /**
  * The organization with this slug, or without a slug the only one.

@@ -58,12 +58,9 @@ export async function whoIs({ open, systemKeys }: Installation, name: string): P
     if (person === undefined) throw new Refused("forbidden", `There is no person ${name}: ask an operator.`);
     return [person];
   };
-  try {
-    const { persons: _, ...rights } = await rightsInForce(new RosterWatch(), { database, systemKeys }, findByName);
-    return { actor: { type: "person", name, from: "ssh" }, ...rights };
-  } finally {
-    await database.close();
-  }
+  const inForce = rightsInForce(new RosterWatch(), { database, systemKeys }, findByName);
+  const { persons: _, ...rights } = await inForce.finally(() => database.close());
+  return { actor: { type: "person", name, from: "ssh" }, ...rights };
 }
 
 /**

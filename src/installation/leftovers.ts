@@ -14,10 +14,6 @@ export function removeLeftovers(config: Config): void {
 }
 
 function whileLocked(path: string, work: () => void): void {
-  const lock = exclusively(path, 0);
-  try {
-    if (lock) work();
-  } finally {
-    lock?.release();
-  }
+  using lock = exclusively(path, 0);
+  if (lock) work();
 }

@@ -10,7 +10,7 @@ import type { Config, RootKeySource } from "../core/settings.ts";
 import { removeDrafts, writeWholeSync } from "../core/whole-file.ts";
 import { Keyring, newKey, parseRootKeys } from "../seal/keyring.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
-import { exclusively } from "../store/sqlite-file.ts";
+import { exclusively, type Lock } from "../store/sqlite-file.ts";
 
 /**
  * Opens the keyring with the root keys that the settings name. If they come from a file, the keyring reads it again
@@ -71,7 +71,7 @@ export function rootKeyName(config: Config): string {
  * Locks the generated root key against other rotations until release or the end of the process.
  * @throws Refused `unavailable` if a rotation is running
  */
-export function lockKeyFile(config: Config): { release(): void } {
+export function lockKeyFile(config: Config): Lock {
   const lock = exclusively(rotateLock(config), 0);
   if (lock) return lock;
   throw new Refused("unavailable", `Another rotation of ${pathOf(config)} is running.`);

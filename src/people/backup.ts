@@ -147,19 +147,15 @@ async function prepareDraft(
 /** Puts the draft in the database's place. @throws Refused `unavailable` if a command uses the database, `exists` */
 function replaceDatabase(config: Config, path: string, whole: string, force: boolean): void {
   // Commands that begin now wait for this lock before they open the database.
-  const opening = exclusively(`${path}.migrating`, 5000);
+  using opening = exclusively(`${path}.migrating`, 5000);
   if (!opening) throw inUse(config);
-  try {
-    if (existsSync(path)) {
-      if (!force) requireEmpty(config, path);
-      if (!takeOutOfUse(path)) throw inUse(config);
-    }
-    // These files belong to a database that is gone, but SQLite would take them for the new one's.
-    for (const file of databaseFiles(path).slice(1)) rmSync(file, { force: true });
-    moveIntoPlace(whole, path, true);
-  } finally {
-    opening.release();
+  if (existsSync(path)) {
+    if (!force) requireEmpty(config, path);
+    if (!takeOutOfUse(path)) throw inUse(config);
   }
+  // These files belong to a database that is gone, but SQLite would take them for the new one's.
+  for (const file of databaseFiles(path).slice(1)) rmSync(file, { force: true });
+  moveIntoPlace(whole, path, true);
 }
 
 /** Removes a data folder that a failed restore made, unless somebody else has begun to use it. */

@@ -19,10 +19,8 @@ import { type Gets, keyGets } from "./readers.ts";
 export type CredentialType = "key" | "trust";
 
 /** A key or a trust for people: everything except the key's text, which is not stored. */
-export type KeyRecord = {
-  readonly id: string;
+export type KeyRecord = Pick<KeyRow, "id" | "name" | "createdAt" | "expiresAt" | "revokedAt"> & {
   readonly type: CredentialType;
-  readonly name: string;
   /** Its slug. */
   readonly organization: string;
   readonly surfaces: readonly Surface[];
@@ -31,9 +29,6 @@ export type KeyRecord = {
   readonly projects: readonly string[] | null;
   /** Null means every environment. */
   readonly environments: readonly Environment[] | null;
-  readonly createdAt: number;
-  readonly expiresAt: number | null;
-  readonly revokedAt: number | null;
   readonly lastUsedAt: number | null;
   /** `damaged`: the row does not match its seal, so every server refuses the key. */
   readonly status: "active" | "expired" | "revoked" | "damaged";

@@ -1,7 +1,7 @@
 import { asc, eq, type SQL } from "drizzle-orm";
 import { may } from "../access/rights.ts";
 import { personText } from "../audit/entry.ts";
-import { type Environment, reasonCharactersMax } from "../core/names.ts";
+import { reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
@@ -19,26 +19,14 @@ import type { Db } from "../store/database.ts";
 import { type KeyRecord, keyStatus } from "./keys.ts";
 
 /** A variable that a machine asks people for. Anybody who can write to the database can have written any of it. */
-export type RequestRecord = {
-  readonly id: string;
-  readonly status: "pending" | "approved" | "rejected" | "expired";
-  /** Its slug. */
+export type RequestRecord = Omit<RequestRow, "number" | "organizationId" | "projectId" | "status"> & {
+  readonly status: RequestRow["status"] | "expired";
+  /** Their slugs. */
   readonly organization: string;
-  /** Its slug. */
   readonly project: string;
-  readonly environment: Environment;
-  readonly name: string;
-  readonly reason: string;
-  /** The id of the key that asks. */
-  readonly keyId: string;
-  /** Null if the key is gone. */
+  /** Null if the key that asks is gone. */
   readonly keyName: string | null;
   readonly keyStatus: KeyRecord["status"] | "gone";
-  readonly createdAt: number;
-  readonly expiresAt: number;
-  readonly decidedAt: number | null;
-  readonly decidedBy: string | null;
-  readonly decisionReason: string | null;
 };
 
 /** The requests of one organization or of all, oldest first. */

@@ -77,26 +77,20 @@ export async function rotateRoot(
     if (finish) throw new Refused("invalid", `The root keys come from ${source}: take the older one out there.`);
     return { ...(await rewrapAll(admin, source, report)), source, dropped: false, kept: [] };
   }
-  const lock = lockKeyFile(config);
-  try {
-    // The admin's own keyring was opened before the lock was held.
-    const opened = async () => ({ ...admin, keyring: await openKeyring(config, true, () => {}) });
-    removeKeyDrafts(config);
-    const before = await opened();
-    const left = await requireKnownRoots(before, source);
-    if (finish) {
-      if (left === 0) requireOlder(before, source);
-      await requireOpening(before);
-      await finish.agree(before.keyring.rootIds.slice(1));
-    } else {
-      addRootKey(config);
-    }
-    const rewrapped = await rewrapAll(await opened(), source, report);
-    const kept = finish ? dropOlderRootKeys(config, !finish.deletesOld) : [];
-    return { ...rewrapped, source, dropped: finish !== false, kept };
-  } finally {
-    lock.release();
-  }
+  using _ = lockKeyFile(config);
+  // The admin's own keyring was opened before the lock was held.
+  const opened = async () => ({ ...admin, keyring: await openKeyring(config, true, () => {}) });
+  removeKeyDrafts(config);
+  const before = await opened();
+  const left = await requireKnownRoots(before, source);
+  if (finish) {
+    if (left === 0) requireOlder(before, source);
+    await requireOpening(before);
+    await finish.agree(before.keyring.rootIds.slice(1));
+  } else addRootKey(config);
+  const rewrapped = await rewrapAll(await opened(), source, report);
+  const kept = finish ? dropOlderRootKeys(config, !finish.deletesOld) : [];
+  return { ...rewrapped, source, dropped: finish !== false, kept };
 }
 
 async function rewrapAll(

@@ -37,7 +37,7 @@ export type RequestQueries = ReturnType<typeof requestQueries>;
 
 /** Prepares what keys do with variable requests. @param writable - a connection that may add rows */
 export function requestQueries(database: Database, writable: Database) {
-  const { variableRequests: r } = database.tables;
+  const { variableRequests: r, apiKeys: k } = database.tables;
   const { nowMs } = database;
   const text = textValue;
   const pending = sql`from ${r}
@@ -67,7 +67,12 @@ export function requestQueries(database: Database, writable: Database) {
     with ${authorized(database)}
     select ${standingColumns}, ${ofKey} as "ofKey", ${ofOrganization} as "ofOrganization",
       ${equal(sql`${r.id}`)} as "equalId", ${equal(sql`${r.expiresAt}`)} as "equalExpiresAt" from standing`);
-  const find = requestLookup(database);
+  const state = sql`
+    case when ${r.status} = 'pending' and ${r.expiresAt} <= ${nowMs} then 'expired' else ${r.status} end as status,
+    ${bounded(r.decisionReason, 8192)} as "decisionReason"`;
+  const find = database.query<RequestRow>(sql`
+    ${selectForKey(database, state)} left join ${r} on ${r.id} = ${text("id")} and ${r.keyId} = ${k.id}
+    where ${k.id} = ${text("keyId")}`);
   return {
     /**
      * Files a request if the key still reaches the project and the limits allow one more. Two that are filed at the
@@ -90,14 +95,4 @@ export function requestQueries(database: Database, writable: Database) {
     /** One row, unless the key is gone. */
     find: (keyId: string, id: string) => find({ keyId, id }),
   };
-}
-
-function requestLookup(database: Database) {
-  const { variableRequests: r, apiKeys: k } = database.tables;
-  const columns = sql`
-    case when ${r.status} = 'pending' and ${r.expiresAt} <= ${database.nowMs} then 'expired' else ${r.status} end as status,
-    ${bounded(r.decisionReason, 8192)} as "decisionReason"`;
-  return database.query<RequestRow>(sql`
-    ${selectForKey(database, columns)} left join ${r} on ${r.id} = ${textValue("id")} and ${r.keyId} = ${k.id}
-    where ${k.id} = ${textValue("keyId")}`);
 }

@@ -55,7 +55,7 @@ const held = new Set<SqliteFile>();
  * A lock between processes: an exclusive transaction on an SQLite file of its own, which ends with its holder.
  * @returns undefined if another process still holds it after `waitMs`
  */
-export function exclusively(path: string, waitMs: number): { release(): void } | undefined {
+export function exclusively(path: string, waitMs: number): Lock | undefined {
   closeSync(openSync(path, "a", 0o600));
   const file = new SqliteFile(path, { create: true, readwrite: true });
   file.run(`PRAGMA busy_timeout = ${waitMs}`);
@@ -67,10 +67,12 @@ export function exclusively(path: string, waitMs: number): { release(): void } |
     throw error;
   }
   held.add(file);
-  return {
-    release: () => {
-      held.delete(file);
-      file.close();
-    },
+  const release = () => {
+    held.delete(file);
+    file.close();
   };
+  return { release, [Symbol.dispose]: release };
 }
+
+/** It is released at the end of a block that says `using`, or before. */
+export type Lock = Disposable & { readonly release: () => void };
