@@ -1,5 +1,6 @@
 import { createPublicKey } from "node:crypto";
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
+import { attempt } from "../core/attempt.ts";
 import { Fault } from "../core/fault.ts";
 import type { TokenWords } from "../core/names.ts";
 
@@ -152,11 +153,7 @@ const rsaBitsMin = 2048;
 
 /** The terms in a row; undefined if they are damaged, which its seal shows too. */
 export function parseTerms(text: string): Terms | undefined {
-  try {
-    return JSON.parse(text) as Terms;
-  } catch {
-    return undefined;
-  }
+  return attempt(() => JSON.parse(text) as Terms);
 }
 
 async function whyNotVerified(token: Token, keys: KeySet | undefined, nowMs: number): Promise<string | undefined> {
@@ -205,16 +202,14 @@ function whyNotMet({ payload }: Token, { audience, claims }: Terms): string | un
 
 /** A part of a token: a JSON object in UTF-8, or undefined. */
 function readPart(part: string): Record<string, unknown> | undefined {
-  try {
+  return attempt(() => {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(part, "base64url"));
     const parsed: unknown = JSON.parse(text);
     // Two members of one name: a JSON parser keeps the last, but another program may read the first. So they are
     // refused. Outside strings, each member has one colon.
     const colons = text.replace(/"(?:[^"\\]|\\.)*"/g, "").split(":").length - 1;
     return isObject(parsed) && membersIn(parsed) === colons ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 function membersIn(value: unknown): number {

@@ -28,25 +28,13 @@ import { fileRequest, readRequest } from "./read-requests.ts";
 /** One call of a tool, whose key has passed gates 2 to 4. */
 export type Turn = { readonly parts: ApiParts; readonly exchange: Exchange; readonly caller: Caller };
 
-export type Tool = {
-  readonly description: string;
-  /** The JSON Schema of its arguments. */
-  readonly input: object;
-  /** Whether it only reads. */
-  readonly readOnly: boolean;
-  /** What is looked up with the key. */
-  readonly kind: KindDescriptor | undefined;
-  /** Gates 4 to 10. */
-  readonly run: (turn: Turn, given: unknown) => Promise<object>;
-};
-
 const project = Type.String({ description: "The project's slug, as list_projects shows it." });
 const environment = oneOf(environments, "The environment.");
 const place = { project, environment };
 /** A request with this many of the longest names stays below the limit of 16 KiB for a body. */
 const namesMax = 50;
 
-export const tools: Readonly<Record<string, Tool>> = {
+export const tools: Readonly<Record<string, ReturnType<typeof tool>>> = {
   list_projects: tool(projects, undefined, {
     description: "List the projects that this key reaches.",
     properties: {},
@@ -132,7 +120,7 @@ function cleanText(text: string): string {
   return text.replace(/[\t\r\n]+/g, " ").replace(unseen, "");
 }
 
-function listTool({ description, descriptor, list }: ListTool): Tool {
+function listTool({ description, descriptor, list }: ListTool) {
   return tool(descriptor.resource, descriptor, {
     description,
     properties: place,
@@ -152,16 +140,19 @@ function tool<P extends TProperties>(
     readonly judge?: (args: Arguments<P>) => void;
     readonly run: (turn: Turn, args: Arguments<P>) => Promise<object>;
   },
-): Tool {
+) {
   const { description, properties, readOnly = true, judge, run } = given;
   const input = Type.Object(properties, { additionalProperties: false });
   const check = Compile(input);
   return {
     description,
-    input,
+    /** The JSON Schema of its arguments. */
+    input: input as object,
     readOnly,
+    /** Of the sets that are looked up with the key. */
     kind,
-    run: (turn, args) => {
+    /** Gates 4 to 10. */
+    run: (turn: Turn, args: unknown): Promise<object> => {
       const { grant, organization } = turn.caller;
       const refusal = refusalOf(organization.plan, grant, { surface: null, resource });
       if (refusal) throw new Fault(refusal, `${refusal}: ${resource.name}`); // 403

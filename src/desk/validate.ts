@@ -1,3 +1,4 @@
+import { attempt } from "../core/attempt.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environments, isEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { databaseErrorCode } from "../store/database.ts";
@@ -35,12 +36,9 @@ export function requireWord(what: string, text: string): string {
 
 /** The text of a value: UTF-8 without NUL. @throws Refused `invalid` that names `what` and does not show the value */
 export function requireText(what: string, value: string | Uint8Array): string {
-  let text: string;
-  try {
-    text = typeof value === "string" ? value : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(value);
-  } catch {
-    throw new Refused("invalid", `${what} is not UTF-8 text.`);
-  }
+  const decode = (bytes: Uint8Array) => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  const text = typeof value === "string" ? value : attempt(() => decode(value));
+  if (text === undefined) throw new Refused("invalid", `${what} is not UTF-8 text.`);
   if (text.includes("\0"))
     throw new Refused("invalid", `${what} holds a NUL character, which no environment can carry.`);
   if (!text.isWellFormed())
@@ -50,12 +48,8 @@ export function requireText(what: string, value: string | Uint8Array): string {
 
 /** The array that a JSON text spells; an empty one if it is damaged. */
 export function arrayOf(json: string): readonly unknown[] {
-  try {
-    const parsed: unknown = JSON.parse(json);
-    return Array.isArray(parsed) ? parsed : [];
-  } catch {
-    return [];
-  }
+  const parsed: unknown = attempt(() => JSON.parse(json));
+  return Array.isArray(parsed) ? parsed : [];
 }
 
 /** @throws Refused `exists` if the work fails because it writes a row that exists already */

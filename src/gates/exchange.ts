@@ -2,78 +2,60 @@ import { isSameEtag, parseEtag } from "../access/etag.ts";
 import type { Fault } from "../core/fault.ts";
 import { atOnceBytesMax, jsonType } from "../formats/json.ts";
 import type { rateLimitHeaders } from "../limit/bucket.ts";
-import { newStages, type Stages } from "../sets/stages.ts";
-import { normalizeAuthorization, type Presented } from "./bearer.ts";
+import { newStages } from "../sets/stages.ts";
+import { normalizeAuthorization } from "./bearer.ts";
 
-/** One request and what is known of it so far. */
-export type Exchange = {
-  readonly requestId: string;
-  /** Monotonic milliseconds. */
-  readonly startedAtMs: number;
-  readonly path: string;
-  /** The query as it was sent, without its question mark. */
-  readonly rawQuery: string;
-  readonly presented: Presented;
-  /** Aborts when the client goes away. Made on first use, because most requests need none. */
-  readonly signal: () => AbortSignal;
-  readonly userAgent: string | null;
-  /** The tag of the answer that the client already has. */
-  readonly ifNoneMatch: string | undefined;
-  /** The socket's peer; empty if there is no socket (tests). */
-  readonly clientAddress: () => string;
-  /** Whether the answer closes its connection: the server is about to stop, or what follows cannot be trusted. */
-  closing: boolean;
-  /** Set when a recognized key has been charged. */
-  rateLimit: ReturnType<typeof rateLimitHeaders> | undefined;
-  /** What a tool refused, for the log: its protocol answers that with a 200. */
-  refusal: Fault | undefined;
-  /** For the log. */
-  route: string;
-  keyId: string | undefined;
-  /** Whether a token was presented, so that `keyId` is a trust's. */
-  byToken: boolean;
-  organizationId: string | undefined;
-  /** Of the body; undefined if it is sent while it is made. */
-  bytes: number | undefined;
-  /** Undefined unless metrics or traces are kept. */
-  readonly stages: Stages | undefined;
-  /** The caller's own trace, if traces are kept. */
-  readonly traceparent: string | null;
-};
-
-/** Begins an exchange with a request's address and headers. */
+/**
+ * Begins an exchange with a request's address and headers.
+ * @param clientAddress - the socket's peer; empty if there is no socket (tests)
+ */
 export function beginExchange(
   request: Request,
   clientAddress: () => string,
   closing: boolean,
   measured: { readonly stages: boolean; readonly traceparent: boolean },
-): Exchange {
+) {
   const { url, headers } = request;
   const pathAt = url.indexOf("/", url.indexOf("://") + 3);
   const queryAt = url.indexOf("?", pathAt);
   const id = headers.get("x-request-id");
   return {
     requestId: id !== null && /^[A-Za-z0-9._-]{1,128}$/.test(id) ? id : crypto.randomUUID(),
+    /** Monotonic milliseconds. */
     startedAtMs: performance.now(),
     path: url.slice(pathAt, queryAt < 0 ? undefined : queryAt),
+    /** The query as it was sent, without its question mark. */
     rawQuery: queryAt < 0 ? "" : url.slice(queryAt + 1),
     presented: normalizeAuthorization(headers),
+    /** Aborts when the client goes away. Made on first use, because most requests need none. */
     signal: () => request.signal,
     userAgent: headers.get("user-agent"),
+    /** The tag of the answer that the client already has. */
     ifNoneMatch: parseEtag(headers.get("if-none-match")),
     clientAddress,
+    /** Whether the answer closes its connection: the server is about to stop, or what follows cannot be trusted. */
     closing,
-    rateLimit: undefined,
-    refusal: undefined,
+    /** Set when a recognized key has been charged. */
+    rateLimit: undefined as ReturnType<typeof rateLimitHeaders> | undefined,
+    /** What a tool refused, for the log: its protocol answers that with a 200. */
+    refusal: undefined as Fault | undefined,
+    /** For the log. */
     route: "none",
-    keyId: undefined,
+    keyId: undefined as string | undefined,
+    /** Whether a token was presented, so that `keyId` is a trust's. */
     byToken: false,
-    organizationId: undefined,
-    bytes: undefined,
+    organizationId: undefined as string | undefined,
+    /** Of the body; undefined if it is sent while it is made. */
+    bytes: undefined as number | undefined,
+    /** Undefined unless metrics or traces are kept. */
     stages: measured.stages ? newStages() : undefined,
+    /** The caller's own trace, if traces are kept. */
     traceparent: measured.traceparent ? headers.get("traceparent") : null,
   };
 }
+
+/** One request and what is known of it so far. */
+export type Exchange = ReturnType<typeof beginExchange>;
 
 /** The headers of every answer, success or not. @param contentType - undefined for an answer without a body */
 export function headersOf(

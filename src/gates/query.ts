@@ -49,7 +49,8 @@ function decode(known: TProperties, raw: string): Record<string, string | string
   const found: Record<string, string | string[]> = Object.create(null);
   if (raw === "") return found;
   for (const pair of raw.split("&")) {
-    const [name, encoded] = splitPair(pair);
+    const at = pair.indexOf("=");
+    const [name, encoded] = at < 0 ? [decodeText(pair), ""] : [decodeText(pair.slice(0, at)), pair.slice(at + 1)];
     if (name === undefined || !Object.hasOwn(known, name)) throw invalidParameter(name ?? "", "is not known here");
     const value = decodeText(encoded);
     if (value === undefined) throw invalidParameter(name, "is not percent-encoded UTF-8");
@@ -61,12 +62,6 @@ function decode(known: TProperties, raw: string): Record<string, string | string
     else found[name] = name === "path" ? [value] : value;
   }
   return found;
-}
-
-/** The decoded name and the encoded value of one `name=value`. */
-function splitPair(pair: string): [name: string | undefined, encoded: string] {
-  const at = pair.indexOf("=");
-  return at < 0 ? [decodeText(pair), ""] : [decodeText(pair.slice(0, at)), pair.slice(at + 1)];
 }
 
 /** @returns undefined if the text is not percent-encoded UTF-8 */

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { eq } from "drizzle-orm";
+import { attempt } from "../core/attempt.ts";
 import { configProblem, Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
@@ -153,11 +154,7 @@ class KeyFile {
 
   /** @returns the keys if the file was changed since it was last read and is readable; none otherwise */
   news(): Uint8Array[] {
-    try {
-      return this.#look() === this.#read ? [] : this.read();
-    } catch {
-      return [];
-    }
+    return attempt(() => (this.#look() === this.#read ? [] : this.read())) ?? [];
   }
 
   /** A stamp of the file's state: a replaced file has another inode, an edited one other times. */

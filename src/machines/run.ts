@@ -1,8 +1,10 @@
-import { accessSync, closeSync, existsSync, constants as files, openSync, readSync, statSync } from "node:fs";
+import { accessSync, closeSync, existsSync, constants as files, openSync, statSync } from "node:fs";
 import { constants as system } from "node:os";
 import { delimiter } from "node:path";
+import { attempt } from "../core/attempt.ts";
 import { bytesOf, type Descriptor, nameOf, textEnvironment, textOf } from "../core/inherited.ts";
 import { Problem } from "../core/problem.ts";
+import { readStart } from "../core/whole-file.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import type { Watch } from "./watch.ts";
 
@@ -77,12 +79,11 @@ function whichOnWindows(program: string, path: string | undefined): string | und
 }
 
 function isRunnable(path: string): boolean {
-  try {
+  const isFile = attempt(() => {
     accessSync(fileOf(path), files.X_OK);
     return statSync(fileOf(path)).isFile();
-  } catch {
-    return false;
-  }
+  });
+  return isFile === true;
 }
 
 function fileOf(path: string): Buffer {
@@ -124,15 +125,13 @@ const shell = "/bin/sh";
 
 /** Whether a file does not look like a program for another kind of machine. */
 function isText(path: string): boolean {
-  const begin = Buffer.alloc(512);
-  try {
+  const begin = attempt(() => {
     const file = openSync(fileOf(path), "r");
-    const length = readSync(file, begin);
+    const bytes = readStart(file, 512);
     closeSync(file);
-    return !begin.subarray(0, length).includes(0);
-  } catch {
-    return false;
-  }
+    return bytes;
+  });
+  return begin !== undefined && !begin.includes(0);
 }
 
 /** How a command is supervised. */

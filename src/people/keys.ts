@@ -3,6 +3,7 @@ import { digestKey, mintKey } from "../access/api-key.ts";
 import { bitsOf, membersOf, type Surface, sealGrant, surfaces } from "../access/grant.ts";
 import { meets, type ProjectPlace } from "../access/rights.ts";
 import { parseTerms, type Terms } from "../access/token.ts";
+import { attempt } from "../core/attempt.ts";
 import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
@@ -409,12 +410,8 @@ function sealOf({ systemKeys }: Pick<AdminContext, "systemKeys">, row: Omit<KeyR
 
 /** Of a listed key: slug to project id. Empty if the list was damaged by SQL. */
 function idsOf(list: string): Map<string, unknown> {
-  try {
-    const ids: unknown = JSON.parse(list);
-    return new Map(typeof ids === "object" && ids !== null && !Array.isArray(ids) ? Object.entries(ids) : []);
-  } catch {
-    return new Map();
-  }
+  const ids: unknown = attempt(() => JSON.parse(list));
+  return new Map(typeof ids === "object" && ids !== null && !Array.isArray(ids) ? Object.entries(ids) : []);
 }
 
 /** The slug-to-id map that a listed key carries, as JSON in byte order of slug. */

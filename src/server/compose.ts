@@ -80,7 +80,6 @@ export async function openKeyhole(
   // prom-client, OpenTelemetry and the MCP SDK are large: they are loaded only if somebody asks for them.
   const metrics = metered ? await openMetrics(databases, journal, limits, memory) : undefined;
   const traces = tracesUrl === undefined ? undefined : (await import("./traces.ts")).startTraces(tracesUrl, version);
-  const mcp = mcpOrigins && (await import("../api/mcp.ts")).mcpEndpoint(new Set(mcpOrigins), version);
   return {
     gate: {
       ...limits,
@@ -99,7 +98,7 @@ export async function openKeyhole(
     log,
     meter: metrics?.measure,
     trace: traces?.trace,
-    mcp,
+    mcp: mcpOrigins && (await import("../api/mcp.ts")).mcpEndpoint(new Set(mcpOrigins), version),
     draining: drain.draining,
     database,
     metrics,

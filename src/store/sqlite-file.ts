@@ -1,5 +1,6 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { closeSync, openSync, statSync } from "node:fs";
+import { attempt } from "../core/attempt.ts";
 
 // Work that SQLite leaves to its users: replaced files, locks between processes, and short waits.
 
@@ -14,14 +15,8 @@ export function isSameDatabase(path: string): () => boolean {
 
 /** Which files these are. A number is not given to another file while this process has the file open. */
 function identify(path: string): string | undefined {
-  try {
-    return ["", "-wal", "-shm"]
-      .map((side) => statSync(`${path}${side}`, { bigint: true }))
-      .map(({ dev, ino }) => `${dev} ${ino}`)
-      .join();
-  } catch {
-    return undefined;
-  }
+  const stats = attempt(() => ["", "-wal", "-shm"].map((side) => statSync(`${path}${side}`, { bigint: true })));
+  return stats?.map(({ dev, ino }) => `${dev} ${ino}`).join();
 }
 
 /**
