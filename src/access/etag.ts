@@ -17,12 +17,7 @@ export function parseEtag(header: string | null): string | undefined {
  * @param query - the endpoint and its parsed parameters: one spelling for each query
  * @param fingerprint - equal only for equal answers to this query about this project
  */
-export function etagOf(
-  etagKey: Uint8Array,
-  { grant, target }: Caller,
-  query: readonly unknown[],
-  fingerprint: string,
-): string {
+export function etagOf(etagKey: Uint8Array, { grant, target }: Caller, query: readonly unknown[], fingerprint: string) {
   const mac = macOf(etagKey, ["keyhole etag v1", grant.keyId, target?.projectId, query, fingerprint]);
   return `"${mac.toString("base64url")}"`;
 }

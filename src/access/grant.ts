@@ -70,10 +70,7 @@ export function projectsOf(grant: Grant): ReadonlyMap<string, string> | null {
  * The seal of an organization's row: HMAC-SHA-256 over id and slug, so that slugs which SQL exchanged lead nobody into
  * another organization.
  */
-export function sealOrganization(
-  grantKey: Uint8Array,
-  { id, slug }: { readonly id: string; readonly slug: string },
-): Buffer {
+export function sealOrganization(grantKey: Uint8Array, { id, slug }: { readonly id: string; readonly slug: string }) {
   return macOf(grantKey, ["keyhole organization v1", id, slug]);
 }
 

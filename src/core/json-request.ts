@@ -66,10 +66,7 @@ export async function requestJson(url: string, request: JsonRequest): Promise<Js
 }
 
 /** Why there is no answer, as a clause that follows the server's name. */
-export function whyNoReply(
-  { failed, reason = "no reason given", proxy, proxyStatus }: NoReply,
-  timeoutMs: number,
-): string {
+export function whyNoReply({ failed, reason = "no reason given", proxy, proxyStatus }: NoReply, timeoutMs: number) {
   const through = proxy === undefined ? "" : ` through the proxy of ${proxy}`;
   if (failed === "timeout") return `did not answer within ${timeoutMs / 1000} s${through}`;
   const refusal = proxyStatus === undefined ? undefined : `the proxy answered ${proxyStatus}`;

@@ -74,10 +74,7 @@ async function newestDataKey(admin: AdminContext, db: Db, project: FoundProject)
   return admin.keyring.dataKey(project.id, newest.generation, newest.rootId, newest.wrapped);
 }
 
-export async function splitPlace(
-  admin: AdminContext,
-  where: string,
-): Promise<{ organization: Organization; slug: string }> {
+export async function splitPlace(admin: AdminContext, where: string) {
   const [first = "", second, ...rest] = where.split("/");
   if (rest.length > 0 || first === "" || second === "") {
     throw new Refused("invalid", `${JSON.stringify(where)} is not a project: write ORG/PROJECT, or PROJECT alone.`);

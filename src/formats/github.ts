@@ -28,10 +28,7 @@ const reserved = /^(?:NODE_OPTIONS$|GITHUB_|RUNNER_)/i;
  * @param always - names of variables that are masked even so
  * @returns the lines, and the names of the variables whose values are not masked
  */
-export function renderMasks(
-  variables: readonly NamedValue[],
-  always: readonly string[] = [],
-): { text: string; unmasked: string[] } {
+export function renderMasks(variables: readonly NamedValue[], always: readonly string[] = []) {
   const masks = new Set<string>();
   const unmasked: string[] = [];
   for (const { name, value } of variables) {

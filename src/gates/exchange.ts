@@ -58,11 +58,7 @@ export function beginExchange(
 export type Exchange = ReturnType<typeof beginExchange>;
 
 /** The headers of every answer, success or not. @param contentType - undefined for an answer without a body */
-export function headersOf(
-  { requestId, rateLimit, closing }: Exchange,
-  contentType: string | undefined,
-  etag?: string,
-): Record<string, string> {
+export function headersOf({ requestId, rateLimit, closing }: Exchange, contentType: string | undefined, etag?: string) {
   const headers: Record<string, string> = {
     "x-request-id": requestId,
     "Cache-Control": "no-store",

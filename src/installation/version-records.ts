@@ -1,4 +1,4 @@
-import { and, desc, eq, getTableColumns, gt, type SQL } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, gt } from "drizzle-orm";
 import type { StoredSet } from "../access/authenticate.ts";
 import { type NamesWritten, type PersonActor, personText } from "../audit/entry.ts";
 import { isSameMac } from "../core/hash.ts";
@@ -22,10 +22,7 @@ export type SetName = {
 };
 
 /** A condition: which rows of a table are of this set. */
-export function isOfSet(
-  table: Tables["sets"] | Tables["setVersions"],
-  { project, descriptor, environment }: SetName,
-): SQL | undefined {
+export function isOfSet(table: Tables["sets"] | Tables["setVersions"], { project, descriptor, environment }: SetName) {
   return and(eq(table.projectId, project.id), eq(table.kind, descriptor.kind), eq(table.environment, environment));
 }
 
@@ -84,13 +81,7 @@ export async function nextVersion(admin: Admin, db: Db, of: SetName, version: nu
  * The macs of a version's record after the version was sealed again as it is; undefined unless the record is verified
  * and of this content.
  */
-export async function resealedRecord(
-  admin: Admin,
-  db: Db,
-  of: SetName,
-  stored: StoredSet,
-  listingMac: Buffer,
-): Promise<{ readonly listingMac: Buffer; readonly mac: Buffer } | undefined> {
+export async function resealedRecord(admin: Admin, db: Db, of: SetName, stored: StoredSet, listingMac: Buffer) {
   const { setVersions: v } = admin.database.tables;
   const [record] = await db
     .select(recordColumns(admin))

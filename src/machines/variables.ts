@@ -23,10 +23,7 @@ export async function fetchVariables(source: Source, options: VariableOptions): 
 }
 
 /** The variables that the options select, whatever is missing. */
-export async function askVariables(
-  { asked, client }: Source,
-  options: VariableOptions,
-): Promise<readonly NamedValue[]> {
+export async function askVariables({ asked, client }: Source, options: VariableOptions) {
   const { keys, prefix, require = [] } = options;
   for (const [option, names] of Object.entries({ "--keys": keys ?? [], "--require": require })) {
     const wrong = names.find((name) => !isVariableName(name));

@@ -6,7 +6,7 @@ import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
-import { newestMoment, type SegmentFilter, segmentsByTime, segmentsHolding } from "../store/segments.ts";
+import { newestMoment, segmentsByTime, segmentsHolding } from "../store/segments.ts";
 import { requireAuditor } from "./audit-chain.ts";
 import { findKey, keyNames } from "./keys.ts";
 
@@ -315,11 +315,7 @@ async function* pages(
 }
 
 /** Which segments may hold an entry that meets the conditions, and that somebody may see. */
-function segmentsWith(
-  { rights }: AdminContext,
-  conditions: readonly Condition[],
-  { sinceAt, beforeAt }: Times,
-): SegmentFilter {
+function segmentsWith({ rights }: AdminContext, conditions: readonly Condition[], { sinceAt, beforeAt }: Times) {
   const texts = conditions.filter(({ areNames }) => !areNames).map((condition) => condition.texts);
   if (rights !== "operator") texts.push(rights.map(({ organizationId, projectId }) => projectId ?? organizationId));
   return { texts, names: conditions.find(({ areNames }) => areNames)?.texts, sinceAt, beforeAt };

@@ -37,16 +37,7 @@ export type VersionRecord = NamesWritten & {
  * The versions of a set, newest first, how many bytes the earlier ones take, and what a person must be warned of: what
  * SQL did to the set or to its history.
  */
-export async function listHistory(
-  admin: AdminContext,
-  where: string,
-  environment: Environment,
-  kind: string,
-): Promise<{
-  readonly versions: readonly VersionRecord[];
-  readonly kept: { readonly versions: number; readonly bytes: number };
-  readonly warnings: readonly string[];
-}> {
+export async function listHistory(admin: AdminContext, where: string, environment: Environment, kind: string) {
   const descriptor = descriptorOf(kind);
   const project = await findProject(admin, where, "see", [environment]);
   const of = { project, descriptor, environment };
@@ -72,14 +63,7 @@ export async function listHistory(
  * of the content that has their number now.
  * @param current - the set, if it verifies
  */
-export async function readRecords(
-  admin: AdminContext,
-  of: SetName,
-  current: Pick<VerifiedSet, "stored"> | undefined,
-): Promise<{
-  readonly records: readonly (VersionRecord & { readonly isKept: boolean })[];
-  readonly unverified: readonly number[];
-}> {
+export async function readRecords(admin: AdminContext, of: SetName, current: Pick<VerifiedSet, "stored"> | undefined) {
   const { setVersions: v } = admin.database.tables;
   const isKept = sql`${v.listing} is not null`.mapWith(Boolean);
   const rows = await admin.database.db
@@ -210,12 +194,7 @@ function isSame(descriptor: KindDescriptor, a: Item, b: Item): boolean {
  * Removes all versions of a set but the current one, and the contents of files that only they needed. For operators.
  * @returns how many versions, and what a person must be warned of
  */
-export async function purgeHistory(
-  admin: AdminContext,
-  where: string,
-  environment: Environment,
-  kind: string,
-): Promise<{ readonly removed: number; readonly warnings: readonly string[] }> {
+export async function purgeHistory(admin: AdminContext, where: string, environment: Environment, kind: string) {
   const descriptor = descriptorOf(kind);
   const permit = Permit.operator(admin);
   const found = await findProject(admin, where, "write", [environment]);

@@ -290,11 +290,7 @@ function typeOf({ trust }: Pick<KeyRow, "trust">): CredentialType {
   return trust === null ? "key" : "trust";
 }
 
-async function records(
-  admin: AdminContext,
-  where: SQL | undefined,
-  isWanted: (row: KeyRow) => boolean = () => true,
-): Promise<KeyRecord[]> {
+async function records(admin: AdminContext, where: SQL | undefined, isWanted: (row: KeyRow) => boolean = () => true) {
   const { apiKeys: k, organizations: o, keyUses: u } = admin.database.tables;
   const rows = await admin.database.db
     .select({ key: k, organization: o.slug, lastUsedAt: u.lastUsedAt })

@@ -48,10 +48,7 @@ function lists({ tables: { organizations: o, projects: p, apiKeys: k, variableRe
   };
 }
 
-async function items(
-  database: Database,
-  { of, project, environment }: Extract<NamesAsked, { project: string }>,
-): Promise<Named[]> {
+async function items(database: Database, { of, project, environment }: Extract<NamesAsked, { project: string }>) {
   const { organizations: o, projects: p, sets: s } = database.tables;
   const [organization, slug] = project.includes("/") ? project.split("/") : [undefined, project];
   type Row = { readonly organization: string; readonly environment: string; readonly listing: string };

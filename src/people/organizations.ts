@@ -52,10 +52,7 @@ export async function setPlan(admin: AdminContext, slug: string, plan: string): 
  * Deletes an organization with its projects, keys and trusts; audit entries stay.
  * @returns how many went with it
  */
-export async function deleteOrganization(
-  admin: AdminContext,
-  slug: string,
-): Promise<{ projects: number; keys: number; trusts: number }> {
+export async function deleteOrganization(admin: AdminContext, slug: string) {
   const permit = Permit.operator(admin);
   const { organizations: o, projects: p, apiKeys: k } = admin.database.tables;
   return writing(admin, permit, async (db) => {

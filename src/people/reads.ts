@@ -45,10 +45,7 @@ export async function readsByHour(admin: AdminContext, filter: AuditFilter, sinc
 const readActions = auditActions.filter((action) => action.endsWith(".read"));
 
 /** When the newest entries were recorded, newest first, and whether they are all. */
-async function newestTimes(
-  admin: AdminContext,
-  filter: AuditFilter,
-): Promise<{ readonly times: readonly number[]; readonly isWhole: boolean }> {
+async function newestTimes(admin: AdminContext, filter: AuditFilter) {
   const times: number[] = [];
   // A list without actions would read the whole journal and find nothing.
   if (filter.actions?.length === 0) return { times, isWhole: true };

@@ -89,11 +89,7 @@ export function requestWarnings({ status, name, keyStatus }: RequestRecord): rea
  * @throws Refused `not_found` if the project is gone or has another slug; `conflict` if the request was decided,
  *   expired or changed since; `exists` if the variable exists
  */
-export async function approveRequest(
-  admin: AdminContext,
-  shown: RequestRecord,
-  value: string | Uint8Array,
-): Promise<{ readonly request: RequestRecord; readonly warnings: readonly string[] }> {
+export async function approveRequest(admin: AdminContext, shown: RequestRecord, value: string | Uint8Array) {
   const { id, name } = shown;
   const environment = requireEnvironment(shown.environment);
   const text = validateVariables([{ name, value }]).get(name)?.value ?? "";

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, lt, ne, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, lt, ne, sql } from "drizzle-orm";
 import { Fault } from "../core/fault.ts";
 import { environments, itemsMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
@@ -93,11 +93,7 @@ export async function rotateRoot(
   return { ...rewrapped, source, dropped: finish !== false, kept };
 }
 
-async function rewrapAll(
-  admin: AdminContext,
-  source: string,
-  report: Report,
-): Promise<Omit<RootRotation, "source" | "dropped" | "kept">> {
+async function rewrapAll(admin: AdminContext, source: string, report: Report) {
   const { rootId, rootIds } = admin.keyring;
   const left = await requireKnownRoots(admin, source);
   if (left === 0) requireOlder(admin, source);
@@ -294,10 +290,7 @@ async function everyProject(admin: AdminContext): Promise<readonly FoundProject[
 type Due = { readonly project: FoundProject; readonly generation: number };
 
 /** Which of the projects are in the middle of a rotation, which are to begin one, and which have no data key. */
-async function planRotation(
-  admin: AdminContext,
-  targets: readonly FoundProject[],
-): Promise<{ unfinished: FoundProject[]; due: Due[]; lost: FoundProject[] }> {
+async function planRotation(admin: AdminContext, targets: readonly FoundProject[]) {
   const { dataKeys: d } = admin.database.tables;
   const rows = await admin.database.db
     .select({ projectId: d.projectId, generation: d.generation, createdAt: d.createdAt })
@@ -316,12 +309,7 @@ async function planRotation(
 }
 
 /** Makes a project's next data key. @returns false if another run was first or the project is gone */
-async function beginGeneration(
-  admin: AdminContext,
-  db: Db,
-  { project, generation }: Due,
-  begunAt: number,
-): Promise<boolean> {
+async function beginGeneration(admin: AdminContext, db: Db, { project, generation }: Due, begunAt: number) {
   const { dataKeys: d } = admin.database.tables;
   await admin.database.lockProject(db, project.id);
   const keys = await db.select({ generation: d.generation }).from(d).where(eq(d.projectId, project.id));
@@ -480,10 +468,7 @@ async function deleteOlderKeys(admin: AdminContext, project: LockedProject): Pro
 }
 
 /** Whether a row is under another data key, by its column or by its envelope: SQL may have made them differ. */
-function isUnderOther(
-  table: Tables["sets"] | Tables["setVersions"] | Tables["fileContents"],
-  { generation }: DataKey,
-): SQL {
+function isUnderOther(table: Tables["sets"] | Tables["setVersions"] | Tables["fileContents"], { generation }: DataKey) {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(generation);
   return sql`(${table.generation} <> ${generation} or substr(${table.sealed}, 3, 4) <> ${bytes})`;

@@ -8,7 +8,7 @@ import { findOrganization } from "../desk/organizations.ts";
 import { requireWord } from "../desk/validate.ts";
 import { trustList, trustsFull } from "../store/lookups.ts";
 import { termsBytesMax } from "../store/reach.ts";
-import { createCredential, isWithinRights, type KeyRecord, type NewKey } from "./keys.ts";
+import { createCredential, isWithinRights, type NewKey } from "./keys.ts";
 import { claimWarnings, requirePinned } from "./providers.ts";
 
 export type NewTrust = NewKey & {
@@ -25,10 +25,7 @@ export type NewTrust = NewKey & {
  * @throws Refused `bound` if there are too many; `conflict` if it would shut out the tokens of a trust that is beyond
  *   this person's rights
  */
-export async function createTrust(
-  admin: AdminContext,
-  asked: NewTrust,
-): Promise<{ trust: KeyRecord; keys: ReturnType<typeof countKeys>; warnings: readonly string[] }> {
+export async function createTrust(admin: AdminContext, asked: NewTrust) {
   const terms = requireTerms(asked, admin.rights === "operator");
   await requireRoom(admin, asked.organization, terms);
   const overlapping = (await validTrusts(admin, terms.issuer)).filter((other) => mayBothFit(terms, other.terms));

@@ -145,12 +145,7 @@ function checkItems(descriptor: KindDescriptor, entries: readonly Entry[], { all
 }
 
 /** One at a time: each may have 8 MiB. */
-async function checkContent(
-  admin: AdminContext,
-  project: FoundProject,
-  name: string,
-  entry: ContentEntry,
-): Promise<void> {
+async function checkContent(admin: AdminContext, project: FoundProject, name: string, entry: ContentEntry) {
   const content = await openContent(admin, admin.database.db, project.id, entry);
   check(`the ${name} of ${projectPath(project)}`, () => {
     const sha256 = content && sha256Of(content);

@@ -117,12 +117,7 @@ export async function openKeyhole(
   };
 }
 
-function journalOf(
-  { append }: JournalStore,
-  auditKey: Uint8Array,
-  log: Log,
-  measure: (batch: MeasuredBatch) => void,
-): Journal {
+function journalOf({ append }: JournalStore, auditKey: Uint8Array, log: Log, measure: (batch: MeasuredBatch) => void) {
   const checkpoint = (reached: Checkpoint) => log({ event: "checkpoint", ...reached });
   const tooLate = () => new Fault("unavailable", "writing audit entries took over 2 s");
   return new Journal({

@@ -28,10 +28,7 @@ export function countIn(row: object, descriptor: { readonly item: string }, amon
 }
 
 /** How many items are in exactly the environments of mask 1 to 7. */
-export function countsOf(
-  { identityOf }: KindDescriptor,
-  entries: ReadonlyMap<Environment, readonly Entry[]>,
-): number[] {
+export function countsOf({ identityOf }: KindDescriptor, entries: ReadonlyMap<Environment, readonly Entry[]>) {
   const masks = new Map<string, EnvironmentMask>();
   for (const [environment, some] of entries) {
     for (const entry of some) {

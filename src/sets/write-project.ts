@@ -39,11 +39,7 @@ export async function writingProject<T>(
 }
 
 /** After a write. @throws Refused `bound` if the project has too many items of this kind now */
-export async function requireProjectRoom(
-  admin: AdminContext,
-  { db, id }: LockedProject,
-  descriptor: KindDescriptor,
-): Promise<void> {
+export async function requireProjectRoom(admin: AdminContext, { db, id }: LockedProject, descriptor: KindDescriptor) {
   const { projects: p } = admin.database.tables;
   const [row] = await db.select().from(p).where(eq(p.id, id));
   const { kind, projectItemsMax } = descriptor;

@@ -269,11 +269,7 @@ async function updateCounts(
  * The listings of a kind as they are stored. They are not verified: damage in another environment must not stop this
  * write, and counts are not sealed either.
  */
-async function listings(
-  admin: AdminContext,
-  { db, id }: LockedProject,
-  { kind }: KindDescriptor,
-): Promise<Map<Environment, readonly Entry[]>> {
+async function listings(admin: AdminContext, { db, id }: LockedProject, { kind }: KindDescriptor) {
   const { sets: s } = admin.database.tables;
   const rows = await db
     .select({ environment: s.environment, listing: s.listing })

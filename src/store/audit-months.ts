@@ -42,11 +42,7 @@ export async function makeAuditMonths(database: Database, nowMs: number): Promis
  * Runs `first`, drops the partitions that end by `cutoffAt`, and deletes older segments in DEFAULT, in one transaction.
  * @throws what the database throws; 55P03 if others use the table for longer than half a second
  */
-export async function dropAuditMonths(
-  database: Database,
-  cutoffAt: number,
-  first: (db: Db) => Promise<void>,
-): Promise<void> {
+export async function dropAuditMonths(database: Database, cutoffAt: number, first: (db: Db) => Promise<void>) {
   const { names } = await present(database);
   const due = names.filter((name) => {
     const [, year, month] = /^audit_segments_(\d{4})_(\d{2})$/.exec(name) ?? [];

@@ -40,11 +40,7 @@ export const migrations = {
  * Brings PostgreSQL's tables up to date. Of several processes at once, one works and the others wait. If nothing is due
  * it only reads, so the server needs no right to change tables.
  */
-export async function migratePostgres(
-  servers: Servers,
-  database: Database,
-  say: (line: string) => void,
-): Promise<void> {
+export async function migratePostgres(servers: Servers, database: Database, say: (line: string) => void) {
   if (await isMigrated(database)) return;
   // The lock has a connection of its own, so that it ends with the process, however the process ends.
   const lock = postgres({
@@ -87,10 +83,7 @@ type Migration = { sql: string[]; bps: boolean; folderMillis: number; hash: stri
 /** The bytes of "keyhole" as a number. */
 const advisoryLock = "30229394625621093";
 
-function listed(
-  entries: { tag: string; when: number; breakpoints: boolean }[],
-  files: Record<string, string>,
-): Migration[] {
+function listed(entries: { tag: string; when: number; breakpoints: boolean }[], files: Record<string, string>) {
   return entries.map(({ tag, when, breakpoints }) => {
     const text = files[tag];
     if (text === undefined) throw new Error(`migration ${tag} is in the journal but not in the program`);

@@ -137,9 +137,7 @@ async function guarded<T>(db: Db, work: (db: Db) => Promise<T>): Promise<T> {
   return result;
 }
 
-async function requireNoAdditions(
-  look: () => PromiseLike<readonly Readonly<Record<string, unknown>>[]>,
-): Promise<void> {
+async function requireNoAdditions(look: () => PromiseLike<readonly Readonly<Record<string, unknown>>[]>) {
   refuseAdditions((await look()).map(({ what }) => String(what)));
 }
 

@@ -35,10 +35,7 @@ export function readAccounts(
 }
 
 /** Gates 7 to 9 for names, as {@link readAccounts}, but nothing is decrypted. The fingerprint covers the values too. */
-export async function listAccounts(
-  reading: Reading,
-  { project: slug, environment }: AccountsQuery,
-): Promise<{ readonly body: string; readonly fingerprint: string }> {
+export async function listAccounts(reading: Reading, { project: slug, environment }: AccountsQuery) {
   const query = { slug, descriptor: accounts, environments: everyEnvironment };
   const { project, sets } = await readListings(reading, query);
   const { accounts: found, fingerprint } = foundIn(project, sets, environment);
@@ -60,11 +57,7 @@ type Found = {
 const remembered = new WeakMap<VerifiedSet<AccountEntry>, Found>();
 
 /** The accounts of one environment, or of all sets, in byte order of name. */
-function foundIn(
-  { id }: ReadProject,
-  sets: readonly VerifiedSet<AccountEntry>[],
-  environment: Environment | null,
-): Found {
+function foundIn({ id }: ReadProject, sets: readonly VerifiedSet<AccountEntry>[], environment: Environment | null) {
   const [first] = sets as [VerifiedSet<AccountEntry>];
   const known = remembered.get(first);
   const isSame = known?.sets.length === sets.length && sets.every((set, index) => set === known.sets[index]);

@@ -1,4 +1,3 @@
-import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, writing } from "../../desk/context.ts";
@@ -11,12 +10,7 @@ import { accounts } from "./entry.ts";
  * The fields of an account: in this environment or, without one, in the environment where it changed last, as in the
  * API. Only environments in which the person may see values count.
  */
-export async function revealAccount(
-  admin: AdminContext,
-  where: string,
-  name: string,
-  environmentName?: string,
-): Promise<{ readonly environment: Environment; readonly values: Readonly<Record<string, string>> }> {
+export async function revealAccount(admin: AdminContext, where: string, name: string, environmentName?: string) {
   const only = environmentName === undefined ? undefined : requireEnvironment(environmentName);
   const project = await findProject(admin, where, "reveal", only && [only]);
   return writing(admin, project.permit, async (db) => {

@@ -40,10 +40,7 @@ export type FilesQuery = {
 const deadlineMs = 15_000;
 
 /** Gates 7 to 9 for metadata: files whose contents are there. */
-export async function listFiles(
-  reading: Reading,
-  query: FilesQuery,
-): Promise<{ readonly body: string; readonly fingerprint: string }> {
+export async function listFiles(reading: Reading, query: FilesQuery) {
   const { listed } = await readFound(reading, query, async ({ project, listed }) => {
     const entries = listed.map(({ entry }) => entry);
     if (entries.length > 0 && (await findRows(reading, project, entries)) === "missing") return "missing";
@@ -169,12 +166,7 @@ type FileSet = VerifiedSet<FileEntry>;
 const listedBefore = new WeakMap<FileSet, { sets: readonly FileSet[]; listed: readonly ListedFile[] }>();
 
 /** Contents with their row versions, in the order of the entries; a word if one is missing or was just written. */
-async function findContents(
-  reading: Reading,
-  project: ReadProject,
-  entries: readonly FileEntry[],
-  giveUpAt: number,
-): Promise<FoundContent[] | "missing" | "changed"> {
+async function findContents(reading: Reading, project: ReadProject, entries: readonly FileEntry[], giveUpAt: number) {
   const { source } = reading;
   const found = new Map<string, FoundContent>();
   if (source.contents.hasRowVersions) {
@@ -198,11 +190,7 @@ async function findContents(
 }
 
 /** The row of each content, without its bytes. */
-async function findRows(
-  reading: Reading,
-  project: ReadProject,
-  entries: readonly FileEntry[],
-): Promise<ReadonlyMap<string | null, ContentRow> | "missing"> {
+async function findRows(reading: Reading, project: ReadProject, entries: readonly FileEntry[]) {
   const ids = entries.map(({ id }) => id);
   const found = await reading.source.contents.find(authorizedAt(reading.caller, project), ids);
   judgeStanding(found[0]);
@@ -211,12 +199,7 @@ async function findRows(
 }
 
 /** The sealed contents of a group, in statements of bounded size. */
-async function fetchContents(
-  reading: Reading,
-  project: ReadProject,
-  group: readonly FileEntry[],
-  giveUpAt: number,
-): Promise<ReadonlyMap<string, Fetched> | "missing" | "changed"> {
+async function fetchContents(reading: Reading, project: ReadProject, group: readonly FileEntry[], giveUpAt: number) {
   const { source } = reading;
   const fetched = new Map<string, Fetched>();
   const { pieceBytes } = source.contents;

@@ -47,10 +47,7 @@ export function readVariables(
  * Gates 7 to 9 for names: those of one environment, or the distinct ones of every environment that the key reaches with
  * their latest change. Nothing is decrypted, and the fingerprint covers the values too.
  */
-export async function listVariables(
-  reading: Reading,
-  { project: slug, environment, selection }: VariablesQuery,
-): Promise<{ readonly body: string; readonly fingerprint: string }> {
+export async function listVariables(reading: Reading, { project: slug, environment, selection }: VariablesQuery) {
   const bodyOf = (listing: string) => `{"environment":${JSON.stringify(environment)},"variables":${listing}}`;
   const environments = environment === null ? everyEnvironment : environmentMask(environment);
   const query = { slug, descriptor: variables, environments };

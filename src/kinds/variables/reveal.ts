@@ -8,12 +8,7 @@ import { type OpenSet, openSet, openVersion, type SeenSet } from "../../sets/ope
 import { type VariableEntry, variables } from "./entry.ts";
 import { noVariable, storedValue } from "./write.ts";
 
-export async function revealVariable(
-  admin: AdminContext,
-  where: string,
-  environment: string,
-  name: string,
-): Promise<string> {
+export async function revealVariable(admin: AdminContext, where: string, environment: string, name: string) {
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "reveal", [target]);
   return writing(admin, project.permit, async (db) => {

@@ -290,11 +290,7 @@ function copiedBy(
 }
 
 /** The variables to copy. @throws Refused `not_found` that names what is missing */
-function chosenOf(
-  { items, environment }: OpenSet<VariableEntry>,
-  from: Place,
-  names: readonly string[] | undefined,
-): NewVariable[] {
+function chosenOf({ items, environment }: OpenSet<VariableEntry>, from: Place, names: readonly string[] | undefined) {
   const chosen = [...items.values()].filter(({ entry }) => names === undefined || names.includes(entry.key));
   const missing = (names ?? []).filter((name) => !items.has(name));
   if (missing.length > 0 || chosen.length === 0) {
