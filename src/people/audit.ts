@@ -57,10 +57,7 @@ export type AuditFilter = {
  * @throws Refused `forbidden` if they may read no entry there; `not_found` if the filter names something that neither
  *   exists nor has an entry
  */
-export async function listAudit(
-  admin: AdminContext,
-  filter: AuditFilter & { readonly limit?: number | undefined },
-): Promise<AuditRecord[]> {
+export async function listAudit(admin: AdminContext, filter: AuditFilter & { readonly limit?: number | undefined }) {
   const { limit = 100 } = filter;
   const newestFirst: AuditRecord[] = [];
   for await (const page of auditPages(admin, filter, "newest first")) {

@@ -69,11 +69,7 @@ export async function createKey(admin: AdminContext, asked: NewKey): Promise<Key
  * Creates a key or a trust.
  * @param presented - the key's text, or the terms of the trust
  */
-export async function createCredential(
-  admin: AdminContext,
-  asked: NewKey,
-  presented: string | Terms,
-): Promise<KeyRecord> {
+export async function createCredential(admin: AdminContext, asked: NewKey, presented: string | Terms) {
   const { organization, permits, ...places } = await permittedReach(admin, asked);
   const type = typeof presented === "string" ? "key" : "trust";
   const now = admin.now();
@@ -118,11 +114,7 @@ export async function permittedReach(admin: AdminContext, asked: NewKey) {
 }
 
 /** Keys and trusts of one organization or of all, or those of one type, oldest first. */
-export async function listKeys(
-  admin: AdminContext,
-  organization?: string,
-  type?: CredentialType,
-): Promise<KeyRecord[]> {
+export async function listKeys(admin: AdminContext, organization?: string, type?: CredentialType) {
   const { apiKeys: k } = admin.database.tables;
   return records(admin, and(ofType(admin, type), await ofOrganization(admin, k, organization)));
 }

@@ -100,12 +100,7 @@ export function grantRights(admin: AdminContext, name: string, reach: Reach, tru
  * Takes rights from a person.
  * @throws Refused as {@link grantRights}; `invalid` to take from one project what the person may do in all
  */
-export function revokeRights(
-  admin: AdminContext,
-  name: string,
-  reach: Reach,
-  trust: Trust = {},
-): Promise<PersonRecord> {
+export function revokeRights(admin: AdminContext, name: string, reach: Reach, trust: Trust = {}) {
   return changeRights(admin, name, reach, trust, (held, rights, places) => {
     // One right in each holding.
     const single = held.flatMap(({ rights, ...place }) => rights.map((right) => ({ ...place, rights: [right] })));
@@ -171,11 +166,7 @@ export type PersonAccess = {
 };
 
 /** The persons who have rights in a project, in one environment or in any that somebody may see. */
-export async function personsWithAccess(
-  admin: AdminContext,
-  where: string,
-  environment?: Environment,
-): Promise<PersonAccess[]> {
+export async function personsWithAccess(admin: AdminContext, where: string, environment?: Environment) {
   const project = await findProject(admin, where, "see", environment && [environment]);
   const rightsOf = ({ holdings }: Person, one: Environment) =>
     everyRight.filter((right) => may(holdings, right, placeOf(project), one));

@@ -126,11 +126,7 @@ export async function deleteProject(admin: AdminContext, where: string): Promise
  * Sets which environments a project uses. The others are not shown, and take no new items.
  * @throws Refused `conflict` if one of the others has items
  */
-export async function setProjectEnvironments(
-  admin: AdminContext,
-  where: string,
-  asked: readonly string[],
-): Promise<Project> {
+export async function setProjectEnvironments(admin: AdminContext, where: string, asked: readonly string[]) {
   const { projects: p } = admin.database.tables;
   const used = requireEnvironments(asked);
   const found = await findProject(admin, where, ["see", "write"], environments);

@@ -226,11 +226,7 @@ export type DataRotation = {
  * data key is in the middle of a rotation. Projects that the interrupted run had finished are recognized by the moment
  * it began, which all its data keys carry.
  */
-export async function rotateData(
-  admin: AdminContext,
-  where: string | undefined,
-  report: Report = () => {},
-): Promise<DataRotation> {
+export async function rotateData(admin: AdminContext, where: string | undefined, report: Report = () => {}) {
   Permit.operator(admin);
   const targets = where === undefined ? await everyProject(admin) : [await findProject(admin, where, "write")];
   const { unfinished, due, lost } = await planRotation(admin, targets);

@@ -37,10 +37,7 @@ export type Opened = {
  * @param progress - called with how many projects and audit entries are done, of how many
  * @throws Problem that names the first item that is not what was stored; it shows no value
  */
-export async function openEverything(
-  admin: AdminContext,
-  progress: (done: number, total: number) => void = () => {},
-): Promise<Opened> {
+export async function openEverything(admin: AdminContext, progress: (done: number, total: number) => void = () => {}) {
   const permit = Permit.operator(admin);
   const { db, tables: t } = admin.database;
   const items = Object.fromEntries(everyKind.map(({ kind }) => [kind, 0]));

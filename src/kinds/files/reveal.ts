@@ -17,12 +17,7 @@ export type RevealedFile = Pick<FileEntry, "path" | "mode" | "size" | "sha256" |
  * in which the person may see values count.
  * @throws Refused `conflict` if its content does not open
  */
-export async function revealFile(
-  admin: AdminContext,
-  where: string,
-  path: string,
-  only?: Environment,
-): Promise<RevealedFile> {
+export async function revealFile(admin: AdminContext, where: string, path: string, only?: Environment) {
   const project = await findProject(admin, where, "reveal", only && [only]);
   return writing(admin, project.permit, async (db) => {
     const [latest] = (await requireSets(admin, { ...project, db }, files))

@@ -28,11 +28,7 @@ export type NewFile = {
 };
 
 /** Puts a file in place for these environments. A file at that path keeps its other environments. */
-export async function putFile(
-  admin: AdminContext,
-  where: string,
-  asked: NewFile,
-): Promise<Pick<StoredFile, "path" | "size" | "sha256" | "environments"> & { id: string; created: boolean }> {
+export async function putFile(admin: AdminContext, where: string, asked: NewFile) {
   const { content, environments, ...file } = validate(asked);
   const found = await findProject(admin, where, "write", environments);
   return writingProject(admin, found, files, async (project) => {

@@ -41,12 +41,7 @@ export async function revealVariables(
 }
 
 /** @param other - another environment, or the number of a version of this one */
-export async function diffVariables(
-  admin: AdminContext,
-  where: string,
-  environment: string,
-  other: string | number,
-): Promise<Difference[]> {
+export async function diffVariables(admin: AdminContext, where: string, environment: string, other: string | number) {
   const here = requireEnvironment(environment);
   const there = typeof other === "string" ? requireEnvironment(other) : here;
   const project = await findProject(admin, where, "reveal", [...new Set([here, there])]);

@@ -310,12 +310,7 @@ export function storedValue({ value }: Item<VariableEntry>): string {
 }
 
 /** A variable as a set holds it. */
-export function variableItem(
-  key: string,
-  value: string,
-  updatedAt: number,
-  rotateBy?: string | null,
-): NewItem<VariableEntry> {
+export function variableItem(key: string, value: string, updatedAt: number, rotateBy?: string | null) {
   const entry = { key, updatedAt, ...(rotateBy && { rotateBy }) };
   return { entry, value: Buffer.from(JSON.stringify({ key, value, updatedAt })) };
 }
@@ -394,7 +389,7 @@ export function noVariable(name: string, where: string, environment: Environment
 type CheckedVariable = NewVariable & { readonly value: string };
 
 /** Values and marks by name, all checked before anything is written. */
-export function validateVariables(entries: readonly NewVariable[]): Map<string, CheckedVariable> {
+export function validateVariables(entries: readonly NewVariable[]) {
   const values = new Map<string, CheckedVariable>();
   for (const entry of entries) {
     const { name, value } = entry;
