@@ -1,12 +1,17 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Refused } from "../../src/core/refused.ts";
+import { planAccount, setAccount } from "../../src/kinds/accounts/write.ts";
 import {
   listVariables,
+  type Place,
+  planCopy,
   planVariables,
   setVariables,
   type VariablesWrite,
   type WriteOptions,
+  warningsIn,
+  writeVariables,
 } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { describeBoth, type Placed, stored, type World } from "../support/world.ts";
@@ -113,6 +118,40 @@ describeBoth("an import", (w) => {
     expect(await valuesOf(w, web)).toEqual({ ...before, LATE: "1" });
     await load(w, web, file, { prune: true, agreed: [...deleted, "LATE"] });
     expect(await valuesOf(w, web)).toEqual(file);
+  });
+
+  test("is planned without a transaction, like a copy and an account, so a question locks and seals nothing", async () => {
+    const { where } = await project("web");
+    await setAccount(w.admin, where, "stripe", ["staging"], { user: "ci" });
+    const refuse = () => Promise.reject(new Error("a plan began a transaction"));
+    const admin = { ...w.admin, database: { ...w.admin.database, transaction: refuse } };
+    const [staging, development] = ["staging", "development"].map((environment) => ({ project: where, environment }));
+    expect(await planVariables(admin, where, "staging", [], { prune: true })).toMatchObject({
+      deleted: Object.keys(before).sort(),
+    });
+    expect(await planCopy(admin, staging as Place, development as Place)).toMatchObject({
+      added: Object.keys(before).sort(),
+    });
+    expect(await planAccount(admin, where, "stripe", ["development"], { user: "ci" })).toEqual({
+      created: false,
+      dropped: ["staging"],
+    });
+    await expect(setVariables(admin, where, "staging", [])).rejects.toThrow("a plan began a transaction");
+  });
+
+  test("warns once of each name and value, in the write and in its plan, unless a text has said it by line", async () => {
+    const { where } = await project("web");
+    const entries = [{ name: "PATH", value: "" }];
+    const said = [expect.stringMatching(/^PATH steers .*\.$/), "The value of PATH is empty."];
+    expect((await planVariables(w.admin, where, "staging", entries)).warnings).toEqual(said);
+    const write = { entries };
+    const both = new Map([
+      ["staging", write],
+      ["production", write],
+    ]);
+    expect(warningsIn(await writeVariables(w.admin, where, both))).toEqual(said);
+    const byLine = { warnings: ["line 1: said"] };
+    expect((await setVariables(w.admin, where, "staging", entries, byLine)).warnings).toEqual(byLine.warnings);
   });
 
   test("warns in a dry run of more variables than a read may return", async () => {
