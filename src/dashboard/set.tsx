@@ -65,8 +65,7 @@ export async function set(visit: Visit): Promise<Answer> {
     const words = `${JSON.stringify(name)} is in ${listed(taken)} already.`;
     throw new Refused("exists", `${words} Nothing was changed: change that one.`);
   }
-  const notice = await made(visit, name, change, "Saved", "in");
-  return { to: projectPagePath(visit.where, `${kind}/item`, { name }), notice };
+  return made(visit, name, change, projectPagePath(visit.where, `${kind}/item`, { name }));
 }
 
 /** Deletes an item. @throws Refused `conflict` if somebody wrote a set since the page was shown */
@@ -74,15 +73,13 @@ export async function remove(visit: Visit): Promise<Answer> {
   const { kind, form } = formIn(visit);
   const name = visit.form.read("name");
   const removal = form.removal(visit, name, await findItem(visit, kind, name));
-  const notice = await made(visit, name, removal, "Deleted", "from");
-  return { to: projectPagePath(visit.where, kind), notice };
+  return made(visit, name, removal, projectPagePath(visit.where, kind));
 }
 
-/** Makes a change, in production only if the name was typed again. @returns the notice */
-async function made({ form }: Visit, name: string, change: ItemChange, verb: string, preposition: string) {
+/** Makes a change, in production only if the name was typed again. */
+function made({ form }: Visit, name: string, change: ItemChange, to: string): Promise<Answer> {
   form.requireAgain(name, touchedBy(change));
-  const sentences = await change.write();
-  return [`${verb} ${name} ${preposition} ${listed(change.targets)}.`, ...sentences].join(" ");
+  return change.write(to);
 }
 
 function touchedBy({ targets, dropped = [] }: ItemChange) {

@@ -131,3 +131,6 @@ export type LockedProject = FoundProject & {
   /** As its row has it. */
   readonly changedAt: string;
 };
+
+/** A project for a plan. It is locked if the plan is carried out at once. */
+export type PlannedProject = FoundProject & Pick<LockedProject, "now"> & Partial<Pick<LockedProject, "db">>;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Environment } from "../core/names.ts";
 import type { FoundProject } from "../desk/projects.ts";
-import type { Route } from "./route.ts";
+import type { Done, Route } from "./route.ts";
 import type { VersionedSet, Visit } from "./visit.ts";
 
 /** What a kind brings to the dashboard, beside the pages that all kinds share. */
@@ -49,9 +49,6 @@ export type ItemChange = {
   readonly targets: readonly Environment[];
   /** Others that would no longer have the item. */
   readonly dropped?: readonly Environment[];
-  /**
-   * Makes the change, if the sets are those that the form showed.
-   * @returns sentences for the person
-   */
-  readonly write: () => Promise<readonly string[]>;
+  /** Makes the change, if the sets are those that the form showed, and goes on to this path. */
+  readonly write: (to: string) => Promise<Done>;
 };

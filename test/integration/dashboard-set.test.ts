@@ -62,7 +62,8 @@ describeBoth("the page that sets a variable", (w) => {
     expect(await listVariables(w.admin, where, "staging")).toMatchObject([{ name: "OLD", ...day }]);
     expect((await listVariables(w.admin, where, "production"))[0]).not.toHaveProperty("rotateBy");
     const { html } = await visitor.page(at("variables/item?name=OLD"));
-    expect(html).toContain("Saved OLD in development and staging. The value of OLD is empty.");
+    const updated = `Updated OLD in ${where}, development.`;
+    expect(html).toContain(`Created OLD in ${where}, staging. ${updated} The value of OLD is empty.`);
     expect(visitor.reported).toEqual([]);
   });
 
@@ -441,7 +442,7 @@ describeBoth("the page that promotes variables", (w) => {
       "ONLY",
       "SAME",
     ]);
-    expect((await visitor.page(at("variables"))).html).toContain("Copied 2 variables from staging to production.");
+    expect((await visitor.page(at("variables"))).html).toContain(`Copied 2 variables to ${where}, production: 1 added`);
     expect((await newest(w, where, 3)).slice(0, 2)).toEqual([
       ["ann@host", "variables.write", "production", "DIFFERS ONLY"],
       ["ann@host", "variables.reveal", "staging", "DIFFERS ONLY"],
@@ -574,7 +575,7 @@ describeBoth("the page that sets an account", (w) => {
       ["ann@host", "accounts.write", "staging", "mail/é"],
     ]);
     const { html } = await visitor.page(at("accounts/item?name=mail%2F%C3%A9"));
-    expect(html).toContain("Saved mail/é in development and staging.");
+    expect(html).toContain(`Account mail/é created in ${where} for development, staging.`);
     expect(visitor.reported).toEqual([]);
   });
 

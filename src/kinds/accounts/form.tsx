@@ -1,10 +1,12 @@
 /** @jsxImportSource preact */
 import { Refused } from "../../core/refused.ts";
+import { carryOut } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
 import { Box, Boxes, Field, listed } from "../../pages/parts.tsx";
 import type { Form, Visit } from "../../pages/visit.ts";
 import type { AccountEntry } from "./entry.ts";
-import { deleteAccount, setAccount, validateAccount } from "./write.ts";
+import { remove, set } from "./operations.ts";
+import { validateAccount } from "./write.ts";
 
 /** How many fields a page has room for, and how many of them it shows at first. */
 const [fieldsMax, fieldsShown] = [16, 4];
@@ -26,13 +28,10 @@ export const form: ItemForm<AccountEntry> = {
   ),
   deletion: ({ entries }) => <p>It would be gone from {listed([...entries.keys()])}.</p>,
   change,
-  removal: ({ admin, where, form }, name, { project, entries }) => ({
-    targets: [...entries.keys()],
-    write: async () => {
-      await deleteAccount(admin, where, name, form.seenIn(project.permit.environments));
-      return [];
-    },
-  }),
+  removal: (visit, name, { project, entries }) => {
+    const given = { project: visit.where, name, seen: visit.form.seenIn(project.permit.environments) };
+    return { targets: [...entries.keys()], write: (to) => carryOut(visit, remove, given, to) };
+  },
 };
 
 /** Rows of a name and a value. Those that stay empty are not written. */
@@ -59,7 +58,8 @@ function Fields() {
   );
 }
 
-function change({ admin, where, form }: Visit, name: string, { project, entries }: StoredItem): ItemChange {
+function change(visit: Visit, name: string, { project, entries }: StoredItem): ItemChange {
+  const { where, form } = visit;
   const values = fieldsIn(form);
   const { targets } = validateAccount(name, form.all("environment"), values);
   const dropped = [...entries.keys()].filter((environment) => !targets.includes(environment));
@@ -69,15 +69,14 @@ function change({ admin, where, form }: Visit, name: string, { project, entries 
     const how = `check the box that says so, or ${places}. Nothing was changed.`;
     throw new Refused("invalid", `This takes ${name} out of ${places}: ${how}`);
   }
-  const options = { ...form.seenIn(project.permit.environments), agreed: dropped };
-  return {
-    targets,
-    dropped,
-    write: async () => {
-      await setAccount(admin, where, name, targets, values, options);
-      return dropped.length > 0 ? [`It is no longer in ${listed(dropped)}.`] : [];
-    },
+  const given = {
+    project: where,
+    name,
+    values: { name: "the form", read: async () => Buffer.from(JSON.stringify(values)) },
+    environments: targets,
+    seen: form.seenIn(project.permit.environments),
   };
+  return { targets, dropped, write: (to) => carryOut(visit, set, given, to) };
 }
 
 /** The fields that were filled in. @throws Refused `invalid` if a row has only one half, or a name comes twice */

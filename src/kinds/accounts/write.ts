@@ -1,7 +1,7 @@
 import { type Environment, environments, environmentsOf } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
-import { type FoundProject, findProject, type LockedProject } from "../../desk/projects.ts";
+import { findProject, type PlannedProject } from "../../desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
 import {
   itemsOf,
@@ -88,7 +88,7 @@ async function findWritable(admin: AdminContext, where: string, targets: readonl
 
 async function planChanges(
   admin: AdminContext,
-  project: FoundProject & Pick<LockedProject, "now"> & Partial<Pick<LockedProject, "db">>,
+  project: PlannedProject,
   name: string,
   { targets, value }: AskedAccount,
   seen: SeenAccounts,

@@ -2,12 +2,13 @@
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { isDay } from "../../desk/inputs.ts";
+import { goOn } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
 import { Ago, Box, Boxes, Env, Field } from "../../pages/parts.tsx";
 import type { Form, Visit } from "../../pages/visit.ts";
 import { dueAtOf, type VariableEntry } from "./entry.ts";
-import { nameWarnings, valueWarnings } from "./env-file.ts";
-import { type EnvironmentWrite, validateVariables, writeVariables } from "./write.ts";
+import { deletedSentence, savedSentence } from "./operations.ts";
+import { type EnvironmentWrite, validateVariables, warningsIn, writeVariables } from "./write.ts";
 
 /** A value for each environment, and a day to rotate them by. */
 export const form: ItemForm<VariableEntry> = {
@@ -36,9 +37,9 @@ export const form: ItemForm<VariableEntry> = {
     const write = (environment: Environment) => ({ entries: [], remove: [name], ...form.seen(environment) });
     return {
       targets,
-      write: async () => {
+      write: async (to) => {
         await writeVariables(admin, where, new Map(targets.map((environment) => [environment, write(environment)])));
-        return [];
+        return goOn(to, { sentence: deletedSentence(where, name, targets) });
       },
     };
   },
@@ -116,14 +117,9 @@ function change(
   for (const [, { entries }] of changes) validateVariables(entries);
   return {
     targets: [...values.keys()],
-    write: async () => {
+    write: async (to) => {
       const written = await writeVariables(admin, where, new Map(changes));
-      const warnings = new Set([
-        ...nameWarnings(name).map((warning) => `${warning}.`),
-        ...[...values.values()].flatMap((value) => valueWarnings(name, Buffer.from(value))),
-        ...[...written.values()].flatMap(({ warnings }) => warnings),
-      ]);
-      return [...warnings];
+      return goOn(to, { sentence: savedSentence(where, name, written), warnings: warningsIn(written) });
     },
   };
 }

@@ -4,6 +4,7 @@ import { may } from "../../access/rights.ts";
 import { compareBytes, type Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
+import { carryOut } from "../../pages/carry-out.ts";
 import {
   Box,
   type Cells,
@@ -23,8 +24,8 @@ import type { Answer } from "../../pages/route.ts";
 import { seenFields, type Visit } from "../../pages/visit.ts";
 import { requireSets, shownEnvironments } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
+import { copy } from "./operations.ts";
 import { diffVariables } from "./reveal.ts";
-import { copyVariables } from "./write.ts";
 
 /** Two environments side by side, to copy variables from one to the other with their values unseen. */
 export async function promotePage(visit: Visit): Promise<Answer> {
@@ -135,15 +136,21 @@ function columnsOf(from: Environment, to: Environment, now: number): Cells<Promo
 }
 
 /** Copies what was chosen. @throws Refused `conflict` if source or target was written since the page was shown */
-export async function promote({ admin, where, form }: Visit): Promise<Answer> {
+export async function promote(visit: Visit): Promise<Answer> {
+  const { where, form } = visit;
   const [from, to] = [form.environment("from"), form.environment("to")];
   const names = form.all("names");
   if (from === to) throw new Refused("invalid", "Choose two different environments. Nothing was copied.");
   if (names.length === 0) throw new Refused("invalid", "No variable is chosen. Nothing was copied.");
   form.requireAgain(where, [to]);
-  const seen = { from: form.seen(from), to: form.seen(to) };
-  const place = (environment: Environment) => ({ project: where, environment });
-  const { added, changed, warnings } = await copyVariables(admin, place(from), place(to), names, seen);
-  const notice = `Copied ${counted(added.length + changed.length, "variable")} from ${from} to ${to}.`;
-  return { to: projectPagePath(where, "variables"), notice: [notice, ...warnings].join(" ") };
+  const given = {
+    project: where,
+    environment: from,
+    to: where,
+    toEnvironment: to,
+    names: [...names],
+    dryRun: undefined,
+    seen: { from: form.seen(from), to: form.seen(to) },
+  };
+  return carryOut(visit, copy, given, projectPagePath(where, "variables"));
 }

@@ -4,7 +4,7 @@ import { Refused } from "../../core/refused.ts";
 import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
-import { type FoundProject, findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
+import { findProject, type LockedProject, type PlannedProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
 import { type Item, type OpenSet, openSet, requireSeen, requireSet, type SeenSet } from "../../sets/open.ts";
 import { type NewItem, type PlannedSet, planSets, type SetChanges, writeSets } from "../../sets/write.ts";
@@ -110,9 +110,6 @@ async function findAsked(admin: AdminContext, where: string, changes: ReadonlyMa
   const needed = isPruned ? (["write", "see"] as const) : "write";
   return { asked, found: await findProject(admin, where, needed, [...asked.keys()]) };
 }
-
-/** A project for a plan: locked if the plan is then carried out. */
-type PlannedProject = FoundProject & Pick<LockedProject, "now"> & Partial<Pick<LockedProject, "db">>;
 
 /** A write that is checked and not done. */
 type Plan = {
