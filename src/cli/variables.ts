@@ -8,7 +8,7 @@ import { changesIn, textOf } from "../kinds/variables/edit.ts";
 import { type EnvFile, type IsLiteral, nameWarnings, parseEnvFile } from "../kinds/variables/env-file.ts";
 import { literal, variableOperations, wroteSentence } from "../kinds/variables/operations.ts";
 import { revealVariables } from "../kinds/variables/reveal.ts";
-import { planVariables, setVariables } from "../kinds/variables/write.ts";
+import { setVariables } from "../kinds/variables/write.ts";
 import { confirm, withAdmin } from "../terminal/admin.ts";
 import { answer } from "../terminal/answer.ts";
 import type { CommandContext } from "../terminal/command.ts";
@@ -38,7 +38,7 @@ const edit = act({
       const options = { remove: removed, version: before.version, projectId: before.projectId, warnings };
       return withAdmin(context, async (admin) => {
         if (removed.length > 0) {
-          await planVariables(admin, project, environment, changed, options);
+          await setVariables(admin, project, environment, changed, { ...options, dryRun: true });
           const gone = `${counted(removed.length, "variable")}: ${listNames(removed)}`;
           await confirm(context, yes, `change ${project}, ${environment}, and delete ${gone}`);
         }

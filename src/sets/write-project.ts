@@ -1,13 +1,21 @@
 import { eq } from "drizzle-orm";
-import { compareBytes } from "../core/names.ts";
+import { compareBytes, type Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import type { Permit } from "../desk/permit.ts";
-import { type FoundProject, type LockedProject, lockProject, noProject, projectPath } from "../desk/projects.ts";
+import {
+  type FoundProject,
+  type LockedProject,
+  lockProject,
+  noProject,
+  type PlannedProject,
+  projectPath,
+} from "../desk/projects.ts";
 import { countIn } from "./counts.ts";
-import type { KindDescriptor } from "./kind.ts";
-import type { SetWrites } from "./write.ts";
+import type { Entry, KindDescriptor } from "./kind.ts";
+import type { OpenSet } from "./open.ts";
+import { type PlannedSet, planSets, type SetChanges, type SetWrites, writeSets } from "./write.ts";
 
 /**
  * Runs a write to one project's items of a kind in one transaction, with the project locked. The audit records what it
@@ -19,7 +27,9 @@ export async function writingProject<T>(
   admin: AdminContext,
   found: FoundProject,
   descriptor: KindDescriptor,
-  work: (project: LockedProject) => Promise<readonly [result: T, writes: SetWrites, more?: readonly Change[]]>,
+  work: (
+    project: LockedProject,
+  ) => Promise<readonly [result: T, writes: SetWrites, more?: readonly Change[] | undefined]>,
   options: { readonly action?: "write" | "rollback"; readonly permits?: readonly Permit[] } = {},
 ): Promise<T> {
   const { action = "write", permits = [] } = options;
@@ -36,6 +46,40 @@ export async function writingProject<T>(
     });
     return [result, [...changes, ...more]];
   });
+}
+
+/** What a dry run does: it plans, and seals, locks and writes nothing. */
+export type DryRun = { readonly dryRun?: boolean | undefined };
+
+/** A change of one project's items, before it is made. */
+export type ProjectPlan<E extends Entry, T> = {
+  readonly changes: ReadonlyMap<OpenSet<E>, SetChanges<E>>;
+  readonly outcomeOf: (writes: ReadonlyMap<Environment, PlannedSet<E>>) => T;
+  /** What goes on record besides. */
+  readonly more?: readonly Change[];
+};
+
+/**
+ * Makes the change that `plan` finds out, as {@link writingProject}; a dry run only plans.
+ * @throws what refuses the change, in a dry run, too
+ */
+export async function changingProject<E extends Entry, T>(
+  admin: AdminContext,
+  found: FoundProject,
+  descriptor: KindDescriptor<E>,
+  plan: (project: PlannedProject) => Promise<ProjectPlan<E, T>>,
+  { dryRun = false, permits = [] }: DryRun & { readonly permits?: readonly Permit[] } = {},
+): Promise<T> {
+  if (dryRun) {
+    const { changes, outcomeOf } = await plan({ ...found, now: admin.now() });
+    return outcomeOf(planSets(found, changes));
+  }
+  const work = async (project: LockedProject) => {
+    const { changes, outcomeOf, more } = await plan(project);
+    const writes = await writeSets(admin, project, descriptor, changes);
+    return [outcomeOf(writes), writes, more] as const;
+  };
+  return writingProject(admin, found, descriptor, work, { permits });
 }
 
 /** After a write. @throws Refused `bound` if the project has too many items of this kind now */

@@ -1,12 +1,11 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Refused } from "../../src/core/refused.ts";
-import { planAccount, setAccount } from "../../src/kinds/accounts/write.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
 import {
+  copyVariables,
   listVariables,
   type Place,
-  planCopy,
-  planVariables,
   setVariables,
   type VariablesWrite,
   type WriteOptions,
@@ -14,6 +13,7 @@ import {
   writeVariables,
 } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
+import type { DryRun } from "../../src/sets/write-project.ts";
 import { describeBoth, type Placed, stored, type World } from "../support/world.ts";
 
 type Values = Readonly<Record<string, string>>;
@@ -22,11 +22,10 @@ function entriesOf(values: Values) {
   return Object.entries(values).map(([name, value]) => ({ name, value }));
 }
 
-type Options = WriteOptions & { readonly dryRun?: boolean };
+type Options = WriteOptions & DryRun;
 
 function load(w: World, { where }: Placed, values: Values, options: Options = {}): Promise<VariablesWrite> {
-  const { dryRun = false, ...rest } = options;
-  return (dryRun ? planVariables : setVariables)(w.admin, where, "staging", entriesOf(values), rest);
+  return setVariables(w.admin, where, "staging", entriesOf(values), options);
 }
 
 async function valuesOf(w: World, project: Placed): Promise<Values> {
@@ -126,13 +125,15 @@ describeBoth("an import", (w) => {
     const refuse = () => Promise.reject(new Error("a plan began a transaction"));
     const admin = { ...w.admin, database: { ...w.admin.database, transaction: refuse } };
     const [staging, development] = ["staging", "development"].map((environment) => ({ project: where, environment }));
-    expect(await planVariables(admin, where, "staging", [], { prune: true })).toMatchObject({
+    expect(await setVariables(admin, where, "staging", [], { prune: true, dryRun: true })).toMatchObject({
       deleted: Object.keys(before).sort(),
     });
-    expect(await planCopy(admin, staging as Place, development as Place)).toMatchObject({
+    expect(
+      await copyVariables(admin, staging as Place, development as Place, undefined, { dryRun: true }),
+    ).toMatchObject({
       added: Object.keys(before).sort(),
     });
-    expect(await planAccount(admin, where, "stripe", ["development"], { user: "ci" })).toEqual({
+    expect(await setAccount(admin, where, "stripe", ["development"], { user: "ci" }, { dryRun: true })).toEqual({
       created: false,
       dropped: ["staging"],
     });
@@ -143,7 +144,7 @@ describeBoth("an import", (w) => {
     const { where } = await project("web");
     const entries = [{ name: "PATH", value: "" }];
     const said = [expect.stringMatching(/^PATH steers .*\.$/), "The value of PATH is empty."];
-    expect((await planVariables(w.admin, where, "staging", entries)).warnings).toEqual(said);
+    expect((await setVariables(w.admin, where, "staging", entries, { dryRun: true })).warnings).toEqual(said);
     const write = { entries };
     const both = new Map([
       ["staging", write],

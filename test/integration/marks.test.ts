@@ -4,7 +4,6 @@ import {
   copyVariables,
   listDueVariables,
   listVariables,
-  planVariables,
   setVariables,
   type WriteOptions,
 } from "../../src/kinds/variables/write.ts";
@@ -46,7 +45,7 @@ describeBoth("a variable that is marked for rotation", (w) => {
     expect(await mark()).toBe("2099-01-31");
     await load(w, web, { OTHER: "3" });
     expect(await mark()).toBe("2099-01-31");
-    await planVariables(w.admin, web.where, "staging", [{ name: "MARKED", value: "2" }]);
+    await setVariables(w.admin, web.where, "staging", [{ name: "MARKED", value: "2" }], { dryRun: true });
     expect(await mark()).toBe("2099-01-31");
     await load(w, web, { MARKED: "2" });
     expect(await mark()).toBeUndefined();

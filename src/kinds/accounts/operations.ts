@@ -6,7 +6,7 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { done, list } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { revealAccount } from "./reveal.ts";
-import { deleteAccount, listAccounts, planAccount, type SeenAccounts, setAccount } from "./write.ts";
+import { type AccountOptions, deleteAccount, listAccounts, type SeenAccounts, setAccount } from "./write.ts";
 
 const name = completed(input("<name>", "the account"), "items");
 const seen = ofForm<SeenAccounts>();
@@ -35,13 +35,11 @@ export const set = operation({
   run: async (admin, { project, name, values: given, environments, seen }, { agree }) => {
     await findProject(admin, project, "write", environments);
     const values = parseValues(await given.read());
-    const plan = await planAccount(admin, project, name, environments, values, seen);
-    const left = plan.dropped.join(", ");
-    if (left !== "") await agree(`take account ${name} out of ${left}`);
-    const { created, dropped } = await setAccount(admin, project, name, environments, values, {
-      ...seen,
-      agreed: plan.dropped,
-    });
+    const write = (more: AccountOptions) =>
+      setAccount(admin, project, name, environments, values, { ...seen, ...more });
+    const { created, dropped } = await write({ dryRun: true });
+    if (dropped.length > 0) await agree(`take account ${name} out of ${dropped.join(", ")}`);
+    await write({ agreed: dropped });
     const status = created ? "created" : "updated";
     const document = { project, name, environments, status, ...(dropped.length > 0 && { dropped }) };
     const gone = dropped.length > 0 ? ` It is no longer in ${dropped.join(", ")}.` : "";

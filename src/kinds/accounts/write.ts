@@ -12,8 +12,8 @@ import {
   type SeenSet,
   type SetOf,
 } from "../../sets/open.ts";
-import { planSets, type SetChanges, writeSets } from "../../sets/write.ts";
-import { writingProject } from "../../sets/write-project.ts";
+import { type SetChanges, writeSets } from "../../sets/write.ts";
+import { changingProject, type DryRun, writingProject } from "../../sets/write-project.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
 /** What a change did, or would do: whether the account is new, and the environments that it leaves. */
@@ -38,37 +38,33 @@ export async function setAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  { agreed = environments, ...seen }: SeenAccounts & { readonly agreed?: readonly Environment[] | undefined } = {},
+  { agreed = environments, dryRun, ...seen }: AccountOptions = {},
 ): Promise<AccountWrite> {
-  const asked = validateAccount(name, environmentNames, values);
-  const found = await findWritable(admin, where, asked.targets);
-  return writingProject(admin, found, accounts, async (project) => {
-    const { changes, ...plan } = await planChanges(admin, project, name, asked, seen);
-    const surprise = plan.dropped.find((environment) => !agreed.includes(environment));
+  const { targets, value } = validateAccount(name, environmentNames, values);
+  await findProject(admin, where, "write", targets);
+  const found = await findProject(admin, where, "write");
+  const plan = async (project: PlannedProject) => {
+    const sets = await requireSeenSets(admin, project, seen);
+    const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
+    const dropped = holders.filter((environment) => !targets.includes(environment));
+    const surprise = dropped.find((environment) => !agreed.includes(environment));
     if (surprise !== undefined) {
       throw new Refused("conflict", `Somebody has added ${name} to ${surprise} since. Nothing was changed: try again.`);
     }
-    return [plan, await writeSets(admin, project, accounts, changes)];
-  });
+    const changes = new Map<OpenSet<AccountEntry>, SetChanges<AccountEntry>>();
+    for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {
+      const isTarget = targets.includes(set.environment);
+      const item = isTarget ? { entry: { name, updatedAt: project.now }, value } : null;
+      const before = openItems({ project, descriptor: accounts, environment: set.environment }, set);
+      changes.set(before, new Map([[name, item]]));
+    }
+    return { changes, outcomeOf: () => ({ created: holders.length === 0, dropped }) };
+  };
+  return changingProject(admin, found, accounts, plan, { dryRun });
 }
 
-/** Finds out what {@link setAccount} would do. It seals and writes nothing. @throws what refuses the change */
-export async function planAccount(
-  admin: AdminContext,
-  where: string,
-  name: string,
-  environmentNames: readonly string[],
-  values: unknown,
-  seen: SeenAccounts = {},
-): Promise<AccountWrite> {
-  const asked = validateAccount(name, environmentNames, values);
-  const found = await findWritable(admin, where, asked.targets);
-  const { changes, ...plan } = await planChanges(admin, { ...found, now: admin.now() }, name, asked, seen);
-  planSets(found, changes);
-  return plan;
-}
-
-type AskedAccount = ReturnType<typeof validateAccount>;
+/** What the person saw, and agreed to. */
+export type AccountOptions = SeenAccounts & DryRun & { readonly agreed?: readonly Environment[] | undefined };
 
 /** The environments of an account and its fields as a set holds them, all checked before anything is written. */
 export function validateAccount(name: string, environmentNames: readonly string[], values: unknown) {
@@ -78,32 +74,6 @@ export function validateAccount(name: string, environmentNames: readonly string[
   if (value.length <= accountBytesMax) return { targets, value };
   const words = `The account's fields take ${value.length} bytes; at most ${accountBytesMax} are allowed.`;
   throw new Refused("bound", words);
-}
-
-/** The project in every environment in which the person may write, which must include the targets. */
-async function findWritable(admin: AdminContext, where: string, targets: readonly Environment[]) {
-  await findProject(admin, where, "write", targets);
-  return findProject(admin, where, "write");
-}
-
-async function planChanges(
-  admin: AdminContext,
-  project: PlannedProject,
-  name: string,
-  { targets, value }: AskedAccount,
-  seen: SeenAccounts,
-) {
-  const sets = await requireSeenSets(admin, project, seen);
-  const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
-  const dropped = holders.filter((environment) => !targets.includes(environment));
-  const changes = new Map<OpenSet<AccountEntry>, SetChanges<AccountEntry>>();
-  for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {
-    const isTarget = targets.includes(set.environment);
-    const item = isTarget ? { entry: { name, updatedAt: project.now }, value } : null;
-    const before = openItems({ project, descriptor: accounts, environment: set.environment }, set);
-    changes.set(before, new Map([[name, item]]));
-  }
-  return { created: holders.length === 0, dropped, changes };
 }
 
 /** The project's accounts in byte order of name, without their fields. */

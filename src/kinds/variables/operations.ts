@@ -23,6 +23,7 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done, list, type Outcome } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { setBytesMax } from "../../sets/kind.ts";
+import type { DryRun } from "../../sets/write-project.ts";
 import type { ImportFormat } from "./import-text.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
 import {
@@ -30,11 +31,10 @@ import {
   deleteVariable,
   listVariables,
   type Place,
-  planCopy,
-  planVariables,
   type SeenEnds,
   setVariables,
   type VariablesWrite,
+  type WriteOptions,
   warningsIn,
   writeVariables,
 } from "./write.ts";
@@ -215,10 +215,7 @@ export const copy = operation({
       { project, environment },
       { project: to, environment: toEnvironment },
     ];
-    const copied = dryRun
-      ? await planCopy(admin, source, target, names)
-      : await copyVariables(admin, source, target, names, seen);
-    const { added, changed, same, warnings } = copied;
+    const { added, changed, same, warnings } = await copyVariables(admin, source, target, names, { ...seen, dryRun });
     const place = `${to}, ${toEnvironment}`;
     const counts = `${added.length} added, ${changed.length} changed, ${same.length} the same already`;
     const sentence = dryRun
@@ -270,16 +267,13 @@ const importAll = operation({
       throw usageProblem(`${file.name} holds no variables; --allow-empty accepts that.`);
     }
     const place = { project, environment };
-    const options = { prune, version, warnings };
-    const plan = () => planVariables(admin, project, environment, variables, options);
-    if (dryRun) return wouldBe(place, await plan());
-    let agreed: readonly string[] | undefined;
-    if (prune) {
-      agreed = (await plan()).deleted;
-      const imports = `import ${counted(variables.length, "variable")} into ${project}, ${environment}`;
-      await agree(`${imports}, and delete ${deletions(agreed)}`);
-    }
-    const written = await setVariables(admin, project, environment, variables, { ...options, agreed });
+    const write = (more: WriteOptions & DryRun) =>
+      setVariables(admin, project, environment, variables, { prune, version, warnings, ...more });
+    const plan = prune || dryRun ? await write({ dryRun: true }) : undefined;
+    if (dryRun && plan !== undefined) return wouldBe(place, plan);
+    const imports = `import ${counted(variables.length, "variable")} into ${project}, ${environment}`;
+    if (plan !== undefined) await agree(`${imports}, and delete ${deletions(plan.deleted)}`);
+    const written = await write({ agreed: plan?.deleted });
     const { added, updated, deleted } = written;
     const created = added.length;
     const counts = [`${created} created`, `${updated} updated`, ...(prune ? [`${deleted.length} deleted`] : [])];

@@ -24,7 +24,7 @@ import { requireSet, requireSets, shownEnvironments } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { parseEnvFile } from "./env-file.ts";
 import { wroteSentence } from "./operations.ts";
-import { type NewVariable, planVariables, setVariables, type VariablesWrite, type WriteOptions } from "./write.ts";
+import { type NewVariable, setVariables, type VariablesWrite, type WriteOptions } from "./write.ts";
 
 /** A text that was pasted, and what it would do. */
 type Pasted = {
@@ -72,7 +72,7 @@ export async function paste({ admin, where, form, drafts }: Visit): Promise<Answ
   const { stored } = await requireSet(admin, { project, descriptor: variables, environment });
   const seen = { version: stored.version, projectId: project.id };
   const options = { prune: form.has("prune"), ...seen, warnings: firstOf(warnings) };
-  const plan = await planVariables(admin, where, environment, entries, options);
+  const plan = await setVariables(admin, where, environment, entries, { ...options, dryRun: true });
   const pasted: Pasted = { environment, entries, options, plan };
   return { to: drafts.keep(projectPagePath(where, "variables/paste"), pasted, admin.now()) };
 }

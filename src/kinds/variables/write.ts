@@ -4,11 +4,11 @@ import { Refused } from "../../core/refused.ts";
 import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
-import { findProject, type LockedProject, type PlannedProject, placeOf } from "../../desk/projects.ts";
+import { findProject, type PlannedProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
 import { type Item, type OpenSet, openSet, requireSeen, requireSet, type SeenSet } from "../../sets/open.ts";
-import { type NewItem, type PlannedSet, planSets, type SetChanges, writeSets } from "../../sets/write.ts";
-import { writingProject } from "../../sets/write-project.ts";
+import { type NewItem, type PlannedSet, type SetChanges, writeSets } from "../../sets/write.ts";
+import { changingProject, type DryRun, writingProject } from "../../sets/write-project.ts";
 import { isMarked } from "../../store/expiry.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { nameWarnings, valueWarnings } from "./env-file.ts";
@@ -53,26 +53,10 @@ export async function setVariables(
   where: string,
   environment: string,
   entries: readonly NewVariable[],
-  options: WriteOptions = {},
+  { dryRun, ...options }: WriteOptions & DryRun = {},
 ): Promise<VariablesWrite> {
-  const written = await writeVariables(admin, where, new Map([[environment, { ...options, entries }]]));
+  const written = await writeVariables(admin, where, new Map([[environment, { ...options, entries }]]), dryRun);
   return [...written.values()][0] as VariablesWrite;
-}
-
-/**
- * Finds out what {@link setVariables} would do: it opens the set, and seals and writes nothing.
- * @throws what refuses the write
- */
-export async function planVariables(
-  admin: AdminContext,
-  where: string,
-  environment: string,
-  entries: readonly NewVariable[],
-  options: WriteOptions = {},
-): Promise<VariablesWrite> {
-  const { found, asked } = await findAsked(admin, where, new Map([[environment, { ...options, entries }]]));
-  const plans = await planWrites(admin, { ...found, now: admin.now() }, asked);
-  return [...writtenBy(where, plans, planSets(found, changesOf(plans))).values()][0] as VariablesWrite;
 }
 
 /**
@@ -83,32 +67,43 @@ export async function writeVariables(
   admin: AdminContext,
   where: string,
   changes: ReadonlyMap<string, EnvironmentWrite>,
+  dryRun?: boolean,
 ): Promise<ReadonlyMap<Environment, VariablesWrite>> {
-  const { found, asked } = await findAsked(admin, where, changes);
-  return writingProject(admin, found, variables, async (project) => {
-    const plans = await planWrites(admin, project, asked);
-    const writes = await writeSets(admin, project, variables, changesOf(plans));
-    return [writtenBy(where, plans, writes), writes];
-  });
+  const asked = new Map(
+    [...changes].map(([place, { entries, ...options }]) => {
+      return [requireEnvironment(place), { given: validateVariables(entries), options }] as const;
+    }),
+  );
+  const isPruned = [...asked.values()].some(({ options }) => options.prune);
+  const needed = isPruned ? (["write", "see"] as const) : "write";
+  const found = await findProject(admin, where, needed, [...asked.keys()]);
+  const plan = async (project: PlannedProject) => {
+    const plans = await Array.fromAsync(asked, async ([environment, { given, options }]) => {
+      const before = await openSet(admin, { project, descriptor: variables, environment });
+      return planWrite(before, given, options, project.now, mayCompare(admin, placeOf(found), environment));
+    });
+    return {
+      changes: new Map(plans.map(({ before, changes }) => [before, changes])),
+      outcomeOf: (writes: Writes) =>
+        new Map(plans.map((plan) => [plan.before.environment, writtenBy(where, plan, writes)])),
+    };
+  };
+  return changingProject(admin, found, variables, plan, { dryRun });
+}
+
+type Writes = ReadonlyMap<Environment, PlannedSet<VariableEntry>>;
+
+/** What a write did, or would do. */
+function writtenBy(where: string, { before: { environment }, changed, warnings }: Plan, writes: Writes) {
+  const write = writes.get(environment) ?? { added: [], changed: [], deleted: [], total: 0, replaced: [] };
+  const { added, changed: updated, deleted } = write;
+  const names = { added: added.toSorted(compareBytes), updated: updated.length, changed, deleted };
+  return { ...names, warnings: [...warnings, ...variables.warningsOf(where, environment, write)] };
 }
 
 /** What a write of several environments warns of, each once. */
 export function warningsIn(written: ReadonlyMap<Environment, VariablesWrite>): readonly string[] {
   return [...new Set([...written.values()].flatMap(({ warnings }) => warnings))];
-}
-
-type Asked = { readonly given: ReadonlyMap<string, CheckedVariable>; readonly options: WriteOptions };
-
-/** Checks what is asked, and finds the project. */
-async function findAsked(admin: AdminContext, where: string, changes: ReadonlyMap<string, EnvironmentWrite>) {
-  const asked = new Map(
-    [...changes].map(([place, { entries, ...options }]): [Environment, Asked] => {
-      return [requireEnvironment(place), { given: validateVariables(entries), options }];
-    }),
-  );
-  const isPruned = [...asked.values()].some(({ options }) => options.prune);
-  const needed = isPruned ? (["write", "see"] as const) : "write";
-  return { asked, found: await findProject(admin, where, needed, [...asked.keys()]) };
 }
 
 /** A write that is checked and not done. */
@@ -119,33 +114,6 @@ type Plan = {
   readonly changed: readonly string[];
   readonly warnings: readonly string[];
 };
-
-function planWrites(
-  admin: AdminContext,
-  project: PlannedProject,
-  asked: ReadonlyMap<Environment, Asked>,
-): Promise<readonly Plan[]> {
-  return Array.fromAsync(asked, async ([environment, { given, options }]) => {
-    const before = await openSet(admin, { project, descriptor: variables, environment });
-    return planWrite(before, given, options, project.now, mayCompare(admin, placeOf(project), environment));
-  });
-}
-
-function changesOf(plans: readonly Plan[]): ReadonlyMap<OpenSet<VariableEntry>, SetChanges<VariableEntry>> {
-  return new Map(plans.map(({ before, changes }) => [before, changes]));
-}
-
-/** What a write did, or would do. */
-function writtenBy(where: string, plans: readonly Plan[], writes: ReadonlyMap<Environment, PlannedSet<VariableEntry>>) {
-  return new Map(
-    plans.map(({ before: { environment }, changed, warnings }): [Environment, VariablesWrite] => {
-      const write = writes.get(environment) ?? { added: [], changed: [], deleted: [], total: 0, replaced: [] };
-      const { added, changed: updated, deleted } = write;
-      const names = { added: added.toSorted(compareBytes), updated: updated.length, changed, deleted };
-      return [environment, { ...names, warnings: [...warnings, ...variables.warningsOf(where, environment, write)] }];
-    }),
-  );
-}
 
 function planWrite(
   before: OpenSet<VariableEntry>,
@@ -197,7 +165,7 @@ export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted"> & {
 };
 
 /** The sets as a person saw them: the copy is refused if the source or the target has changed since. */
-export type SeenEnds = { readonly from: SeenSet; readonly to: SeenSet };
+export type SeenEnds = { readonly from?: SeenSet; readonly to?: SeenSet };
 
 /**
  * Copies variables to another environment or project with their days of rotation: all of them, or on any failure none.
@@ -209,36 +177,8 @@ export async function copyVariables(
   from: Place,
   to: Place,
   names?: readonly string[],
-  seen?: SeenEnds,
+  { from: seenSource = {}, to: seenTarget = {}, dryRun }: SeenEnds & DryRun = {},
 ): Promise<VariablesCopy> {
-  const ends = await findEnds(admin, from, to);
-  const { origin, source, found } = ends;
-  const copy = async (project: LockedProject) => {
-    const plan = await planEnds(admin, project, ends, names, seen);
-    const copied = [...plan.changes.keys()].sort(compareBytes);
-    if (copied.length === 0) return [copiedBy(to, plan, new Map()), new Map()] as const;
-    const writes = await writeSets(admin, project, variables, changesOf([plan]));
-    return [copiedBy(to, plan, writes), writes, [revealOf("variables.reveal", origin, source, copied)]] as const;
-  };
-  return writingProject<VariablesCopy>(admin, found, variables, copy, { permits: [origin.permit] });
-}
-
-/** Finds out what {@link copyVariables} would do, as {@link planVariables}. @throws what refuses the copy */
-export async function planCopy(
-  admin: AdminContext,
-  from: Place,
-  to: Place,
-  names?: readonly string[],
-): Promise<VariablesCopy> {
-  const ends = await findEnds(admin, from, to);
-  const plan = await planEnds(admin, { ...ends.found, now: admin.now() }, ends, names);
-  const writes = plan.changes.size === 0 ? new Map() : planSets(ends.found, changesOf([plan]));
-  return copiedBy(to, plan, writes);
-}
-
-type Ends = Awaited<ReturnType<typeof findEnds>>;
-
-async function findEnds(admin: AdminContext, from: Place, to: Place) {
   const [source, target] = [requireEnvironment(from.environment), requireEnvironment(to.environment)];
   const origin = await findProject(admin, from.project, "reveal", [source]);
   const found = await findProject(admin, to.project, ["reveal", "write"], [target]);
@@ -248,42 +188,34 @@ async function findEnds(admin: AdminContext, from: Place, to: Place) {
     const words = "The source and the target are the same environment: name another with --to-env or --to.";
     throw new Refused("invalid", words);
   }
-  return { from, origin, source, found, target };
-}
-
-/** Which variables a copy writes, and which are the same already. */
-async function planEnds(
-  admin: AdminContext,
-  project: PlannedProject,
-  { from, origin, source, target }: Ends,
-  names: readonly string[] | undefined,
-  seen: SeenEnds = { from: {}, to: {} },
-): Promise<Plan & Pick<VariablesCopy, "same">> {
-  const { db } = project;
-  const of = { project: { ...origin, ...(db && { db }) }, descriptor: variables, environment: source };
-  const opened = await openSet(admin, of);
-  requireSeen(opened, seen.from);
-  const given = validateVariables(chosenOf(opened, from, names));
-  const before = await openSet(admin, { project, descriptor: variables, environment: target });
-  const plan = planWrite(before, given, seen.to, project.now, true);
-  const isSame = (name: string) => {
-    const old = before.items.get(name)?.entry;
-    const day = given.get(name)?.rotateBy;
-    return old && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
+  const plan = async (project: PlannedProject) => {
+    const db = project.db && { db: project.db };
+    const opened = await openSet(admin, { project: { ...origin, ...db }, descriptor: variables, environment: source });
+    requireSeen(opened, seenSource);
+    const given = validateVariables(chosenOf(opened, from, names));
+    const before = await openSet(admin, { project, descriptor: variables, environment: target });
+    const plan = planWrite(before, given, seenTarget, project.now, true);
+    const isSame = (name: string) => {
+      const old = before.items.get(name)?.entry;
+      const day = given.get(name)?.rotateBy;
+      return old && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
+    };
+    const same = [...given.keys()].filter(isSame).sort(compareBytes);
+    const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
+    const copied = [...changes.keys()].sort(compareBytes);
+    const isNothing = copied.length === 0;
+    // About their values there is nothing new to say.
+    const copying = { ...plan, warnings: copied.flatMap(nameSentences) };
+    return {
+      changes: new Map(isNothing ? [] : [[before, changes]]),
+      outcomeOf: (writes: Writes) => {
+        const { added, changed, warnings } = writtenBy(to.project, copying, writes);
+        return { added, changed, same, warnings };
+      },
+      more: isNothing ? [] : [revealOf("variables.reveal", origin, source, copied)],
+    };
   };
-  const same = [...given.keys()].filter(isSame).sort(compareBytes);
-  const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
-  // About their values there is nothing new to say.
-  return { ...plan, changes, same, warnings: [...changes.keys()].sort(compareBytes).flatMap(nameSentences) };
-}
-
-function copiedBy(
-  { project }: Place,
-  plan: Plan & Pick<VariablesCopy, "same">,
-  writes: ReadonlyMap<Environment, PlannedSet<VariableEntry>>,
-): VariablesCopy {
-  const { added, changed, warnings } = [...writtenBy(project, [plan], writes).values()][0] as VariablesWrite;
-  return { added, changed, same: plan.same, warnings };
+  return changingProject(admin, found, variables, plan, { dryRun, permits: [origin.permit] });
 }
 
 /** The variables to copy. @throws Refused `not_found` that names what is missing */
