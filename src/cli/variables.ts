@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { counted, decodeText } from "../core/text.ts";
-import { choice, environment, flag, force, out, project } from "../desk/inputs.ts";
+import { choice, environment, force, out, project } from "../desk/inputs.ts";
 import { listNames, type NamedValue } from "../formats/dotenv.ts";
 import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../formats/format.ts";
 import { changesIn, textOf } from "../kinds/variables/edit.ts";
@@ -9,7 +9,7 @@ import { type EnvFile, type IsLiteral, nameWarnings, parseEnvFile } from "../kin
 import { literal, variableOperations, wroteSentence } from "../kinds/variables/operations.ts";
 import { revealVariables } from "../kinds/variables/reveal.ts";
 import { setVariables } from "../kinds/variables/write.ts";
-import { confirm, withAdmin } from "../terminal/admin.ts";
+import { withAdmin } from "../terminal/admin.ts";
 import { answer } from "../terminal/answer.ts";
 import type { CommandContext } from "../terminal/command.ts";
 import { act, type Noun } from "../terminal/draw.ts";
@@ -24,8 +24,9 @@ const edit = act({
   about: "Edit the variables of an environment as dotenv text in $EDITOR. The audit records that you saw them.",
   examples: ["keyhole var edit acme/web staging", "EDITOR='code --wait' keyhole var edit web production"],
   right: "operator",
-  inputs: { project, environment, literal, yes: flag("--yes", "do it without asking") },
-  act: async (context, { project, environment, literal = false, yes }) => {
+  asks: "needs --yes",
+  inputs: { project, environment, literal },
+  act: async (context, { project, environment, literal = false }, { agree }) => {
     const before = await withAdmin(context, (admin) =>
       revealVariables(admin, project, environment, (variables) => textOf(`${project}, ${environment}`, variables)),
     );
@@ -40,7 +41,7 @@ const edit = act({
         if (removed.length > 0) {
           await setVariables(admin, project, environment, changed, { ...options, dryRun: true });
           const gone = `${counted(removed.length, "variable")}: ${listNames(removed)}`;
-          await confirm(context, yes, `change ${project}, ${environment}, and delete ${gone}`);
+          await agree(`change ${project}, ${environment}, and delete ${gone}`);
         }
         return setVariables(admin, project, environment, changed, options);
       });

@@ -1,4 +1,4 @@
-import type { Given, Inputs } from "../desk/inputs.ts";
+import type { Given, Inputs, ReadInput } from "../desk/inputs.ts";
 import type { Interaction, Operation } from "../desk/operation.ts";
 import type { Outcome } from "../desk/outcome.ts";
 import type { Done } from "./route.ts";
@@ -22,4 +22,12 @@ export function goOn(to: string, { sentence = "", warnings = [] }: Pick<Outcome,
   return { to, notice: [sentence, ...warnings].join(" ") };
 }
 
-const answered: Interaction = { agree: async () => {}, show: async () => {}, report: () => {} };
+const answered: Interaction = { env: {}, agree: async () => {}, show: async () => {}, report: () => {} };
+
+/** A text of a form, for an operation that reads one. */
+export function typedIn(text: string): ReadInput {
+  async function* lines() {
+    yield* text.split("\n");
+  }
+  return { name: "the form", read: async () => Buffer.from(text), lines };
+}

@@ -120,7 +120,7 @@ describeBoth("an import", (w) => {
   });
 
   test("is planned without a transaction, like a copy and an account, so a question locks and seals nothing", async () => {
-    const { where } = await project("web");
+    const { where } = await project();
     await setAccount(w.admin, where, "stripe", ["staging"], { user: "ci" });
     const refuse = () => Promise.reject(new Error("a plan began a transaction"));
     const admin = { ...w.admin, database: { ...w.admin.database, transaction: refuse } };
@@ -141,7 +141,7 @@ describeBoth("an import", (w) => {
   });
 
   test("warns once of each name and value, in the write and in its plan, unless a text has said it by line", async () => {
-    const { where } = await project("web");
+    const { where } = await project();
     const entries = [{ name: "PATH", value: "" }];
     const said = [expect.stringMatching(/^PATH steers .*\.$/), "The value of PATH is empty."];
     expect((await setVariables(w.admin, where, "staging", entries, { dryRun: true })).warnings).toEqual(said);

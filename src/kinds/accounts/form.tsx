@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { Refused } from "../../core/refused.ts";
-import { carryOut } from "../../pages/carry-out.ts";
+import { carryOut, typedIn } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
 import { Box, Boxes, Field, listed } from "../../pages/parts.tsx";
 import type { Form, Visit } from "../../pages/visit.ts";
@@ -72,7 +72,7 @@ function change(visit: Visit, name: string, { project, entries }: StoredItem): I
   const given = {
     project: where,
     name,
-    values: { name: "the form", read: async () => Buffer.from(JSON.stringify(values)) },
+    values: typedIn(JSON.stringify(values)),
     environments: targets,
     seen: form.seenIn(project.permit.environments),
   };
