@@ -143,7 +143,10 @@ class Stage implements AsyncDisposable {
   }
 }
 
-describeBoth("a trust", (w) => {
+describeBoth("a trust", (w, dialect) => {
+  /** Tokens and terms are judged without SQL. On PostgreSQL one of each table shows the way there. */
+  const tried = <T>(rows: readonly T[]) => (dialect === "sqlite" ? rows : rows.slice(0, 1));
+
   test("lets a token read what a key with the same rights reads, from its own buckets", async () => {
     await using stage = await Stage.open(w);
     const answer = await stage.ask(stage.issuer.token());
@@ -241,7 +244,7 @@ describeBoth("a trust", (w) => {
       ["of a list of issuers", { iss: ["x"] }, "it names no issuer"],
       ["of an issuer that no trust names", { iss: "https://other.example" }, "no trust names its issuer"],
     ];
-    test.each(claims)("%s", async (_, changed, reason) => {
+    test.each(tried(claims))("%s", async (_, changed, reason) => {
       await using stage = await Stage.open(w);
       const now = Math.floor(Date.now() / 1000);
       await stage.refuses(stage.issuer.token(typeof changed === "function" ? changed(now) : changed), reason);
@@ -324,7 +327,7 @@ describeBoth("a trust", (w) => {
       ["of four parts", (issuer) => `${issuer.token()}.AA`, "malformed key"],
       ["of two parts", (issuer) => issuer.token().split(".").slice(0, 2).join("."), "malformed key"],
     ];
-    test.each(forgeries)("%s", async (_, make, reason) => {
+    test.each(tried(forgeries))("%s", async (_, make, reason) => {
       await using stage = await Stage.open(w);
       await stage.refuses(make(stage.issuer), reason);
     });
@@ -674,7 +677,7 @@ describeBoth("a trust", (w) => {
         "at most 16 KiB",
       ],
     ];
-    test.each(refused)("%s", async (_, terms, says) => {
+    test.each(tried(refused))("%s", async (_, terms, says) => {
       await using stage = await Stage.open(w);
       const claims = new Map(Object.entries((terms["claims"] ?? { sub: "job" }) as Record<string, string>));
       await expect(stage.add({ ...terms, claims })).rejects.toThrow(says);
@@ -803,7 +806,7 @@ describeBoth("a trust", (w) => {
       ],
       ["a service account, which has no branch", "https://k8s.example", { sub: "system:serviceaccount:a:b" }, false],
     ];
-    test.each(loose)("or without one, for %s", async (_, issuer, claims, warns) => {
+    test.each(tried(loose))("or without one, for %s", async (_, issuer, claims, warns) => {
       const warnings = await warningsFor(w, { issuer, claims: new Map(Object.entries(claims)) });
       expect(warnings.includes("No claim binds a branch or a deployment environment")).toBe(warns);
     });
@@ -820,11 +823,14 @@ describeBoth("a trust", (w) => {
         /has the form of HCP Terraform's.*terraform_workspace_id=…/,
       ],
     ];
-    test.each(lookalikes)("if the form of its subject is all that is known: %s", async (_, issuer, claims, warns) => {
-      const warnings = await warningsFor(w, { issuer, claims: new Map(Object.entries(claims)) });
-      if (warns === "") expect(warnings).toBe("");
-      else expect(warnings).toMatch(warns);
-    });
+    test.each(tried(lookalikes))(
+      "if the form of its subject is all that is known: %s",
+      async (_, issuer, claims, warns) => {
+        const warnings = await warningsFor(w, { issuer, claims: new Map(Object.entries(claims)) });
+        if (warns === "") expect(warnings).toBe("");
+        else expect(warnings).toMatch(warns);
+      },
+    );
 
     test("or a count if it brings keys, of which one cannot be used", async () => {
       const { slug } = await Stage.open(w);
