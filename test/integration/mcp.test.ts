@@ -91,6 +91,7 @@ describeBoth("the MCP surface", (w) => {
     const { client } = await connectAgent(mcpClient(w), key, mode);
     expect(client.getNegotiatedProtocolVersion()).toBe(revision);
     expect(client.getServerCapabilities()).toEqual({ tools: {} });
+    expect(client.getInstructions()).toContain("a program gets it with `keyhole run`");
     const { tools } = await client.listTools();
     expect(tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint])).toEqual([
       ["list_projects", true],
