@@ -12,7 +12,9 @@ import { open, seal } from "./envelope.ts";
  *    ├─ root id      "root id"     8 bytes as 16 hex digits: stored beside what the root wrapped
  *    └─ wrap key     "wrap key"
  *        ├─ system keys            random, one row each: pepper, grant-seal key, audit key, listing key
- *        │   └─ etag key            "etag key", of the listing key
+ *        │   ├─ etag key            "etag key", of the listing key
+ *        │   └─ salt key            "salt key", and the installation's id, "installation id", of the audit key
+ *        ├─ seeds of the notary     random: the Ed25519 keys that sign the heads of the audit's tree
  *        └─ data key               random, one per project and generation
  *            └─ subkeys            "file subkey" for contents; "variables subkey" and so on for the values of a kind
  */
@@ -30,6 +32,9 @@ export const sealFormat = 2;
 
 /** The keys that serve the whole installation: of API key digests, grant seals, the audit chain and listings. */
 export type SystemKeyPurpose = "pepper" | "grant" | "audit" | "listing";
+
+/** What is wrapped like a system key: these, and by generation the seeds of the keys that sign the audit's tree. */
+type WrappedPurpose = SystemKeyPurpose | `notary ${number}`;
 
 /** A key as it is stored: sealed, with the id of the root key that opens it. */
 type Wrapped = { readonly rootId: string; readonly wrapped: Buffer };
@@ -101,12 +106,12 @@ export class Keyring {
   }
 
   /** Wraps a system key, with today's {@link sealFormat}. */
-  wrapSystemKey(purpose: SystemKeyPurpose, key: Uint8Array, rootId: string = this.rootId): Wrapped {
+  wrapSystemKey(purpose: WrappedPurpose, key: Uint8Array, rootId: string = this.rootId): Wrapped {
     return this.#wrap(rootId, systemKeyAssociatedData(purpose, rootId), key, sealFormat);
   }
 
   /** A system key from its row. @throws Error one sentence for the operator, if it does not open */
-  unwrapSystemKey(purpose: SystemKeyPurpose, rootId: string, wrapped: Uint8Array): Uint8Array {
+  unwrapSystemKey(purpose: WrappedPurpose, rootId: string, wrapped: Uint8Array): Uint8Array {
     const wrapKey = this.#findWrapKey(rootId);
     if (wrapKey === undefined) {
       throw new Error(
@@ -121,7 +126,7 @@ export class Keyring {
   }
 
   /** A system key's row under the first root key. @throws Error as {@link unwrapSystemKey} does */
-  rewrapSystemKey(purpose: SystemKeyPurpose, rootId: string, wrapped: Uint8Array): Wrapped {
+  rewrapSystemKey(purpose: WrappedPurpose, rootId: string, wrapped: Uint8Array): Wrapped {
     const key = this.unwrapSystemKey(purpose, rootId, wrapped);
     const rewrapped = this.wrapSystemKey(purpose, key);
     key.fill(0);
@@ -186,6 +191,16 @@ export class Keyring {
 /** The key of the tags of answers. A key of its own, and nothing more to store, wrap and rotate. */
 export function etagKeyOf(listingKey: Uint8Array): Uint8Array {
   return derive(listingKey, "etag key");
+}
+
+/** The key of the salts of audit entries (`audit/leaf.ts`). */
+export function saltKeyOf(auditKey: Uint8Array): Buffer {
+  return derive(auditKey, "salt key");
+}
+
+/** 16 hex digits that name the installation to others, and stay when its root key changes. */
+export function installationId(auditKey: Uint8Array): string {
+  return derive(auditKey, "installation id").toString("hex", 0, 8);
 }
 
 function wrapKeyOf(rootKey: Uint8Array): [rootId: string, wrapKey: Uint8Array] {

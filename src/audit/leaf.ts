@@ -1,0 +1,47 @@
+import { macOf } from "../core/hash.ts";
+import type { AuditEntry } from "./entry.ts";
+import { decodeEntries, type Segment } from "./segment.ts";
+import { leafHash, Tree } from "./tree.ts";
+
+/*
+ * A leaf of the tree is a segment, as a text of five lines that each end with a newline:
+ *
+ *   keyhole audit segment v1
+ *   LANE
+ *   FIRST-LAST      the numbers of its entries
+ *   TIME            epoch milliseconds
+ *   ROOT            base64, of a tree of its own, whose leaves are the entries
+ *
+ * A leaf of that tree is the entry's salt, 32 bytes, followed by the entry as JSON in the form of RFC 8785: members
+ * sorted, no blanks. Whoever has the proof of one entry could otherwise guess what its neighbours say.
+ */
+
+/** The leaf of a segment; undefined if its entries are not as Keyhole writes them. */
+export function segmentLeaf(saltKey: Uint8Array, segment: Segment): string | undefined {
+  const { lane, firstSeq, lastSeq, at } = segment;
+  const entries = decodeEntries(segment);
+  if (entries === undefined) return undefined;
+  const tree = new Tree();
+  for (const [index, entry] of entries.entries()) {
+    tree.append(leafHash(entryLeaf(entrySalt(saltKey, lane, firstSeq + index), entry)));
+  }
+  return `keyhole audit segment v1\n${lane}\n${firstSeq}-${lastSeq}\n${at}\n${tree.root.toString("base64")}\n`;
+}
+
+/** 32 bytes that only the holder of the key can tell. */
+export function entrySalt(saltKey: Uint8Array, lane: string, seq: number): Buffer {
+  return macOf(saltKey, ["keyhole audit salt v1", lane, seq]);
+}
+
+export function entryLeaf(salt: Buffer, entry: AuditEntry): Buffer {
+  return Buffer.concat([salt, Buffer.from(canonicalJson(entry))]);
+}
+
+/** @param value - texts, null, and lists and objects of them; an undefined member is left out */
+function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  members.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(",")}}`;
+}
