@@ -16,4 +16,7 @@ export const {
   auditSegments,
   auditHeads,
   auditCheckpoints,
+  auditLeaves,
+  auditCheckpointsSigned,
+  auditSigners,
 } = sqliteTables;

@@ -44,7 +44,7 @@ export async function verifyChain(
   checkpoints: readonly Checkpoint[] = [],
   progress: (entries: number) => void = () => {},
 ): Promise<Verified> {
-  const walk = new Walk(auditKey, chain, checkpoints);
+  const walk = new ChainWalk(auditKey, chain, checkpoints);
   let entries = 0;
   let reported = 0;
   for await (const segment of chain.segments()) {
@@ -82,10 +82,10 @@ type FoundFlaw = Omit<Flaw, "lastSeq"> & {
   readonly lost: Checkpoint[];
 };
 
-/** Goes through the segments of all lanes. */
-class Walk {
+/** Goes through the segments of lanes, one lane after the other. */
+export class ChainWalk {
   readonly #auditKey: Uint8Array;
-  readonly #chain: Chain;
+  readonly #chain: Omit<Chain, "segments">;
   /** Each lane's checkpoints that the walk has not reached, the highest first. */
   readonly #due: Map<string, Checkpoint[]>;
   readonly #flaws: FoundFlaw[] = [];
@@ -97,21 +97,35 @@ class Walk {
   #lost: FoundFlaw | undefined;
   #moreFlaws = 0;
 
-  constructor(auditKey: Uint8Array, chain: Chain, checkpoints: readonly Checkpoint[]) {
+  constructor(auditKey: Uint8Array, chain: Omit<Chain, "segments">, checkpoints: readonly Checkpoint[] = []) {
     this.#auditKey = auditKey;
     this.#chain = chain;
     this.#due = Map.groupBy(checkpoints, ({ lane }) => lane);
     for (const some of this.#due.values()) some.sort((a, b) => b.seq - a.seq);
   }
 
-  /** Goes on to the next segment, and notes a flaw if that does not follow the last one. */
-  async pass(segment: Segment): Promise<void> {
+  /** At most 1000 of what was found so far. */
+  get flaws(): readonly Flaw[] {
+    return this.#flaws;
+  }
+
+  /** Goes on behind a segment that was verified earlier. */
+  begin({ lane, lastSeq, mac }: Pick<Segment, "lane" | "lastSeq" | "mac">): void {
+    this.#link = { lane, lastSeq, macs: [mac] };
+  }
+
+  /**
+   * Goes on to the next segment, and notes a flaw if that does not follow the last one.
+   * @returns whether it does, or follows a loss that was accepted
+   */
+  async pass(segment: Segment): Promise<boolean> {
     const { lane, firstSeq, mac } = segment;
     const link = await this.#linkTo(segment);
     const lastSeq = Math.max(segment.lastSeq, link.lastSeq);
     const isNext = firstSeq === link.lastSeq + 1;
     const follows = isNext && link.macs.some((one) => segmentMac(this.#auditKey, one, segment).equals(mac));
-    if (follows || this.#isAccepted(link, segment)) this.#link = { lane, lastSeq, macs: [mac] };
+    const isInOrder = follows || this.#isAccepted(link, segment);
+    if (isInOrder) this.#link = { lane, lastSeq, macs: [mac] };
     else {
       this.#note(link, segment);
       const expected = segmentMac(this.#auditKey, link.macs[0] ?? mac, segment);
@@ -119,6 +133,7 @@ class Walk {
     }
     this.#ends.set(lane, lastSeq);
     this.#compare(segment, follows);
+    return isInOrder;
   }
 
   /** Compares the ends of lanes, and returns all that was found. */

@@ -26,6 +26,8 @@ export type Installation = {
   readonly historyBytesMax: number;
   readonly open: (use: Use) => Database;
   readonly openJournal: () => JournalStore;
+  /** The file of the embedded database; undefined with PostgreSQL. */
+  readonly file: string | undefined;
 };
 
 /**
@@ -69,6 +71,7 @@ async function openEmbedded(config: Config, say: (line: string) => void, begin: 
         ...(await openKeys(config, database, say)),
         open: (use) => openSqlite(path, use, inTurn),
         openJournal: () => sqliteJournal(path),
+        file: path,
       };
     } finally {
       await database.close();
@@ -97,6 +100,7 @@ async function openOnPostgres(
       ...(await openKeys(config, database, say)),
       open: (use) => openPostgres(servers, use),
       openJournal: () => postgresJournal(servers),
+      file: undefined,
     };
   } finally {
     await database.close();

@@ -1,6 +1,13 @@
 import { choice, flag, input } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
-import { applyGrants, grantStatements } from "../people/grants.ts";
+import { applyGrants, grantStatements, type RoleUse } from "../people/grants.ts";
+
+/** What uses a role, in the words of a sentence. */
+const users: Readonly<Record<RoleUse, string>> = {
+  serve: "serve",
+  people: "the door and of the dashboard",
+  notary: "the notary",
+};
 
 const grants = operation({
   path: "db grants",
@@ -12,21 +19,21 @@ const grants = operation({
   ],
   right: "operator",
   inputs: {
-    use: choice("--for <use>", "serve (the default), or people: the door over SSH and a team's dashboard", [
+    use: choice("--for <use>", "serve (the default); people: the door over SSH and a team's dashboard; or notary", [
       "serve",
       "people",
+      "notary",
     ]),
-    role: input("--role <name>", "the role, which must exist (default: keyhole_serve or keyhole_people)"),
+    role: input("--role <name>", "the role, which must exist (default: keyhole_ and the use, as in keyhole_serve)"),
     apply: flag("--apply", "also run the statements"),
   },
   run: async (admin, { use = "serve", role = `keyhole_${use}`, apply }) => {
     const statements = await (apply ? applyGrants : grantStatements)(admin, role, use);
-    const users = use === "serve" ? "serve" : "the door and of the dashboard";
     return {
       document: { role, statements, applied: apply === true },
       shows: { text: statements.map((statement) => `${statement}\n`).join("") },
       sentence: apply
-        ? `Role ${role} now has the rights that it needs and no others: use it in the DATABASE_URL of ${users}.`
+        ? `Role ${role} now has the rights that it needs and no others: use it in the DATABASE_URL of ${users[use]}.`
         : "",
     };
   },

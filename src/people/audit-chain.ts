@@ -1,17 +1,18 @@
 import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
 import { type Holding, hasSomewhere } from "../access/rights.ts";
-import { type Acceptance, gapName, parseGap } from "../audit/flaw.ts";
+import { gapName } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
-import { commandsLane, decodeEntries, type Segment } from "../audit/segment.ts";
-import { type Chain, type Dropped, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
+import type { Segment } from "../audit/segment.ts";
+import { type Dropped, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
 import { type Environment, environmentMask } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months.ts";
+import { chainOf } from "../store/chain.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
-import { laneEnd, segmentsByLane } from "../store/segments.ts";
+import { segmentsByLane } from "../store/segments.ts";
 
 /**
  * Verifies the chain of every lane in bounded memory; see {@link verifyChain}. It shows nothing that an entry holds.
@@ -24,7 +25,7 @@ export async function verifyAudit(
 ): Promise<Verified> {
   const { database, systemKeys } = admin;
   requireAuditor(admin);
-  const chain = await chainOf(database, (from) => segmentsByLane(database, {}, from));
+  const chain = await chainOf(database);
   return verifyChain(systemKeys.audit, chain, checkpoints, progress);
 }
 
@@ -152,21 +153,6 @@ type Mark = Omit<Dropped, "seal">;
 /** On the embedded database, one transaction deletes this many entries. The pause lets the server's journal write. */
 const entriesPerChunk = 5000;
 const pauseMs = 10;
-
-async function chainOf(database: Database, segments: Chain["segments"]): Promise<Chain> {
-  const acceptances: Acceptance[] = [];
-  const start = { lane: commandsLane, seq: 0 };
-  for await (const segment of segmentsByLane(database, { texts: [["audit.accept"]] }, start)) {
-    for (const { action, names } of decodeEntries(segment) ?? []) {
-      const [gap = "", ...seals] = names;
-      const range = parseGap(gap);
-      if (action === "audit.accept" && range) acceptances.push({ ...range, seals });
-    }
-  }
-  const { auditCheckpoints: c } = database.tables;
-  const dropped = async (lane: string) => (await database.db.select().from(c).where(eq(c.lane, lane)))[0];
-  return { segments, dropped, acceptances, end: () => laneEnd(database, commandsLane) };
-}
 
 /** Yields the segments, and adds the ends of chunks and of lanes to `marks`. */
 async function* marking(segments: AsyncIterable<Segment>, marks: Mark[]): AsyncGenerator<Segment> {

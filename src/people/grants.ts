@@ -2,10 +2,10 @@ import { sql } from "drizzle-orm";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
-import { peoplesRights, servingRights } from "../store/rights.ts";
+import { notarysRights, peoplesRights, servingRights } from "../store/rights.ts";
 
-/** Who uses a role: the server, or people who are no operators. */
-export type RoleUse = "serve" | "people";
+/** Who uses a role: the server, people who are no operators, or the notary. */
+export type RoleUse = "serve" | "people" | "notary";
 
 /**
  * The PostgreSQL statements that give a role the rights that its use needs and revoke all others on Keyhole's tables.
@@ -26,14 +26,15 @@ export async function grantStatements(admin: AdminContext, role: string, use: Ro
   const schema = here?.schema ?? "public";
   const to = quoted(role);
   const { read, append, note, none } = servingRights;
-  const granted =
-    use === "people"
-      ? peoplesRights
-      : ([
-          ["SELECT", read],
-          ["INSERT", append],
-          [`INSERT, UPDATE (${note.column})`, [note.table]],
-        ] as const);
+  const granted = {
+    serve: [
+      ["SELECT", read],
+      ["INSERT", append],
+      [`INSERT, UPDATE (${note.column})`, [note.table]],
+    ] as const,
+    people: peoplesRights,
+    notary: notarysRights,
+  }[use];
   const tables = (names: readonly string[]) => names.map((name) => `${schema}.${quoted(name)}`).join(", ");
   return [
     `GRANT CONNECT ON DATABASE ${quoted(here?.database ?? "")} TO ${to};`,

@@ -143,10 +143,10 @@ function requireOlder({ keyring: { rootId, rootIds } }: AdminContext, source: st
  * @throws Refused `conflict` if one is under a root key that is not configured
  */
 async function requireKnownRoots(admin: AdminContext, source: string): Promise<number> {
-  const { systemKeys: s, dataKeys: d } = admin.database.tables;
+  const { systemKeys: s, dataKeys: d, auditSigners: a } = admin.database.tables;
   const count = sql<number>`count(*)`.mapWith(Number);
   let left = 0;
-  for (const table of [s, d]) {
+  for (const table of [s, d, a]) {
     const rows = await admin.database.db.select({ rootId: table.rootId, count }).from(table).groupBy(table.rootId);
     for (const row of rows) {
       if (!admin.keyring.rootIds.includes(row.rootId)) {
@@ -159,9 +159,9 @@ async function requireKnownRoots(admin: AdminContext, source: string): Promise<n
   return left;
 }
 
-/** Moves the system keys, all at once: from then on new data keys go under this root key, see {@link currentRootId}. */
+/** Moves the system keys and the notary's, all at once: from then on new data keys go under this root key, see {@link currentRootId}. */
 function rewrapSystemKeys(admin: AdminContext): Promise<number> {
-  const { systemKeys: s } = admin.database.tables;
+  const { systemKeys: s, auditSigners: a } = admin.database.tables;
   return inTurn(admin, async (db) => {
     const query = db.select().from(s).where(ne(s.rootId, admin.keyring.rootId)).orderBy(asc(s.purpose));
     const rows = await (admin.database.dialect === "postgres" ? query.for("update") : query);
@@ -170,9 +170,15 @@ function rewrapSystemKeys(admin: AdminContext): Promise<number> {
       const rewrapped = admin.keyring.rewrapSystemKey(purpose, row.rootId, row.wrapped);
       await db.update(s).set(rewrapped).where(eq(s.purpose, purpose));
     }
+    const signers = await db.select().from(a).where(ne(a.rootId, admin.keyring.rootId));
+    for (const { generation, rootId, wrapped } of signers) {
+      const rewrapped = admin.keyring.rewrapSystemKey(`notary ${generation}`, rootId, wrapped);
+      await db.update(a).set(rewrapped).where(eq(a.generation, generation));
+    }
     const change: Change = { action: "root_key.rotate", organization: null, names: [admin.keyring.rootId] };
-    await recordChanges(admin, db, rows.length > 0 ? [change] : []);
-    return rows.length;
+    const moved = rows.length + signers.length;
+    await recordChanges(admin, db, moved > 0 ? [change] : []);
+    return moved;
   });
 }
 

@@ -12,6 +12,7 @@ import { exclusively } from "../store/sqlite-file.ts";
 import { type OpenKeyhole, openKeyhole } from "./compose.ts";
 import { type Readiness, startOps } from "./health.ts";
 import type { Log } from "./log.ts";
+import { flawsMetric, startNotary } from "./notary-link.ts";
 import { redisBuckets } from "./shared-limiter.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
@@ -63,6 +64,11 @@ export async function startServer(
   });
   opening.defer(keyhole.close);
   await warnOf(config, keyhole, say);
+  if (installation.file !== undefined) {
+    const notary = await startNotary(installation, installation.file, log);
+    opening.defer(notary.close);
+    keyhole.metrics?.watch(...flawsMetric, notary.flaws);
+  }
 
   const app = createApp(keyhole);
   const { server } = listening(config.host, config.port, "--port", () =>

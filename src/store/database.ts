@@ -40,7 +40,7 @@ export type Database = {
 };
 
 /** What a connection is for. It decides deadlines and rights. */
-export type Use = "look-up" | "serve" | "files" | "journal" | "admin";
+export type Use = "look-up" | "serve" | "files" | "journal" | "notary" | "admin";
 
 export const queryDeadlineMs = 2000;
 

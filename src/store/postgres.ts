@@ -213,6 +213,7 @@ const poolOf = {
   serve: { max: 6, max_pipeline: 2 },
   files: { max: 3, max_pipeline: 1 },
   journal: { max: 1, max_pipeline: 1 },
+  notary: { max: 1 },
   admin: { max: 1 },
 } as const;
 
@@ -251,5 +252,6 @@ const sessionOf = {
     enable_seqscan: "off",
     plan_cache_mode: "force_generic_plan",
   },
+  notary: { ...ownTables, synchronous_commit: "on" },
   admin: {},
 };

@@ -327,6 +327,41 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     seal: bytes("seal").notNull(),
   });
 
+  /** The Merkle tree over the segments of all lanes (`audit/tree.ts`), in the notary's order. Retention keeps it. */
+  const auditLeaves = table(
+    "audit_leaves",
+    {
+      /** From 0, without gaps. A primary key, so that of two notaries one appends and the other reads again. */
+      leaf: bigint("leaf").primaryKey(),
+      lane: text("lane").notNull(),
+      /** The last entry of the segment. */
+      lastSeq: bigint("last_seq").notNull(),
+      /** The leaf's hash, and those of the nodes that it completes, by level: 32 bytes each. */
+      hashes: bytes("hashes").notNull(),
+    },
+    (t) => [kit.uniqueIndex("audit_leaves_segment").on(t.lane, t.lastSeq)],
+  );
+
+  /** The heads of the tree that the notary signed. */
+  const auditCheckpointsSigned = table("audit_checkpoints_signed", {
+    /** How many leaves. */
+    size: bigint("size").primaryKey(),
+    root: bytes("root").notNull(),
+    at: bigint("at").notNull(),
+    /** As others verify it (`audit/tree-note.ts`). */
+    note: text("note").notNull(),
+  });
+
+  /** The keys that sign these heads, wrapped like system keys. The highest signs, and the others stay listed. */
+  const auditSigners = table("audit_signers", {
+    /** From 1. */
+    generation: integer("generation").primaryKey(),
+    publicKey: bytes("public_key").notNull(),
+    createdAt: bigint("created_at").notNull(),
+    rootId: text("root_id").notNull(),
+    wrapped: bytes("wrapped").notNull(),
+  });
+
   return {
     organizations,
     projects,
@@ -342,6 +377,9 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     auditSegments,
     auditHeads,
     auditCheckpoints,
+    auditLeaves,
+    auditCheckpointsSigned,
+    auditSigners,
   };
 }
 

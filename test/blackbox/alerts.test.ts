@@ -74,6 +74,11 @@ const wellScenarios: readonly Scenario[] = [
     ["KeyholeAuditNotWritten"],
   ],
   [
+    "a segment of the audit that somebody changed",
+    { 'keyhole_audit_flaws{instance="a"}': always(1) },
+    ["KeyholeAuditFlaws"],
+  ],
+  [
     "a quiet server whose every audit commit is slow",
     { [commits("count")]: grows(1, 4), [commits("bucket")]: always(0) },
     ["KeyholeAuditSlow"],

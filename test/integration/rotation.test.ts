@@ -6,7 +6,8 @@ import postgres from "postgres";
 import { environments } from "../../src/core/names.ts";
 import type { RootKeySource } from "../../src/core/settings.ts";
 import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
-import { openInstallation } from "../../src/installation/installation.ts";
+import { type Installation, openInstallation } from "../../src/installation/installation.ts";
+import { openSigners } from "../../src/installation/signers.ts";
 import { deleteAccount, listAccounts } from "../../src/kinds/accounts/write.ts";
 import { listFiles } from "../../src/kinds/files/write.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
@@ -121,6 +122,18 @@ async function interrupted(admin: AdminContext, where: string | undefined, trans
 const transactionsOf = { begin: 1, sets: 7, contents: 1, dataKeys: 1 };
 
 describeBoth("rotate root", (_, dialect) => {
+  test("wraps the keys that sign the audit's tree again, and they stay the same", async () => {
+    const w = await ownWorld(dialect);
+    const signed = ({ keyring, systemKeys }: Installation) =>
+      openSigners(w.admin.database, keyring, systemKeys.audit).then(([{ publicKey }]) => publicKey);
+    const before = await signed(w.installation);
+    const newer = spelled(newKey());
+    const { admin, config } = await beside(w, text(newer, rootOf(w)));
+    expect(await rotateRoot(admin, config, false)).toMatchObject({ systemKeys: 5 });
+    expect(await signed((await beside(w, text(newer))).installation)).toEqual(before);
+    await expect(signed(w.installation)).rejects.toThrow("root key");
+  });
+
   test("servers with the new and the old root key, in either order, read the same before and after", async () => {
     const w = await ownWorld(dialect);
     const older = rootOf(w);

@@ -81,7 +81,8 @@ describe("the door", () => {
       [
         ...["org create", "org plan", "org delete", "var edit", "history purge", "audit prune"],
         ...["run", "pull", "files pull", "compose up", "compose down", "mcp", "manifest kubernetes"],
-        ...["serve", "demo", "health", "backup", "backup verify", "restore", "rotate root", "rotate data", "db grants"],
+        ...["serve", "notary", "demo", "health", "backup", "backup verify", "restore", "rotate root", "rotate data"],
+        "db grants",
         ...["person add", "person grant", "person revoke", "person list", "person show", "person ssh"],
         ...["door", "dashboard", "explain", "openapi", "completion"],
       ].toSorted(),

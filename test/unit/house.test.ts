@@ -69,6 +69,8 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
   "src/core/held.ts": { renderHeld: ["audit/release.ts"], Render: ["kinds/*/render.ts"], Held: ["kinds/*/read.ts"] },
   "src/audit/release.ts": { release: ["gates/record.ts"] },
   "src/audit/journal.ts": { Journal: ["server/compose.ts"] },
+  "src/store/tree.ts": { appendLeaves: ["server/notary.ts"] },
+  "src/audit/tree-note.ts": { signTreeHead: ["server/notary.ts"] },
   "src/sets/lookup.ts": { readSets: ["kinds/*/read.ts"] },
   // What an agent is told comes from other functions, so no tool can return a value.
   "src/kinds/variables/read.ts": { readVariables: ["kinds/variables/endpoint.ts"] },
@@ -95,7 +97,22 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
   // Imports that this test cannot follow, and what reads memory.
   { in: /./, code: /\bimport\s*(\/|\((?!\s*["']))|\brequire\(|createRequire|getBuiltinModule|\bLoader\b/ },
   { in: /./, code: /\beval\(|\bFunction\(|generateHeapSnapshot/ },
-  { in: /./, code: /\bnew Worker\(/, only: ["src/store/journal.ts", "src/server/watchdog.ts"] },
+  {
+    in: /./,
+    code: /\bnew Worker\(/,
+    only: words("src/store/journal.ts src/server/watchdog.ts src/server/notary-link.ts"),
+  },
+  // The tree is appended to in one place. What signs it is made, opened and wrapped again by two others.
+  {
+    in: /^src\/(?!store\/(tables|rights))/,
+    code: /\bauditLeaves\b|\bauditCheckpointsSigned\b/,
+    only: ["src/store/tree.ts"],
+  },
+  {
+    in: /^src\/(?!store\/(tables|rights))/,
+    code: /\bauditSigners\b/,
+    only: words("src/installation/signers.ts src/people/rotation.ts"),
+  },
   // Requests pass the source of values on to a kind's read.ts; they do not look into it.
   { in: endpoints, code: /\bsource\b/, only: ["src/gates/api-parts.ts", "src/gates/read-endpoint.ts"] },
   { in: endpoints, code: /\bjournal\b/i, only: ["src/gates/api-parts.ts", "src/gates/record.ts"] },

@@ -1,0 +1,41 @@
+import { desc } from "drizzle-orm";
+import { type Signer, signerOf } from "../audit/note.ts";
+import { configProblem } from "../core/problem.ts";
+import { installationId, type Keyring, newKey } from "../seal/keyring.ts";
+import type { Database } from "../store/database.ts";
+import { treeEnd } from "../store/tree.ts";
+
+/** A key that signs the audit's tree, and the 32 bytes that it is made of. */
+export type OpenedSigner = Signer & { readonly seed: Uint8Array };
+
+/**
+ * The keys that sign the heads of the audit's tree, the newest first. The first notary makes one.
+ * @throws Problem if a row was changed, or no key is left of those that have signed
+ */
+export async function openSigners(
+  database: Database,
+  keyring: Keyring,
+  auditKey: Uint8Array,
+): Promise<readonly [OpenedSigner, ...OpenedSigner[]]> {
+  const { auditSigners: s } = database.tables;
+  const name = `keyhole/${installationId(auditKey)}`;
+  const find = () => database.db.select().from(s).orderBy(desc(s.generation));
+  if ((await find()).length === 0) {
+    if ((await treeEnd(database)).head) throw configProblem("The keys that signed the audit's tree are gone.");
+    const seed = newKey();
+    const { publicKey } = signerOf(name, seed);
+    const row = { generation: 1, publicKey, createdAt: Date.now(), ...keyring.wrapSystemKey("notary 1", seed) };
+    // Of several notaries that start at once, all use the key of the first.
+    await database.transaction(async (db) => {
+      await db.insert(s).values(row).onConflictDoNothing();
+    });
+  }
+  const [first, ...older] = (await find()).map(({ generation, publicKey, rootId, wrapped }) => {
+    const seed = keyring.unwrapSystemKey(`notary ${generation}`, rootId, wrapped);
+    const signer = signerOf(name, seed);
+    if (signer.publicKey.equals(publicKey)) return { ...signer, seed };
+    throw configProblem("A row of audit_signers was changed: its keys do not belong together.");
+  });
+  if (first === undefined) throw new Error("the new signer is not there");
+  return [first, ...older];
+}

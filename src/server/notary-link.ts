@@ -1,0 +1,67 @@
+import type { Installation } from "../installation/installation.ts";
+import { openSigners } from "../installation/signers.ts";
+import { threadUrl } from "../thread-url.ts";
+import type { Log } from "./log.ts";
+
+/** What the notary's thread is told: where the database is and its keys, then to end. */
+export type NotaryOrder =
+  | {
+      readonly open: string;
+      readonly auditKey: Uint8Array;
+      /** Of the signers, and the 32 bytes of each, the one that signs first. */
+      readonly name: string;
+      readonly seeds: readonly Uint8Array[];
+    }
+  | { readonly close: true };
+/** What it answers. */
+export type NotaryNews =
+  | { readonly log: Readonly<Record<string, unknown>> }
+  | { readonly flaws: number }
+  | { readonly closed: true };
+
+/** A notary that runs. */
+export type RunningNotary = {
+  /** How many flaws it knows. */
+  readonly flaws: () => number;
+  readonly close: () => Promise<void>;
+};
+
+export const flawsMetric = ["keyhole_audit_flaws", "Flaws that the notary knows of in the audit."] as const;
+
+/** Starts the notary of the embedded database in a thread of its own. Without one, reads go on and the log says so. */
+export async function startNotary(installation: Installation, file: string, log: Log): Promise<RunningNotary> {
+  const failed = (reason: string) => log({ event: "notary_failed", reason });
+  const signers = await signersOf(installation).catch((error: unknown) => {
+    failed(error instanceof Error ? error.message : "its keys do not open");
+  });
+  if (signers === undefined) return { flaws: () => 1, close: async () => {} };
+  const thread = new Worker(threadUrl("server/notary-thread.ts"));
+  const send = (order: NotaryOrder) => thread.postMessage(order);
+  const closed = Promise.withResolvers<void>();
+  let flaws = 0;
+  thread.onmessage = ({ data }: MessageEvent<NotaryNews>) => {
+    if ("log" in data) log(data.log);
+    else if ("flaws" in data) flaws = data.flaws;
+    else closed.resolve();
+  };
+  thread.onerror = ({ message }) => {
+    failed(`its thread ended: ${message}`);
+    flaws += 1;
+    closed.resolve();
+  };
+  const seeds = signers.map(({ seed }) => seed);
+  send({ open: file, auditKey: installation.systemKeys.audit, name: signers[0].name, seeds });
+  return {
+    flaws: () => flaws,
+    close: async () => {
+      send({ close: true });
+      await closed.promise;
+      thread.terminate();
+    },
+  };
+}
+
+async function signersOf({ open, keyring, systemKeys }: Installation) {
+  const database = open("notary");
+  return openSigners(database, keyring, systemKeys.audit).finally(() => database.close());
+}

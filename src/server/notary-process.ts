@@ -1,0 +1,59 @@
+import type { Config } from "../core/settings.ts";
+import { version } from "../core/version.ts";
+import type { Installation } from "../installation/installation.ts";
+import { openSigners } from "../installation/signers.ts";
+import { type Database, databaseErrorCode, isStrayConnectionFailure, warm } from "../store/database.ts";
+import { watchReadiness } from "./health.ts";
+import type { Log } from "./log.ts";
+import { Notary } from "./notary.ts";
+import { flawsMetric } from "./notary-link.ts";
+import { openOps } from "./serve.ts";
+
+/** Runs the notary of a database on PostgreSQL, until SIGTERM or SIGINT. */
+export async function runNotary(
+  config: Config,
+  { open, keyring, systemKeys }: Installation,
+  log: Log,
+  say: (line: string) => void,
+): Promise<void> {
+  const database = open("notary");
+  const signers = await openSigners(database, keyring, systemKeys.audit);
+  const notary = new Notary({ database, auditKey: systemKeys.audit, signers, log, now: Date.now });
+  const ops = config.ops && (await notarysOps(config.ops, database, notary, log, say));
+  const signalled = untilSignal(log);
+  notary.run();
+  say("The notary looks for new audit entries every 60 s.");
+  await signalled;
+  await notary.stop();
+  await ops?.stop();
+  await database.close();
+}
+
+/** Health and metrics, as a server has them. */
+async function notarysOps(
+  address: NonNullable<Config["ops"]>,
+  database: Database,
+  notary: Notary,
+  log: Log,
+  say: (line: string) => void,
+) {
+  const { Metrics, summed } = await import("../server/metrics.ts");
+  const metrics = new Metrics(version, database.dialect);
+  metrics.watch(...flawsMetric, () => notary.flaws);
+  const isThere = () => warm(database).then(() => true);
+  const readiness = watchReadiness({ database: isThere }, () => false, log);
+  return openOps(address, { readiness, metrics: async (ready) => summed([await metrics.scrape()], ready) }, say);
+}
+
+/** Resolves on SIGTERM and SIGINT. A connection that is lost does not end the notary: its next round makes another. */
+function untilSignal(log: Log): Promise<void> {
+  for (const event of ["uncaughtException", "unhandledRejection"] as const) {
+    process.on(event, (error: unknown) => {
+      if (!isStrayConnectionFailure(error)) throw error;
+      log({ event: "connection_lost", code: databaseErrorCode(error) });
+    });
+  }
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve());
+  });
+}

@@ -1,0 +1,29 @@
+import { signerOf } from "../audit/note.ts";
+import { openSqlite } from "../store/sqlite.ts";
+import { Notary } from "./notary.ts";
+import type { NotaryNews, NotaryOrder } from "./notary-link.ts";
+
+// The embedded database's notary, in its own thread: it reads and hashes much, and no request may wait for that.
+declare const self: Worker;
+
+const say = (news: NotaryNews) => self.postMessage(news);
+let stop = async () => {};
+
+self.onmessage = ({ data }: MessageEvent<NotaryOrder>) => {
+  if ("open" in data) stop = open(data);
+  else void stop().then(() => say({ closed: true }));
+};
+
+function open({ open, auditKey, name, seeds }: Extract<NotaryOrder, { open: string }>): () => Promise<void> {
+  const database = openSqlite(open, "notary");
+  const [first, ...older] = seeds.map((seed) => signerOf(name, seed));
+  if (first === undefined) throw new Error("the notary was given no key to sign with");
+  const log = (event: Readonly<Record<string, unknown>>) => say({ log: event });
+  const told = () => say({ flaws: notary.flaws });
+  const notary = new Notary({ database, auditKey, signers: [first, ...older], log, now: Date.now, told });
+  notary.run();
+  return async () => {
+    await notary.stop();
+    await database.close();
+  };
+}

@@ -1,0 +1,182 @@
+import { describeFlaw, type Flaw, gapName } from "../audit/flaw.ts";
+import { segmentLeaf } from "../audit/leaf.ts";
+import type { Signer } from "../audit/note.ts";
+import { leafHash, Tree, type TreeHead } from "../audit/tree.ts";
+import { openTreeHead, signTreeHead } from "../audit/tree-note.ts";
+import { ChainWalk } from "../audit/verify.ts";
+import { Refused } from "../core/refused.ts";
+import { saltKeyOf } from "../seal/keyring.ts";
+import { chainOf } from "../store/chain.ts";
+import { type Database, databaseErrorCode, warm } from "../store/database.ts";
+import { segmentsByLane } from "../store/segments.ts";
+import { appendLeaves, type LeafRow, lanesBehind, leavesOf, readTree, segmentBefore, treeEnd } from "../store/tree.ts";
+import type { Log } from "./log.ts";
+
+/** What a notary works with. */
+export type NotaryOptions = {
+  readonly database: Database;
+  readonly auditKey: Uint8Array;
+  /** The keys that may have signed, the one that signs first. */
+  readonly signers: readonly [Signer, ...Signer[]];
+  readonly log: Log;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Called after each round of {@link Notary.run}. */
+  readonly told?: () => void;
+};
+
+/**
+ * Puts the segments of all lanes into the tree, in an order of its own, and signs the tree's heads. What is not in order
+ * stays outside and is a flaw. Nothing waits for the notary: it reads what is durable. It may end at any moment, since
+ * leaves and the head over them are one transaction.
+ */
+export class Notary {
+  readonly #options: NotaryOptions;
+  readonly #saltKey: Buffer;
+  /** The newest head that this process has read or signed. */
+  #seen: TreeHead | undefined;
+  #flaws = new Map<string, Flaw>();
+  /** What is wrong with the tree itself. Then nothing is signed. */
+  #misfit: string | undefined;
+  #wholeAt = Number.NEGATIVE_INFINITY;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #working: Promise<void> | undefined;
+  #stopping = false;
+
+  constructor(options: NotaryOptions) {
+    this.#options = options;
+    this.#saltKey = saltKeyOf(options.auditKey);
+  }
+
+  /** How many flaws are known. */
+  get flaws(): number {
+    return this.#flaws.size + (this.#misfit === undefined ? 0 : 1);
+  }
+
+  /** Makes a round now and every 60 s. */
+  run(): void {
+    this.#working = this.round()
+      .catch((error: unknown) => {
+        const reason = error instanceof Refused ? error.message : databaseErrorCode(error);
+        this.#options.log({ event: "notary_failed", reason });
+      })
+      .then(() => {
+        this.#options.told?.();
+        if (!this.#stopping) this.#timer = setTimeout(() => this.run(), roundEveryMs);
+      });
+  }
+
+  /** Ends the round that is under way between two segments. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    clearTimeout(this.#timer);
+    await this.#working;
+  }
+
+  /**
+   * Takes in what is new. The first round of each hour looks at all segments: a flaw that was accepted is none any more,
+   * and a segment that a wrong clock dated too early is found.
+   */
+  async round(): Promise<void> {
+    const { database, auditKey, now } = this.#options;
+    await warm(database); // goes on to another server if this one is away, or no primary any more
+    const tree = await this.#readTree();
+    if (tree === undefined) return;
+    const startedAt = now();
+    const isWhole = startedAt - this.#wholeAt >= wholeEveryMs;
+    const walk = new ChainWalk(auditKey, await chainOf(database));
+    const unreadable: Flaw[] = [];
+    const lanes = await lanesBehind(database, isWhole ? undefined : startedAt - lateMsMax);
+    let batch: Leaf[] = [];
+    let isFirst = true;
+    for (const lane of lanes) {
+      for await (const leaf of this.#leavesOf(lane, walk, unreadable)) {
+        batch.push(leaf);
+        if (batch.length < leavesPerHead) continue;
+        isFirst = await this.#append(tree, batch);
+        batch = [];
+        if (!isFirst || this.#stopping) break;
+      }
+      if (!isFirst || this.#stopping) break;
+    }
+    if (isFirst && batch.length > 0) isFirst = await this.#append(tree, batch);
+    const isDone = isFirst && !this.#stopping;
+    this.#note([...walk.flaws, ...unreadable], isWhole && isDone);
+    if (isWhole && isDone) this.#wholeAt = startedAt;
+  }
+
+  /** The segments of a lane that are in order and not in the tree yet. */
+  async *#leavesOf(from: { lane: string; seq: number }, walk: ChainWalk, unreadable: Flaw[]): AsyncGenerator<Leaf> {
+    const { database } = this.#options;
+    const before = await segmentBefore(database, from);
+    if (before) walk.begin(before);
+    const present = await leavesOf(database, from);
+    for await (const segment of segmentsByLane(database, {}, from)) {
+      if (this.#stopping) return;
+      const { lane, firstSeq, lastSeq } = segment;
+      if (!(await walk.pass(segment)) || present.has(lastSeq)) continue;
+      const leaf = segmentLeaf(this.#saltKey, segment);
+      if (leaf === undefined) unreadable.push({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
+      else yield { lane, lastSeq, hash: leafHash(leaf) };
+    }
+  }
+
+  /** @returns whether they are in the tree now; else another notary was faster */
+  async #append(tree: Tree, leaves: readonly Leaf[]): Promise<boolean> {
+    const { database, signers, log, now } = this.#options;
+    const from = tree.size;
+    const rows = leaves.map(({ lane, lastSeq, hash }) => ({ lane, lastSeq, hashes: tree.append(hash) }));
+    const { size, root } = tree;
+    const head = { size, root, at: now(), note: signTreeHead(tree, signers[0]) };
+    if (!(await appendLeaves(database, from, rows, head))) return false;
+    this.#seen = { size, root };
+    log({ event: "signed_checkpoint", size, note: head.note });
+    return true;
+  }
+
+  /** The tree as it is stored; undefined if it is not one that was signed here, or not the one that was here before. */
+  async #readTree(): Promise<Tree | undefined> {
+    const { database, signers, log } = this.#options;
+    const before = this.#misfit;
+    const { size, head } = await treeEnd(database);
+    try {
+      const tree = await readTree(database, size);
+      const signed = head === undefined ? new Tree() : openTreeHead(head.note, signers);
+      const isSigned = signed?.size === size && signed.root.equals(tree.root);
+      const seen = this.#seen;
+      const isLater =
+        seen === undefined || (seen.size <= size && (await readTree(database, seen.size)).root.equals(seen.root));
+      if (isSigned && isLater) {
+        this.#misfit = undefined;
+        this.#seen = { size, root: tree.root };
+        return tree;
+      }
+      this.#misfit = isSigned
+        ? "The tree is not the one that this process has seen: it was put back to an earlier state."
+        : "The leaves of the tree are not those that the newest signed head is of.";
+    } catch (error) {
+      if (!(error instanceof Refused) || error.kind !== "conflict") throw error;
+      this.#misfit = error.message;
+    }
+    if (this.#misfit !== before) log({ event: "audit_flaw", flaw: this.#misfit });
+    return undefined;
+  }
+
+  /** @param isAll - whether these are all that there are */
+  #note(flaws: readonly Flaw[], isAll: boolean): void {
+    const known = this.#flaws;
+    const found = new Map(flaws.map((flaw) => [gapName(flaw), flaw]));
+    for (const [name, flaw] of found) {
+      if (!known.has(name)) this.#options.log({ event: "audit_flaw", flaw: describeFlaw(flaw) });
+    }
+    this.#flaws = isAll ? found : new Map([...known, ...found]);
+  }
+}
+
+type Leaf = Omit<LeafRow, "hashes"> & { readonly hash: Buffer };
+
+const roundEveryMs = 60_000;
+const leavesPerHead = 1000;
+const wholeEveryMs = 3_600_000;
+/** How far behind a server's clock may be: a segment that seems older is found in the next whole round. */
+const lateMsMax = 600_000;

@@ -1,0 +1,123 @@
+import { and, asc, desc, eq, gte, inArray, lt, max, min, notExists, sql } from "drizzle-orm";
+import type { Segment } from "../audit/segment.ts";
+import { completingLeaf, type Node, peaksOf, Tree } from "../audit/tree.ts";
+import { Refused } from "../core/refused.ts";
+import { type Database, databaseErrorCode } from "./database.ts";
+
+// The tree over the audit's segments, as it is stored. Rows are added and never changed.
+
+/** A leaf to append: the segment that it is of, and the hashes that are stored with it. */
+export type LeafRow = Pick<Segment, "lane" | "lastSeq"> & { readonly hashes: readonly Buffer[] };
+/** The newest head that was signed. */
+export type SignedHead = { readonly size: number; readonly root: Buffer; readonly at: number; readonly note: string };
+
+/** How many leaves there are, and the newest head, both of one moment. */
+export async function treeEnd({ db, tables }: Database): Promise<{ size: number; head: SignedHead | undefined }> {
+  const { auditLeaves: l, auditCheckpointsSigned: c } = tables;
+  const last = db
+    .select({ leaf: max(l.leaf).as("leaf") })
+    .from(l)
+    .as("last");
+  const newest = db.select().from(c).orderBy(desc(c.size)).limit(1).as("newest");
+  const [end] = await db.select().from(last).leftJoin(newest, sql`true`);
+  return { size: end?.last.leaf == null ? 0 : Number(end.last.leaf) + 1, head: end?.newest ?? undefined };
+}
+
+/** The tree of that many leaves. @throws Refused `conflict` if a node is missing or was cut */
+export async function readTree(database: Database, size: number): Promise<Tree> {
+  return new Tree(size, await readNodes(database, peaksOf(size)));
+}
+
+/** The hashes of nodes, in the order in which they are named. @throws Refused `conflict` if one is missing or was cut */
+export async function readNodes({ db, tables }: Database, nodes: readonly Node[]): Promise<Buffer[]> {
+  const { auditLeaves: l } = tables;
+  const rows = await db
+    .select({ leaf: l.leaf, hashes: l.hashes })
+    .from(l)
+    .where(inArray(l.leaf, [...new Set(nodes.map(completingLeaf))]));
+  const hashes = new Map(rows.map((row) => [row.leaf, row.hashes]));
+  return nodes.map((node) => {
+    const leaf = completingLeaf(node);
+    const hash = hashes.get(leaf)?.subarray(node.level * hashBytes, (node.level + 1) * hashBytes);
+    if (hash?.length === hashBytes) return hash;
+    throw new Refused("conflict", `Leaf ${leaf} of the audit's tree is missing or was cut.`);
+  });
+}
+
+/**
+ * Appends leaves and the head that was signed over them, in one transaction.
+ * @returns false if another notary has appended meanwhile: then nothing was stored
+ */
+export async function appendLeaves(
+  database: Database,
+  size: number,
+  leaves: readonly LeafRow[],
+  head: SignedHead,
+): Promise<boolean> {
+  const { auditLeaves: l, auditCheckpointsSigned: c } = database.tables;
+  const rows = leaves.map(({ lane, lastSeq, hashes }, at) => {
+    return { leaf: size + at, lane, lastSeq, hashes: Buffer.concat(hashes) };
+  });
+  try {
+    await database.transaction(async (db) => {
+      await db.insert(l).values(rows);
+      await db.insert(c).values(head);
+    });
+    return true;
+  } catch (error) {
+    if (/^(23505|SQLITE_CONSTRAINT)/.test(databaseErrorCode(error))) return false;
+    throw error;
+  }
+}
+
+/**
+ * The lanes with segments that are not in the tree, and the first entry of the first of them.
+ * @param sinceAt - only segments that are as new as that, in epoch milliseconds
+ */
+export async function lanesBehind(
+  { db, tables }: Database,
+  sinceAt?: number,
+): Promise<{ readonly lane: string; readonly seq: number }[]> {
+  const { auditLeaves: l, auditSegments: s } = tables;
+  const isLeaf = db
+    .select({ one: sql`1` })
+    .from(l)
+    .where(and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq)));
+  const rows = await db
+    .select({ lane: s.lane, seq: min(s.firstSeq) })
+    .from(s)
+    .where(and(notExists(isLeaf), sinceAt === undefined ? undefined : gte(s.at, sinceAt)))
+    .groupBy(s.lane)
+    .orderBy(asc(s.lane));
+  return rows.map(({ lane, seq }) => ({ lane, seq: Number(seq) }));
+}
+
+/** The segment before an entry of a lane; undefined if it is the first that is left. */
+export async function segmentBefore(
+  { db, tables }: Database,
+  { lane, seq }: { readonly lane: string; readonly seq: number },
+): Promise<Pick<Segment, "lane" | "lastSeq" | "mac"> | undefined> {
+  const { auditSegments: s } = tables;
+  const [before] = await db
+    .select({ lane: s.lane, lastSeq: s.lastSeq, mac: s.mac })
+    .from(s)
+    .where(and(eq(s.lane, lane), lt(s.firstSeq, seq)))
+    .orderBy(desc(s.firstSeq), desc(s.at))
+    .limit(1);
+  return before;
+}
+
+/** The last entries of the segments of a lane that are in the tree, from this entry on. */
+export async function leavesOf(
+  { db, tables }: Database,
+  { lane, seq }: { readonly lane: string; readonly seq: number },
+): Promise<Set<number>> {
+  const { auditLeaves: l } = tables;
+  const rows = await db
+    .select({ lastSeq: l.lastSeq })
+    .from(l)
+    .where(and(eq(l.lane, lane), gte(l.lastSeq, seq)));
+  return new Set(rows.map(({ lastSeq }) => lastSeq));
+}
+
+const hashBytes = 32;

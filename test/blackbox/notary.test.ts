@@ -1,0 +1,102 @@
+import { expect, test } from "bun:test";
+import { binary } from "../support/keyhole.ts";
+import { freePort } from "../support/port.ts";
+import { eventually, keyOf, onBoth, type Site, siteOf } from "../support/server.ts";
+
+const values = "/projects/web/variables?environment=staging";
+
+onBoth("the notary", (dialect) => {
+  const site = siteOf(dialect, { staging: { TOKEN: "canary-of-the-notary" } });
+  const key = keyOf(site, "--org", "acme");
+  const size = async () => {
+    const [row] = await site.sql("select max(size) as size from audit_checkpoints_signed");
+    return Number(row?.["size"] ?? 0);
+  };
+  const segments = async () => Number((await site.sql("select count(*) as n from audit_segments"))[0]?.["n"]);
+
+  test("takes in what is there when it starts, and signs it, and says so in its log", async () => {
+    const server = await site.serve();
+    for (let at = 0; at < 5; at++) expect((await server.get(values, key.key)).status).toBe(200);
+    expect(await server.stop()).toBe(0);
+    const all = await segments();
+    const notary = await startNotary(site);
+    await eventually(async () => (await size()) === all);
+    expect(await notary.stop()).toBe(0);
+    const line = notary
+      .said()
+      .split("\n")
+      .find((one) => one.includes("signed_checkpoint"));
+    const { note, size: signed } = JSON.parse(line ?? "{}") as { note: string; size: number };
+    expect(signed).toBe(all);
+    expect(note).toMatch(/^keyhole\/[0-9a-f]{16}\n\d+\n[^\n]{44}\n\n— keyhole\/[0-9a-f]{16} \S+\n$/);
+    expect(notary.said()).not.toContain("canary");
+  });
+
+  test("that is killed at any moment has lost nothing when it starts again", async () => {
+    for (let round = 0; round < 6; round++) {
+      await site.json(["var", "set", "acme/web", "staging", `N${round}`], "x");
+      const notary = await startNotary(site);
+      await Bun.sleep(round * 15);
+      await notary.kill();
+    }
+    const notary = await startNotary(site);
+    const all = await segments();
+    await eventually(async () => (await size()) === all);
+    expect(await notary.stop()).toBe(0);
+    expect(notary.said()).not.toContain("audit_flaw");
+    const leaves = await site.sql("select lane, last_seq from audit_leaves");
+    expect(leaves).toHaveLength(all);
+  });
+
+  test("counts what is not in order in a metric", async () => {
+    const flaws = async (ops: string) =>
+      /^keyhole_audit_flaws (\d+)$/m.exec(await (await fetch(`${ops}/metrics`)).text())?.[1];
+    const notary = await startNotary(site);
+    expect(await flaws(notary.ops)).toBe("0");
+    expect(await notary.stop()).toBe(0);
+    await site.sql("update audit_segments set at = at + 1 where lane = 'commands' and first_seq = 2");
+    await site.sql("delete from audit_leaves");
+    await site.sql("delete from audit_checkpoints_signed");
+    const again = await startNotary(site);
+    await eventually(async () => (await flaws(again.ops)) === "1");
+    await eventually(() => again.said().includes("Lane commands: the chain breaks at entry 2."));
+    expect(await again.stop()).toBe(0);
+  });
+});
+
+/** Starts what is the notary of this database: the server, or a process beside it. */
+async function startNotary(site: Site) {
+  const env = { KEYHOLE_OPS_PORT: String(freePort()) };
+  if (site.dialect === "sqlite") {
+    const server = await site.serve({ env });
+    return { ops: server.ops(), said: () => server.said().stdout, stop: server.stop, kill: server.kill };
+  }
+  const child = Bun.spawn([binary, "notary"], {
+    cwd: site.folder,
+    env: { ...site.env, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const output = { stdout: "", stderr: "" };
+  const collect = async (name: keyof typeof output) => {
+    const decoder = new TextDecoder();
+    for await (const bytes of child[name]) output[name] += decoder.decode(bytes, { stream: true });
+  };
+  const collected = Promise.all([collect("stdout"), collect("stderr")]);
+  await eventually(() => output.stderr.includes("every 60 s"));
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal);
+    const code = await child.exited;
+    await collected;
+    return code;
+  };
+  const ops = /metrics are on (\S+)/.exec(output.stderr)?.[1] ?? "";
+  return { ops, said: () => output.stdout, stop: () => end("SIGTERM"), kill: () => end("SIGKILL") };
+}
+
+test("the command refuses the embedded database, which has its notary in serve", async () => {
+  const ran = Bun.spawnSync([binary, "notary"], { env: {}, cwd: "/tmp" });
+  expect({ exitCode: ran.exitCode, stdout: ran.stdout.toString() }).toEqual({ exitCode: 2, stdout: "" });
+  expect(ran.stderr.toString()).toContain("needs PostgreSQL (DATABASE_URL)");
+});

@@ -1,0 +1,369 @@
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { segmentLeaf } from "../../src/audit/leaf.ts";
+import { encodeVerifier, openNote } from "../../src/audit/note.ts";
+import type { Segment } from "../../src/audit/segment.ts";
+import {
+  leafHash,
+  proveConsistency,
+  proveInclusion,
+  verifyConsistency,
+  verifyInclusion,
+} from "../../src/audit/tree.ts";
+import { openTreeHead } from "../../src/audit/tree-note.ts";
+import { type OpenedSigner, openSigners } from "../../src/installation/signers.ts";
+import { acceptGaps, pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
+import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
+import { Notary } from "../../src/server/notary.ts";
+import type { Database } from "../../src/store/database.ts";
+import { readNodes, treeEnd } from "../../src/store/tree.ts";
+import { entry, journalOn } from "../support/journal.ts";
+import { describeBoth, type LogEvent, type World } from "../support/world.ts";
+
+setDefaultTimeout(60_000);
+
+/** Writes one lane, with one entry in each segment. @returns its name */
+async function lane(w: World, count: number, at = Date.now()): Promise<string> {
+  const store = w.installation.openJournal();
+  let lane = "";
+  const checkpoint = (one: { lane: string }) => {
+    lane = one.lane;
+  };
+  const journal = journalOn(store.append, { auditKey: w.admin.systemKeys.audit, now: () => at, checkpoint });
+  for (let done = 0; done < count; done++) await journal.record([{ ...entry, requestId: `${done}` }]);
+  await journal.close();
+  await store.close();
+  return lane;
+}
+
+describeBoth("the notary", (w) => {
+  const clock = { now: Date.now };
+  let log: LogEvent[] = [];
+  let database: Database;
+  let signers: readonly [OpenedSigner, ...OpenedSigner[]];
+  const notaryOn = (on: Database = database) =>
+    new Notary({
+      database: on,
+      auditKey: w.admin.systemKeys.audit,
+      signers,
+      log: (event) => log.push(event),
+      now: () => clock.now(),
+    });
+  const flaws = () => log.filter(({ event }) => event === "audit_flaw").map(({ flaw }) => flaw);
+  const leaves = async () => (await w.run("select leaf, lane, last_seq from audit_leaves order by leaf")) as never[];
+
+  /** Proves every leaf from what is stored, and each signed head from the one before. @returns the segments proved */
+  async function requireSound(): Promise<string[]> {
+    const segments = new Map<string, Segment>();
+    for (const row of await w.run("select * from audit_segments")) {
+      const { lane, first_seq: firstSeq, last_seq: lastSeq, at, mac, texts, entries } = row as never;
+      segments.set(`${lane}:${lastSeq}`, { lane, firstSeq, lastSeq, at, mac, texts, entries });
+    }
+    const { size, head } = await treeEnd(database);
+    if (head === undefined) {
+      expect(size).toBe(0);
+      return [];
+    }
+    const opened = openTreeHead(head.note, signers);
+    expect(opened).toEqual({ size, root: head.root });
+    const read = (nodes: Parameters<typeof readNodes>[1]) => readNodes(database, nodes);
+    const proved: string[] = [];
+    for (const { leaf, lane, last_seq: lastSeq } of await leaves()) {
+      const name = `${lane}:${lastSeq}`;
+      const text = segmentLeaf(saltKeyOf(w.admin.systemKeys.audit), segments.get(name) as Segment) as string;
+      const proof = await proveInclusion(leaf, size, read);
+      expect(verifyInclusion(leafHash(text), leaf, head, proof)).toBe(true);
+      proved.push(name);
+    }
+    for (const row of await w.run("select size, root, note from audit_checkpoints_signed order by size")) {
+      const earlier = row as { size: number; root: Buffer; note: string };
+      expect(openTreeHead(earlier.note, signers)).toEqual({ size: earlier.size, root: earlier.root });
+      const proof = await proveConsistency(earlier.size, size, read);
+      expect(verifyConsistency(earlier, head, proof)).toBe(true);
+    }
+    expect(new Set(proved).size).toBe(proved.length);
+    return proved;
+  }
+
+  beforeEach(async () => {
+    for (const table of ["segments", "checkpoints", "heads", "leaves", "checkpoints_signed", "signers"])
+      await w.run(`delete from audit_${table}`);
+    log = [];
+    clock.now = Date.now;
+    database = w.installation.open("notary");
+    signers = await openSigners(database, w.installation.keyring, w.admin.systemKeys.audit);
+  });
+  afterEach(() => database.close());
+
+  test("puts every segment into the tree once, in signed steps, and proves each of them", async () => {
+    const notary = notaryOn();
+    await notary.round();
+    expect(await requireSound()).toEqual([]);
+    const names = [await lane(w, 5), await lane(w, 3)];
+    await w.organization();
+    await notary.round();
+    const proved = await requireSound();
+    const expected = [1, 2, 3, 4, 5]
+      .map((seq) => `${names[0]}:${seq}`)
+      .concat([1, 2, 3].map((seq) => `${names[1]}:${seq}`));
+    expect(proved.toSorted()).toEqual([...expected, "commands:1"].toSorted());
+    await notary.round();
+    expect(await requireSound()).toEqual(proved);
+    await lane(w, 2);
+    await w.organization();
+    await notary.round();
+    const later = await requireSound();
+    expect(later.slice(0, proved.length)).toEqual(proved);
+    expect(later).toHaveLength(proved.length + 3);
+    expect(notary.flaws).toBe(0);
+    const events = log.filter(({ event }) => event === "signed_checkpoint");
+    expect(events.map(({ size }) => size)).toEqual([9, 12]);
+    const stranger = { ...signers[0], seed: undefined, privateKey: undefined };
+    expect(openNote(events[1]?.["note"] as string, [stranger])).toStartWith(
+      `keyhole/${installationId(w.admin.systemKeys.audit)}\n12\n`,
+    );
+    // Another process goes on where this one ended.
+    await lane(w, 1);
+    await notaryOn().round();
+    expect(await requireSound()).toHaveLength(13);
+  });
+
+  test("signs a head at least every 1,000 leaves", async () => {
+    await lane(w, 2100);
+    await notaryOn().round();
+    const rows = await w.run("select size from audit_checkpoints_signed order by size");
+    expect(rows.map(({ size }) => size as number)).toEqual([1000, 2000, 2100]);
+  });
+
+  test("keeps what is not in order out of the tree, says so once, and goes on behind it", async () => {
+    const name = await lane(w, 6);
+    await w.sql`update audit_segments set entries = '{"names":[],"entries":[]}' where lane = ${name} and last_seq = 3`;
+    const other = await lane(w, 1);
+    const notary = notaryOn();
+    await notary.round();
+    await notary.round();
+    expect((await requireSound()).toSorted()).toEqual(
+      [...[1, 2, 4, 5, 6].map((seq) => `${name}:${seq}`), `${other}:1`].toSorted(),
+    );
+    expect(flaws()).toEqual([`Lane ${name}: the chain breaks at entry 3.`]);
+    expect(notary.flaws).toBe(1);
+    // Also for a process that starts later, when the tree is far beyond it.
+    log = [];
+    const later = notaryOn();
+    await later.round();
+    expect(later.flaws).toBe(1);
+    expect(flaws()).toEqual([`Lane ${name}: the chain breaks at entry 3.`]);
+  });
+
+  test("takes no segment that somebody added, or put into another place or lane", async () => {
+    const name = await lane(w, 3);
+    const notary = notaryOn();
+    await notary.round();
+    const columns = "at, mac, texts, entries";
+    await w.run(`insert into audit_segments (lane, first_seq, last_seq, ${columns})
+      select lane, 4, 4, ${columns} from audit_segments where last_seq = 3`);
+    await w.run(`insert into audit_segments (lane, first_seq, last_seq, ${columns})
+      select 'made-up', 1, 1, ${columns} from audit_segments where last_seq = 1`);
+    await notary.round();
+    expect(await leaves()).toHaveLength(3);
+    expect(flaws()).toEqual(
+      ["Lane made-up: the chain breaks at entry 1.", `Lane ${name}: the chain breaks at entry 4.`].toSorted(),
+    );
+  });
+
+  test("takes in what an accepted loss binds, within the hour", async () => {
+    const name = await lane(w, 5);
+    await w.sql`delete from audit_segments where lane = ${name} and last_seq = 3`;
+    const notary = notaryOn();
+    await notary.round();
+    expect((await requireSound()).toSorted()).toEqual([1, 2, 5].map((seq) => `${name}:${seq}`));
+    expect(notary.flaws).toBe(1);
+    await acceptGaps(w.admin, await verifyAudit(w.admin), [`${name}:3-3`]);
+    await notary.round();
+    expect(notary.flaws).toBe(1);
+    clock.now = () => Date.now() + 3_600_000;
+    await notary.round();
+    expect(notary.flaws).toBe(0);
+    expect((await requireSound()).toSorted()).toEqual(
+      ["commands:1", ...[1, 2, 4, 5].map((seq) => `${name}:${seq}`)].toSorted(),
+    );
+  });
+
+  test("finds what a wrong clock dated too early, within the hour", async () => {
+    const notary = notaryOn();
+    await notary.round();
+    await lane(w, 2, Date.now() - 7_200_000);
+    await notary.round();
+    expect(await leaves()).toHaveLength(0);
+    clock.now = () => Date.now() + 3_600_000;
+    await notary.round();
+    expect(await requireSound()).toHaveLength(2);
+    expect(notary.flaws).toBe(0);
+  });
+
+  test("goes on where retention cut, and keeps the leaves of what was dropped", async () => {
+    const month = 31 * 86_400_000;
+    await lane(w, 3, Date.now() - 4 * month);
+    const notary = notaryOn();
+    await notary.round();
+    await pruneAudit(w.admin, month);
+    await lane(w, 2);
+    clock.now = () => Date.now() + 3_600_000;
+    await notary.round();
+    expect(await leaves()).toHaveLength(3 + 1 + 2);
+    expect(notary.flaws).toBe(0);
+    expect(await w.run("select * from audit_segments")).toHaveLength(3);
+  });
+
+  test("signs nothing over leaves that it did not sign, whatever was changed in them", async () => {
+    await lane(w, 7);
+    await notaryOn().round();
+    const saved = await w.run("select * from audit_leaves order by leaf");
+    const heads = await w.run("select * from audit_checkpoints_signed");
+    const putBack = async () => {
+      await w.run("delete from audit_leaves");
+      await w.run("delete from audit_checkpoints_signed");
+      for (const { leaf, lane, last_seq, hashes } of saved)
+        await w.sql`insert into audit_leaves values (${leaf}, ${lane}, ${last_seq}, ${hashes})`;
+      for (const { size, root, at, note } of heads)
+        await w.sql`insert into audit_checkpoints_signed values (${size}, ${root}, ${at}, ${note})`;
+    };
+    const changes: Readonly<Record<string, () => Promise<unknown>>> = {
+      "a hash": () => w.sql`update audit_leaves set hashes = ${Buffer.alloc(96, 1)} where leaf = 3`,
+      "a shorter hash": () => w.sql`update audit_leaves set hashes = ${Buffer.alloc(5)} where leaf = 6`,
+      "a leaf less": () => w.run("delete from audit_leaves where leaf = 6"),
+      "a leaf more": () => w.sql`insert into audit_leaves values (7, ${"x"}, 1, ${Buffer.alloc(256)})`,
+      "no leaf": () => w.run("delete from audit_leaves"),
+      "no head": () => w.run("delete from audit_checkpoints_signed"),
+      "a head of nobody": () => w.run("update audit_checkpoints_signed set note = 'x'"),
+      "another size in a note": () =>
+        w.run(`update audit_checkpoints_signed set note = replace(note, '\n7\n', '\n6\n')`),
+    };
+    await lane(w, 1);
+    for (const [what, change] of Object.entries(changes)) {
+      await change();
+      const before = await leaves();
+      const notary = notaryOn();
+      await notary.round();
+      expect({ what, flaws: notary.flaws, leaves: await leaves() }).toEqual({ what, flaws: 1, leaves: before });
+      await putBack();
+      await notary.round();
+      expect({ what, flaws: notary.flaws }).toEqual({ what, flaws: 0 });
+      await putBack();
+    }
+  });
+
+  test("notices that the tree was put back to an earlier one while it runs, and signs nothing", async () => {
+    await lane(w, 3);
+    const notary = notaryOn();
+    await notary.round();
+    const cut = await lane(w, 2);
+    await notary.round();
+    await w.run("delete from audit_leaves where leaf >= 3");
+    await w.run("delete from audit_checkpoints_signed where size > 3");
+    await w.sql`delete from audit_segments where lane = ${cut}`;
+    await lane(w, 4);
+    await notary.round();
+    await notary.round();
+    expect(flaws()).toEqual([expect.stringContaining("put back to an earlier state")]);
+    expect(await leaves()).toHaveLength(3);
+    // A larger tree is still another one.
+    await notaryOn().round();
+    expect(await requireSound()).toHaveLength(7);
+    await notary.round();
+    expect(notary.flaws).toBe(1);
+  });
+
+  test("that is one of two at once makes one tree with the other", async () => {
+    const second = w.installation.open("notary");
+    const notaries = [notaryOn(), notaryOn(second)];
+    for (let at = 0; at < 6; at++) {
+      await lane(w, 5);
+      await Promise.all(notaries.map((notary) => notary.round()));
+      for (const { flaws } of notaries) expect(flaws).toBe(0);
+    }
+    await notaries[0]?.round();
+    expect(await requireSound()).toHaveLength(30);
+    await second.close();
+  });
+
+  test("that ends at any of its statements leaves a tree that the next one goes on with", async () => {
+    await lane(w, 4);
+    await notaryOn().round();
+    await lane(w, 3);
+    for (let statements = 1; ; statements++) {
+      const before = await leaves();
+      const ended = await notaryOn(endingAt(database, statements))
+        .round()
+        .then(
+          () => false,
+          () => true,
+        );
+      await requireSound();
+      const after = await leaves();
+      if (!ended) break;
+      // Unless all was done: the head and the leaves are one.
+      expect([before.length, 7]).toContain(after.length);
+      expect(statements).toBeLessThan(40);
+    }
+    expect(await requireSound()).toHaveLength(7);
+    await lane(w, 1);
+    const next = notaryOn();
+    await next.round();
+    expect(await requireSound()).toHaveLength(8);
+    expect(next.flaws).toBe(0);
+  });
+});
+
+/** A database that fails at its statement of this number, as if the process ended there. */
+function endingAt(database: Database, statements: number): Database {
+  let left = statements;
+  const ending = <T extends object>(db: T): T =>
+    new Proxy(db, {
+      get: (target, name) => {
+        if (name === "select" || name === "insert") if (--left === 0) throw new Error("the process ended");
+        const value = Reflect.get(target, name, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  return {
+    ...database,
+    get db() {
+      return ending(database.db);
+    },
+    transaction: (work) =>
+      database.transaction(async (db) => {
+        const result = await work(ending(db));
+        if (--left === 0) throw new Error("the process ended before its commit");
+        return result;
+      }),
+  };
+}
+
+describeBoth("the keys that sign", (w) => {
+  const open = async () => {
+    const database = w.installation.open("notary");
+    return openSigners(database, w.installation.keyring, w.admin.systemKeys.audit).finally(() => database.close());
+  };
+
+  test("are made once, by whoever of several is first", async () => {
+    const opened = await Promise.all([open(), open(), open()]);
+    const keys = opened.map(([signer]) => encodeVerifier(signer));
+    expect(new Set(keys).size).toBe(1);
+    expect(await w.run("select generation from audit_signers")).toEqual([{ generation: 1 }]);
+    expect(keys[0]).toStartWith(`keyhole/${installationId(w.admin.systemKeys.audit)}+`);
+  });
+
+  test("are refused if SQL changed their row, or made a key of another generation of it", async () => {
+    await open();
+    for (const [change, back] of [
+      ["public_key = x'00'", "public_key = ?"],
+      ["generation = 2", "generation = 1"],
+    ] as const) {
+      const [row] = await w.run("select public_key from audit_signers");
+      await w.run(`update audit_signers set ${w.dialect === "postgres" ? change.replace("x'00'", "'\\x00'") : change}`);
+      await expect(open()).rejects.toThrow();
+      await w.run(`update audit_signers set ${back}`, back.includes("?") ? [row?.["public_key"]] : []);
+    }
+    await open();
+  });
+});

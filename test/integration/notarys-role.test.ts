@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import postgres from "postgres";
+import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
+import { type Installation, openInstallation } from "../../src/installation/installation.ts";
+import { openSigners } from "../../src/installation/signers.ts";
+import { applyGrants } from "../../src/people/grants.ts";
+import { Notary } from "../../src/server/notary.ts";
+import { withPostgres } from "../support/postgres.ts";
+import { openWorld, type World } from "../support/world.ts";
+
+setDefaultTimeout(60_000);
+
+withPostgres("the role of the notary", () => {
+  let w: World;
+  let installation: Installation;
+  let raw: postgres.Sql;
+  const role = `keyhole notary ${randomBytes(4).toString("hex")}`;
+
+  beforeAll(async () => {
+    w = await openWorld("postgres");
+    const organization = await w.organization();
+    await w.project(organization, "web", { variables: { production: { TOKEN: "a-token-that-no-notary-reads" } } });
+    await w.run(`create role "${role}" login password 'of-a-test'`);
+    await applyGrants(w.admin, role, "notary");
+    const url = new URL(w.databaseUrl as string);
+    url.username = encodeURIComponent(role);
+    url.password = "of-a-test";
+    installation = await openInstallation({ ...w.config, postgres: parsePostgresUrl(url.href, {}) }, () => {});
+    raw = postgres(url.href, { max: 1, fetch_types: false, onnotice: () => {} });
+  });
+  afterAll(async () => {
+    await raw?.end({ timeout: 1 });
+    await w?.run(`drop owned by "${role}"`);
+    await w?.run(`drop role "${role}"`);
+    await w?.close();
+  });
+
+  test("does all that a notary does", async () => {
+    const { keyring, systemKeys } = installation;
+    const database = installation.open("notary");
+    const signers = await openSigners(database, keyring, systemKeys.audit);
+    const events: unknown[] = [];
+    const log = ({ event }: { event?: unknown }) => events.push(event);
+    const notary = new Notary({ database, auditKey: systemKeys.audit, signers, log, now: Date.now });
+    await notary.round();
+    await w.organization();
+    await notary.round();
+    await database.close();
+    expect(events).toEqual(["signed_checkpoint", "signed_checkpoint"]);
+    expect(notary.flaws).toBe(0);
+  });
+
+  test("has exactly these rights in the database", async () => {
+    const rows = await raw`
+      select c.oid::regclass::text as name, privilege from pg_class c
+      cross join unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) privilege
+      where c.relkind in ('r', 'p', 'v') and c.relnamespace::regnamespace::text in ('public', 'drizzle')
+        and case when privilege in ('DELETE', 'TRUNCATE', 'TRIGGER') then has_table_privilege(c.oid, privilege)
+          else has_any_column_privilege(c.oid, privilege) end
+      order by 1, 2`;
+    const held: Record<string, string> = {};
+    for (const { name, privilege } of rows) held[name] = [...(held[name]?.split(" ") ?? []), privilege].join(" ");
+    expect(held).toEqual({
+      audit_checkpoints: "SELECT",
+      audit_checkpoints_signed: "INSERT SELECT",
+      audit_leaves: "INSERT SELECT",
+      audit_segments: "SELECT",
+      audit_signers: "INSERT SELECT",
+      system_keys: "SELECT",
+      "drizzle.__drizzle_migrations": "SELECT",
+    });
+  });
+
+  test.each([
+    ["read a secret", "select * from sets"],
+    ["read a key", "select * from api_keys"],
+    ["change an audit entry", "update audit_segments set entries = 'x'"],
+    ["add an audit entry", "insert into audit_segments select * from audit_segments"],
+    ["change a leaf", "update audit_leaves set hashes = ''"],
+    ["delete a leaf", "delete from audit_leaves"],
+    ["delete a signed head", "delete from audit_checkpoints_signed"],
+    ["take back a key", "delete from audit_signers"],
+    ["empty the tree", "truncate audit_leaves"],
+    ["change the installation's keys", "update system_keys set root_id = 'x'"],
+    ["make a table", "create table more (a int)"],
+  ])("may not %s", async (_, statement) => {
+    await expect(raw.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+  });
+});
