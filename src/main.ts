@@ -6,7 +6,7 @@ import { version } from "./core/version.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindOperations } from "./kinds/commands.ts";
 import { answer } from "./terminal/answer.ts";
-import { type CommandContext, frame, noun, pathOf, refuseMangled, verb } from "./terminal/command.ts";
+import { type CommandContext, frame, noun, refuseMangled, verb } from "./terminal/command.ts";
 import { commandFor, type Noun } from "./terminal/draw.ts";
 import { complain, toProblem } from "./terminal/failure.ts";
 import { fitted, write } from "./terminal/terminal.ts";
@@ -171,7 +171,7 @@ async function run(context: CommandContext, args: readonly string[]): Promise<vo
     if (context.person !== undefined) return judgeCommand(command);
     if (host === undefined) return;
     const { isLocal, sendOverSsh } = await import("./cli/over-ssh.ts");
-    if (!isLocal(pathOf(command))) process.exit(await sendOverSsh(context, host, command));
+    if (!isLocal(command)) process.exit(await sendOverSsh(context, host, command));
   });
   let help = "";
   const showHelp = (text: string) => {

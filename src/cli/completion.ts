@@ -6,6 +6,7 @@ import { everyKind } from "../kinds/kind.ts";
 import type { Named, NamesAsked } from "../people/names-in-use.ts";
 import { answer } from "../terminal/answer.ts";
 import { type CommandContext, verb } from "../terminal/command.ts";
+import { rowOf } from "../terminal/draw.ts";
 
 /*
  * At each Tab, the scripts run this program with the words typed so far as plain arguments, so nothing is expanded. The
@@ -68,35 +69,23 @@ function fixedWords(command: CommandUnknownOpts, operandCount: number, typed: st
   return [...commands, ...(command.registeredArguments[operandCount]?.argChoices ?? [])];
 }
 
-/** Which names complete an argument or an option. Decided by its name in the help. */
+/** Which names complete an argument or an option: its input says so. */
 function namesAsked(
   command: CommandUnknownOpts,
   option: Option | undefined,
   operands: readonly string[],
 ): NamesAsked | undefined {
-  const noun = command.parent?.name() ?? "";
-  const what = (option === undefined ? command.registeredArguments[operands.length]?.name() : option.flags) ?? "";
-  const listed = lists[what] ?? lists[`${noun} ${what}`];
-  if (listed !== undefined) return { of: listed };
-  const kind = what === "name" || what === "path" ? everyKind.find((one) => one.command === noun)?.kind : undefined;
+  const inputs = Object.values(rowOf(command)?.inputs ?? {});
+  const named = inputs.filter(({ flags }) => /^[<[]/.test(flags));
+  const input = option === undefined ? named[operands.length] : inputs.find(({ flags }) => flags === option.flags);
+  const { completes } = input ?? {};
+  if (completes !== "items") return completes && { of: completes };
+  const noun = command.parent?.name();
+  const kind = everyKind.find((one) => one.command === noun)?.kind;
   const [project, second] = operands;
   if (kind === undefined || project === undefined) return undefined;
   return { of: kind, project, environment: second !== undefined && isEnvironment(second) ? second : undefined };
 }
-
-/** The key is an argument's name, perhaps with its command's name before it, or an option's flags. */
-const lists: Readonly<Record<string, Exclude<NamesAsked, { project: string }>["of"]>> = {
-  org: "organizations",
-  "--org <org>": "organizations",
-  project: "projects",
-  "--project <project>": "projects",
-  "--project <list>": "projects",
-  "--to <project>": "projects",
-  "key id": "keys",
-  "trust id": "trusts",
-  "request id": "requests",
-  "--key <id>": "keysAndTrusts",
-};
 
 /** Removes the organization from names of projects if a command does not need it. */
 function shortened(names: readonly Named[], asked: NamesAsked, option: Option | undefined, typed: string): Named[] {

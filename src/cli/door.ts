@@ -1,47 +1,23 @@
-import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { wordsOf } from "../core/words.ts";
 import { type CommandContext, pathOf, verb } from "../terminal/command.ts";
+import { rowOf } from "../terminal/draw.ts";
 
 /*
  * The door over SSH. sshd starts `keyhole door --person NAME` in place of whatever the client asks for, and the door
  * runs that command here with the person's rights. No shell reads it.
  */
 
-/** The commands that come through the door; all others are for operators and machines. */
-const commands: ReadonlySet<string> = new Set(
-  [
-    ...["org list", "project create", "project list", "project environments", "project rename", "project delete"],
-    ...["var set", "var get", "var list", "var diff", "var delete", "var copy", "var import", "var export"],
-    ...[
-      "account set",
-      "account get",
-      "account list",
-      "account delete",
-      "file put",
-      "file get",
-      "file list",
-      "file delete",
-    ],
-    ...["key create", "key list", "key show", "key revoke", "key rotate"],
-    ...["trust add", "trust list", "trust show", "trust revoke", "trust test"],
-    ...["request list", "request show", "request approve", "request reject"],
-    ...["history", "rollback", "access", "expiring", "whoami", "version"],
-    ...["audit list", "audit show", "audit export", "audit verify"],
-  ].map((path) => `keyhole ${path}`),
-);
-
-/** Options that write a file of this machine, or that only an operator may use. Others that read one take `-`. */
-const shutOptions = ["out", "force", "accept"];
-
-/** Whether a command comes through the door. @param path - such as `keyhole var set` */
-export function isPeoples(path: string): boolean {
-  return commands.has(path);
+/** Whether a command comes through the door: what takes a right, or what anybody may do. */
+export function isPeoples(command: CommandUnknownOpts): boolean {
+  const right = rowOf(command)?.right ?? "operator";
+  return right !== "operator";
 }
 
-/** Whether a command comes through the door, or one that it groups. @param path - such as `keyhole var` */
-export function leadsThrough(path: string): boolean {
-  return [...commands].some((one) => one === path || one.startsWith(`${path} `));
+/** Whether a command comes through the door, or one that it groups. */
+export function leadsThrough(command: CommandUnknownOpts): boolean {
+  return isPeoples(command) || command.commands.some(leadsThrough);
 }
 
 /** `keyhole door`. @param enter - runs a command as a person, and ends the process */
@@ -69,11 +45,12 @@ function welcome(person: string): string {
 
 /** Checks a command that came through the door, before it runs. @throws Problem if it is not allowed */
 export function judgeCommand(command: CommandUnknownOpts): void {
-  const path = pathOf(command);
-  if (!isPeoples(path)) {
-    throw new Problem(exits.unauthorized, "forbidden", `${path} is not for people over SSH: ask an operator.`);
+  if (!isPeoples(command)) {
+    throw new Problem(exits.unauthorized, "forbidden", `${pathOf(command)} is not for people over SSH: ask an operator.`);
   }
-  const shut = shutOptions.find((option) => command.getOptionValueSource(option) === "cli");
+  const local = Object.values(rowOf(command)?.inputs ?? {}).filter(({ isLocal }) => isLocal);
+  const names = local.map(({ flags }) => new Option(flags).attributeName());
+  const shut = names.find((name) => command.getOptionValueSource(name) === "cli");
   if (shut !== undefined) throw usageProblem(`--${shut} is not for people over SSH: what is written comes on stdout.`);
 }
 

@@ -4,9 +4,11 @@ import { withoutSettings } from "../core/inherited.ts";
 import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { quoted } from "../core/words.ts";
+import type { Input, ReadWords } from "../desk/inputs.ts";
 import { type CommandContext, optionsGiven, pathOf } from "../terminal/command.ts";
-import { readLocal, readValue } from "../terminal/input.ts";
-import { readHidden, requireOpen } from "../terminal/terminal.ts";
+import { type Row, rowOf } from "../terminal/draw.ts";
+import { readSource } from "../terminal/input.ts";
+import { requireOpen } from "../terminal/terminal.ts";
 import { isPeoples } from "./door.ts";
 
 /*
@@ -14,29 +16,22 @@ import { isPeoples } from "./door.ts";
  * content travels on stdin. Keys, certificates and jump hosts are ssh's work.
  */
 
-/** Whether a command runs where it is typed, whatever KEYHOLE_SSH says. @param path - such as `keyhole run` */
-export function isLocal(path: string): boolean {
-  return local.has(path.split(" ")[1] ?? "");
+/** Whether a command runs where it is typed, whatever KEYHOLE_SSH says: what is no operation on an installation. */
+export function isLocal(command: CommandUnknownOpts): boolean {
+  return rowOf(command)?.right === undefined;
 }
-
-const local: ReadonlySet<string> = new Set([
-  ...["run", "pull", "files", "compose", "mcp", "manifest", "serve", "demo", "health", "explain", "openapi"],
-  ...["completion", "version", "door"],
-]);
 
 /** Runs a command of people on the host that KEYHOLE_SSH names. @returns the exit code */
 export async function sendOverSsh(context: CommandContext, host: string, command: CommandUnknownOpts): Promise<number> {
   const path = pathOf(command);
   if (!/^[^\s-]\S*$/.test(host)) throw configProblem("KEYHOLE_SSH must be a host for ssh, such as keyhole@bastion.");
-  if (!isPeoples(path)) throw usageProblem(`${path} does not run over SSH: run it on ${host}, without KEYHOLE_SSH.`);
+  if (!isPeoples(command)) throw usageProblem(`${path} does not run over SSH: run it on ${host}, without KEYHOLE_SSH.`);
+  const row = rowOf(command) as Row;
   const { out, force, yes } = command.opts() as { readonly out?: string; readonly force?: true; readonly yes?: true };
   if (out !== undefined && context.json) throw usageProblem("Over SSH, give either --json or --out.");
-  const { words, file } = sentBy(context, path, command);
-  const input = await inputOf(context, path, command, file);
+  const { words, input } = await sentBy(context, row, command);
   const { stdin, stderr } = context.terminal;
-  // A person who approves a request reads it first, and then types the value.
-  const mayAsk = command.options.some(({ long }) => long === "--yes") && !yes;
-  const asks = mayAsk || path === "keyhole request approve";
+  const asks = (row.asks !== undefined && !yes) || row.showsFirst;
   const needsTerminal =
     asks && input === undefined && out === undefined && !context.json && stdin.isTTY && stderr.isTTY;
   const line = words.map(quoted).join(" ");
@@ -61,42 +56,38 @@ export async function sendOverSsh(context: CommandContext, host: string, command
   return code;
 }
 
-/** The words to send, and the file that the command reads: `-` is sent in its place, and nothing of a file to write. */
-function sentBy({ json }: CommandContext, path: string, command: CommandUnknownOpts) {
-  const operands = [...command.args];
-  const index = fileArguments[path];
-  let file = index === undefined ? undefined : operands.splice(index, 1, "-")[0];
-  const options = optionsGiven(command).flatMap(({ name, value }) => {
+/** The words to send, and the input that is read here: a file, or what is typed. Undefined: our own stdin. */
+async function sentBy(context: CommandContext, row: Row, command: CommandUnknownOpts) {
+  const inputs = Object.entries(row.inputs).map(([name, input]) => ({ name, ...input }));
+  const named = inputs.filter(({ flags }) => /^[<[]/.test(flags));
+  let source: ReadWords | undefined;
+  let path = "-";
+  const sent = (input: Input | undefined, word: string) => {
+    if (input?.source === undefined || input.source.isText) return word;
+    [source, path] = [input.source, word];
+    return "-";
+  };
+  const operands = command.args.map((word, at) => sent(named[at], word));
+  const given = optionsGiven(command);
+  const options = given.flatMap(({ name, value }) => {
     if (["json", "out", "force"].includes(name)) return [];
-    if (value === undefined) return [`--${name}`];
-    if (!fileOptions.includes(name)) return [`--${name}=${value}`];
-    file = value;
-    return [`--${name}=-`];
+    const input = inputs.find(({ flags }) => nameOf(flags) === name);
+    return [value === undefined ? `--${name}` : `--${name}=${sent(input, value)}`];
   });
-  const words = [...path.split(" ").slice(1), ...(json ? ["--json"] : []), ...options, "--", ...operands];
-  return { words, file };
+  const typed = inputs.find(
+    (input) => input.source?.prompt !== undefined && !given.some(({ name }) => name === nameOf(input.flags)),
+  );
+  if (typed !== undefined && !row.showsFirst && context.terminal.stdin.isTTY) source = typed.source;
+  const words = [...row.path.split(" "), ...(context.json ? ["--json"] : []), ...options, "--", ...operands];
+  if (source === undefined || (path === "-" && source.isTyped !== true)) return { words, input: undefined };
+  const known = Object.fromEntries(named.map(({ name }, at) => [name, command.args[at]]));
+  const bytesMax = Math.min(source.bytesMax, inputBytesMax);
+  return { words, input: await readSource(context, { ...source, bytesMax }, known, path) };
 }
 
-/** The options and arguments that name a file to read, by command. */
-const fileOptions = ["jwks-file", "file", "checkpoint"];
-const fileArguments: Readonly<Record<string, number>> = { "keyhole var import": 2, "keyhole file put": 1 };
-
-/** The input that is read here and sent: a file, or a typed text. Undefined: stdin. */
-async function inputOf(
-  context: CommandContext,
-  path: string,
-  command: CommandUnknownOpts,
-  file: string | undefined,
-): Promise<Uint8Array | undefined> {
-  const { stdin } = context.terminal;
-  if (file !== undefined && file !== "-") return readLocal(context, file, inputBytesMax);
-  if (path === "keyhole var set" && command.opts()["value"] === undefined && stdin.isTTY) {
-    return readValue(context, String(command.args[2]), `--value "" stores an empty value`);
-  }
-  if (path === "keyhole account set" && stdin.isTTY) {
-    return readHidden(context.terminal, `Values of ${command.args[1]} as a JSON object`);
-  }
-  return undefined;
+/** The name of an option, as it is typed. */
+function nameOf(flags: string): string | undefined {
+  return /--([\w-]+)/.exec(flags)?.[1];
 }
 
 /** For a log with checkpoints; every other file is smaller. */

@@ -72,14 +72,14 @@ function exampleLines(example: string): string {
 /**
  * Makes a tree of commands throw a Problem for wrong usage. If help is asked for, `show` gets its text, and what is
  * thrown is a CommanderError.
- * @param isShown - whether help and messages name a command, by its path
+ * @param isShown - whether help and messages name a command
  */
 export function frame(
   command: CommandUnknownOpts,
   show: (text: string) => void,
-  isShown: (path: string) => boolean = () => true,
+  isShown: (command: CommandUnknownOpts) => boolean = () => true,
 ): void {
-  const shown = command.commands.filter((child) => isShown(pathOf(child)));
+  const shown = command.commands.filter(isShown);
   command
     .helpOption("-h, --help", "show this help")
     .helpCommand(false)
