@@ -6,10 +6,19 @@ import { version } from "./core/version.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindOperations } from "./kinds/commands.ts";
 import { answer } from "./terminal/answer.ts";
-import { type CommandContext, frame, noun, refuseMangled, verb } from "./terminal/command.ts";
-import { commandFor, type Noun } from "./terminal/draw.ts";
+import { type CommandContext, frame, noun, refuseMangled } from "./terminal/command.ts";
+import { act, commandFor, type Noun } from "./terminal/draw.ts";
 import { complain, toProblem } from "./terminal/failure.ts";
 import { fitted, write } from "./terminal/terminal.ts";
+
+const versionRow = act({
+  path: "version",
+  about: "Show the version.",
+  examples: ["keyhole version"],
+  right: "anybody",
+  inputs: {},
+  act: (context) => sayVersion(context),
+});
 
 type Load = () => Promise<(context: CommandContext) => CommandUnknownOpts>;
 
@@ -56,14 +65,14 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     },
     person: drawn(async () => (await import("./operations/persons.ts")).persons),
     db: drawn(async () => (await import("./operations/database.ts")).database),
-    dashboard: async () => (await import("./cli/dashboard.ts")).dashboardCommand,
+    dashboard: drawn(async () => (await import("./cli/dashboard.ts")).dashboards),
     explain: async () => (await import("./cli/explain.ts")).explainCommand,
     openapi: async () => (await import("./cli/openapi.ts")).openapiCommand,
     completion: async () => {
       const { completionCommand } = await import("./cli/completion.ts");
       return (context) => completionCommand(context, () => buildProgram(context));
     },
-    version: async () => versionCommand,
+    version: drawn(async () => ({ rows: [versionRow] })),
   },
 };
 
@@ -184,10 +193,6 @@ async function run(context: CommandContext, args: readonly string[]): Promise<vo
     if (!(error instanceof CommanderError)) throw error;
     await write(context.terminal.stdout, context.json ? jsonLine({ help }) : help);
   }
-}
-
-function versionCommand(context: CommandContext) {
-  return verb("version", "Show the version.", "keyhole version").action(() => sayVersion(context));
 }
 
 function sayVersion(context: CommandContext): Promise<void> {

@@ -4,61 +4,69 @@ import { configProblem, usageProblem } from "../core/problem.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
 import { parsePort, readConfig } from "../core/settings.ts";
 import { startDashboard, startTeamDashboard } from "../dashboard/serve.ts";
+import { input } from "../desk/inputs.ts";
 import { actorOf } from "../installation/actor.ts";
 import { type Installation, openInstallation } from "../installation/installation.ts";
 import { answer } from "../terminal/answer.ts";
-import { type CommandContext, verb } from "../terminal/command.ts";
+import type { CommandContext } from "../terminal/command.ts";
+import { act, type Noun } from "../terminal/draw.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole dashboard`: pages for one person at their own machine, or for a team. */
-export function dashboardCommand(context: CommandContext) {
-  return verb(
-    "dashboard",
+const dashboard = act({
+  path: "dashboard",
+  about:
     "Show the dashboard in a browser on this machine, by a link that works once; or serve it to a team that signs in.",
+  examples: [
     "keyhole dashboard",
     "keyhole dashboard --port 4200 --name keyhole.localhost",
     "keyhole dashboard --origin https://secrets.example --issuer https://id.example --client-id keyhole --port 4200",
-  )
-    .option("--port <number>", "port to listen on; 0 for any free one (default: 0)")
-    .option(
+  ],
+  right: "operator",
+  inputs: {
+    port: input("--port <number>", "port to listen on; 0 for any free one (default: 0)"),
+    name: input(
       "--name <host>",
       "what the browser calls it: localhost, or a name that ends with .localhost (default: a random one)",
       parseName,
-    )
-    .option("--origin <origin>", "for a team: what browsers call it, behind a proxy with TLS", parseOrigin)
-    .option("--issuer <url>", "for a team: the identity provider", parseIssuer)
-    .option("--client-id <id>", "for a team: what the provider calls this dashboard", parseClientId)
-    .action(async ({ port = "0", name, origin, issuer, clientId }) => {
-      const team = teamOf(origin, issuer, clientId);
-      if (team !== undefined && name !== undefined)
-        throw usageProblem("--name is for one's own machine, without --origin.");
-      const config = readConfig(context.env);
-      const secret = team && readSecret(context);
-      const installation = await openInstallation(config, context.say, false);
-      harden();
-      const options = {
-        port: parsePort("--port", port),
-        report: (error: unknown) => context.say(toProblem(error).message),
-      };
-      if (team === undefined) return serveOne(context, installation, { ...options, name, actor: actorOf(context.env) });
-      const provider = { issuer: team.issuer, clientId: team.clientId, clientSecret: secret };
-      const dashboard = startTeamDashboard(installation, {
-        ...options,
-        origin: team.origin,
-        provider,
-        host: config.host,
-      });
-      const address = originOf(config.host, dashboard.port ?? options.port);
-      if (!isLoopback(new URL(address).hostname))
-        context.say("WARNING: The dashboard listens beyond this machine without TLS.");
-      await answer(context, { origin: team.origin, address }, `Serving ${team.origin} at ${address}. Ctrl-C ends.`);
-      const { promise, resolve } = Promise.withResolvers<void>();
-      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => resolve());
-      await promise;
-      await dashboard.stop();
+    ),
+    origin: input("--origin <origin>", "for a team: what browsers call it, behind a proxy with TLS", parseOrigin),
+    issuer: input("--issuer <url>", "for a team: the identity provider", parseIssuer),
+    clientId: input("--client-id <id>", "for a team: what the provider calls this dashboard", parseClientId),
+  },
+  act: async (context, { port = "0", name, origin, issuer, clientId }) => {
+    const team = teamOf(origin, issuer, clientId);
+    if (team !== undefined && name !== undefined)
+      throw usageProblem("--name is for one's own machine, without --origin.");
+    const config = readConfig(context.env);
+    const secret = team && readSecret(context);
+    const installation = await openInstallation(config, context.say, false);
+    harden();
+    const options = {
+      port: parsePort("--port", port),
+      report: (error: unknown) => context.say(toProblem(error).message),
+    };
+    if (team === undefined) return serveOne(context, installation, { ...options, name, actor: actorOf(context.env) });
+    const provider = { issuer: team.issuer, clientId: team.clientId, clientSecret: secret };
+    const dashboard = startTeamDashboard(installation, {
+      ...options,
+      origin: team.origin,
+      provider,
+      host: config.host,
     });
-}
+    const address = originOf(config.host, dashboard.port ?? options.port);
+    if (!isLoopback(new URL(address).hostname))
+      context.say("WARNING: The dashboard listens beyond this machine without TLS.");
+    await answer(context, { origin: team.origin, address }, `Serving ${team.origin} at ${address}. Ctrl-C ends.`);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => resolve());
+    await promise;
+    await dashboard.stop();
+  },
+});
+
+export const dashboards: Noun = { rows: [dashboard] };
 
 type Options = Parameters<typeof startDashboard>[1];
 

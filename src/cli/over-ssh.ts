@@ -16,9 +16,10 @@ import { isPeoples } from "./door.ts";
  * content travels on stdin. Keys, certificates and jump hosts are ssh's work.
  */
 
-/** Whether a command runs where it is typed, whatever KEYHOLE_SSH says: what is no operation on an installation. */
+/** Whether a command runs where it is typed, whatever KEYHOLE_SSH says: it needs no installation. */
 export function isLocal(command: CommandUnknownOpts): boolean {
-  return rowOf(command)?.right === undefined;
+  const row = rowOf(command);
+  return row?.right === undefined || (row.right === "anybody" && "act" in row);
 }
 
 /** Runs a command of people on the host that KEYHOLE_SSH names. @returns the exit code */

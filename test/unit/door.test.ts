@@ -71,12 +71,12 @@ describe("the door", () => {
       flush: async () => {},
       inherited: [],
     });
-    const paths = (command: typeof program): string[] => {
+    const leaves = (command: typeof program): (typeof program)[] => {
       const isGroup = command.commands.length > 0 && command.registeredArguments.length === 0;
-      return [...(isGroup ? [] : [pathOf(command)]), ...command.commands.flatMap(paths)];
+      return [...(isGroup ? [] : [command]), ...command.commands.flatMap(leaves)];
     };
-    const all = paths(program).map((path) => path.replace("keyhole ", ""));
-    const shut = all.filter((path) => !isPeoples(`keyhole ${path}`));
+    const all = leaves(program);
+    const shut = all.filter((command) => !isPeoples(command)).map((command) => pathOf(command).replace("keyhole ", ""));
     expect(shut.toSorted()).toEqual(
       [
         ...["org create", "org plan", "org delete", "var edit", "history purge", "audit prune"],
