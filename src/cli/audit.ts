@@ -40,9 +40,10 @@ import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { answer, cellsOf } from "../terminal/answer.ts";
 import type { CommandContext } from "../terminal/command.ts";
-import { act, type Noun, perform } from "../terminal/draw.ts";
+import { act, type Noun } from "../terminal/draw.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { logEvents } from "../terminal/log-lines.ts";
+import { perform } from "../terminal/perform.ts";
 import { withProgress, write } from "../terminal/terminal.ts";
 
 const moment = (text: string) => parseMoment(text, Date.now());

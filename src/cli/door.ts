@@ -46,7 +46,11 @@ function welcome(person: string): string {
 /** Checks a command that came through the door, before it runs. @throws Problem if it is not allowed */
 export function judgeCommand(command: CommandUnknownOpts): void {
   if (!isPeoples(command)) {
-    throw new Problem(exits.unauthorized, "forbidden", `${pathOf(command)} is not for people over SSH: ask an operator.`);
+    throw new Problem(
+      exits.unauthorized,
+      "forbidden",
+      `${pathOf(command)} is not for people over SSH: ask an operator.`,
+    );
   }
   const local = Object.values(rowOf(command)?.inputs ?? {}).filter(({ isLocal }) => isLocal);
   const names = local.map(({ flags }) => new Option(flags).attributeName());

@@ -3,15 +3,16 @@ import { environments, isEnvironment, slugPattern } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
 import { decodeText } from "../core/text.ts";
+import { parseDuration, parseList } from "../desk/inputs.ts";
 import type { Asked } from "../machines/answers.ts";
 import { type Api, Client } from "../machines/client.ts";
 import { runnerTokens } from "../machines/runner-token.ts";
 import type { Source } from "../machines/variables.ts";
 import { isApiKey, parseApiRoot } from "../machines/wire.ts";
 import { type CommandContext, verb, wrong } from "../terminal/command.ts";
+import { parser } from "../terminal/draw.ts";
 import { holdNotes } from "../terminal/failure.ts";
 import { readLocal } from "../terminal/input.ts";
-import { parseDuration, parseList } from "../terminal/options.ts";
 
 /* What the commands of machines share. Nothing is read from the current folder, which may belong to anybody. */
 
@@ -23,7 +24,11 @@ export function machineVerb(...description: Parameters<typeof verb>) {
     .option(...urlOption)
     .option(...apiKeyFileOption)
     .option(...timeoutOption)
-    .option("--wait <duration>", "how long to retry a busy or unavailable server (default: not at all)", parseDuration)
+    .option(
+      "--wait <duration>",
+      "how long to retry a busy or unavailable server (default: not at all)",
+      parser(parseDuration),
+    )
     .option("--allow-empty", "succeed even if there is nothing to fetch");
 }
 
@@ -40,16 +45,16 @@ export const apiKeyFileOption = [
 export const timeoutOption = [
   "--timeout <duration>",
   "how long one request may take (default: 30s)",
-  parseDuration,
+  parser(parseDuration),
 ] as const;
 
 /** A command that fetches variables. */
 export function variablesVerb(...description: Parameters<typeof verb>) {
   return machineVerb(...description)
-    .option("--keys <list>", "only these variables; a missing one is an error", parseList)
+    .option("--keys <list>", "only these variables; a missing one is an error", parser(parseList))
     .option("--prefix <text>", "only variables whose names begin with this")
-    .option("--require <list>", "variables that must exist; if one is missing, nothing is done", parseList)
-    .option("--allow-name <list>", "allow these names, on which loaders, shells or CI runners act", parseList);
+    .option("--require <list>", "variables that must exist; if one is missing, nothing is done", parser(parseList))
+    .option("--allow-name <list>", "allow these names, on which loaders, shells or CI runners act", parser(parseList));
 }
 
 export type MachineOptions = ReturnType<ReturnType<typeof machineVerb>["opts"]>;

@@ -2,14 +2,14 @@ import { randomBytes } from "node:crypto";
 import { Option } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { counted } from "../core/text.ts";
+import { parseList } from "../desk/inputs.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import { dataFormats, formats, renderForGithub, renderPulled } from "../formats/format.ts";
 import { openShared } from "../machines/shared-file.ts";
 import { fetchVariables, refuseMissing, refuseSteering } from "../machines/variables.ts";
-
 import type { CommandContext } from "../terminal/command.ts";
+import { parser } from "../terminal/draw.ts";
 import { answerFormatted } from "../terminal/formatted.ts";
-import { parseList } from "../terminal/options.ts";
 import { unlessClosed, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, variablesVerb } from "./machine.ts";
 
@@ -23,7 +23,7 @@ export function pullCommand(context: CommandContext) {
     .addOption(new Option("--format <format>", "the output format (default: env)").choices(formats))
     .option("--out <file>", "write to this file, with mode 0600 (with github: append to it instead of $GITHUB_ENV)")
     .option("--as-output <name>", "with github: append all as one JSON object to $GITHUB_OUTPUT, under this name")
-    .option("--mask <list>", "with github: hide these in the log, even if short or a common word", parseList)
+    .option("--mask <list>", "with github: hide these in the log, even if short or a common word", parser(parseList))
     .action(async ({ format = context.json ? "json" : "env", out, asOutput, mask, allowName, ...options }) => {
       if (out === "") throw usageProblem("--out is empty.");
       if (asOutput !== undefined && format !== "github") throw usageProblem("--as-output goes with --format github.");

@@ -1,12 +1,13 @@
 import { inheritedEntries, nameOf, textOf } from "../core/inherited.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
+import { parseInterval } from "../desk/inputs.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import { pullFiles } from "../machines/files-pull.ts";
 import { childEnvironment, findProgram, isSetting, launch, supervise } from "../machines/run.ts";
 import { askVariables, refuseMissing, refuseSteering, type Source } from "../machines/variables.ts";
 import { watchFor } from "../machines/watch.ts";
 import type { CommandContext } from "../terminal/command.ts";
-import { parseInterval } from "../terminal/options.ts";
+import { parser } from "../terminal/draw.ts";
 import { pullWithProgress } from "./files.ts";
 import { harden, scrubEnvironment } from "./harden.ts";
 import { atMachine, variablesVerb } from "./machine.ts";
@@ -30,7 +31,7 @@ export function runCommand(context: CommandContext) {
     .option(
       "--watch [interval]",
       "start it again when something changed; looks this often (default: 30s)",
-      parseInterval,
+      parser(parseInterval),
     )
     .action(async (program, args, { files, root, allowName, inheritEnv, preserveEnv, watch, ...options }, command) => {
       const argv = [program, ...args] as const;

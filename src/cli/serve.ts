@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { type Config, parseHost, parsePort, readConfig } from "../core/settings.ts";
+import { parseCount } from "../desk/inputs.ts";
 import { isEmpty, openInstallation } from "../installation/installation.ts";
 import { removeLeftovers } from "../installation/leftovers.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
@@ -10,7 +11,7 @@ import { startWatchdog } from "../server/watchdog.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { Supervisor } from "../server/workers.ts";
 import { type CommandContext, startedAs, verb } from "../terminal/command.ts";
-import { parseCount } from "../terminal/options.ts";
+import { parser } from "../terminal/draw.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole serve`: serves the API until it is told to stop. */
@@ -80,7 +81,7 @@ async function openHere(config: Config, say: (line: string) => void, elsewhere: 
 }
 
 function parseWorkers(text: string): number {
-  const count = parseCount(text);
+  const count = parser(parseCount)(text);
   if (count <= 256) return count;
   throw new InvalidArgumentError("takes at most 256.");
 }

@@ -48,26 +48,6 @@ export function adminContextOf(
 }
 
 /**
- * Runs a change to its end and rolls it back, so a rehearsal decides exactly as the change would.
- * @returns what the change would return
- * @throws what would refuse the change
- */
-export async function rehearse<T>(admin: AdminContext, change: (admin: AdminContext) => Promise<T>): Promise<T> {
-  let outcome: { readonly value: T } | undefined;
-  const rolledBack = new Error("rehearsed: rolled back");
-  try {
-    await admin.database.transaction(async (db) => {
-      const database: Database = { ...admin.database, db, transaction: (work) => work(db) };
-      outcome = { value: await change({ ...admin, database }) };
-      throw rolledBack;
-    });
-  } catch (error) {
-    if (error !== rolledBack) throw error;
-  }
-  return (outcome as unknown as { readonly value: T }).value;
-}
-
-/**
  * Runs `work` in one write transaction and records the changes that it returns: all of it happens, or nothing. A change
  * without a record does not compile, and neither does one without a permit. {@link Database.transaction} alone is for
  * work that changes nothing that people see, such as the steps of a rotation.

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { exits, Problem } from "../core/problem.ts";
 import { counted } from "../core/text.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
-import { type Columns, type Facts, factsOf, type List, list as listOf, type SecretOutput } from "../desk/outcome.ts";
+import type { Columns, Facts, List, SecretOutput } from "../desk/outcome.ts";
 import type { CommandContext } from "./command.ts";
 import { block, columnsThatFit, hasColour, screenWidth, table, write, writeSecret } from "./terminal.ts";
 
@@ -81,17 +81,6 @@ export async function answerRows(
   if (sentence !== "") context.say(sentence);
 }
 
-export function answerList<T>(
-  context: CommandContext,
-  items: readonly T[],
-  columns: Columns<T>,
-  none: string,
-  wide = false,
-): Promise<void> {
-  const { shows } = listOf(items, columns, none);
-  return answerRows(context, items, shows as List, wide);
-}
-
 /** Ends a command that shows one thing: its document with `--json`, else a line for each label. */
 export async function answerFacts(
   context: CommandContext,
@@ -100,16 +89,6 @@ export async function answerFacts(
   sentence = "",
 ): Promise<void> {
   await answer(context, document, sentence, blockOf(context, context.terminal.stdout, facts));
-}
-
-/** Ends a command that shows one thing: its document with `--json`, else a line for each column. */
-export async function answerOne<T>(
-  context: CommandContext,
-  document: unknown,
-  item: T,
-  columns: Columns<T>,
-): Promise<void> {
-  await answer(context, document, "", blockOf(context, context.terminal.stdout, factsOf(item, columns)));
 }
 
 /** One thing as a stream shows it: a line for each label that has a text. */

@@ -1,16 +1,9 @@
-import { writeFile } from "node:fs/promises";
 import { Argument, type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
-import { exits, Problem } from "../core/problem.ts";
-import { tryStat, writeWhole } from "../core/whole-file.ts";
 import { type Given, type Input, type Inputs, type ReadWords, Unfit } from "../desk/inputs.ts";
 import type { Interaction, Operation, Words } from "../desk/operation.ts";
-import type { Facts, Outcome, SecretOutput } from "../desk/outcome.ts";
-import { confirm, withAdmin } from "./admin.ts";
-import { answer, answerFacts, answerRows, blockOf, handOver } from "./answer.ts";
 import { type CommandContext, noun, verb } from "./command.ts";
-import { toProblem } from "./failure.ts";
 import { localName, readLines, readSource } from "./input.ts";
-import { unlessClosed, withProgress, write } from "./terminal.ts";
+import { interactionAt } from "./interaction.ts";
 
 /* Draws the command line from rows: `operation` in `desk/operation.ts`, and `act` below. */
 
@@ -63,7 +56,7 @@ function commandOf(row: Row, context: CommandContext): Command {
       return [name, option.attributeName()] as const;
     });
   if (row.asks !== undefined) command.option("--yes", "do it without asking");
-  return command.action(() => {
+  return command.action(async () => {
     const values: Readonly<Record<string, unknown>> = command.opts();
     const given = Object.fromEntries([
       ...args.map(([name], at) => [name, command.processedArgs[at]] as const),
@@ -74,12 +67,10 @@ function commandOf(row: Row, context: CommandContext): Command {
     );
     const all = { ...given, ...Object.fromEntries(sources) };
     const yes = values["yes"] === true;
-    if (!("act" in row)) return perform(context, row, all, yes);
-    return row.act(
-      context,
-      all,
-      personAt(context, row, yes, () => {}),
-    );
+    if ("act" in row) return row.act(context, all, interactionAt(context, row, yes));
+    // With the database, which a command of machines does not load.
+    const { perform } = await import("./perform.ts");
+    await perform(context, row, all, yes);
   });
 }
 
@@ -87,13 +78,18 @@ function commandOf(row: Row, context: CommandContext): Command {
 function parsed<T extends Argument | Option>(drawn: T, { choices, parse }: Input): T {
   if (choices !== undefined) drawn.choices(choices);
   if (parse === undefined) return drawn;
-  return drawn.argParser((text: string, before: unknown) => {
+  return drawn.argParser(parser(parse)) as T;
+}
+
+/** Tells commander why a text is no value. */
+export function parser<T>(parse: (text: string, before: T | undefined) => T) {
+  return (text: string, before?: T): T => {
     try {
       return parse(text, before);
     } catch (error) {
       throw error instanceof Unfit ? new InvalidArgumentError(error.message) : error;
     }
-  }) as T;
+  };
 }
 
 function sourceOf(
@@ -109,86 +105,4 @@ function sourceOf(
   const path = word ?? "-";
   const read = (more = {}) => readSource(context, source, { ...given, ...more }, path);
   return { name: localName(path), read, lines: () => readLines(context, path) };
-}
-
-/** Runs an operation, and shows what came of it. @param given - by the names of its inputs */
-export async function perform(
-  context: CommandContext,
-  row: Operation,
-  given: Readonly<Record<string, unknown>>,
-  yes = false,
-): Promise<void> {
-  row.check?.(given);
-  const run = () => {
-    const work = (report: Interaction["report"]) =>
-      withAdmin(context, (admin) => row.run(admin, given, personAt(context, row, yes, report)), row.begins);
-    return row.progress === undefined
-      ? work(() => {})
-      : withProgress(context.terminal.stderr, ...row.progress, (report) => work(report));
-  };
-  const { out, force, wide } = given as { out?: string; force?: true; wide?: true };
-  if (out !== undefined && !("force" in row.inputs)) requireFree(out);
-  const outcome = out === undefined ? await run() : await runInto(context, out, force === true, run);
-  const { document, sentence = "", warnings = [], shows } = outcome;
-  for (const warning of warnings) context.say(warning);
-  if (shows === undefined) return answer(context, document, sentence);
-  if ("text" in shows) return answer(context, document, sentence, shows.text);
-  if ("facts" in shows) return answerFacts(context, document, shows, sentence);
-  if ("rows" in shows) return answerRows(context, document as readonly unknown[], shows, wide === true, sentence);
-  if (out === undefined) return revokedIfLost(context, shows, handOver(context, document as object, shows, sentence));
-  const where = shows.advice?.(out) ?? `Wrote ${shows.what.replace(/^The /, "the ")} to ${out}.`;
-  await answer(context, { ...(document as object), out }, [sentence, where].filter(Boolean).join("\n"));
-}
-
-/** @throws Problem if the file exists */
-function requireFree(path: string): void {
-  if (tryStat(path) === undefined) return;
-  throw new Problem(exits.failed, "exists", `${path} is there already, and --out replaces no file: name another.`);
-}
-
-/** Runs an operation whose secret goes to a file. It does not run if the file cannot be written. */
-async function runInto(
-  context: CommandContext,
-  path: string,
-  force: boolean,
-  run: () => Promise<Outcome>,
-): Promise<Outcome> {
-  let outcome: Outcome | undefined;
-  const write = writeWhole("export", path, force, async (draft) => {
-    outcome = await run();
-    await writeFile(draft, (outcome.shows as SecretOutput).secret);
-  });
-  await write.catch((error: unknown) => {
-    if (outcome === undefined) throw error;
-    return revokedIfLost(context, outcome.shows as SecretOutput, Promise.reject(error));
-  });
-  return outcome as Outcome;
-}
-
-/** Undoes an operation whose secret nobody got. */
-async function revokedIfLost(
-  context: CommandContext,
-  { ifLost }: SecretOutput,
-  delivery: Promise<void>,
-): Promise<void> {
-  await delivery.catch(async (error: unknown) => {
-    if (ifLost === undefined) throw error;
-    const words = `${toProblem(error, context.person).message} ${await withAdmin(context, ifLost)}`;
-    throw new Problem(exits.failed, "unwritable", words, { cause: error });
-  });
-}
-
-function personAt(context: CommandContext, row: Row, yes: boolean, report: Interaction["report"]): Interaction {
-  return {
-    env: context.env,
-    agree: (deed) => confirm(context, yes, deed, row.asks),
-    show: async (facts: Facts, warnings) => {
-      // With --json, stderr must be one document if the rest fails.
-      if (context.json) return;
-      const { stderr } = context.terminal;
-      await write(stderr, blockOf(context, stderr, facts)).catch(unlessClosed);
-      for (const warning of warnings) context.say(warning);
-    },
-    report,
-  };
 }

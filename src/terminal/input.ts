@@ -1,5 +1,4 @@
 import { createReadStream } from "node:fs";
-import { variableValueBytesMax } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import type { ReadWords } from "../desk/inputs.ts";
 import type { CommandContext } from "./command.ts";
@@ -25,25 +24,6 @@ export async function readLocal(
   }
   if (length <= bytesMax) return Buffer.concat(chunks);
   throw new Problem(exits.refused, "bound", `${what} is larger than ${bytesMax} bytes.`);
-}
-
-/**
- * Reads the value of a variable: from a file if one is named, else from stdin, byte for byte, or from a hidden prompt.
- * @param unlessEmpty - how to store an empty value, for the message that refuses it @throws Problem
- */
-export async function readValue(
-  context: CommandContext,
-  name: string,
-  unlessEmpty: string,
-  file = "-",
-): Promise<Uint8Array> {
-  const asks = file === "-" && context.terminal.stdin.isTTY;
-  const value = asks
-    ? await readHidden(context.terminal, `Value of ${name}`)
-    : await readLocal(context, file, variableValueBytesMax, `The value of ${name}`);
-  if (value.length > 0) return value;
-  const words = asks ? "No value was typed" : file === "-" ? "Nothing came on stdin" : `${localName(file)} is empty`;
-  throw usageProblem(`${words}: ${unlessEmpty}.`);
 }
 
 /** Reads what an input names: a file, stdin byte for byte, or what is typed at a hidden prompt. @throws Problem */

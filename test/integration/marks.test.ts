@@ -8,7 +8,7 @@ import {
   type WriteOptions,
 } from "../../src/kinds/variables/write.ts";
 import { planRollback, rollBack } from "../../src/people/history.ts";
-import { parseComingDay } from "../../src/terminal/options.ts";
+import { parseComingDay } from "../../src/desk/inputs.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;

@@ -9,7 +9,7 @@ import { buildProgram } from "../../src/main.ts";
 import type { NamesAsked } from "../../src/people/names-in-use.ts";
 import { type CommandContext, frame, pathOf, startedAs } from "../../src/terminal/command.ts";
 import { complain, holdNotes, toProblem } from "../../src/terminal/failure.ts";
-import { parseCount, parseDuration, parseList, parseMoment } from "../../src/terminal/options.ts";
+import { parseCount, parseDuration, parseList, parseMoment } from "../../src/desk/inputs.ts";
 
 const nowhere: CommandContext = {
   env: {},

@@ -1,0 +1,78 @@
+import { writeFile } from "node:fs/promises";
+import { exits, Problem } from "../core/problem.ts";
+import { tryStat, writeWhole } from "../core/whole-file.ts";
+import type { Interaction, Operation } from "../desk/operation.ts";
+import type { Outcome, SecretOutput } from "../desk/outcome.ts";
+import { withAdmin } from "./admin.ts";
+import { answer, answerFacts, answerRows, handOver } from "./answer.ts";
+import type { CommandContext } from "./command.ts";
+import { toProblem } from "./failure.ts";
+import { interactionAt } from "./interaction.ts";
+import { withProgress } from "./terminal.ts";
+
+/** Runs an operation, and shows what came of it. @param given - by the names of its inputs */
+export async function perform(
+  context: CommandContext,
+  row: Operation,
+  given: Readonly<Record<string, unknown>>,
+  yes = false,
+): Promise<void> {
+  row.check?.(given);
+  const run = () => {
+    const work = (report: Interaction["report"]) =>
+      withAdmin(context, (admin) => row.run(admin, given, interactionAt(context, row, yes, report)), row.begins);
+    return row.progress === undefined
+      ? work(() => {})
+      : withProgress(context.terminal.stderr, ...row.progress, (report) => work(report));
+  };
+  const { out, force, wide } = given as { out?: string; force?: true; wide?: true };
+  if (out !== undefined && !("force" in row.inputs)) requireFree(out);
+  const outcome = out === undefined ? await run() : await runInto(context, out, force === true, run);
+  const { document, sentence = "", warnings = [], shows } = outcome;
+  for (const warning of warnings) context.say(warning);
+  if (shows === undefined) return answer(context, document, sentence);
+  if ("text" in shows) return answer(context, document, sentence, shows.text);
+  if ("facts" in shows) return answerFacts(context, document, shows, sentence);
+  if ("rows" in shows) return answerRows(context, document as readonly unknown[], shows, wide === true, sentence);
+  if (out === undefined) return revokedIfLost(context, shows, handOver(context, document as object, shows, sentence));
+  const where = shows.advice?.(out) ?? `Wrote ${shows.what.replace(/^The /, "the ")} to ${out}.`;
+  await answer(context, { ...(document as object), out }, [sentence, where].filter(Boolean).join("\n"));
+}
+
+/** @throws Problem if the file exists */
+function requireFree(path: string): void {
+  if (tryStat(path) === undefined) return;
+  throw new Problem(exits.failed, "exists", `${path} is there already, and --out replaces no file: name another.`);
+}
+
+/** Runs an operation whose secret goes to a file. It does not run if the file cannot be written. */
+async function runInto(
+  context: CommandContext,
+  path: string,
+  force: boolean,
+  run: () => Promise<Outcome>,
+): Promise<Outcome> {
+  let outcome: Outcome | undefined;
+  const write = writeWhole("export", path, force, async (draft) => {
+    outcome = await run();
+    await writeFile(draft, (outcome.shows as SecretOutput).secret);
+  });
+  await write.catch((error: unknown) => {
+    if (outcome === undefined) throw error;
+    return revokedIfLost(context, outcome.shows as SecretOutput, Promise.reject(error));
+  });
+  return outcome as Outcome;
+}
+
+/** Undoes an operation whose secret nobody got. */
+async function revokedIfLost(
+  context: CommandContext,
+  { ifLost }: SecretOutput,
+  delivery: Promise<void>,
+): Promise<void> {
+  await delivery.catch(async (error: unknown) => {
+    if (ifLost === undefined) throw error;
+    const words = `${toProblem(error, context.person).message} ${await withAdmin(context, ifLost)}`;
+    throw new Problem(exits.failed, "unwritable", words, { cause: error });
+  });
+}
