@@ -8,6 +8,7 @@ import type { Verified } from "../audit/verify.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { environments } from "../core/names.ts";
+import { parseCount, parseDuration, parseList, parseMoment } from "../core/parse.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
 import { counted, formatTime } from "../core/text.ts";
 import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
@@ -23,10 +24,6 @@ import {
   input,
   ofOrganization,
   out,
-  parseCount,
-  parseDuration,
-  parseList,
-  parseMoment,
   type ReadInput,
   wide,
 } from "../desk/inputs.ts";

@@ -1,16 +1,16 @@
 import { Option } from "@commander-js/extra-typings";
 import { environments, isEnvironment, slugPattern } from "../core/names.ts";
+import { parseDuration, parseList } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
 import { decodeText } from "../core/text.ts";
-import { parseDuration, parseList } from "../desk/inputs.ts";
+
 import type { Asked } from "../machines/answers.ts";
 import { type Api, Client } from "../machines/client.ts";
 import { runnerTokens } from "../machines/runner-token.ts";
 import type { Source } from "../machines/variables.ts";
 import { isApiKey, parseApiRoot } from "../machines/wire.ts";
-import { type CommandContext, verb, wrong } from "../terminal/command.ts";
-import { parser } from "../terminal/draw.ts";
+import { type CommandContext, parser, verb, wrong } from "../terminal/command.ts";
 import { holdNotes } from "../terminal/failure.ts";
 import { readLocal } from "../terminal/input.ts";
 

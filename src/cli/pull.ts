@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { Option } from "@commander-js/extra-typings";
+import { parseList } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { counted } from "../core/text.ts";
-import { parseList } from "../desk/inputs.ts";
+
 import type { NamedValue } from "../formats/dotenv.ts";
 import { dataFormats, formats, renderForGithub, renderPulled } from "../formats/format.ts";
 import { openShared } from "../machines/shared-file.ts";
 import { fetchVariables, refuseMissing, refuseSteering } from "../machines/variables.ts";
-import type { CommandContext } from "../terminal/command.ts";
-import { parser } from "../terminal/draw.ts";
+import { type CommandContext, parser } from "../terminal/command.ts";
 import { answerFormatted } from "../terminal/formatted.ts";
 import { unlessClosed, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, variablesVerb } from "./machine.ts";

@@ -1,13 +1,13 @@
 import { inheritedEntries, nameOf, textOf } from "../core/inherited.ts";
+import { parseInterval } from "../core/parse.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
-import { parseInterval } from "../desk/inputs.ts";
+
 import type { NamedValue } from "../formats/dotenv.ts";
 import { pullFiles } from "../machines/files-pull.ts";
 import { childEnvironment, findProgram, isSetting, launch, supervise } from "../machines/run.ts";
 import { askVariables, refuseMissing, refuseSteering, type Source } from "../machines/variables.ts";
 import { watchFor } from "../machines/watch.ts";
-import type { CommandContext } from "../terminal/command.ts";
-import { parser } from "../terminal/draw.ts";
+import { type CommandContext, parser } from "../terminal/command.ts";
 import { pullWithProgress } from "./files.ts";
 import { harden, scrubEnvironment } from "./harden.ts";
 import { atMachine, variablesVerb } from "./machine.ts";

@@ -1,8 +1,9 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
+import { parseCount } from "../core/parse.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { type Config, parseHost, parsePort, readConfig } from "../core/settings.ts";
-import { parseCount } from "../desk/inputs.ts";
+
 import { isEmpty, openInstallation } from "../installation/installation.ts";
 import { removeLeftovers } from "../installation/leftovers.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
@@ -10,8 +11,7 @@ import { requireFreeAddresses, startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { Supervisor } from "../server/workers.ts";
-import { type CommandContext, startedAs, verb } from "../terminal/command.ts";
-import { parser } from "../terminal/draw.ts";
+import { type CommandContext, parser, startedAs, verb } from "../terminal/command.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole serve`: serves the API until it is told to stop. */

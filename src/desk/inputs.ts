@@ -1,4 +1,5 @@
 import { type Environment, environments } from "../core/names.ts";
+import { parseChoices, parseCount } from "../core/parse.ts";
 
 /* What an operation takes. Each input says what completes it, and whether it is read from a file or from stdin. */
 
@@ -33,9 +34,6 @@ export type Given<I extends Inputs> = { readonly [K in keyof I]: I[K] extends In
 
 /** Whether an argument in brackets, or an option, may be left out. */
 type Maybe<Flags extends string, T> = Flags extends `<${string}` ? T : T | undefined;
-
-/** Says why a text is no value of an input. The message continues after its name and never quotes the text. */
-export class Unfit extends Error {}
 
 /** Text. @param parse - makes a value of it */
 export function input<const Flags extends string>(flags: Flags, help: string): Input<Maybe<Flags, string>>;
@@ -175,70 +173,3 @@ export const ifVersion = input(
 /** For what prints a secret. */
 export const out = { ...input("--out <file>", "write to this file, mode 0600, instead of stdout"), isLocal: true };
 export const force = { ...flag("--force", "replace an existing file"), isLocal: true };
-
-/* Parsers. */
-
-/** A comma-separated list without empty and repeated members. */
-export function parseList(text: string): string[] {
-  const members = text.split(",");
-  if (members.includes("") || new Set(members).size < members.length) {
-    throw new Unfit("takes a comma-separated list without empty or repeated members.");
-  }
-  return members;
-}
-/** Parses a list of `allowed` members. */
-export function parseChoices<const T extends string>(allowed: readonly T[]) {
-  const isAllowed = (member: string): member is T => allowed.some((one) => one === member);
-  return (text: string): T[] => {
-    const members = parseList(text);
-    if (members.every(isAllowed)) return members;
-    throw new Unfit(`takes a list of ${allowed.join(", ")}.`);
-  };
-}
-/** @returns milliseconds of a duration such as `30s`, `15m`, `24h` or `90d` */
-export function parseDuration(text: string): number {
-  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  const durationMs = Number(count) * (unitMs[unit as keyof typeof unitMs] ?? Number.NaN);
-  if (durationMs > 0 && durationMs <= durationMsMax) return durationMs;
-  throw new Unfit("takes a duration such as 30s, 15m, 24h or 90d, of at most 36500d.");
-}
-
-/** @returns milliseconds of a duration that a timer can wait for */
-export function parseInterval(text: string): number {
-  const intervalMs = parseDuration(text);
-  if (intervalMs <= unitMs.d) return intervalMs;
-  throw new Unfit("takes a duration such as 30s or 15m, of at most 24h.");
-}
-
-/** @returns epoch milliseconds; takes a duration ago, a day (its start in UTC), or a time with an offset */
-export function parseMoment(text: string, nowMs: number): number {
-  if (/^\d+[smhd]$/.test(text)) return nowMs - parseDuration(text);
-  const [, day, time = "T00:00Z"] =
-    /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
-  const moment = Date.parse(`${day}${time}`);
-  if (day !== undefined && !Number.isNaN(moment) && isDay(day)) return moment;
-  throw new Unfit(
-    "takes a duration ago such as 24h, a day such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.",
-  );
-}
-
-/** @returns the day, which must not be over in UTC */
-export function parseComingDay(text: string, nowMs: number): string {
-  if (isDay(text) && Date.parse(text) + unitMs.d > nowMs) return text;
-  throw new Unfit("takes a day in UTC that is not past, such as 2030-01-31.");
-}
-
-/** Whether a text is a day. Date.parse may take 2026-02-30, which does not exist, for a day in March. */
-export function isDay(text: string): boolean {
-  const startMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00Z`) : Number.NaN;
-  return !Number.isNaN(startMs) && new Date(startMs).toISOString().startsWith(text);
-}
-
-/** @returns a whole number of at least 1 */
-export function parseCount(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new Unfit("takes a whole number of at least 1.");
-}
-
-const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-const durationMsMax = 36_500 * unitMs.d;

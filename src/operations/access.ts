@@ -1,8 +1,9 @@
 import { type Environment, environments } from "../core/names.ts";
+import { parseDuration } from "../core/parse.ts";
 import { counted, formatTime } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { choice, input, parseDuration, project, wide } from "../desk/inputs.ts";
+import { choice, input, project, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, list } from "../desk/outcome.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";

@@ -1,20 +1,10 @@
 import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
+import { parseDuration, parseList } from "../core/parse.ts";
 import { usageProblem } from "../core/problem.ts";
 import { formatTime } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
-import {
-  choices,
-  completed,
-  flag,
-  type Given,
-  id,
-  input,
-  ofOrganization,
-  parseDuration,
-  parseList,
-  wide,
-} from "../desk/inputs.ts";
+import { choices, completed, flag, type Given, id, input, ofOrganization, wide } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";

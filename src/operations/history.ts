@@ -1,6 +1,7 @@
 import type { NamesWritten } from "../audit/entry.ts";
+import { parseCount } from "../core/parse.ts";
 import { counted, formatTime } from "../core/text.ts";
-import { choice, environment, flag, input, parseCount, project, required, wide } from "../desk/inputs.ts";
+import { choice, environment, flag, input, project, required, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, list } from "../desk/outcome.ts";
 import { findProject } from "../desk/projects.ts";

@@ -1,6 +1,7 @@
+import { parseDuration } from "../core/parse.ts";
 import { formatTime } from "../core/text.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { id, input, out, parseDuration } from "../desk/inputs.ts";
+import { id, input, out } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import type { Outcome } from "../desk/outcome.ts";
 import { createKey, type KeyRecord, revokeKey, rotateKey } from "../people/keys.ts";

@@ -2,20 +2,10 @@ import { everyRight } from "../access/rights.ts";
 import type { SignInAs } from "../access/roster.ts";
 import { personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
+import { parseChoices, parseList } from "../core/parse.ts";
 import { usageProblem } from "../core/problem.ts";
 import { excerpt } from "../core/visible.ts";
-import {
-  choices,
-  completed,
-  flag,
-  type Given,
-  input,
-  ofOrganization,
-  parseChoices,
-  parseList,
-  typed,
-  wide,
-} from "../desk/inputs.ts";
+import { choices, completed, flag, type Given, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
 import { requireText } from "../desk/validate.ts";

@@ -10,10 +10,11 @@ import {
   verifyToken,
 } from "../access/token.ts";
 import { Fault } from "../core/fault.ts";
+import { Unfit } from "../core/parse.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { file, id, input, required, typed, Unfit } from "../desk/inputs.ts";
+import { file, id, input, required, typed } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done } from "../desk/outcome.ts";
 import { requireText } from "../desk/validate.ts";

@@ -1,8 +1,14 @@
 import { isUtf8 } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
-import { Command, type CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
+import {
+  Command,
+  type CommanderError,
+  type CommandUnknownOpts,
+  InvalidArgumentError,
+} from "@commander-js/extra-typings";
 import type { Descriptor } from "../core/inherited.ts";
 import { isEnvironment } from "../core/names.ts";
+import { Unfit } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { quoted } from "../core/words.ts";
 import type { Terminal } from "./terminal.ts";
@@ -55,6 +61,17 @@ export function noun(name: string, description: string, ...commands: CommandUnkn
 export function verb(name: string, description: string, ...examples: [string, ...string[]]) {
   const heading = examples.length === 1 ? "Example:" : "Examples:";
   return noun(name, description).addHelpText("after", `\n${heading}\n${examples.map(exampleLines).join("\n")}`);
+}
+
+/** Tells commander why a text is no value. */
+export function parser<T>(parse: (text: string, before: T | undefined) => T) {
+  return (text: string, before?: T): T => {
+    try {
+      return parse(text, before);
+    } catch (error) {
+      throw error instanceof Unfit ? new InvalidArgumentError(error.message) : error;
+    }
+  };
 }
 
 /** Breaks an example into lines of at most 80 columns, with the backslashes that a shell needs. */

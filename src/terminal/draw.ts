@@ -1,7 +1,7 @@
-import { Argument, type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
-import { type Given, type Input, type Inputs, type ReadWords, Unfit } from "../desk/inputs.ts";
+import { Argument, type Command, Option } from "@commander-js/extra-typings";
+import type { Given, Input, Inputs, ReadWords } from "../desk/inputs.ts";
 import type { Interaction, Operation, Words } from "../desk/operation.ts";
-import { type CommandContext, noun, verb } from "./command.ts";
+import { type CommandContext, noun, parser, verb } from "./command.ts";
 import { localName, readLines, readSource } from "./input.ts";
 import { interactionAt } from "./interaction.ts";
 
@@ -79,17 +79,6 @@ function parsed<T extends Argument | Option>(drawn: T, { choices, parse }: Input
   if (choices !== undefined) drawn.choices(choices);
   if (parse === undefined) return drawn;
   return drawn.argParser(parser(parse)) as T;
-}
-
-/** Tells commander why a text is no value. */
-export function parser<T>(parse: (text: string, before: T | undefined) => T) {
-  return (text: string, before?: T): T => {
-    try {
-      return parse(text, before);
-    } catch (error) {
-      throw error instanceof Unfit ? new InvalidArgumentError(error.message) : error;
-    }
-  };
 }
 
 function sourceOf(

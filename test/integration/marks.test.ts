@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
+import { parseComingDay } from "../../src/core/parse.ts";
 import {
   copyVariables,
   listDueVariables,
@@ -8,7 +9,7 @@ import {
   type WriteOptions,
 } from "../../src/kinds/variables/write.ts";
 import { planRollback, rollBack } from "../../src/people/history.ts";
-import { parseComingDay } from "../../src/desk/inputs.ts";
+
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { complete } from "../../src/cli/completion.ts";
 import { Fault } from "../../src/core/fault.ts";
+import { parseCount, parseDuration, parseList, parseMoment } from "../../src/core/parse.ts";
 import { configProblem, interrupted, Problem } from "../../src/core/problem.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { failureOf } from "../../src/installation/failure.ts";
@@ -9,7 +10,6 @@ import { buildProgram } from "../../src/main.ts";
 import type { NamesAsked } from "../../src/people/names-in-use.ts";
 import { type CommandContext, frame, pathOf, startedAs } from "../../src/terminal/command.ts";
 import { complain, holdNotes, toProblem } from "../../src/terminal/failure.ts";
-import { parseCount, parseDuration, parseList, parseMoment } from "../../src/desk/inputs.ts";
 
 const nowhere: CommandContext = {
   env: {},

@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../../core/names.ts";
+import { isDay } from "../../core/parse.ts";
 import { Refused } from "../../core/refused.ts";
-import { isDay } from "../../desk/inputs.ts";
+
 import { goOn } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
 import { Ago, Box, Boxes, Env, Field } from "../../pages/parts.tsx";

@@ -1,4 +1,5 @@
 import { environments, variableValueBytesMax } from "../../core/names.ts";
+import { parseComingDay, parseCount, parseList } from "../../core/parse.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { counted, decodeText, formatTime, joined } from "../../core/text.ts";
 import {
@@ -10,9 +11,6 @@ import {
   ifVersion,
   input,
   ofForm,
-  parseComingDay,
-  parseCount,
-  parseList,
   project,
   type ReadInput,
   severalEnvironments,
