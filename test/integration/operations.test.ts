@@ -1,0 +1,167 @@
+import { beforeAll, expect, test } from "bun:test";
+import { Readable, Writable } from "node:stream";
+import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import { complete } from "../../src/cli/completion.ts";
+import { isPeoples, judgeCommand, leadsThrough } from "../../src/cli/door.ts";
+import { counted } from "../../src/core/text.ts";
+import { file, flag, force, out, project, typed } from "../../src/desk/inputs.ts";
+import { operation } from "../../src/desk/operation.ts";
+import { done } from "../../src/desk/outcome.ts";
+import { carryOut, typedIn } from "../../src/pages/carry-out.ts";
+import { showProject } from "../../src/people/projects.ts";
+import { type CommandContext, frame, noun } from "../../src/terminal/command.ts";
+import { commandFor } from "../../src/terminal/draw.ts";
+import { toProblem } from "../../src/terminal/failure.ts";
+import { describeBoth, type World } from "../support/world.ts";
+
+/** An operation that nobody has: it greets a project with the text that it reads. */
+const greet = operation({
+  path: "greeting send",
+  about: "Greet a project.",
+  examples: ["keyhole greeting send acme/web < greeting.txt"],
+  right: "write",
+  asks: "needs --yes",
+  inputs: {
+    project,
+    loud: flag("--loud", "in capitals"),
+    text: typed({ bytesMax: 100, what: () => "The greeting", unlessEmpty: "say nothing" }),
+  },
+  run: async (admin, { project, loud, text }, { agree }) => {
+    const { slug } = await showProject(admin, project);
+    const words = Buffer.from(await text.read()).toString();
+    await agree(`greet ${slug}`);
+    const said = loud ? words.toUpperCase() : words;
+    return done({ slug, said }, `${slug}: ${said} (${counted(said.length, "character")})`, ["It may blush."]);
+  },
+});
+
+const forOperators = operation({
+  path: "greeting count",
+  about: "Count greetings.",
+  examples: ["keyhole greeting count"],
+  right: "operator",
+  inputs: { list: file("--list <file>", "names", { bytesMax: 100 }), out, force },
+  run: async () => done({}, "None."),
+});
+
+describeBoth("one row", (w) => {
+  beforeAll(() => w.place({}));
+
+  test("gives a command with help", async () => {
+    const { help } = await ran(w, ["greeting", "send", "--help"]);
+    expect(help).toContain("Usage: keyhole greeting send [options] <project>");
+    expect(help).toContain("--loud");
+    expect(help).toContain("--yes");
+    expect(help).toContain("keyhole greeting send acme/web < greeting.txt");
+  });
+
+  test("says on stderr what was done, and with --json on stdout", async () => {
+    expect(await ran(w, ["greeting", "send", "web", "--loud", "--yes"])).toMatchObject({
+      code: "done",
+      stdout: "",
+      stderr: "It may blush.\nweb: HELLO (5 characters)\n",
+    });
+    const { stdout } = await ran(w, ["greeting", "send", "web", "--yes", "--json"]);
+    expect(JSON.parse(stdout)).toEqual({ slug: "web", said: "hello", warnings: ["It may blush."] });
+  });
+
+  test("asks, and refuses where nobody can be asked", async () => {
+    const { code, stderr } = await ran(w, ["greeting", "send", "web"]);
+    expect([code, stderr]).toEqual([
+      "invalid_usage",
+      "This would greet web. Nobody can be asked here, so it needs --yes.\n",
+    ]);
+  });
+
+  test("refuses what it cannot take, with its command's name", async () => {
+    expect((await ran(w, ["greeting", "send"])).stderr).toBe(
+      "greeting send: missing required argument 'project'. See 'keyhole greeting send --help'.\n",
+    );
+    expect((await ran(w, ["greeting", "send", "web", "--yes"], "")).stderr).toBe(
+      "Nothing came on stdin: say nothing.\n",
+    );
+  });
+
+  test("is completed by the names in use", async () => {
+    const { program } = drawn(contextOf(w, ""));
+    const asked: unknown[] = [];
+    const find = async (what: unknown) => {
+      asked.push(what);
+      return [{ word: "acme/web" }];
+    };
+    expect(await complete(program, ["greeting", "s"], find)).toEqual([{ word: "send" }]);
+    expect(await complete(program, ["greeting", "send", ""], find)).toEqual([{ word: "web" }]);
+    expect(asked.at(-1)).toEqual({ of: "projects" });
+  });
+
+  test("comes through the door if it takes a right, and what is for operators does not", () => {
+    const { program } = drawn(contextOf(w, ""));
+    const [greeting] = program.commands as readonly [CommandUnknownOpts];
+    const [send, count] = greeting.commands as readonly [CommandUnknownOpts, CommandUnknownOpts];
+    expect([isPeoples(send), isPeoples(count), leadsThrough(greeting)]).toEqual([true, false, true]);
+    expect(() => judgeCommand(count)).toThrow("keyhole greeting count is not for people over SSH");
+    expect(() => judgeCommand(send)).not.toThrow();
+  });
+
+  test("is the answer to a form of the dashboard", async () => {
+    const given = { project: "web", loud: undefined, text: typedIn("hello") };
+    expect(await carryOut({ admin: w.admin }, greet, given, "/p/acme/web")).toEqual({
+      to: "/p/acme/web",
+      notice: "web: hello (5 characters) It may blush.",
+    });
+  });
+});
+
+function drawn(context: CommandContext) {
+  let help = "";
+  const program = noun("keyhole", "A program.");
+  program.addCommand(commandFor({ about: "Greetings.", rows: [greet, forOperators] }, context));
+  frame(program, (text) => {
+    help += text;
+  });
+  return { program, help: () => help };
+}
+
+async function ran(w: World, words: readonly string[], stdin = "hello") {
+  const streams = { stdout: "", stderr: "" };
+  const context = contextOf(w, stdin, words.includes("--json"), (name, text) => {
+    streams[name] += text;
+  });
+  const { program, help } = drawn(context);
+  try {
+    await program.parseAsync([...words], { from: "user" });
+    return { code: "done", ...streams, help: help() };
+  } catch (error) {
+    if (help() !== "") return { code: "done", ...streams, help: help() };
+    const { code, message } = toProblem(error);
+    return { code, stdout: streams.stdout, stderr: `${message}\n`, help: "" };
+  }
+}
+
+function contextOf(
+  { config, databaseUrl }: World,
+  stdin: string,
+  json = false,
+  put: (name: "stdout" | "stderr", text: string) => void = () => {},
+): CommandContext {
+  const collect = (name: "stdout" | "stderr") =>
+    new Writable({
+      write: (chunk, _, done) => {
+        put(name, String(chunk));
+        done();
+      },
+    });
+  const terminal = { stdin: Readable.from([Buffer.from(stdin)]), stdout: collect("stdout"), stderr: collect("stderr") };
+  return {
+    env: {
+      KEYHOLE_DATA: config.dataFolder,
+      KEYHOLE_ROOT_KEY: (config.rootKey as { text: string }).text,
+      ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
+    },
+    terminal: terminal as unknown as CommandContext["terminal"],
+    json,
+    say: (line) => put("stderr", `${line}\n`),
+    flush: async () => {},
+    inherited: [],
+  };
+}
