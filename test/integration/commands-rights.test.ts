@@ -1,13 +1,18 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
+import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { everyRight, type Right } from "../../src/access/rights.ts";
+import { isPeoples } from "../../src/cli/door.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
+import { buildProgram } from "../../src/main.ts";
 import { createKey } from "../../src/people/keys.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { createProject } from "../../src/people/projects.ts";
 import { createTrust } from "../../src/people/trusts.ts";
+import { pathOf } from "../../src/terminal/command.ts";
+import { rowOf } from "../../src/terminal/draw.ts";
 import { throughDoorHere } from "../support/door.ts";
 import { describeBoth } from "../support/world.ts";
 
@@ -94,6 +99,26 @@ const rows: readonly Row[] = [
   { words: "audit verify", needs: [["audit"]] },
   { words: "audit verify --checkpoint -", needs: [["audit"]], stdin: "no log", gives: "no_checkpoints" },
 ];
+
+test("each command that comes through the door is tried below, by somebody with a right that its row names", async () => {
+  const program = await buildProgram({
+    env: {},
+    terminal: process,
+    json: false,
+    say: () => {},
+    flush: async () => {},
+    inherited: [],
+  });
+  const all = (command: CommandUnknownOpts): CommandUnknownOpts[] => [command, ...command.commands.flatMap(all)];
+  for (const command of all(program).filter(isPeoples)) {
+    const path = pathOf(command).replace("keyhole ", "");
+    const right = [rowOf(command)?.right ?? []].flat();
+    const tried = rows.find(({ words }) => `${words} `.startsWith(`${path} `));
+    if (path !== "version") expect([path, tried === undefined]).toEqual([path, false]);
+    if (right[0] === "anybody") continue;
+    expect([path, tried?.needs.flat().filter((needed) => right.includes(needed))]).toEqual([path, right as Right[]]);
+  }
+});
 
 describeBoth("each command over SSH", (w, dialect) => {
   let org = "";
