@@ -18,7 +18,7 @@ import type { Facts, Outcome } from "./outcome.ts";
  *   examples: ["keyhole project rename acme/web shop"],
  *   right: "write",
  *   asks: "needs --yes",
- *   inputs: { project, slug: argument("<slug>", "the new slug") },
+ *   inputs: { project, slug: input("<slug>", "the new slug") },
  *   run: async (admin, { project, slug }, { agree }) => {
  *     await agree(`rename project ${project} to ${slug}`);
  *     return done(await renameProject(admin, project, { slug }), `Renamed project ${project} to ${slug}.`);

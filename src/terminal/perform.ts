@@ -34,7 +34,7 @@ export async function perform(
   if ("text" in shows) return answer(context, document, sentence, shows.text);
   if ("facts" in shows) return answerFacts(context, document, shows, sentence);
   if ("rows" in shows) return answerRows(context, document as readonly unknown[], shows, wide === true, sentence);
-  if (out === undefined) return revokedIfLost(context, shows, handOver(context, document as object, shows, sentence));
+  if (out === undefined) return undoneIfLost(context, shows, handOver(context, document as object, shows, sentence));
   const where = shows.advice?.(out) ?? `Wrote ${shows.what.replace(/^The /, "the ")} to ${out}.`;
   await answer(context, { ...(document as object), out }, [sentence, where].filter(Boolean).join("\n"));
 }
@@ -59,17 +59,13 @@ async function runInto(
   });
   await write.catch((error: unknown) => {
     if (outcome === undefined) throw error;
-    return revokedIfLost(context, outcome.shows as SecretOutput, Promise.reject(error));
+    return undoneIfLost(context, outcome.shows as SecretOutput, Promise.reject(error));
   });
   return outcome as Outcome;
 }
 
 /** Undoes an operation whose secret nobody got. */
-async function revokedIfLost(
-  context: CommandContext,
-  { ifLost }: SecretOutput,
-  delivery: Promise<void>,
-): Promise<void> {
+async function undoneIfLost(context: CommandContext, { ifLost }: SecretOutput, delivery: Promise<void>): Promise<void> {
   await delivery.catch(async (error: unknown) => {
     if (ifLost === undefined) throw error;
     const words = `${toProblem(error, context.person).message} ${await withAdmin(context, ifLost)}`;

@@ -244,12 +244,16 @@ const accepted: [what: string, code: string][] = [
 ];
 
 /** Files with an example of what they export. */
-const documented = ["core/held.ts", "desk/permit.ts", "desk/context.ts", "machines/npm/client.ts"];
+const documented = ["core/held.ts", "desk/permit.ts", "desk/context.ts", "desk/operation.ts", "machines/npm/client.ts"];
 const exampleScope = `
 import type { ProjectPlace } from "${src}/access/rights.ts";
 import type { Change } from "${src}/desk/changes.ts";
 import { type AdminContext, writing } from "${src}/desk/context.ts";
+import { input, project } from "${src}/desk/inputs.ts";
+import { operation } from "${src}/desk/operation.ts";
+import { done } from "${src}/desk/outcome.ts";
 import { Permit } from "${src}/desk/permit.ts";
+import { renameProject } from "${src}/people/projects.ts";
 import { variablesJson } from "${src}/kinds/variables/render.ts";
 import { createClient } from "${src}/machines/npm/client.ts";
 import type { Db } from "${src}/store/database.ts";
