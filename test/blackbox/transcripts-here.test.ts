@@ -7,5 +7,6 @@ import { testTranscript } from "../support/transcript.ts";
 setDefaultTimeout(60_000);
 
 const folder = join(import.meta.dir, "transcripts");
-const names = readdirSync(folder).filter((name) => name !== "month.txt");
+// A restore needs a database that no process has open, and this one closes a file with its last statement.
+const names = readdirSync(folder).filter((name) => !["month.txt", "backup.txt"].includes(name));
 for (const name of names.sort()) testTranscript(join(folder, name), "here");

@@ -183,6 +183,7 @@ export async function furnish(
     }
   } finally {
     await admin.close();
+    Bun.gc(true); // SQLite closes a file with its last statement, and a restore refuses one that is open
   }
   return site;
 }
