@@ -5,7 +5,7 @@ import { Refused } from "../core/refused.ts";
 import { visible } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import type { Answer, Download, Route } from "../pages/route.ts";
-import { lockedPage, pageOf, type Reader, refusalPage, signedInPage, signInPage, strangerPage } from "./frame.tsx";
+import { goOnPage, lockedPage, pageOf, type Reader, refusalPage, signInPage, strangerPage } from "./frame.tsx";
 import {
   admit,
   contextOf,
@@ -13,6 +13,7 @@ import {
   type DashboardParts,
   type Entrance,
   formText,
+  isLinkFromElsewhere,
   judgeSource,
   sessionAndForm,
   sessionOf,
@@ -82,7 +83,7 @@ async function answered(
     if (sent === undefined) {
       const message = "Nobody is signed in here any more. Nothing was done.";
       if (byScript) return json(401, { error: message });
-      return respond(401, closedPage(parts, route.method === "POST" ? message : ""));
+      return closed(parts, request, route.method === "POST" ? message : "");
     }
     const { session, form } = sent;
     const { identity } = session;
@@ -161,11 +162,23 @@ const againPath = "/sign-in?again";
 async function beginSignIn(parts: DashboardParts, signIn: SignIn, request: Request): Promise<Response> {
   try {
     const isAgain = new URL(request.url).searchParams.has("again");
-    const { to, cookie } = await signIn.begin(isAgain, tokenOf(request.headers));
+    const { to, cookie } = await signIn.begin(isAgain, tokenOf(request.headers), pageBefore(parts, request));
     return redirect(to, { "set-cookie": cookieOf(cookie, "__Host-keyhole-sign-in") });
   } catch (error) {
     return signInFailed(parts, error);
   }
+}
+
+const pageLengthMax = 2000;
+
+/**
+ * The page with the link that somebody followed to sign in: they return to it. Only our own pages count, and a path that
+ * fits in a cookie.
+ */
+function pageBefore({ origin }: DashboardParts, { headers }: Request): string {
+  const referrer = headers.get("referer") ?? "";
+  const page = referrer.startsWith(`${origin}/`) ? referrer.slice(origin.length) : "/";
+  return page.length <= pageLengthMax && isPageFor("operator", page) ? page : "/";
 }
 
 /**
@@ -176,9 +189,9 @@ async function finishSignIn(parts: DashboardParts, signIn: SignIn, request: Requ
   const { headers, url } = request;
   try {
     const attempt = tokenOf(headers, "__Host-keyhole-sign-in");
-    const { identity, session } = await signIn.finish(attempt, new URL(url).search.slice(1));
+    const { identity, session, page } = await signIn.finish(attempt, new URL(url).search.slice(1));
     parts.sessions.end(session ?? "");
-    const answer = respond(200, signedInPage());
+    const answer = respond(200, goOnPage("Signed in", "You are signed in.", page));
     answer.headers.append("set-cookie", cookieOf("", "__Host-keyhole-sign-in"));
     answer.headers.append("set-cookie", cookieOf(parts.sessions.begin(identity)));
     return answer;
@@ -193,9 +206,19 @@ function signInFailed(parts: DashboardParts, error: unknown): Response {
   return respond(status, signInPage(message), undefined, { "set-cookie": cookieOf("", "__Host-keyhole-sign-in") });
 }
 
-/** The page for a browser without a session. */
-function closedPage({ entrance }: DashboardParts, refusal?: string): string {
-  return "signIn" in entrance ? signInPage(refusal) : lockedPage(refusal);
+/**
+ * The answer to a browser that sends no session. After a link of another site, a page of ours goes on to the same path,
+ * once: that request comes from our own page. A page that goes on would lose the code in the printed link, which leads
+ * to the first page.
+ */
+function closed({ entrance }: DashboardParts, request: Request, refusal?: string): Response {
+  const { pathname, search } = new URL(request.url);
+  const page = pathname + search;
+  const mayHoldCode = "code" in entrance && pathname === "/";
+  if (isLinkFromElsewhere(request) && isPageFor("operator", page) && !mayHoldCode) {
+    return respond(200, goOnPage("Go on", "You followed a link.", page));
+  }
+  return respond(401, "signIn" in entrance ? signInPage(refusal) : lockedPage(refusal));
 }
 
 async function unlock(
@@ -224,7 +247,7 @@ function lock(parts: DashboardParts, request: Request): Response {
 
 function notFound(parts: DashboardParts, request: Request): Response {
   const message = "There is no such page.";
-  return sessionOf(request, parts) ? respond(404, refusalPage("Not found", message)) : respond(401, closedPage(parts));
+  return sessionOf(request, parts) ? respond(404, refusalPage("Not found", message)) : closed(parts, request);
 }
 
 function redirect(to: string, headers: Readonly<Record<string, string>> = {}): Response {

@@ -10,6 +10,8 @@ export type Attempt = {
   readonly again: boolean;
   /** What the cookie of the browser's session held, if it had one. */
   readonly session: string | undefined;
+  /** The path that they asked for, with its query: where they go after it. */
+  readonly page: string;
   readonly startedAt: number;
 };
 

@@ -106,14 +106,14 @@ export function signInPage(refusal?: string): string {
   );
 }
 
-/** Goes on to the first page by itself. */
-export function signedInPage(): string {
+/** Goes on by itself. A browser then sends the strict cookie, which it does not send from another site's page. */
+export function goOnPage(title: string, sentence: string, to: string): string {
   const main = (
     <p>
-      You are signed in. <a href="/">Go on</a>
+      {sentence} <a href={to}>Go on</a>
     </p>
   );
-  return outside("Signed in", main, undefined, "/");
+  return outside(title, main, undefined, to);
 }
 
 /** Names a person without rights, and the command that an operator would type to give them some. */

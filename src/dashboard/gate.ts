@@ -48,6 +48,16 @@ export function sessionOf({ headers }: Request, parts: DashboardParts): Session 
   return parts.sessions.use(tokenOf(headers));
 }
 
+/**
+ * Whether somebody followed a link of another site, so that the browser left the strict cookie out. Browsers say so in
+ * headers that no page can forge. Nothing but a tab of its own counts: no frame, no image, no fetch; and a change of
+ * another site has been refused by then.
+ */
+export function isLinkFromElsewhere({ headers }: Request): boolean {
+  const said = ["site", "mode", "dest"].map((name) => headers.get(`sec-fetch-${name}`));
+  return said.join() === "cross-site,navigate,document";
+}
+
 /** The cookies: of a session, and of an attempt to sign in. */
 export type Cookie = "__Host-keyhole" | "__Host-keyhole-sign-in";
 

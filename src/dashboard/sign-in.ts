@@ -6,7 +6,7 @@ import { mayAsk, readAtMost } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext, Who } from "../desk/context.ts";
 import { RosterWatch, rightsInForce } from "../desk/roster.ts";
-import { Attempts } from "./attempts.ts";
+import { type Attempt, Attempts } from "./attempts.ts";
 
 /*
  * Signing in with the company's identity provider, by openid-client: authorization code with PKCE, state and nonce. An
@@ -58,14 +58,20 @@ export class SignIn {
   /**
    * Begins an attempt.
    * @param session - what the cookie of the browser's session holds: the provider's redirect comes without it
+   * @param page - the path that the person asked for
    * @returns where the browser goes, and what its cookie holds
    * @throws Refused `unavailable` if the provider does not answer
    */
-  async begin(again: boolean, session: string | undefined): Promise<{ readonly to: string; readonly cookie: string }> {
+  async begin(
+    again: boolean,
+    session: string | undefined,
+    page: string,
+  ): Promise<{ readonly to: string; readonly cookie: string }> {
     const configuration = await this.#configure();
     const verifier = oidc.randomPKCECodeVerifier();
     const startedAt = this.#now();
-    const attempt = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier, again, session, startedAt };
+    const random = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier };
+    const attempt = { ...random, again, session, page, startedAt };
     const to = oidc.buildAuthorizationUrl(configuration, {
       redirect_uri: this.#redirectUri,
       scope: "openid profile email",
@@ -81,13 +87,13 @@ export class SignIn {
   /**
    * Ends an attempt with what the provider sent the browser back with.
    * @param query - of the URL that the browser came back to
-   * @returns whom the provider signed in, and the session in which the attempt began
+   * @returns whom the provider signed in, the session in which the attempt began, and the page that was asked for
    * @throws Refused `forbidden` if it is not the answer to this browser's attempt; `unavailable`
    */
   async finish(
     cookie: string | undefined,
     query: string,
-  ): Promise<{ readonly identity: Identity; readonly session: string | undefined }> {
+  ): Promise<{ readonly identity: Identity } & Pick<Attempt, "session" | "page">> {
     const attempt = await this.#attempts.open(cookie ?? "");
     if (attempt === undefined) throw hasEnded();
     const configuration = await this.#configure();
@@ -102,7 +108,7 @@ export class SignIn {
       // Without a new proof of identity, somebody could pass with a session that another person left open.
       if (attempt.again && identity.provedAt < attempt.startedAt - skewMs) throw notAskedAgain();
       if (!this.#attempts.use(attempt)) throw hasEnded();
-      return { identity, session: attempt.session };
+      return { identity, session: attempt.session, page: attempt.page };
     } catch (error) {
       throw refusalOf(error);
     }

@@ -89,7 +89,7 @@ withPrograms(["chromium"], "a team's dashboard, in Chromium", (chromium) => {
   });
 
   /** Signs in on the provider's own pages. */
-  const prove = async (page: Page, name: string) => {
+  const prove = async (page: Page, name: string, to = "/") => {
     await page.waitForSelector('input[name="login"]');
     await page.type('input[name="login"]', name);
     await page.type('input[name="password"]', "any");
@@ -97,7 +97,7 @@ withPrograms(["chromium"], "a team's dashboard, in Chromium", (chromium) => {
     // The provider asks whether the client may know who it is.
     await page.waitForFunction(`!document.querySelector('input[name="login"]')`);
     if (new URL(page.url()).origin !== origin) await page.click('button[type="submit"]').catch(() => {});
-    await page.waitForFunction(`location.href === "${origin}/"`);
+    await page.waitForFunction(`location.href === "${origin}${to}"`);
   };
   const signIn = async (context: BrowserContext, name: string) => {
     const page = await context.newPage();
@@ -118,6 +118,39 @@ withPrograms(["chromium"], "a team's dashboard, in Chromium", (chromium) => {
     expect(entry?.actor).toEqual({ type: "person", name: "ana", from: { issuer: provider.url, subject: "ana" } });
     expect((await page.goto(`${origin}/audit`))?.status()).toBe(404);
     expect((await page.goto(`${origin}/p/acme/web/variables/set?name=TOKEN`))?.status()).toBe(404);
+  }, 60_000);
+
+  test("opens a link on another site: at once with a session, and without one after signing in", async () => {
+    const path = "/p/acme/web/variables/item?name=TOKEN";
+    using chat = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => new Response(`<a href="${origin}${path}">look</a>`, { headers: { "content-type": "text/html" } }),
+    });
+    const context = await fresh();
+    const page = await context.newPage();
+    const asked: string[] = [];
+    page.on("request", (request) => {
+      if (request.isNavigationRequest() && request.url() === origin + path) asked.push(request.url());
+    });
+    const follow = async (words: string) => {
+      await page.goto(`http://chat.localhost:${chat.port}/`);
+      await page.click("a");
+      await page.waitForFunction(
+        `document.querySelector("h1")?.nextSibling && document.body.innerText.includes("${words}")`,
+      );
+    };
+    await follow("Sign in");
+    expect([page.url(), asked.length]).toEqual([origin + path, 2]);
+    await page.click('a[href="/sign-in"]');
+    await prove(page, "ana", path);
+    await page.waitForSelector('[aria-label="Reveal the value in production"]');
+    asked.length = 0;
+    await follow("ana@example.com");
+    expect([page.url(), asked.length]).toEqual([origin + path, 2]);
+    expect((await page.reload())?.status()).toBe(200);
+    expect(await textOf(page)).toContain("ana@example.com");
+    await context.close();
   }, 60_000);
 
   test("gives whoever is in a group what the group may, and no value", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
+import { createDashboard } from "../../src/dashboard/app.ts";
 import { startDashboard } from "../../src/dashboard/serve.ts";
 import { Sessions, SignInCode } from "../../src/dashboard/sessions.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
@@ -77,6 +78,30 @@ describeBoth("the dashboard's sessions", (w) => {
     const late = await visitor.page("/projects");
     expect([late.status, late.html.includes(where)]).toEqual([401, false]);
     w.clock.nowMs = undefined;
+  });
+
+  test("the printed link opens from another site's page, too: the page with its code does not go on", async () => {
+    const { where } = await w.place();
+    const origin = "http://keyhole-test.localhost:4300";
+    const { handle } = createDashboard({
+      installation: w.installation,
+      sessions: new Sessions(Date.now),
+      entrance: { code: new SignInCode(Date.now), operator: "ann@host" },
+      origin,
+      now: Date.now,
+      used: () => {},
+      report: () => {},
+    });
+    const link = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+    const headers = { host: new URL(origin).host, ...link };
+    const answers = ["/", `/p/${where}/variables`].map(async (path) => {
+      const answer = await handle(new Request(`${origin}${path}`, { headers }));
+      return [answer.status, (await answer.text()).includes("refresh")];
+    });
+    expect(await Promise.all(answers)).toEqual([
+      [401, false],
+      [200, true],
+    ]);
   });
 
   test("it ends after a time without use, and use puts that off", async () => {

@@ -105,7 +105,7 @@ function browserOn(handle: (request: Request) => Response | Promise<Response>) {
     return ask(path, { method: "POST", headers, body });
   };
   const send = (path: string, fields: Record<string, string>) => sendAll(path, new URLSearchParams(fields));
-  const get = (path: string) => ask(path);
+  const get = (path: string, headers: Record<string, string> = {}) => ask(path, { headers });
   /** By a redirect of another site. */
   const come = (path: string) => ask(path, {}, true);
   return { cookies, get, come, send, sendAll };
@@ -156,8 +156,8 @@ describeBoth("signing in to a team's dashboard", (w) => {
   type Browser = ReturnType<typeof browser>;
 
   /** Begins to sign in. @returns what the provider was asked for */
-  const begin = async (one: Browser, path = "/sign-in") => {
-    const { status, location } = await one.get(path);
+  const begin = async (one: Browser, path = "/sign-in", referer?: string) => {
+    const { status, location } = await one.get(path, referer === undefined ? {} : { referer });
     expect(status).toBe(303);
     const asked = new URL(location ?? "").searchParams;
     provider.nonce = asked.get("nonce") ?? "";
@@ -229,6 +229,72 @@ describeBoth("signing in to a team's dashboard", (w) => {
     expect(JSON.parse(String(entry?.["actor_from"]))).toEqual({ issuer: provider.url, subject: "ana-1" });
   });
 
+  test("returns to the page that was asked for, and only to one of our own", async () => {
+    const deep = `/p/${where}/variables/item?name=A%26B&x=%22%3E`;
+    const pages = [
+      [`${origin}${deep}`, deep],
+      [`${origin}/audit?name=TOKEN`, "/audit?name=TOKEN"],
+      [`${origin}/`, "/"],
+      [undefined, "/"],
+      // Another site, or one that looks like ours.
+      [`https://evil.example${deep}`, "/"],
+      [`${origin}.evil.example${deep}`, "/"],
+      [`${behindProxy}${deep}`, "/"],
+      // A path that a browser would take for a host, and paths that are no page.
+      [`${origin}//evil.example/audit`, "/"],
+      [`${origin}/\\evil.example/audit`, "/"],
+      [`${origin}/signed-in?code=c`, "/"],
+      [`${origin}/p/${where}/variables/reveal`, "/"],
+      // What no cookie holds.
+      [`${origin}/audit?name=${"x".repeat(4000)}`, "/"],
+    ] as const;
+    for (const [referer, page] of pages) {
+      const one = browser();
+      const asked = await begin(one, "/sign-in", referer);
+      expect(one.cookies.get("__Host-keyhole-sign-in")?.length).toBeLessThan(4000);
+      const { status, text } = await back(one, asked);
+      const to = /content="0;url=([^"]*)"/.exec(text)?.[1]?.replaceAll("&amp;", "&").replaceAll("&quot;", '"');
+      expect([referer, status, to]).toEqual([referer, 200, page]);
+      expect(asked.toString()).not.toContain("audit");
+      expect(asked.get("redirect_uri")).toBe(`${origin}/signed-in`);
+    }
+  });
+
+  test("goes on by itself to a page that another site links to, once, and then shows how to sign in", async () => {
+    const ana = await signedIn();
+    const page = `/p/${where}/variables?x=1&y`;
+    const onwards = async (headers: Record<string, string>, path = page, one: Browser = browser()) => {
+      const { status, text, cookies } = await one.get(path, headers);
+      expect([text.includes("TOKEN"), cookies]).toEqual([false, []]);
+      return [status, /content="0;url=([^"]*)"/.exec(text)?.[1]];
+    };
+    const link = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+    const goesOn = [200, page.replace("&", "&amp;")];
+    expect(await onwards(link)).toEqual(goesOn);
+    expect(await onwards(link, "/")).toEqual([200, "/"]);
+    // The request of that page: with the cookie it is answered, without one nothing goes on again.
+    const own = { ...link, "sec-fetch-site": "same-origin" };
+    expect((await ana.get(page, own)).text).toContain("TOKEN");
+    for (const headers of [
+      {},
+      own,
+      { ...link, "sec-fetch-site": "same-site" },
+      { ...link, "sec-fetch-site": "none" },
+      { ...link, "sec-fetch-mode": "no-cors" },
+      ...["iframe", "embed", "image", "empty"].map((dest) => ({ ...link, "sec-fetch-dest": dest })),
+    ]) {
+      expect([headers, await onwards(headers)]).toEqual([headers, [401, undefined]]);
+    }
+    for (const path of ["//evil.example/audit", "/nothing", "/p/a/b/variables/reveal"]) {
+      expect([path, await onwards(link, path)]).toEqual([path, [401, undefined]]);
+    }
+    const post = new Request(`${behindProxy}/projects`, {
+      method: "POST",
+      headers: { ...link, host: "secrets.example" },
+    });
+    expect((await app.handle(post)).status).toBe(403);
+  });
+
   test.each([
     ["another state", { state: "x" }],
     ["another issuer", { iss: "https://evil.example" }],
@@ -295,7 +361,7 @@ describeBoth("signing in to a team's dashboard", (w) => {
     const one = browser();
     const asked = await begin(one);
     const { nonce } = provider;
-    for (let n = 0; n < 10_100; n++) await signIn.begin(false, undefined);
+    for (let n = 0; n < 10_100; n++) await signIn.begin(false, undefined, "/");
     provider.nonce = nonce;
     expect((await back(one, asked)).status).toBe(200);
   });
@@ -304,7 +370,7 @@ describeBoth("signing in to a team's dashboard", (w) => {
     const one = browser();
     const asked = await begin(one);
     const cookie = one.cookies.get("__Host-keyhole-sign-in") as string;
-    const { cookie: ofAnother } = await newSignIn().begin(false, undefined);
+    const { cookie: ofAnother } = await newSignIn().begin(false, undefined, "/");
     const [header = "", , nonce = "", text = "", tag = ""] = cookie.split(".");
     const made = Buffer.from(JSON.stringify({ state: asked.get("state"), startedAt: now() })).toString("base64url");
     const changed = (text.startsWith("A") ? "B" : "A") + text.slice(1);
@@ -484,10 +550,10 @@ describeBoth("signing in to a team's dashboard", (w) => {
       expect([answer.status, one.cookies.size]).toEqual([503, 0]);
       expect((await ana.get(`/p/${where}/variables`)).status).toBe(200);
       const fresh = newSignIn();
-      await expect(fresh.begin(false, undefined)).rejects.toMatchObject({ kind: "unavailable" });
+      await expect(fresh.begin(false, undefined, "/")).rejects.toMatchObject({ kind: "unavailable" });
     });
     const wrong = newSignIn(`${provider.url}/`);
-    await expect(wrong.begin(false, undefined)).rejects.toMatchObject({ kind: "forbidden" });
+    await expect(wrong.begin(false, undefined, "/")).rejects.toMatchObject({ kind: "forbidden" });
   });
 
   test("answers 503 while the list of people fails verification", async () => {

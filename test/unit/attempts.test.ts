@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Attempts } from "../../src/dashboard/attempts.ts";
 
 const attempt = (n: number, startedAt: number) => {
-  return { state: `state ${n}`, nonce: "n", verifier: "v", again: false, session: undefined, startedAt };
+  return { state: `state ${n}`, nonce: "n", verifier: "v", again: false, session: undefined, page: "/", startedAt };
 };
 
 test("an attempt is open for ten minutes, and is used once", async () => {
