@@ -1,11 +1,13 @@
 /** @jsxImportSource preact */
 import type { Environment } from "../core/names.ts";
 import { everyKind } from "../kinds/kind.ts";
+import { rollback } from "../operations/history.ts";
+import { carryOut } from "../pages/carry-out.ts";
 import { Ago, Change, Changed, Chooser, Empty, Env, Field, Lead, NameAgain, Warnings, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { listHistory, planRollback, rollBack } from "../people/history.ts";
+import { listHistory, planRollback } from "../people/history.ts";
 import { requireKind } from "./grid.tsx";
 
 const versionsMax = 100;
@@ -100,15 +102,14 @@ export async function undoPage(visit: Visit): Promise<Answer> {
 }
 
 /** @throws Refused `conflict` if somebody wrote the set since the page was shown */
-export async function undo({ admin, where, form }: Visit): Promise<Answer> {
+export async function undo(visit: Visit): Promise<Answer> {
+  const { where, form } = visit;
   const kind = requireKind(form.read("kind"));
   const environment = form.environment();
   form.requireAgain(where, [environment]);
-  const seen = { from: form.number("from"), to: form.number("to"), projectId: form.read("project") };
-  const plan = { ...seen, added: [], changed: [], deleted: [] };
-  const { version, warnings } = await rollBack(admin, where, environment, kind, plan);
-  const notice = `The ${kind} in ${environment} are as in version ${plan.to} again. This is version ${version}.`;
-  return { to: historyPath(where, kind, environment), notice: [notice, ...warnings].join(" ") };
+  const seen = { from: form.number("from"), projectId: form.read("project") };
+  const given = { project: where, environment, kind, to: form.number("to"), seen };
+  return carryOut(visit, rollback, given, historyPath(where, kind, environment));
 }
 
 function historyPath(where: string, kind: string, environment: Environment, before?: number): string {

@@ -3,11 +3,14 @@ import type { ComponentChildren } from "preact";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
+import { revoke } from "../operations/keys.ts";
+import { revoke as revokeTrust } from "../operations/trusts.ts";
+import { carryOut } from "../pages/carry-out.ts";
 import { Actions, Ago, type Cells, Change, Envs, Facts, Field, First, Lead, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { type KeyRecord, listKeys, neverEnds, revokeKey, showKey } from "../people/keys.ts";
+import { type KeyRecord, listKeys, neverEnds, showKey } from "../people/keys.ts";
 import { RotateForm } from "./new-key.tsx";
 
 /** Which keys and trusts a list shows. Damaged rows are not hidden: people must find out what damaged them. */
@@ -178,10 +181,8 @@ function factsOf(record: KeyRecord, now: number): Readonly<Record<string, Compon
 }
 
 /** Revokes it for good, if its name was typed again. */
-export async function revoke(visit: Visit): Promise<Answer> {
-  const { admin, form } = visit;
-  const { id, type, name } = await showKey(admin, visit.param("id"));
-  form.requireTyped(name, "To revoke it");
-  await revokeKey(admin, id, type);
-  return { to: `/keys/${id}`, notice: `Revoked the ${type} ${excerpt(name)}.` };
+export async function revokeNamed(visit: Visit): Promise<Answer> {
+  const { id, type, name } = await showKey(visit.admin, visit.param("id"));
+  visit.form.requireTyped(name, "To revoke it");
+  return carryOut(visit, type === "key" ? revoke : revokeTrust, { id }, `/keys/${id}`);
 }

@@ -2,7 +2,10 @@
 import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { requireMembers } from "../desk/validate.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
+import { create, rotate } from "../operations/keys.ts";
+import { handOver } from "../pages/carry-out.ts";
 import {
   Box,
   Boxes,
@@ -18,7 +21,7 @@ import {
 } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Form, Visit } from "../pages/visit.ts";
-import { createKey, type KeyRecord, rotateKey } from "../people/keys.ts";
+import type { KeyRecord } from "../people/keys.ts";
 import { listOrganizations } from "../people/organizations.ts";
 import { listProjects } from "../people/projects.ts";
 
@@ -117,7 +120,8 @@ function ProjectBoxes({ projects }: { readonly projects: readonly ShownProject[]
 }
 
 /** Makes a key. Its text is for the page's script only, and is shown once. */
-export async function makeKey({ admin, form }: Visit): Promise<Answer> {
+export async function makeKey(visit: Visit): Promise<Answer> {
+  const { form } = visit;
   const reach = form.find("reach");
   const projects = form.all("projects").map((chosen) => chosen.split("/"));
   const projectIds = new Map(projects.map(([slug = "", id]) => [slug, id]));
@@ -125,17 +129,17 @@ export async function makeKey({ admin, form }: Visit): Promise<Answer> {
   if (reach === "all" && projects.length > 0) {
     throw new Refused("invalid", "Every project is chosen, and some projects are, too. Choose one of the two.");
   }
-  const { id, key } = await createKey(admin, {
+  const given = {
     organization: form.read("org"),
     name: form.read("name").trim(),
-    surfaces: form.all("surfaces"),
-    resources: form.all("resources"),
-    projects: reach === "all" ? null : [...projectIds.keys()],
+    surfaces: requireMembers("surface", surfaces, form.all("surfaces")),
+    resources: [...form.all("resources")],
+    ...(reach === "all" ? { allProjects: true as const } : { projects: [...projectIds.keys()] }),
     projectIds,
-    environments: form.all("environments"),
+    environments: form.environments("environments"),
     expiresInMs: chosenTime(form, "expires", lifetimes),
-  });
-  return { secret: key, to: `/keys/${id}` };
+  };
+  return handOver(visit, create, given, "/keys");
 }
 
 /** Makes a successor of a key, with the same rights. */
@@ -158,12 +162,11 @@ export function RotateForm({ record }: { readonly record: KeyRecord }) {
 }
 
 /** @throws Refused `conflict` if somebody rotated it since the page was shown */
-export async function rotate(visit: Visit): Promise<Answer> {
-  const { admin, form } = visit;
+export async function rotateShown(visit: Visit): Promise<Answer> {
+  const { form } = visit;
   const overlapMs = chosenTime(form, "overlap", overlaps) ?? 0;
-  const shown = { expiresAt: form.read("expiresAt") === "never" ? null : form.number("expiresAt") };
-  const { successor } = await rotateKey(admin, visit.param("id"), overlapMs, shown);
-  return { secret: successor.key, to: `/keys/${successor.id}` };
+  const seen = { expiresAt: form.read("expiresAt") === "never" ? null : form.number("expiresAt") };
+  return handOver(visit, rotate, { id: visit.param("id"), overlapMs, seen }, "/keys");
 }
 
 /** A time that a form offers. */

@@ -1,12 +1,14 @@
 /** @jsxImportSource preact */
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
+import { makeProject } from "../operations/projects.ts";
+import { carryOut } from "../pages/carry-out.ts";
 import { Ago, type Cells, Change, Field, Name, NoOrganization, Table, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { listOrganizations } from "../people/organizations.ts";
-import { createProject, listProjects, type Project } from "../people/projects.ts";
+import { listProjects, type Project } from "../people/projects.ts";
 
 const [first] = everyKind;
 const firstKind = first?.kind ?? "";
@@ -72,8 +74,9 @@ function NewProject({ organizations }: { readonly organizations: readonly { read
   );
 }
 
-export async function makeProject({ admin, form }: Visit): Promise<Answer> {
-  const where = `${form.read("org")}/${form.read("slug")}`;
-  await createProject(admin, where, { name: form.find("name") || undefined });
-  return { to: projectPagePath(where, firstKind), notice: `Created ${where}.` };
+export function createProject(visit: Visit): Promise<Answer> {
+  const { form } = visit;
+  const project = `${form.read("org")}/${form.read("slug")}`;
+  const given = { project, name: form.find("name") || undefined };
+  return carryOut(visit, makeProject, given, projectPagePath(project, firstKind));
 }

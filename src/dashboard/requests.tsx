@@ -1,6 +1,8 @@
 /** @jsxImportSource preact */
 import { reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { approve, reject } from "../operations/requests.ts";
+import { carryOut, typedIn } from "../pages/carry-out.ts";
 import {
   Ago,
   type Cells,
@@ -17,15 +19,7 @@ import {
 } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import {
-  approveRequest,
-  asksFor,
-  listRequests,
-  type RequestRecord,
-  rejectRequest,
-  requestWarnings,
-  showRequest,
-} from "../people/requests.ts";
+import { asksFor, listRequests, type RequestRecord, requestWarnings, showRequest } from "../people/requests.ts";
 import { digestOf } from "../sets/verified-set.ts";
 
 /** How many decided or expired requests are listed. */
@@ -143,22 +137,19 @@ function Decision({ request, now }: { readonly request: RequestRecord; readonly 
 }
 
 /** Writes the value that was asked for. @throws Refused `conflict` if the request is not what the page showed */
-export async function approve(visit: Visit): Promise<Answer> {
-  const { admin, form } = visit;
+export async function approveShown(visit: Visit): Promise<Answer> {
+  const { form } = visit;
   const shown = await asShown(visit);
   const value = form.read("value");
   if (value === "") throw new Refused("invalid", "There is no value. Nothing was written.");
   form.requireAgain(shown.name, [shown.environment]);
-  const { request, warnings } = await approveRequest(admin, shown, value);
-  const notice = `Approved: ${request.name} is written in ${request.environment} of ${request.project}.`;
-  return { to: "/requests", notice: [notice, ...warnings].join(" ") };
+  return carryOut(visit, approve, { id: shown.id, value: typedIn(value), seen: shown }, "/requests");
 }
 
 /** Rejects it. @throws Refused `conflict` if the request is not what the page showed */
-export async function reject(visit: Visit): Promise<Answer> {
-  const { id, name } = await asShown(visit);
-  await rejectRequest(visit.admin, id, visit.form.find("reason") || undefined);
-  return { to: "/requests", notice: `Rejected the request for ${name}.` };
+export async function rejectShown(visit: Visit): Promise<Answer> {
+  const { id } = await asShown(visit);
+  return carryOut(visit, reject, { id, reason: visit.form.find("reason") || undefined }, "/requests");
 }
 
 /** The request as it is now. @throws Refused `conflict` if it is not what the page showed */

@@ -6,11 +6,11 @@ import { auditExport, auditPage, entryPage, verifyPage } from "./audit.tsx";
 import { gridPage } from "./grid.tsx";
 import { historyPage, undo, undoPage } from "./history.tsx";
 import { itemPage, reveal } from "./item.tsx";
-import { keyPage, keysPage, revoke } from "./keys.tsx";
+import { keyPage, keysPage, revokeNamed } from "./keys.tsx";
 import { mePage } from "./me.tsx";
-import { makeKey, newKeyPage, rotate } from "./new-key.tsx";
-import { firstPage, makeProject, projectsPage } from "./projects.tsx";
-import { approve, reject, requestPage, requestsPage } from "./requests.tsx";
+import { makeKey, newKeyPage, rotateShown } from "./new-key.tsx";
+import { createProject, firstPage, projectsPage } from "./projects.tsx";
+import { approveShown, rejectShown, requestPage, requestsPage } from "./requests.tsx";
 import { remove, set, setPage } from "./set.tsx";
 import { todayPage } from "./today.tsx";
 
@@ -19,7 +19,7 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/", rights: everyRight, answer: todayPage },
   { method: "GET", path: "/me", rights: everyRight, answer: mePage },
   { method: "GET", path: "/projects", rights: ["see"], answer: projectsPage },
-  { method: "POST", path: "/projects", rights: ["write"], answer: makeProject },
+  { method: "POST", path: "/projects", rights: ["write"], answer: createProject },
   { method: "GET", path: "/p/:org/:project", rights: ["see"], answer: firstPage },
   { method: "GET", path: "/p/:org/:project/:kind", rights: ["see"], answer: gridPage },
   { method: "GET", path: "/p/:org/:project/:kind/item", rights: ["see"], answer: itemPage },
@@ -34,18 +34,18 @@ export const routes: readonly Route[] = [
   { method: "POST", path: "/p/:org/:project/undo", rights: ["write"], answer: undo },
   { method: "GET", path: "/requests", rights: ["see", "decide"], answer: requestsPage },
   { method: "GET", path: "/requests/:id", rights: ["see", "decide"], answer: requestPage },
-  { method: "POST", path: "/requests/:id/approve", rights: ["decide"], answer: approve },
-  { method: "POST", path: "/requests/:id/reject", rights: ["decide"], answer: reject },
+  { method: "POST", path: "/requests/:id/approve", rights: ["decide"], answer: approveShown },
+  { method: "POST", path: "/requests/:id/reject", rights: ["decide"], answer: rejectShown },
   { method: "GET", path: "/audit", rights: ["audit"], answer: auditPage },
   { method: "GET", path: "/audit/export", rights: ["audit"], answer: auditExport },
   { method: "GET", path: "/audit/verify", rights: ["audit"], answer: verifyPage },
   { method: "GET", path: "/audit/entry/:entry", rights: ["audit"], answer: entryPage },
   { method: "GET", path: "/keys", rights: ["see", "keys"], answer: keysPage },
   { method: "GET", path: "/keys/:id", rights: ["see", "keys"], answer: keyPage },
-  { method: "POST", path: "/keys/:id/revoke", rights: ["keys"], answer: revoke },
+  { method: "POST", path: "/keys/:id/revoke", rights: ["keys"], answer: revokeNamed },
   { method: "GET", path: "/keys/new", rights: ["keys"], answer: newKeyPage },
   { method: "POST", path: "/keys", rights: ["keys"], isSecret: true, answer: makeKey },
-  { method: "POST", path: "/keys/:id/rotate", rights: ["keys"], isSecret: true, answer: rotate },
+  { method: "POST", path: "/keys/:id/rotate", rights: ["keys"], isSecret: true, answer: rotateShown },
   { method: "GET", path: "/p/:org/:project/access", rights: ["see"], answer: accessPage },
 ];
 

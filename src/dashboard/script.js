@@ -108,10 +108,10 @@ async function send(form, button) {
   // Safari copies nothing later than the click, but takes the promise of a text.
   const copying = form.dataset.secret === "copied" && copy(answer.then(({ secret }) => secret ?? Promise.reject()));
   try {
-    const { error, to, secret, again } = await answer;
+    const { error, to, secret, notice, again } = await answer;
     if (error !== undefined) refuse(form, error);
     else if (copying) sayCopied(await copying, button, refusal);
-    else if (secret !== undefined) show(form, secret, to);
+    else if (secret !== undefined) show(form, secret, to, notice);
     else location.assign(to);
     if (again !== undefined) refusal.append(" ", linkTo(again, "Sign in again"));
   } catch {
@@ -140,11 +140,11 @@ function refuse(form, error) {
 const lostKey =
   "No answer came. If a key was made, nobody has its text: look for it in the list of keys and revoke it, then try again.";
 
-function show(form, secret, to) {
+function show(form, secret, to, notice) {
   const output = form.querySelector("output.secret");
   output.textContent = secret;
   // A new key is shown once: it stays until the person leaves.
-  if (form.dataset.secret === "once") return finish(form, output, to);
+  if (form.dataset.secret === "once") return finish(form, output, to, notice);
   clearTimeout(output.hiding);
   output.hiding = setTimeout(() => output.replaceChildren(), shownMs);
 }
@@ -172,9 +172,9 @@ function sayCopied(isCopied, button, refusal) {
 }
 
 /** After a key was made: copying its text and going on are what is left to do. */
-function finish(form, output, to) {
+function finish(form, output, to, notice) {
   const refusal = form.querySelector(".refusal");
-  const note = element("p", { textContent: "Store it now: it is not shown again." });
+  const note = element("p", { textContent: notice });
   const button = element("button", { type: "button", textContent: "Copy" });
   button.addEventListener("click", async () => {
     sayCopied(await copy(Promise.resolve(output.textContent)), button, refusal);

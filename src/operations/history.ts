@@ -1,12 +1,19 @@
 import type { NamesWritten } from "../audit/entry.ts";
 import { parseCount } from "../core/parse.ts";
 import { counted, formatTime } from "../core/text.ts";
-import { choice, environment, flag, input, project, required, wide } from "../desk/inputs.ts";
+import { choice, environment, flag, input, ofForm, project, required, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, list } from "../desk/outcome.ts";
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { listHistory, planRollback, purgeHistory, rollBack, type VersionRecord } from "../people/history.ts";
+import {
+  listHistory,
+  planRollback,
+  purgeHistory,
+  type Rollback,
+  rollBack,
+  type VersionRecord,
+} from "../people/history.ts";
 import { listed } from "../people/rotation.ts";
 
 const kinds = everyKind.map(({ kind }) => kind);
@@ -73,8 +80,9 @@ export const rollback = operation({
     to: required(input("--to <version>", "the version, which `keyhole history` lists", parseCount)),
     wide: flag("--wide", "name everything that changes"),
     dryRun: flag("--dry-run", "say what it would add, change and delete, and write nothing"),
+    seen: ofForm<Pick<Rollback, "from" | "projectId">>(),
   },
-  run: async (admin, { project, environment, kind, to, wide, dryRun }, { agree }) => {
+  run: async (admin, { project, environment, kind, to, wide, dryRun, seen }, { agree }) => {
     const what = `the ${kind} of ${project} in ${environment}`;
     const plan = await planRollback(admin, project, environment, kind, to);
     const more = wide || changesOf(plan) === changesOf(plan, true) ? "" : " (--wide names them)";
@@ -84,7 +92,7 @@ export const rollback = operation({
     const document = { project, environment, kind, ...named };
     if (dryRun) return done(document, `Nothing was written. It would ${deed}.`, []);
     await agree(deed);
-    const { version, warnings } = await rollBack(admin, project, environment, kind, plan);
+    const { version, warnings } = await rollBack(admin, project, environment, kind, { ...plan, ...seen });
     const sentence = `Rolled ${what} back to version ${to}: ${changesOf(plan, wide)}. This is version ${version}.`;
     return done({ ...document, version }, sentence, warnings);
   },

@@ -1,13 +1,15 @@
 import { parseDuration } from "../core/parse.ts";
 import { formatTime } from "../core/text.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { id, input, out } from "../desk/inputs.ts";
+import { id, input, ofForm, out } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import type { Outcome } from "../desk/outcome.ts";
-import { createKey, type KeyRecord, revokeKey, rotateKey } from "../people/keys.ts";
+import { createKey, type KeyRecord, type NewKey, revokeKey, rotateKey } from "../people/keys.ts";
 import { credentialOperations, grantInputs, grantOf, summary } from "./credentials.ts";
 
 const outKey = { ...out, help: "write the key to this new file, mode 0600, instead of stdout" };
+
+const projectIds = ofForm<NonNullable<NewKey["projectIds"]>>();
 
 export const create = operation({
   path: "key create",
@@ -17,9 +19,10 @@ export const create = operation({
     "keyhole key create --org acme --resource variables,files --all-projects --env staging --out key.txt",
   ],
   right: "keys",
-  inputs: { ...grantInputs, name: input("--name <name>", "what it is for"), out: outKey },
+  inputs: { ...grantInputs, name: input("--name <name>", "what it is for"), out: outKey, projectIds },
   check: (given) => grantOf(given),
-  run: async (admin, { name, ...given }) => handedOver(await createKey(admin, { ...grantOf(given), name })),
+  run: async (admin, { name, projectIds, ...given }) =>
+    handedOver(await createKey(admin, { ...grantOf(given), name, projectIds })),
 });
 
 export const { listAll, show, revoke } = credentialOperations("key", {
@@ -38,9 +41,10 @@ export const rotate = operation({
     id: id("key"),
     overlapMs: input("--overlap <duration>", "how long the old key stays valid (default: 24h)", parseDuration),
     out: outKey,
+    seen: ofForm<Pick<KeyRecord, "expiresAt">>(),
   },
-  run: async (admin, { id, overlapMs = dayMs }) => {
-    const { successor, predecessor } = await rotateKey(admin, id, overlapMs);
+  run: async (admin, { id, overlapMs = dayMs, seen }) => {
+    const { successor, predecessor } = await rotateKey(admin, id, overlapMs, seen);
     return handedOver(successor, predecessor);
   },
 });

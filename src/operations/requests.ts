@@ -1,7 +1,7 @@
 import { variableValueBytesMax } from "../core/names.ts";
 import { formatTime } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
-import { flag, id, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
+import { flag, id, input, ofForm, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, factsOf, list, one } from "../desk/outcome.ts";
 import {
@@ -70,9 +70,10 @@ export const approve = operation({
       "--file <file>",
       "read the value from this file",
     ),
+    seen: ofForm<RequestRecord>(),
   },
-  run: async (admin, { id, value }, { show }) => {
-    const request = await showRequest(admin, id);
+  run: async (admin, { id, value, seen }, { show }) => {
+    const request = seen ?? (await showRequest(admin, id));
     await requireDecider(admin, request);
     // The person approves what the screen shows, even if somebody changes the row in between.
     const before = warningsAbout(request);

@@ -69,7 +69,7 @@ const termColumns: Columns<KeyRecord> = {
   KEYS: ({ terms }) => terms?.keys ?? "-",
 };
 
-const { listAll, show, revoke } = credentialOperations(
+export const { listAll, show, revoke } = credentialOperations(
   "trust",
   {
     list: "List the trusts.",

@@ -28,8 +28,8 @@ export type Shown = {
 /** A change was made: the browser goes on to this path, and the next page shows the notice. */
 export type Done = { readonly to: string; readonly notice?: string };
 
-/** Text for the script to show, and to take away again. With `to`, a link to the page of what was made. */
-export type Secret = { readonly secret: string; readonly to?: string };
+/** Text for the script to show, and to take away again. With `to`, a notice, and a link to the page of what was made. */
+export type Secret = { readonly secret: string; readonly to?: string; readonly notice?: string };
 
 /** A file that the browser saves. */
 export type Download = { readonly name: string; readonly type: string; readonly chunks: AsyncIterable<string> };

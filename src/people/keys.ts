@@ -50,7 +50,7 @@ export type NewKey = {
   /** Slugs; null for every project, those of the future too. */
   readonly projects: readonly string[] | null;
   /** The ids of these projects, by slug, as far as the caller has seen them. */
-  readonly projectIds?: ReadonlyMap<string, string | undefined>;
+  readonly projectIds?: ReadonlyMap<string, string | undefined> | undefined;
   /** Null for every environment. */
   readonly environments: readonly string[] | null;
   readonly expiresInMs?: number | undefined;

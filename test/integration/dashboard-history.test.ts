@@ -132,7 +132,7 @@ describeBoth("undoing", (w) => {
     });
     expect(newest).toMatchObject({ environment: "production", names: ["TOKEN"], actor: { name: "ann@host" } });
     const { html } = await visitor.page(to);
-    expect(html).toContain("The variables in production are as in version 2 again. This is version 4.");
+    expect(html).toContain("production back to version 2: changed TOKEN. This is version 4.");
   });
   test("asks for the project's name in production, and only there", async () => {
     const production = await furnish(w);
@@ -244,7 +244,7 @@ describeBoth("approving", (w) => {
     expect(await showRequest(w.admin, id)).toMatchObject({ status: "approved", decidedBy: "ann@host" });
     expect((await actions(w, where)).slice(-3, -1).sort()).toEqual(["request.approve", "variables.write"]);
     const { html } = await visitor.page("/requests");
-    expect(html).toContain("Approved: STRIPE_KEY is written in production of web.");
+    expect(html).toContain(`Created STRIPE_KEY in ${where}, production.`);
     expect(html).toContain("The value of STRIPE_KEY ends in a newline");
     expect((await visitor.page(path)).html).not.toContain(`${path}/approve`);
   });
@@ -303,6 +303,7 @@ describeBoth("rejecting", (w) => {
     expect(reply).toEqual({ status: 200, to: "/requests" });
     expect(await showRequest(w.admin, id)).toMatchObject({ status: "rejected", decisionReason: "<i>no</i>" });
     expect(await actions(w, where)).toContain("request.reject");
+    expect((await visitor.page("/requests")).html).toContain(`Rejected STRIPE_KEY for ${where}, production.`);
     expect((await visitor.page(path)).html).toContain("<dd><bdi>&lt;i>no&lt;/i></bdi></dd>");
   });
   test("takes at most 500 characters, and needs none", async () => {

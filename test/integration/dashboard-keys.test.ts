@@ -28,17 +28,19 @@ const actionsOn = async (w: World, keyId: string) =>
 
 /** Makes a key through the form. @returns its text and its id */
 async function make(w: World, visitor: Visitor, org: string, more: Partial<Record<keyof typeof chosen, string>> = {}) {
-  const { status, secret = "", to = "" } = await visitor.send("/keys", { ...chosen, ...more, org });
+  const { status, secret = "", to = "", notice } = await visitor.send("/keys", { ...chosen, ...more, org });
   expect(status).toBe(200);
   w.secrets.add(secret);
-  return { key: secret, id: to.replace("/keys/", "") };
+  return { key: secret, id: to.replace("/keys/", ""), notice };
 }
 
 describeBoth("a key that is made on a page", (w) => {
   test("may do what was chosen, and is on record", async () => {
     const { org, visitor } = await furnish(w);
     const before = w.admin.now();
-    const { id, key } = await make(w, visitor, org);
+    const { id, key, notice } = await make(w, visitor, org);
+    expect(notice).toStartWith(`Created key ${id} (ci) for ${org}; it expires `);
+    expect(notice).toEndWith("The key is shown only once: store it now.");
     const record = await showKey(w.admin, id);
     expect(record).toMatchObject({
       ...{ name: "ci", organization: org, projects: ["web"], environments: ["staging"], status: "active" },
@@ -118,8 +120,10 @@ describeBoth("a key that is rotated on a page", (w) => {
     const { id, key } = await make(w, visitor, org);
     const shown = await visitor.hidden(`/keys/${id}`, `/keys/${id}/rotate`);
     const before = w.admin.now();
-    const { secret = "", to = "" } = await visitor.send(`/keys/${id}/rotate`, { ...shown, overlap: "1 hour" });
+    const rotated = await visitor.send(`/keys/${id}/rotate`, { ...shown, overlap: "1 hour" });
+    const { secret = "", to = "", notice } = rotated;
     w.secrets.add(secret);
+    expect(notice).toContain(`The old key ${id} expires `);
     const successor = await showKey(w.admin, to.replace("/keys/", ""));
     expect(successor).toMatchObject({ name: "ci", projects: ["web"], environments: ["staging"], status: "active" });
     expect((await showKey(w.admin, id)).expiresAt).toBeLessThanOrEqual(w.admin.now() + 3_600_000);
@@ -158,7 +162,7 @@ describeBoth("a key or a trust that is revoked on a page", (w) => {
     expect((await w.ask("/projects", { key })).status).toBe(401);
     expect((await actionsOn(w, id)).at(-1)).toEqual(["key.revoke", "ann@host"]);
     const { html } = await visitor.page(`/keys/${id}`);
-    expect(html).toContain("Revoked the key ci.");
+    expect(html).toContain(`Revoked key ${id} (ci) of ${org}.`);
     expect(html).not.toContain(`/keys/${id}/revoke`);
     expect(html).not.toContain(`/keys/${id}/rotate`);
   });
@@ -196,6 +200,7 @@ describeBoth("a key or a trust that is revoked on a page", (w) => {
     expect(html).not.toContain("Rotate it");
     expect((await visitor.send(`/keys/${trust.id}/revoke`, { again: "deploy" })).status).toBe(200);
     expect((await showKey(w.admin, trust.id, "trust")).status).toBe("revoked");
+    expect((await visitor.page(`/keys/${trust.id}`)).html).toContain(`Revoked trust ${trust.id} (deploy) of ${org}.`);
     expect((await actionsOn(w, trust.id)).at(-1)).toEqual(["trust.revoke", "ann@host"]);
   });
 });

@@ -203,7 +203,7 @@ describeBoth("the page of projects", (w) => {
     const fields = { org: organization.slug, slug: "new", name: "" };
     const to = `/p/${organization.slug}/new/variables`;
     expect(await visitor.send("/projects", fields)).toEqual({ status: 200, to });
-    expect((await visitor.page(to)).html).toContain(`Created ${organization.slug}/new.`);
+    expect((await visitor.page(to)).html).toContain(`Created project ${organization.slug}/new.`);
     const before = await stored(w);
     expect((await visitor.send("/projects", fields)).status).toBe(409);
     expect((await visitor.send("/projects", { ...fields, slug: "../x" })).status).toBe(400);

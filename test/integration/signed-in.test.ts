@@ -46,6 +46,7 @@ describeBoth("with a sign-in of more than ten minutes ago", (w) => {
     };
     const promote = await visitor.form(at(pages[0] ?? ""), at("variables/promote"));
     expect(promote).toBeDefined();
+    const undo = await visitor.form(at(pages[1] ?? ""), at("undo"));
     const back = await visitor.form(at("variables/promote?from=production&to=staging"), at("variables/promote"));
     expect(await compared()).toEqual(["same", "different", false]);
     expect((await paste("production")).status).toBe(200);
@@ -57,6 +58,7 @@ describeBoth("with a sign-in of more than ten minutes ago", (w) => {
     for (const page of pages) expect((await visitor.page(at(page))).status).toBe(401);
     const fields = { ...promote, names: "B", again: where };
     expect(await visitor.send(at("variables/promote"), fields)).toEqual(refusal);
+    expect(await visitor.send(at("undo"), { ...undo, again: where })).toEqual(refusal);
     // A has the same value in both, so nothing would be copied, and nothing put on record.
     expect(await visitor.send(at("variables/promote"), { ...back, names: "A" })).toEqual(refusal);
     expect(await paste("production")).toEqual(refusal);

@@ -16,6 +16,7 @@ export type Reply = {
   readonly status: number;
   readonly error?: string;
   readonly to?: string;
+  readonly notice?: string;
   readonly secret?: string;
 };
 

@@ -149,7 +149,6 @@ export async function promote(visit: Visit): Promise<Answer> {
     to: where,
     toEnvironment: to,
     names: [...names],
-    dryRun: undefined,
     seen: { from: form.seen(from), to: form.seen(to) },
   };
   return carryOut(visit, copy, given, projectPagePath(where, "variables"));
