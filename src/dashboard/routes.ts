@@ -1,6 +1,10 @@
 import { everyRight, hasSomewhere, type Rights } from "../access/rights.ts";
 import { kindRoutes } from "../kinds/pages.ts";
-import type { Route } from "../pages/route.ts";
+import { rollback } from "../operations/history.ts";
+import { create, revoke, rotate } from "../operations/keys.ts";
+import { makeProject } from "../operations/projects.ts";
+import { approve, reject } from "../operations/requests.ts";
+import { type Route, rightsOf } from "../pages/route.ts";
 import { accessPage } from "./access.tsx";
 import { auditExport, auditPage, entryPage, verifyPage } from "./audit.tsx";
 import { gridPage } from "./grid.tsx";
@@ -19,7 +23,7 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/", rights: everyRight, answer: todayPage },
   { method: "GET", path: "/me", rights: everyRight, answer: mePage },
   { method: "GET", path: "/projects", rights: ["see"], answer: projectsPage },
-  { method: "POST", path: "/projects", rights: ["write"], answer: createProject },
+  { method: "POST", path: "/projects", rights: rightsOf(makeProject), answer: createProject },
   { method: "GET", path: "/p/:org/:project", rights: ["see"], answer: firstPage },
   { method: "GET", path: "/p/:org/:project/:kind", rights: ["see"], answer: gridPage },
   { method: "GET", path: "/p/:org/:project/:kind/item", rights: ["see"], answer: itemPage },
@@ -31,21 +35,21 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/p/:org/:project/history", rights: ["see"], answer: historyPage },
   // It says which values differ between versions.
   { method: "GET", path: "/p/:org/:project/undo", rights: ["write"], answer: undoPage },
-  { method: "POST", path: "/p/:org/:project/undo", rights: ["write"], answer: undo },
+  { method: "POST", path: "/p/:org/:project/undo", rights: rightsOf(rollback), answer: undo },
   { method: "GET", path: "/requests", rights: ["see", "decide"], answer: requestsPage },
   { method: "GET", path: "/requests/:id", rights: ["see", "decide"], answer: requestPage },
-  { method: "POST", path: "/requests/:id/approve", rights: ["decide"], answer: approveShown },
-  { method: "POST", path: "/requests/:id/reject", rights: ["decide"], answer: rejectShown },
+  { method: "POST", path: "/requests/:id/approve", rights: rightsOf(approve), answer: approveShown },
+  { method: "POST", path: "/requests/:id/reject", rights: rightsOf(reject), answer: rejectShown },
   { method: "GET", path: "/audit", rights: ["audit"], answer: auditPage },
   { method: "GET", path: "/audit/export", rights: ["audit"], answer: auditExport },
   { method: "GET", path: "/audit/verify", rights: ["audit"], answer: verifyPage },
   { method: "GET", path: "/audit/entry/:entry", rights: ["audit"], answer: entryPage },
   { method: "GET", path: "/keys", rights: ["see", "keys"], answer: keysPage },
   { method: "GET", path: "/keys/:id", rights: ["see", "keys"], answer: keyPage },
-  { method: "POST", path: "/keys/:id/revoke", rights: ["keys"], answer: revokeNamed },
+  { method: "POST", path: "/keys/:id/revoke", rights: rightsOf(revoke), answer: revokeNamed },
   { method: "GET", path: "/keys/new", rights: ["keys"], answer: newKeyPage },
-  { method: "POST", path: "/keys", rights: ["keys"], isSecret: true, answer: makeKey },
-  { method: "POST", path: "/keys/:id/rotate", rights: ["keys"], isSecret: true, answer: rotateShown },
+  { method: "POST", path: "/keys", rights: rightsOf(create), isSecret: true, answer: makeKey },
+  { method: "POST", path: "/keys/:id/rotate", rights: rightsOf(rotate), isSecret: true, answer: rotateShown },
   { method: "GET", path: "/p/:org/:project/access", rights: ["see"], answer: accessPage },
 ];
 

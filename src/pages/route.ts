@@ -1,5 +1,6 @@
 import type { ComponentChildren, VNode } from "preact";
-import type { Right } from "../access/rights.ts";
+import { everyRight, type Right } from "../access/rights.ts";
+import type { Operation } from "../desk/operation.ts";
 import type { Visit } from "./visit.ts";
 
 /** One thing that the dashboard shows or does. There is one table of them, `dashboard/routes.ts`. */
@@ -14,6 +15,11 @@ export type Route = {
   readonly isSecret?: true;
   readonly answer: (visit: Visit) => Promise<Answer>;
 };
+
+/** The rights of a route that runs an operation. */
+export function rightsOf({ right }: Pick<Operation, "right">): readonly Right[] {
+  return everyRight.filter((one) => [right].flat().includes(one));
+}
 
 export type Answer = Shown | Done | Secret | Download;
 

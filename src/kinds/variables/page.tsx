@@ -1,7 +1,9 @@
 /** @jsxImportSource preact */
 import { isSteering } from "../../core/steering.ts";
 import type { KindPages } from "../../pages/kind-pages.ts";
+import { rightsOf } from "../../pages/route.ts";
 import { form } from "./form.tsx";
+import { copy } from "./operations.ts";
 import { apply, paste, pastePage, planPage } from "./paste-page.tsx";
 import { promote, promotePage } from "./promote-page.tsx";
 import { revealVariable } from "./reveal.ts";
@@ -18,6 +20,6 @@ export const pages: KindPages = {
     { method: "GET", path: "/p/:org/:project/variables/paste/:draft", rights: ["write"], answer: planPage },
     { method: "POST", path: "/p/:org/:project/variables/paste/:draft", rights: ["write"], answer: apply },
     { method: "GET", path: "/p/:org/:project/variables/promote", rights: ["reveal"], answer: promotePage },
-    { method: "POST", path: "/p/:org/:project/variables/promote", rights: ["write"], answer: promote },
+    { method: "POST", path: "/p/:org/:project/variables/promote", rights: rightsOf(copy), answer: promote },
   ],
 };
