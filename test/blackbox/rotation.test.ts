@@ -147,7 +147,9 @@ onBoth("rotation under 64 clients", (dialect) => {
 
   test("rotate root: no request fails", async () => {
     await undisturbed();
-    expect(await done(["rotate", "root"])).toMatchObject({ systemKeys: 4, dataKeys: projectCount });
+    // The notary of the embedded database's server has a key of its own.
+    const systemKeys = dialect === "sqlite" ? 5 : 4;
+    expect(await done(["rotate", "root"])).toMatchObject({ systemKeys, dataKeys: projectCount });
     await undisturbed();
     if (dialect === "sqlite") {
       await done(["rotate", "root", "--finish", "--yes"]);
