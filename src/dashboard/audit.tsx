@@ -1,10 +1,26 @@
 /** @jsxImportSource preact */
+import { requestAction } from "../audit/entry.ts";
 import { describeFlaw } from "../audit/flaw.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { jsonLine } from "../core/visible.ts";
 import { auditActions } from "../kinds/kind.ts";
-import { Actions, Ago, type Cells, counted, Facts, Field, Lead, Name, Table, Warnings, Word } from "../pages/parts.tsx";
+import {
+  Actions,
+  Ago,
+  type Cells,
+  counted,
+  Facts,
+  Field,
+  joined,
+  Lead,
+  Moment,
+  momentText,
+  Name,
+  Table,
+  Warnings,
+  Word,
+} from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -18,6 +34,16 @@ import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
 /** The fields of the filter, as the URL has them: a filtered page is a link. */
 const fields = ["project", "name", "actor", "key", "action", "environment", "since", "until"] as const;
 type Typed = Readonly<Partial<Record<(typeof fields)[number], string>>>;
+
+/** Choices of the filter that are several actions. To reveal a value is to read it. */
+const wideActions: ReadonlyMap<string, readonly string[]> = new Map([
+  ["all reads", auditActions.filter(isRead)],
+  ["all changes", auditActions.filter((action) => !isRead(action) && action !== requestAction)],
+]);
+
+function isRead(action: string): boolean {
+  return /\.(read|reveal)$/.test(action);
+}
 
 const entriesMin = 100;
 const dayMs = 86_400_000;
@@ -37,6 +63,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
       <FilterForm typed={typed} refusal={typeof found === "string" ? found : undefined} />
       {typeof found !== "string" && (
         <>
+          <Views typed={typed} now={now} />
           <Chart reads={found.reads} />
           <Actions
             items={{ "Verify the chain": "/audit/verify", "Export as JSON lines": withQuery("/audit/export", typed) }}
@@ -68,13 +95,13 @@ function typedIn(visit: Visit): Typed {
 /** @throws Refused `invalid` that names the field */
 function filterOf(visit: Visit, typed: Typed): AuditFilter {
   const { action, key, since, until, environment: _, ...same } = typed;
-  if (action !== undefined && !auditActions.includes(action))
+  const actions = wideActions.get(action ?? "") ?? (action === undefined ? undefined : [action]);
+  if (actions?.some((one) => !auditActions.includes(one)))
     throw new Refused("invalid", `There is no action ${JSON.stringify(action)}.`);
   const [sinceAt, beforeAt] = [momentOf("From", since), momentOf("Until", until)];
   if (sinceAt !== undefined && beforeAt !== undefined && beforeAt <= sinceAt) {
     throw new Refused("invalid", "Until is not after From, so no entry can fit.");
   }
-  const actions = action === undefined ? undefined : [action];
   return { ...same, keyId: key, actions, environment: visit.environment(), sinceAt, beforeAt };
 }
 
@@ -125,7 +152,13 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
         <Field name="name" label="Name" value={typed.name} />
         <Field name="actor" label="Person, key or trust" value={typed.actor} />
         <Field name="key" label="Id of a key" value={typed.key} />
-        <Field name="action" label="Action" options={auditActions} value={typed.action} any="any" />
+        <Field
+          name="action"
+          label="Action"
+          options={[...wideActions.keys(), ...auditActions]}
+          value={typed.action}
+          any="any"
+        />
         <Field name="environment" label="Environment" options={environments} value={typed.environment} any="any" />
         <Field name="since" label="From (UTC)" type="datetime-local" value={typed.since} />
         <Field name="until" label="Until (UTC)" type="datetime-local" value={typed.until} />
@@ -138,6 +171,21 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
         </p>
       </form>
     </details>
+  );
+}
+
+/** Links to what people look for most, beside what is filtered already. */
+function Views({ typed, now }: { readonly typed: Typed; readonly now: number }) {
+  const view = (words: string, change: Typed) => <a href={withQuery("/audit", { ...typed, ...change })}>{words}</a>;
+  const since = (days: number) => new Date(now - days * dayMs).toISOString().slice(0, 16);
+  return (
+    <p class="quiet">
+      Show {joined([...wideActions.keys()].map((action) => view(action, { action })))}; the last{" "}
+      {joined([
+        view("24 hours", { since: since(1), until: "" }),
+        ...[7, 30].map((days) => view(`${days} days`, { since: since(days), until: "" })),
+      ])}
+    </p>
   );
 }
 
@@ -161,12 +209,19 @@ const [barWidth, chartHeight] = [20, 80];
 function Chart({ reads: { hours, isWhole } }: { readonly reads: ReadsByHour }) {
   const most = Math.max(...hours.map(({ count }) => count), 0);
   const total = hours.reduce((sum, { count }) => sum + count, 0);
-  if (total === 0) return <p class="quiet">No machine has read anything in these 24 hours.</p>;
-  const since = new Date(hours[0]?.at ?? 0).toISOString().slice(0, 16);
-  const words = `${isWhole ? "" : "At least "}${counted(total, "read")} since ${since}Z, at most ${most} in one hour.`;
+  if (total === 0) return <p class="quiet">No read by a machine to show in these 24 hours.</p>;
+  const sinceAt = hours[0]?.at ?? 0;
+  const [before, after] = [
+    `${isWhole ? "" : "At least "}${counted(total, "read")} since `,
+    `, at most ${most} in one hour.`,
+  ];
   return (
     <figure>
-      <svg viewBox={`0 0 ${hours.length * barWidth} ${chartHeight}`} role="img" aria-label={`Reads per hour. ${words}`}>
+      <svg
+        viewBox={`0 0 ${hours.length * barWidth} ${chartHeight}`}
+        role="img"
+        aria-label={`Reads per hour. ${before}${momentText(sinceAt)}${after}`}
+      >
         {hours.map(({ at, count }, index) => {
           const height = Math.round((count / most) * chartHeight);
           return (
@@ -176,7 +231,11 @@ function Chart({ reads: { hours, isWhole } }: { readonly reads: ReadsByHour }) {
           );
         })}
       </svg>
-      <figcaption class="quiet">{words}</figcaption>
+      <figcaption class="quiet">
+        {before}
+        <Moment at={sinceAt} />
+        {after}
+      </figcaption>
     </figure>
   );
 }
@@ -188,7 +247,7 @@ export async function entryPage(visit: Visit): Promise<Answer> {
   const { actor, token, ...plain } = entry;
   const who = actorOf(entry, await keyNames(admin));
   const facts = {
-    Time: new Date(plain.time).toISOString(),
+    Time: <Moment at={plain.time} />,
     Who: actor.type === "person" ? who : `${who} (${actor.type} ${actor.id})`,
     Action: plain.action,
     Organization: plain.organization ?? "none",

@@ -65,7 +65,12 @@ for (const button of document.querySelectorAll("button.sort")) {
   });
 }
 
-/* Times */
+/* Times: in the reader's zone, and in UTC on hover */
+
+for (const time of document.querySelectorAll("time")) {
+  if (time.textContent !== time.dateTime) continue;
+  time.textContent = new Date(time.dateTime).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "long" });
+}
 
 document.addEventListener("mouseover", ({ target }) => {
   if (target instanceof HTMLTimeElement) target.title = target.dateTime;

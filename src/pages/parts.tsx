@@ -101,8 +101,17 @@ export function Env({ value }: { readonly value: Environment }) {
 /** A moment, as people say it. The script shows its exact time under the pointer. */
 export function Ago({ at, now }: { readonly at: number | null; readonly now: number }) {
   if (at === null || Number.isNaN(new Date(at).getTime())) return <>never</>;
-  const exact = `${new Date(at).toISOString().slice(0, 19)}Z`;
-  return <time dateTime={exact}>{inWords(at - now)}</time>;
+  return <time dateTime={momentText(at)}>{inWords(at - now)}</time>;
+}
+
+/** A moment in UTC. The script shows it in the reader's zone, and in UTC on hover. */
+export function Moment({ at }: { readonly at: number }) {
+  return <time dateTime={momentText(at)}>{momentText(at)}</time>;
+}
+
+/** Such as `2030-01-31T12:00:00Z`. */
+export function momentText(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
 /** When something changed in an environment, if it is there. */

@@ -52,6 +52,28 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
   };
   const isThere = async () => (await site.keyhole(["var", "list", "acme/web", "staging"])).stdout.includes("TOKEN");
 
+  test("moments are shown in the reader's zone, in UTC on hover, and in UTC without the script", async () => {
+    const tab = await context.newPage();
+    await tab.emulateTimezone("Asia/Tokyo");
+    await tab.goto(`${dashboard.origin}/audit`);
+    const entry = (await linksOn(tab)).find((link) => link.startsWith("/audit/entry/"));
+    const shown = async () => {
+      await tab.goto(dashboard.origin + entry);
+      await tab.hover("time");
+      return tab.$eval("time", (time) => {
+        const { textContent, dateTime, title } = time as unknown as Record<string, string>;
+        return [textContent, dateTime, title] as [string, string, string];
+      });
+    };
+    const [text, utc, title] = await shown();
+    expect([/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/.test(utc), title]).toEqual([true, utc]);
+    expect(text).toEndWith(" GMT+9");
+    expect(Date.parse(text)).toBe(Date.parse(utc));
+    await tab.setJavaScriptEnabled(false);
+    expect((await shown())[0]).toMatch(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/);
+    await tab.close();
+  });
+
   test("another host name for this address is refused, whatever the path", async () => {
     for (const host of [
       "evil.example",

@@ -34,6 +34,31 @@ describeBoth("the audit", (w) => {
     expect((await visitor.page("/audit/entry/never:1")).status).toBe(404);
   });
 
+  test("leads to all reads, to all changes and to the last days, beside what is filtered already", async () => {
+    const { where, key } = await w.place({ variables: { staging: { A: "1" } }, key: everything });
+    const path = `/projects/${where.split("/")[1]}/variables?environment=staging`;
+    expect((await w.ask(path, { key })).status).toBe(200);
+    await (await visitorOf(w)).send(`/p/${where}/variables/reveal`, { name: "A", environment: "staging" });
+    w.clock.nowMs = Date.now() + 10 * 86_400_000;
+    const visitor = await visitorOf(w);
+    const all = (await visitor.page(`/audit?project=${encodeURIComponent(where)}`)).html;
+    const actionsAt = async (words: string, html = all) => {
+      const link = new RegExp(`href="([^"]+)">${words}<`).exec(html)?.[1]?.replaceAll("&amp;", "&") ?? "";
+      expect(link).toContain(encodeURIComponent(where));
+      const found = (await visitor.page(link)).html;
+      return { found, actions: [...found.matchAll(/<code>([a-z]+\.[a-z]+)<\/code>/g)].map(([, action]) => action) };
+    };
+    const reads = await actionsAt("all reads");
+    expect(reads.actions.toSorted()).toEqual(["variables.read", "variables.reveal"]);
+    expect(reads.found).toContain('<option value="all reads" selected>');
+    const changes = (await actionsAt("all changes")).actions;
+    expect([changes.includes("variables.write"), changes.includes("variables.read")]).toEqual([true, false]);
+    expect((await actionsAt("24 hours", reads.found)).actions).toEqual([]);
+    expect((await actionsAt("7 days", reads.found)).actions).toEqual([]);
+    expect((await actionsAt("30 days", reads.found)).actions).toHaveLength(2);
+    w.clock.nowMs = undefined;
+  });
+
   test("says what is wrong with a filter, and shows what was typed as text", async () => {
     const { project, visitor } = await place(w);
     const typed = "<img src=x>";
