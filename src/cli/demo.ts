@@ -14,7 +14,7 @@ import { setVariables } from "../kinds/variables/write.ts";
 import { createKey, listKeys, revokeKey } from "../people/keys.ts";
 import { createOrganization, listOrganizations } from "../people/organizations.ts";
 import { createProject, listProjects } from "../people/projects.ts";
-import { openLog } from "../server/log.ts";
+import { type Log, openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
 import { answer } from "../terminal/answer.ts";
 import { type CommandContext, startedAs, verb } from "../terminal/command.ts";
@@ -34,10 +34,14 @@ export function demoCommand(context: CommandContext) {
       const settings = readConfig(env);
       prepareFolder(settings.dataFolder);
       const config = { ...settings, dataFolder: join(settings.dataFolder, "demo") };
-      const { log, flush } = openLog((text) => void context.terminal.stderr.write(text), {
+      const { log: logAll, flush } = openLog((text) => void context.terminal.stderr.write(text), {
         pretty: true,
         now: Date.now,
       });
+      // A signed note of several lines is not what a newcomer looks for.
+      const log: Log = (event) => {
+        if (event["event"] !== "signed_checkpoint") logAll(event);
+      };
       const installation = await openInstallation(config, context.say);
       const admin = adminContextOf(installation, operator(actorOf(env)));
       if ((await listOrganizations(admin)).some(({ slug }) => slug !== organization)) {

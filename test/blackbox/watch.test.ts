@@ -30,8 +30,14 @@ describe("run --watch", () => {
   };
 
   let projects = 0;
-  /** A project with A=one and a key for it; one for each test, because they run at once. */
-  const newProject = async () => {
+  let last: Promise<unknown> = Promise.resolve();
+  /** A project with A=one and a key for it; one for each test, because they run at once. One is made after the other. */
+  const newProject = () => {
+    const next = last.then(makeProject);
+    last = next.catch(() => {});
+    return next;
+  };
+  const makeProject = async () => {
     const slug = `p${projects++}`;
     const project = `acme/${slug}`;
     await site.json(["project", "create", project]);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { InvalidArgumentError } from "@commander-js/extra-typings";
-import { parseComingDay } from "../../src/core/parse.ts";
+import { parseComingDay, Unfit } from "../../src/core/parse.ts";
 import {
   copyVariables,
   listDueVariables,
@@ -166,12 +165,12 @@ describe("a day to rotate by", () => {
   test.each(["2026-02-14", "2026-02-30", "2027-02-29", "2026-13-01", "26-02-16", "2026-2-16", "30d", "", "never"])(
     "%j is refused: past, not a day of the calendar, or written otherwise",
     (text) => {
-      expect(() => parseComingDay(text, noon)).toThrow(InvalidArgumentError);
+      expect(() => parseComingDay(text, noon)).toThrow(Unfit);
     },
   );
   test("ends at midnight in UTC", () => {
     const midnight = Date.UTC(2026, 1, 16);
     expect(parseComingDay("2026-02-15", midnight - 1)).toBe("2026-02-15");
-    expect(() => parseComingDay("2026-02-15", midnight)).toThrow(InvalidArgumentError);
+    expect(() => parseComingDay("2026-02-15", midnight)).toThrow(Unfit);
   });
 });

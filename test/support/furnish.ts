@@ -1,0 +1,31 @@
+/**
+ * Fills an installation. As a program of its own, `furnish.ts JSON` does it for the installation that its environment
+ * names: a process keeps an SQLite file open until the last statement is collected, and a restore refuses one that is.
+ */
+import { readConfig } from "../../src/core/settings.ts";
+import { adminContextOf, operator } from "../../src/desk/context.ts";
+import { openInstallation } from "../../src/installation/installation.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { createOrganization } from "../../src/people/organizations.ts";
+import { createProject } from "../../src/people/projects.ts";
+
+/** Values by environment and name. */
+export type Furniture = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** Creates the organization acme and its project web, with these variables in each environment, as ann@host. */
+export async function fill(env: Readonly<Record<string, string | undefined>>, variables: Furniture): Promise<void> {
+  const admin = adminContextOf(await openInstallation(readConfig(env), () => {}), operator("ann@host"));
+  try {
+    await createOrganization(admin, { slug: "acme" });
+    await createProject(admin, "acme/web", {});
+    for (const [environment, values] of Object.entries(variables)) {
+      for (const [name, value] of Object.entries(values)) {
+        await setVariables(admin, "acme/web", environment, [{ name, value }]);
+      }
+    }
+  } finally {
+    await admin.close();
+  }
+}
+
+if (import.meta.main) await fill(process.env, JSON.parse(process.argv[2] ?? "{}"));
