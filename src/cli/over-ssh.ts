@@ -75,15 +75,15 @@ async function sentBy(context: CommandContext, row: Row, command: CommandUnknown
     const input = inputs.find(({ flags }) => nameOf(flags) === name);
     return [value === undefined ? `--${name}` : `--${name}=${sent(input, value)}`];
   });
-  const typed = inputs.find(
-    (input) => input.source?.prompt !== undefined && !given.some(({ name }) => name === nameOf(input.flags)),
-  );
-  if (typed !== undefined && !row.showsFirst && context.terminal.stdin.isTTY) source = typed.source;
+  const isTyped = (input: Input) =>
+    input.source?.prompt !== undefined && !given.some(({ name }) => name === nameOf(input.flags));
+  const typed = row.showsFirst || !context.terminal.stdin.isTTY ? undefined : inputs.find(isTyped)?.source;
+  const read = typed ?? (path === "-" ? undefined : source);
   const words = [...row.path.split(" "), ...(context.json ? ["--json"] : []), ...options, "--", ...operands];
-  if (source === undefined || (path === "-" && source.isTyped !== true)) return { words, input: undefined };
+  if (read === undefined) return { words, input: undefined };
   const known = Object.fromEntries(named.map(({ name }, at) => [name, command.args[at]]));
-  const bytesMax = Math.min(source.bytesMax, inputBytesMax);
-  return { words, input: await readSource(context, { ...source, bytesMax }, known, path) };
+  const bytesMax = Math.min(read.bytesMax, inputBytesMax);
+  return { words, input: await readSource(context, { ...read, bytesMax }, known, path) };
 }
 
 /** The name of an option, as it is typed. */

@@ -207,9 +207,9 @@ function signInFailed(parts: DashboardParts, error: unknown): Response {
 }
 
 /**
- * The answer to a browser that sends no session. After a link of another site, a page of ours goes on to the same path,
- * once: that request comes from our own page. A page that goes on would lose the code in the printed link, which leads
- * to the first page.
+ * The answer to a browser that sends no session. If it followed a link on another site, it gets a page of ours that opens
+ * the same path: the browser sends a strict cookie with that request, and it comes from our own page, so this happens
+ * once. The first page is left out where its link carries a code, which would be lost.
  */
 function closed({ entrance }: DashboardParts, request: Request, refusal?: string): Response {
   const { pathname, search } = new URL(request.url);

@@ -126,11 +126,6 @@ export function ofForm<T>(): Input<T | undefined> {
   return { flags: "", help: "" };
 }
 
-/** All words that follow. */
-export function rest(flags: `<${string}...>` | `[${string}...]`, help: string): Input<string[]> {
-  return { flags, help };
-}
-
 /* Inputs of many operations. */
 
 export const organization = completed(input("<org>", "the organization"), "organizations");

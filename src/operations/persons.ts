@@ -54,7 +54,7 @@ const whoami = operation({
 const ownColumns = {
   NAME: ({ name, from }: OwnRights) => personText({ type: "person", name, from }),
   RIGHTS: ({ name, rights }: OwnRights) => {
-    if (rights === "operator") return "everything: whoever has the root key is an operator";
+    if (rights === "operator") return "everything: you hold the root key, so you are an operator";
     return rights.length === 0
       ? `none yet: ask an operator for keyhole person grant ${name} …`
       : rightsText(rights, "; ");

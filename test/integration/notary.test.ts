@@ -345,7 +345,7 @@ describeBoth("the keys that sign", (w) => {
     return openSigners(database, w.installation.keyring, w.admin.systemKeys.audit).finally(() => database.close());
   };
 
-  test("are made once, by whoever of several is first", async () => {
+  test("are made once, by the first of several notaries", async () => {
     const opened = await Promise.all([open(), open(), open()]);
     const keys = opened.map(([signer]) => encodeVerifier(signer));
     expect(new Set(keys).size).toBe(1);

@@ -25,7 +25,7 @@ describe("a signed note", () => {
   const text = "one\n\nthree\n";
   const note = signNote(text, signer);
 
-  test("opens for whoever knows the signer, and passes other signatures over", () => {
+  test("opens for those who know the signer, and ignores other signatures", () => {
     expect(openNote(note, [signer])).toBe(text);
     expect(openNote(note, [other, signer])).toBe(text);
     expect(openNote(note, [other])).toBeUndefined();

@@ -71,7 +71,7 @@ export function envFileOf(statements: Iterable<Statement>, isLiteral: IsLiteral 
   return { variables, warnings, problems };
 }
 
-/** As many as anybody corrects before the next try. */
+/** Enough for one round of corrections. */
 const problemsMax = 20;
 
 /** The refusal of a text with more names than an environment can hold. */

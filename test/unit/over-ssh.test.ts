@@ -1,0 +1,69 @@
+/** What `KEYHOLE_SSH` sends. A script that notes its arguments and its input stands for ssh. */
+import { describe, expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sendOverSsh } from "../../src/cli/over-ssh.ts";
+import { buildProgram } from "../../src/main.ts";
+import { type CommandContext, frame } from "../../src/terminal/command.ts";
+
+describe("what a person's own machine sends", () => {
+  test.each([
+    // the command, what is sent of it, and the input that is read on this side
+    [["request", "approve", "0199a3c4"], "'request' 'approve' '--' '0199a3c4'", ""],
+    // The value is asked for on the other side, after the request was shown.
+    [["request", "approve", "0199a3c4", "--file", "-"], "'request' 'approve' '--file=-' '--' '0199a3c4'", ""],
+    [["request", "approve", "0199a3c4", "--file", "F"], "'request' 'approve' '--file=-' '--' '0199a3c4'", "content"],
+    [["var", "set", "web", "staging", "A", "--value", "x"], "'var' 'set' '--value=x' '--' 'web' 'staging' 'A'", ""],
+    [
+      ["file", "put", "web", "F", "--path", "a", "--env", "staging"],
+      "'file' 'put' '--path=a' '--env=staging' '--' 'web' '-'",
+      "content",
+    ],
+    [["var", "list", "web", "staging"], "'var' 'list' '--' 'web' 'staging'", ""],
+  ] as const)("%j", async (words, sent, input) => {
+    const folder = mkdtempSync(join(tmpdir(), "keyhole-ssh-"));
+    try {
+      writeFileSync(join(folder, "F"), "content");
+      writeFileSync(
+        join(folder, "ssh"),
+        `#!/bin/sh\nprintf %s "$4" > ${folder}/sent\ntimeout 1 cat > ${folder}/input || true\n`,
+      );
+      chmodSync(join(folder, "ssh"), 0o755);
+      expect(
+        await send(
+          words.map((word) => (word === "F" ? join(folder, "F") : word)),
+          folder,
+        ),
+      ).toBe(0);
+      const read = (name: string) => readFileSync(join(folder, name), "utf8");
+      expect([read("sent"), read("input")]).toEqual([sent, input]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+/** Sends a command from a terminal at which nobody types. */
+async function send(words: readonly string[], folder: string): Promise<number> {
+  const context: CommandContext = {
+    env: { PATH: `${folder}:${process.env["PATH"]}` },
+    terminal: { stdin: { isTTY: true }, stdout: {}, stderr: { isTTY: true } } as unknown as CommandContext["terminal"],
+    json: false,
+    say: () => {},
+    flush: async () => {},
+    inherited: [],
+  };
+  const program = await buildProgram(context, words[0]);
+  let code = -1;
+  const sent = new Error("sent");
+  program.hook("preAction", async (_, command) => {
+    code = await sendOverSsh(context, "keyhole@bastion", command);
+    throw sent; // it does not run here, too
+  });
+  frame(program, () => {});
+  await program.parseAsync([...words], { from: "user" }).catch((error: unknown) => {
+    if (error !== sent) throw error;
+  });
+  return code;
+}
