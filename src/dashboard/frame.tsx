@@ -48,10 +48,10 @@ function framed(title: string, main: VNode, { actor, rights, path }: Reader): st
         <a class="unseen" href="#main">
           Skip to the page
         </a>
+        <a class="brand" href="/">
+          Keyhole
+        </a>
         <nav aria-label="Keyhole">
-          <a href="/">
-            <strong>Keyhole</strong>
-          </a>
           {reached.map(([section, name]) => (
             <a href={section} aria-current={sectionOf(path) === section ? "page" : undefined}>
               {name}

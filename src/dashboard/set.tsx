@@ -39,7 +39,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
         {item.shown.includes("production") && <NameAgain name={name} what={`name of the ${what}`} />}
       </Change>
       {name !== undefined && (
-        <section>
+        <section class="danger">
           <h2>Delete it</h2>
           <Change action={projectPagePath(where, `${kind}/delete`)} button="Delete" danger hidden={hidden}>
             {form.deletion(item)}
