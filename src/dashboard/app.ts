@@ -46,8 +46,8 @@ export function createDashboard(parts: DashboardParts) {
   } else app.post("/unlock", ({ request }) => unlock(parts, entrance, request), { parse: "none" });
   app.post("/lock", ({ request }) => lock(parts, request), { parse: "none" });
   for (const route of routes) {
-    const handle = ({ request, params }: { request: Request; params: unknown }) =>
-      answered(parts, route, request, (params ?? {}) as Readonly<Record<string, string>>);
+    const handle = async ({ request, params }: { request: Request; params: unknown }) =>
+      compressed(request, await answered(parts, route, request, (params ?? {}) as Readonly<Record<string, string>>));
     if (route.method === "GET") app.get(route.path, handle);
     else app.post(route.path, handle, { parse: "none" });
   }
@@ -136,6 +136,18 @@ function shown(answer: Exclude<Answer, Download>, session: Session, reader: Read
 function noticeAt({ notice }: Session, url: string): string | undefined {
   const { pathname, search } = new URL(url);
   return notice?.to === pathname + search ? notice.words : undefined;
+}
+
+/**
+ * A page, compressed if the browser takes it. Values come as JSON, and are never compressed: the length would tell
+ * something about them.
+ */
+async function compressed({ headers }: Request, answer: Response): Promise<Response> {
+  const isPage = answer.headers.get("content-type")?.startsWith("text/html");
+  const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(headers.get("accept-encoding") ?? "");
+  if (!isPage || !takesGzip) return answer;
+  answer.headers.set("content-encoding", "gzip");
+  return new Response(Bun.gzipSync(await answer.arrayBuffer(), { level: 1 }), answer);
 }
 
 /** A file, sent while it is read. @param opened - closed at its end, and if the browser leaves */

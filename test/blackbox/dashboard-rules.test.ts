@@ -219,6 +219,28 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     }
   });
 
+  test("a page is compressed if the browser takes it, and a value never is", async () => {
+    const page = async (encodings: string) => {
+      const { headers } = await raw("GET", "/p/acme/web/variables", { "accept-encoding": encodings });
+      return headers.get("content-encoding");
+    };
+    expect([await page("gzip, deflate, br"), await page("br, gzip;q=0.5"), await page("gzip;q=0")]).toEqual([
+      "gzip",
+      "gzip",
+      null,
+    ]);
+    const headers = { ...ours(), accept: "application/json", "accept-encoding": "gzip" };
+    const revealed = await raw("POST", "/p/acme/web/variables/reveal", headers, "name=TOKEN&environment=staging");
+    expect([revealed.status, revealed.headers.get("content-encoding")]).toEqual([200, null]);
+    const tab = await context.newPage();
+    const shown = await tab.goto(`${dashboard.origin}/projects`);
+    expect([shown?.headers()["content-encoding"], await tab.$eval("h1", (one) => one.textContent)]).toEqual([
+      "gzip",
+      "Projects",
+    ]);
+    await tab.close();
+  });
+
   test("what is stored is text, never markup or script, and nothing else runs", async () => {
     await site.json(["project", "create", "acme/hostile", "--name", hostile.slice(0, 100).replaceAll("\u202E", "")]);
     await site.json(
