@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { environments } from "../core/names.ts";
-import { type Cells, Chooser, environmentColumns, Field, Operators, Table, Word } from "../pages/parts.tsx";
+import { Called, type Cells, Chooser, environmentColumns, Field, Operators, Table, Word } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type KeyAccess, listAccess } from "../people/keys.ts";
@@ -50,7 +50,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
 }
 
 const personColumns: Cells<PersonAccess> = {
-  Name: ({ name }) => name,
+  Name: ({ name }) => <Called of={{ id: name, name }} />,
   "Signs in as": ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>),
   ...environmentColumns<PersonAccess>(
     environments,

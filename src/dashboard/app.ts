@@ -5,6 +5,7 @@ import { Refused } from "../core/refused.ts";
 import { visible } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import type { Answer, Download, Route } from "../pages/route.ts";
+import { countPending } from "../people/requests.ts";
 import { goOnPage, lockedPage, pageOf, type Reader, refusalPage, signInPage, strangerPage } from "./frame.tsx";
 import {
   admit,
@@ -99,6 +100,9 @@ async function answered(
     requireRight(route, admin, byScript);
     const answer = await route.answer(admit(parts, session, admin, { url, params, form }));
     if ("chunks" in answer) return download(parts, answer, opened.move());
+    if ("main" in answer && hasSomewhere(rights, "see", "decide")) {
+      reader = { ...reader, pending: await countPending(admin) };
+    }
     return shown(answer, session, reader, byScript);
   } catch (error) {
     return refused(parts, error, byScript, reader);

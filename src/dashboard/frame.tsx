@@ -16,6 +16,8 @@ export type Reader = {
   readonly rights: Rights;
   readonly notice: string | undefined;
   readonly path: string;
+  /** How many requests wait that they may see. */
+  readonly pending?: number;
 };
 
 /** A whole page: the frame with its navigation, around what a route shows. */
@@ -39,7 +41,7 @@ export function pageOf({ title, heading, main }: Shown, reader: Reader): string 
   );
 }
 
-function framed(title: string, main: VNode, { actor, rights, path }: Reader): string {
+function framed(title: string, main: VNode, { actor, rights, path, pending = 0 }: Reader): string {
   const reached = sections.filter(([, , ...needed]) => hasSomewhere(rights, ...needed));
   return document(
     title,
@@ -55,6 +57,15 @@ function framed(title: string, main: VNode, { actor, rights, path }: Reader): st
           {reached.map(([section, name]) => (
             <a href={section} aria-current={sectionOf(path) === section ? "page" : undefined}>
               {name}
+              {section === "/requests" && pending > 0 && (
+                <>
+                  {" "}
+                  <span class="badge">
+                    {pending.toLocaleString("en")}
+                    <span class="unseen"> open</span>
+                  </span>
+                </>
+              )}
             </a>
           ))}
         </nav>

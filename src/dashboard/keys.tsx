@@ -2,15 +2,31 @@
 import type { ComponentChildren } from "preact";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { excerpt } from "../core/visible.ts";
+import { excerpt, lookalikes } from "../core/visible.ts";
 import { revoke } from "../operations/keys.ts";
 import { revoke as revokeTrust } from "../operations/trusts.ts";
 import { carryOut } from "../pages/carry-out.ts";
-import { Actions, Ago, type Cells, Change, Envs, Facts, Field, First, Lead, Table, Word } from "../pages/parts.tsx";
+import {
+  Actions,
+  Ago,
+  Called,
+  type Cells,
+  Change,
+  Envs,
+  Facts,
+  Field,
+  First,
+  joined,
+  Lead,
+  Prose,
+  Table,
+  Word,
+} from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type KeyRecord, listKeys, neverEnds, showKey } from "../people/keys.ts";
+import { usesOf } from "./key-words.ts";
 import { RotateForm } from "./new-key.tsx";
 
 /** Which keys and trusts a list shows. Damaged rows are not hidden: people must find out what damaged them. */
@@ -86,14 +102,9 @@ function columnsOf(all: readonly KeyRecord[], now: number): Cells<KeyRecord> {
 
 /** The columns of each table of keys and trusts, around those that it alone has. */
 export function keyColumns<T extends KeyRecord>(now: number, own: Cells<T>, all: readonly T[]): Cells<T> {
-  const looks = Map.groupBy(all, ({ name }) => name.normalize("NFKC").trim().toLowerCase());
-  const alike = new Set([...looks.values()].flatMap((same) => (same.length > 1 ? same : [])));
+  const marks = lookalikes(all);
   return {
-    Name: (key) => [
-      <Word to={`/keys/${key.id}`}>{key.name}</Word>,
-      // Ids of one minute begin alike.
-      alike.has(key) && <code> …{key.id.slice(-8)}</code>,
-    ],
+    Name: (key) => <Called of={key} marks={marks} to={`/keys/${key.id}`} />,
     Type: ({ type }) => type,
     ...own,
     Expires: (key) => <Expiry record={key} now={now} />,
@@ -132,7 +143,7 @@ export async function keyPage(visit: Visit): Promise<Answer> {
       )}
       {visit.may("keys") && record.type === "key" && record.status === "active" && <RotateForm record={record} />}
       {visit.may("keys") && record.revokedAt === null && (
-        <section>
+        <section class="danger">
           <h2>Revoke it</h2>
           <p>
             The next request with this {record.type} is refused, for good.
@@ -156,8 +167,11 @@ function factsOf(record: KeyRecord, now: number): Readonly<Record<string, Compon
     Organization: record.organization,
     Projects: <Projects slugs={record.projects} max={Infinity} />,
     Environments: <Envs values={record.environments ?? environments} />,
-    Resources: record.resources.join(", "),
-    Surfaces: record.surfaces.join(", "),
+    For: joined(
+      record.surfaces.map((surface) => <Prose>{usesOf[surface]}</Prose>),
+      "; ",
+    ),
+    "May read": record.resources.join(", "),
     ...(terms && {
       Issuer: terms.issuer,
       Audience: terms.audience,

@@ -19,11 +19,12 @@ import {
   NoOrganization,
   Table,
 } from "../pages/parts.tsx";
-import type { Answer } from "../pages/route.ts";
+import type { Answer, Secret } from "../pages/route.ts";
 import type { Form, Visit } from "../pages/visit.ts";
 import type { KeyRecord } from "../people/keys.ts";
 import { listOrganizations } from "../people/organizations.ts";
 import { listProjects } from "../people/projects.ts";
+import { usesOf } from "./key-words.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -84,7 +85,7 @@ function NewKeyForm({ org, projects }: { readonly org: string; readonly projects
       </fieldset>
       <Boxes legend="Environments" name="environments" options={environments} />
       <Boxes legend="What it may read" name="resources" options={resources} checked={resourcesByDefault} />
-      <Boxes legend="Where it may be used" name="surfaces" options={surfaces} checked={["rest_api"]} />
+      <Boxes legend="What it is for" name="surfaces" options={surfaces} checked={["rest_api"]} words={usesOf} />
       <Field
         name="expires"
         label="Expires after"
@@ -139,7 +140,7 @@ export async function makeKey(visit: Visit): Promise<Answer> {
     environments: form.environments("environments"),
     expiresInMs: chosenTime(form, "expires", lifetimes),
   };
-  return handOver(visit, create, given, "/keys");
+  return inWords(await handOver(visit, create, given, "/keys"));
 }
 
 /** Makes a successor of a key, with the same rights. */
@@ -166,7 +167,12 @@ export async function rotateShown(visit: Visit): Promise<Answer> {
   const { form } = visit;
   const overlapMs = chosenTime(form, "overlap", overlaps) ?? 0;
   const seen = { expiresAt: form.read("expiresAt") === "never" ? null : form.number("expiresAt") };
-  return handOver(visit, rotate, { id: visit.param("id"), overlapMs, seen }, "/keys");
+  return inWords(await handOver(visit, rotate, { id: visit.param("id"), overlapMs, seen }, "/keys"));
+}
+
+/** Without the line that has what the key is for as commands write it: its page says that in words. */
+function inWords({ notice = "", ...made }: Secret): Secret {
+  return { ...made, notice: notice.replace(/^Surfaces: .*\n/m, "") };
 }
 
 /** A time that a form offers. */

@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
+import { lookalikes } from "../core/visible.ts";
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { makeProject } from "../operations/projects.ts";
 import { carryOut } from "../pages/carry-out.ts";
-import { Ago, type Cells, Change, Field, Name, NoOrganization, Table, Word } from "../pages/parts.tsx";
+import { Ago, Called, type Cells, Change, Field, Name, NoOrganization, Table } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -24,10 +25,11 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const now = admin.now();
   const rows = await listProjects(admin);
+  const marks = lookalikes(rows.map(({ id, organization, name }) => ({ id, name: `${organization}/${name}` })));
   const counts = everyKind.map(({ item, kind }) => [kind, (project: Project) => project[`${item}Count`]] as const);
   const columns: Cells<Project> = {
     Project: (project) => <Name to={projectPagePath(pathOf(project), firstKind)}>{pathOf(project)}</Name>,
-    Name: ({ name }) => <Word>{name}</Word>,
+    Name: (project) => <Called of={project} marks={marks} />,
     ...Object.fromEntries(counts),
     "Last change": ({ updatedAt }) => <Ago at={updatedAt} now={now} />,
   };

@@ -11,8 +11,10 @@ import {
   Env,
   Facts,
   Field,
+  Lead,
   Name,
   NameAgain,
+  Steers,
   Table,
   Warnings,
   Word,
@@ -22,17 +24,19 @@ import type { Visit } from "../pages/visit.ts";
 import { asksFor, listRequests, type RequestRecord, requestWarnings, showRequest } from "../people/requests.ts";
 import { digestOf } from "../sets/verified-set.ts";
 
-/** How many decided or expired requests are listed. */
+/** How many decided or expired requests are listed at first. */
 const closedMax = 100;
 
 /** What machines ask people for: open requests first, then the newest of the others. */
-export async function requestsPage({ admin }: Visit): Promise<Answer> {
+export async function requestsPage(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
   const now = admin.now();
+  const max = visit.query("show") === "all" ? Number.POSITIVE_INFINITY : closedMax;
   const newest = (await listRequests(admin)).toReversed();
   const closed = newest.filter((request) => !isPending(request));
-  const rows = [...newest.filter(isPending), ...closed.slice(0, closedMax)];
+  const rows = [...newest.filter(isPending), ...closed.slice(0, max)];
   const columns: Cells<RequestRecord> = {
-    Variable: ({ id, name }) => <Name to={`/requests/${id}`}>{name}</Name>,
+    Variable: ({ id, name }) => [<Name to={`/requests/${id}`}>{name}</Name>, <Steers name={name} />],
     Status: ({ status }) => status,
     Project: ({ organization, project }) => <Name>{`${organization}/${project}`}</Name>,
     Environment: ({ environment }) => <Env value={environment} />,
@@ -52,10 +56,8 @@ export async function requestsPage({ admin }: Visit): Promise<Answer> {
           </>
         }
       />
-      {closed.length > closedMax && (
-        <p class="quiet">
-          {counted(closed.length - closedMax, "older one")} are not shown: <code>keyhole request list</code>
-        </p>
+      {closed.length > max && (
+        <Lead to="/requests?show=all">Show {counted(closed.length - max, "older one")}, too</Lead>
       )}
     </>
   );
@@ -118,7 +120,7 @@ function Decision({ request, now }: { readonly request: RequestRecord; readonly 
           {environment === "production" && <NameAgain name={name} what="name of the variable" />}
         </Change>
       </section>
-      <section>
+      <section class="danger">
         <h2>Reject it</h2>
         <Change action={`/requests/${id}/reject`} button="Reject" danger hidden={{ seen }}>
           <Field

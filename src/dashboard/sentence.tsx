@@ -3,7 +3,7 @@
 import { peopleActions, personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
-import { changesOf, Env, First, joined, Name, Word } from "../pages/parts.tsx";
+import { changesOf, Env, First, joined, Name } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { AuditRecord } from "../people/audit.ts";
 
@@ -14,16 +14,8 @@ type Told = {
   readonly isLinked: boolean;
 };
 
-/** A change or a reveal as a sentence: `ana@laptop changed STRIPE_KEY in production of acme/web`. */
-export function Sentence(props: Told) {
-  return (
-    <>
-      <Word>{actorOf(props.entry, props.keys)}</Word> <Deed {...props} />
-    </>
-  );
-}
-
-function Deed({ entry, keys, isLinked }: Told) {
+/** A change or a reveal without who did it: `changed STRIPE_KEY in production of acme/web`. */
+export function Deed({ entry, keys, isLinked }: Told) {
   const [kind = "", verb] = entry.action.split(".");
   if (verb !== undefined && everyKind.some((descriptor) => descriptor.kind === kind)) {
     return <ItemDeed entry={entry} kind={kind} verb={verb} isLinked={isLinked} />;

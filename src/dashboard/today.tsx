@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { requestAction } from "../audit/entry.ts";
-import { visibleLines } from "../core/visible.ts";
+import { lookalikes, visibleLines } from "../core/visible.ts";
 import { auditActions } from "../kinds/kind.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
-import { Ago, Empty, Env, Lead, Listed, Name, Word } from "../pages/parts.tsx";
+import { Ago, Called, Empty, Env, Lead, Listed, Name, Prose, Steers, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -13,7 +13,7 @@ import { keyNames, listExpiring } from "../people/keys.ts";
 import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
 import { unlessRefused } from "./refusal.ts";
-import { Sentence } from "./sentence.tsx";
+import { actorOf, Deed } from "./sentence.tsx";
 
 const soonMs = 30 * 86_400_000;
 const changeActions = auditActions.filter((action) => !action.endsWith(".read") && action !== requestAction);
@@ -56,7 +56,8 @@ async function pendingRequests({ admin }: Visit): Promise<VNode> {
       none="No machine asks for anything."
       items={requests.map((one) => (
         <>
-          <Name to={`/requests/${one.id}`}>{one.name}</Name> <Env value={one.environment} /> of {one.project}, asked{" "}
+          <Name to={`/requests/${one.id}`}>{one.name}</Name>
+          <Steers name={one.name} /> <Env value={one.environment} /> of {one.project}, asked{" "}
           <Ago at={one.createdAt} now={admin.now()} />
         </>
       ))}
@@ -66,13 +67,14 @@ async function pendingRequests({ admin }: Visit): Promise<VNode> {
 
 async function expiringKeys({ admin }: Visit): Promise<VNode> {
   const expiring = await listExpiring(admin, soonMs);
+  const marks = lookalikes(expiring);
   return (
     <Listed
       title="Expires within 30 days"
       none="No key and no trust."
       items={expiring.map((one) => (
         <>
-          <Word to={`/keys/${one.id}`}>{one.name}</Word>, a {one.type} of {one.organization},{" "}
+          <Called of={one} marks={marks} to={`/keys/${one.id}`} />, a {one.type} of {one.organization},{" "}
           <Ago at={one.expiresAt} now={admin.now()} />
         </>
       ))}
@@ -89,7 +91,15 @@ async function dueVariables({ admin }: Visit): Promise<VNode> {
     <Listed
       title="To rotate within 30 days"
       none="No value."
-      items={typeof due === "string" ? [<p class="warning">{due}</p>] : due.map((one) => <Due variable={one} />)}
+      items={
+        typeof due === "string"
+          ? [
+              <p class="warning">
+                <Prose>{due}</Prose>
+              </p>,
+            ]
+          : due.map((one) => <Due variable={one} />)
+      }
     />
   );
 }
@@ -99,17 +109,22 @@ async function lastChanges(visit: Visit): Promise<VNode> {
   const changes = await listAudit(admin, { actions: changeActions, limit: 12 });
   const keys = await keyNames(admin);
   return (
-    <Listed
-      title="Last changes"
-      none="Nobody has changed anything yet."
-      items={changes.toReversed().map((one) => (
-        <>
-          <Ago at={one.time} now={admin.now()} />: <Sentence entry={one} keys={keys} isLinked={visit.may("see")} />
-        </>
-      ))}
-    >
+    <section>
+      <h2>Last changes</h2>
+      {changes.length === 0 && <p class="quiet">Nobody has changed anything yet.</p>}
+      <ol class="changes">
+        {changes.toReversed().map((one) => (
+          <li>
+            <Ago at={one.time} now={admin.now()} />
+            <Word>{actorOf(one, keys)}</Word>
+            <span>
+              <Deed entry={one} keys={keys} isLinked={visit.may("see")} />
+            </span>
+          </li>
+        ))}
+      </ol>
       <Lead to="/audit">All entries of the audit</Lead>
-    </Listed>
+    </section>
   );
 }
 
@@ -122,7 +137,11 @@ function Due({ variable }: { readonly variable: DueVariable }) {
         {variable.name}
       </Name>{" "}
       <Env value={variable.environment} /> of {variable.project},{" "}
-      {variable.status === "overdue" ? <span class="missing">overdue since</span> : "by"} {variable.rotateBy}
+      {variable.status === "overdue" ? (
+        <span class="missing">overdue since {variable.rotateBy}</span>
+      ) : (
+        `by ${variable.rotateBy}`
+      )}
     </>
   );
 }

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import { type Environment, isEnvironment } from "../core/names.ts";
+import { isSteering } from "../core/steering.ts";
 import { excerpt } from "../core/visible.ts";
 
 /* What pages are made of. Preact escapes all stored text on them, and `Word` makes it visible. */
@@ -36,6 +37,37 @@ export function Prose({ children }: { readonly children: string }) {
 function Mixed({ children }: { readonly children: string }) {
   const isMixed = /\p{Script=Latin}/u.test(children) && /[\p{Script=Cyrillic}\p{Script=Greek}]/u.test(children);
   return isMixed ? <span class="missing"> (letters of two alphabets)</span> : null;
+}
+
+/**
+ * A name that others may have, too. One that looks like another carries the first letters of its id.
+ * @param marks - `lookalikes` of the list that it is in
+ */
+export function Called(props: {
+  readonly of: { readonly id: string; readonly name: string };
+  readonly marks?: ReadonlyMap<string, string>;
+  readonly to?: string | undefined;
+}) {
+  const { of, marks, to } = props;
+  const mark = marks?.get(of.id);
+  return (
+    <>
+      <Word to={to}>{of.name}</Word>
+      <Mixed>{of.name}</Mixed>
+      {mark !== undefined && (
+        <span class="quiet">
+          {" "}
+          (id <code>{mark}…</code>)
+        </span>
+      )}
+    </>
+  );
+}
+
+/** Warns of a variable that would run code in the programs that get it, such as `LD_PRELOAD`. */
+export function Steers({ name }: { readonly name: string }) {
+  const steers = isSteering(name, "linux") || isSteering(name, "win32");
+  return steers ? <span class="missing"> steers programs</span> : null;
 }
 
 /** Parts of a sentence, with a comma between them. */
@@ -445,14 +477,22 @@ export function Boxes(props: {
   readonly name: string;
   readonly options: readonly string[];
   readonly checked?: readonly string[];
+  /** What the options mean, if that is not what they are called. Each is a {@link Prose}. */
+  readonly words?: Readonly<Record<string, string>>;
 }) {
-  const { legend, name, options, checked = [] } = props;
+  const { legend, name, options, checked = [], words } = props;
   return (
     <fieldset>
       <legend>{legend}</legend>
       {options.map((option) => (
         <Box name={name} value={option} checked={checked.includes(option)}>
-          {isEnvironment(option) ? <Env value={option} /> : <code>{option}</code>}
+          {words ? (
+            <Prose>{words[option] ?? option}</Prose>
+          ) : isEnvironment(option) ? (
+            <Env value={option} />
+          ) : (
+            <code>{option}</code>
+          )}
         </Box>
       ))}
     </fieldset>

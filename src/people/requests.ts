@@ -1,4 +1,4 @@
-import { asc, eq, type SQL } from "drizzle-orm";
+import { and, asc, eq, gt, type SQL } from "drizzle-orm";
 import { may } from "../access/rights.ts";
 import { personText } from "../audit/entry.ts";
 import { reasonCharactersMax } from "../core/names.ts";
@@ -37,6 +37,18 @@ export async function listRequests(admin: AdminContext, organization?: string): 
   return rows.filter(({ request }) => isSeen(admin, request)).map((row) => recordOf(admin, row));
 }
 
+/** How many requests wait for a decision, of those that somebody may see. */
+export async function countPending(admin: AdminContext): Promise<number> {
+  const { variableRequests: r, organizations: o } = admin.database.tables;
+  const rows = await admin.database.db
+    .select({ organizationId: r.organizationId, projectId: r.projectId, environment: r.environment })
+    .from(o)
+    // By the index of both columns: those that were decided long ago are not read.
+    .innerJoin(r, and(eq(r.organizationId, o.id), gt(r.expiresAt, admin.now())))
+    .where(eq(r.status, "pending"));
+  return rows.filter((request) => isSeen(admin, request)).length;
+}
+
 /** One request by its id or the beginning of it. */
 export async function showRequest(admin: AdminContext, asked: string): Promise<RequestRecord> {
   const { variableRequests: r } = admin.database.tables;
@@ -47,7 +59,10 @@ export async function showRequest(admin: AdminContext, asked: string): Promise<R
 }
 
 /** Whether somebody may see or decide a request: it takes a right where the variable would be. */
-function isSeen({ rights }: AdminContext, request: RequestRow): boolean {
+function isSeen(
+  { rights }: AdminContext,
+  request: Pick<RequestRow, "organizationId" | "projectId" | "environment">,
+): boolean {
   return (["see", "decide"] as const).some((right) => may(rights, right, request, request.environment));
 }
 

@@ -3,7 +3,7 @@ import { listAudit } from "../../src/people/audit.ts";
 import { listKeys, revokeKey, showKey } from "../../src/people/keys.ts";
 import { createTrust } from "../../src/people/trusts.ts";
 import { type Visitor, visitorOf } from "../support/pages.ts";
-import { describeBoth, type World } from "../support/world.ts";
+import { describeBoth, everything, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
 
@@ -41,6 +41,7 @@ describeBoth("a key that is made on a page", (w) => {
     const { id, key, notice } = await make(w, visitor, org);
     expect(notice).toStartWith(`Created key ${id} (ci) for ${org}; it expires `);
     expect(notice).toEndWith("The key is shown only once: store it now.");
+    expect(notice).not.toContain("rest_api");
     const record = await showKey(w.admin, id);
     expect(record).toMatchObject({
       ...{ name: "ci", organization: org, projects: ["web"], environments: ["staging"], status: "active" },
@@ -111,6 +112,20 @@ describeBoth("the form for a new key", (w) => {
       ["surfaces", "rest_api"],
     ]);
     expect(html).toContain('<option value="90 days" selected>');
+  });
+});
+
+describeBoth("what a key is for", (w) => {
+  test("is in words on every page, and not in the words that commands take", async () => {
+    const { organization, org, visitor } = await furnish(w);
+    const { id } = await w.key(organization, { ...everything, name: "all" });
+    const pages = ["/keys", `/keys/${id}`, `/keys/new?org=${org}`, `/p/${org}/web/access`];
+    const html = await Promise.all(pages.map(async (path) => (await visitor.page(path)).html));
+    for (const words of ["Programs and CI: <code>run</code>", "Agents: names only", "Old <code>/secrets</code> only"]) {
+      expect(html.map((page) => page.includes(words))).toEqual([false, true, true, false]);
+    }
+    const text = html.join().replaceAll(/value="\w+"/g, "");
+    expect(text).not.toMatch(/rest_api|mcp_server|ci_action/);
   });
 });
 

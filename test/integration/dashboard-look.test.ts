@@ -79,12 +79,17 @@ describeBoth("names that look like others", (w) => {
     ]);
     const variables = rowsOf((await visitor.page(`/p/${where}/variables`)).html);
     expect(variables.map((row) => row.includes("steers programs"))).toEqual([true, false]);
-    const keys = [];
-    for (const name of ["web-prod", " web-prod", "other"]) keys.push(await w.key(organization, { name }));
-    const rows = rowsOf((await visitor.page("/keys")).html);
-    for (const [at, { id }] of keys.entries()) {
-      expect([at, rows.some((row) => row.includes(`…${id.slice(-8)}`))]).toEqual([at, at < 2]);
+    const keys: { id: string }[] = [];
+    for (const name of ["web-prod", " web-prod", "w\u0435b-prod", "other"]) {
+      keys.push(await w.key(organization, { name }));
     }
+    const rows = rowsOf((await visitor.page("/keys")).html);
+    // Ids of one minute begin alike: as many letters are shown as tell them apart.
+    const shown = keys.map(({ id }) => rows.find((row) => row.includes(`(id ${id.slice(0, 8)}`)));
+    const ids = rows.flatMap((row) => /\(id (\S+?)… \)/.exec(row)?.[1] ?? []);
+    expect(ids.map((id) => keys.filter((key) => key.id.startsWith(id)).length)).toEqual([1, 1, 1]);
+    expect(shown.filter((row) => row?.includes("other"))).toEqual([]);
+    expect(rows.filter((row) => row.includes("letters of two alphabets"))).toHaveLength(1);
   });
 });
 
@@ -163,10 +168,36 @@ describeBoth("the first page", (w) => {
     expect(html).toMatch(new RegExp(`<bdi>soon</bdi></a>, a key of ${organization.slug}, <time[^>]*>in (?:9|10) days`));
     expect(html).toContain(`href="/p/${where}/variables/item?name=DUE"`);
     expect(html).toContain(`of web, by ${day}`);
-    const said = html.replace(/<[^>]+>/g, "").replace(/\s+/g, " ");
-    expect(said).toContain(`ann@host added the variable DUE in staging of ${where}`);
-    expect(said).toContain("ann@host created the key soon");
-    expect(said).toContain(`ann@host created the project ${where}`);
+    const list = /<ol class="changes">(.*?)<\/ol>/s.exec(html)?.[1] ?? "";
+    const rows = [...list.matchAll(/<li>(<time.*?)<\/li>/gs)].map(([, row = ""]) => row.replace(/<time.*?\/time>/, ""));
+    const said = rows.map((row) => row.replace(/<[^>]+>/g, " ").replace(/\s+/g, " "));
+    expect(said).toContain(` ann@host added the variable DUE in staging of ${where} `);
+    expect(said).toContain(" ann@host created the key soon ");
+    expect(said).toContain(` ann@host created the project ${where} `);
+  });
+
+  test("lists open requests as their own page does, counts them in the header, and warns of their names", async () => {
+    const { organization, project, key } = await w.place({ key: everything });
+    const ask = (name: string) => {
+      return w.request(organization.id, key.id, project, { environment: "staging", name, reason: "" });
+    };
+    const visitor = await visitorOf(w);
+    expect((await visitor.page("/")).html).not.toContain('class="badge"');
+    const ids: string[] = [];
+    for (const name of ["FIRST", "LD_PRELOAD", "LAST"]) ids.push(await ask(name));
+    const asked = (html: string) => [...html.matchAll(/<a href="\/requests\/([^"]+)">/g)].map(([, id]) => id);
+    const pages = await Promise.all(
+      ["/", "/requests", "/projects"].map(async (path) => (await visitor.page(path)).html),
+    );
+    expect(pages.slice(0, 2).map(asked)).toEqual([ids.toReversed(), ids.toReversed()] as never);
+    for (const html of pages) expect(html).toContain('<span class="badge">3<span class="unseen"> open</span></span>');
+    for (const html of pages.slice(0, 2)) expect(html.match(/ steers programs/g)).toHaveLength(1);
+    const shown = await visitor.hidden(`/requests/${ids[0]}`, `/requests/${ids[0]}/reject`);
+    await visitor.send(`/requests/${ids[0]}/reject`, { ...shown, reason: "" });
+    expect((await visitor.page("/")).html).toContain('<span class="badge">2<');
+    w.clock.nowMs = Date.now() + 8 * 86_400_000;
+    expect((await (await visitorOf(w)).page("/")).html).not.toContain('class="badge"');
+    w.clock.nowMs = undefined;
   });
 });
 
