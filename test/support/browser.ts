@@ -54,15 +54,18 @@ export async function startDashboard(
   };
 }
 
-/** A browser for a suite, closed after it. */
-export function browserOf(chromium: string): {
+/** A browser for a suite, closed after it. @param program - of Chromium, unless its name is Firefox's */
+export function browserOf(program: string): {
   readonly browser: () => Browser;
   readonly fresh: () => Promise<BrowserContext>;
 } {
   let browser: Browser | undefined;
   beforeAll(async () => {
-    // CI runs as root, where Chromium has no sandbox. The pages are our own.
-    browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+    const options = /firefox[^/]*$/.test(program)
+      ? ({ browser: "firefox" } as const)
+      : // CI runs as root, where Chromium has no sandbox. The pages are our own.
+        { args: ["--no-sandbox", "--disable-dev-shm-usage"] };
+    browser = await puppeteer.launch({ executablePath: program, ...options });
   }, 60_000);
   afterAll(async () => void (await browser?.close()), 60_000);
   const opened = () => browser as Browser;
