@@ -95,6 +95,7 @@ const debianPackages: Readonly<Record<string, string>> = {
   chromium: "chromium",
   curl: "curl",
   dash: "dash",
+  "firefox-esr|firefox": "firefox-esr",
   fish: "fish",
   git: "git",
   go: "golang-go",
