@@ -40,6 +40,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     expiring: drawn(async () => (await import("./operations/access.ts")).expiring),
     history: drawn(async () => (await import("./operations/history.ts")).history),
     rollback: drawn(async () => (await import("./operations/history.ts")).rollbacks),
+    undo: drawn(async () => (await import("./operations/history.ts")).undos),
     audit: drawn(async () => (await import("./cli/audit.ts")).audit),
     whoami: drawn(async () => (await import("./operations/persons.ts")).self),
   },

@@ -7,7 +7,8 @@ import { Ago, Change, Changed, Chooser, Empty, Env, Field, Lead, NameAgain, Warn
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { listHistory, planRollback } from "../people/history.ts";
+import { listHistory } from "../people/history.ts";
+import { planRollback } from "../people/rollback.ts";
 import { requireKind } from "./grid.tsx";
 
 const versionsMax = 100;

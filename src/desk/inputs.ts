@@ -1,5 +1,6 @@
 import { type Environment, environments } from "../core/names.ts";
 import { parseChoices, parseCount } from "../core/parse.ts";
+import { usageProblem } from "../core/problem.ts";
 
 /* What an operation takes. Each input says what completes it, and whether it is read from a file or from stdin. */
 
@@ -164,6 +165,21 @@ export const ifVersion = input(
   "only if the variables are still at this version, the first that `keyhole history` lists",
   parseCount,
 );
+
+/** For what shows a value. */
+export const atVersion = input(
+  "--version <number>",
+  "as it was in this version, which `keyhole history` lists (default: the current one)",
+  parseCount,
+);
+
+/** Refuses {@link atVersion} without an environment, since each has versions of its own. @param path - of the command */
+export function requireOneEnvironment(path: string) {
+  return ({ environment, version }: { readonly environment: unknown; readonly version: unknown }) => {
+    if (version === undefined || environment !== undefined) return;
+    throw usageProblem(`${path}: --version needs --env: each environment has versions of its own.`);
+  };
+}
 
 /** For what prints a secret. */
 export const out = { ...input("--out <file>", "write to this file, mode 0600, instead of stdout"), isLocal: true };

@@ -1,19 +1,22 @@
 import type { NamesWritten } from "../audit/entry.ts";
 import { parseCount } from "../core/parse.ts";
-import { counted, formatTime } from "../core/text.ts";
+import { counted, formatTime, joined } from "../core/text.ts";
+import { excerpt } from "../core/visible.ts";
 import { choice, environment, flag, input, ofForm, project, required, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, list } from "../desk/outcome.ts";
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
+import { listHistory, purgeHistory, type VersionRecord } from "../people/history.ts";
 import {
-  listHistory,
   planRollback,
-  purgeHistory,
+  planUndo,
   type Rollback,
+  requireAnyLeft,
   rollBack,
-  type VersionRecord,
-} from "../people/history.ts";
+  undo,
+  type Writer,
+} from "../people/rollback.ts";
 import { listed } from "../people/rotation.ts";
 
 const kinds = everyKind.map(({ kind }) => kind);
@@ -22,24 +25,37 @@ const kind = choice("<kind>", "of what", kinds);
 const showAll = operation({
   path: "history",
   about: "List the versions of an environment, newest first: who wrote them, and what changed.",
-  examples: ["keyhole history acme/web production", "keyhole history acme/web production files"],
+  examples: [
+    "keyhole history acme/web production",
+    "keyhole history acme/web production files",
+    "keyhole history acme/web production --name API_TOKEN",
+  ],
   right: "see",
-  inputs: { project, environment, kind: choice("[kind]", `of what (default: "${kinds[0]}")`, kinds), wide },
-  run: async (admin, { project, environment, kind = kinds[0] as string, wide }) => {
-    const { versions, kept, warnings } = await listHistory(admin, project, environment, kind);
+  inputs: {
+    project,
+    environment,
+    kind: choice("[kind]", `of what (default: "${kinds[0]}")`, kinds),
+    name: input("--name <name>", "only the versions that wrote this one"),
+    wide,
+  },
+  run: async (admin, { project, environment, kind = kinds[0] as string, name, wide }) => {
+    const { versions, earlier, kept, warnings } = await listHistory(admin, project, environment, kind, name);
     const columns: Columns<VersionRecord> = {
       VERSION: (one) => one.version,
       WRITTEN: (one) => formatTime(one.at),
       CHANGES: (one) => changesOf(one, wide),
       ACTOR: (one) => one.actor.name,
     };
-    const found = list(versions, columns, `There is no history of the ${kind} of ${project} in ${environment}.`);
+    const what = `the ${kind} of ${project} in ${environment}`;
+    const none = name === undefined ? `There is no history of ${what}.` : `No kept version of ${what} wrote ${name}.`;
+    const found = list(versions, columns, none);
     const isCut = !wide && versions.some((one) => changesOf(one) !== changesOf(one, true));
     const bytesMax = mebibytes(admin.historyBytesMax);
     const taken = `${counted(kept.versions, "earlier version")}, ${mebibytes(kept.bytes)} of at most ${bytesMax}`;
     const setting = admin.rights === "operator" ? " (KEYHOLE_HISTORY_MIB)" : "";
     const sentence = [
       ...(isCut ? ["--wide names everything that changed."] : []),
+      ...(earlier === undefined ? [] : [`Version ${earlier} has an earlier value. The version that wrote it is gone.`]),
       `Kept: ${taken}${setting}, and always the last two.`,
     ];
     return {
@@ -67,10 +83,16 @@ const purge = operation({
   },
 });
 
+const dryRun = flag("--dry-run", "say what it would add, change and delete, and write nothing");
+const wideChanges = flag("--wide", "name everything that changes");
+
 export const rollback = operation({
   path: "rollback",
   about: "Write an earlier version of an environment as its new version. Earlier versions stay.",
-  examples: ["keyhole rollback acme/web production variables --to 3"],
+  examples: [
+    "keyhole rollback acme/web production variables --to 3",
+    "keyhole rollback acme/web production variables --to 3 --name API_TOKEN",
+  ],
   right: "write",
   asks: "needs --yes",
   inputs: {
@@ -78,28 +100,83 @@ export const rollback = operation({
     environment,
     kind,
     to: required(input("--to <version>", "the version, which `keyhole history` lists", parseCount)),
-    wide: flag("--wide", "name everything that changes"),
-    dryRun: flag("--dry-run", "say what it would add, change and delete, and write nothing"),
+    name: input("--name <name>", "put only this one back, and keep the others as they are"),
+    wide: wideChanges,
+    dryRun,
     seen: ofForm<Pick<Rollback, "from" | "projectId">>(),
   },
-  run: async (admin, { project, environment, kind, to, wide, dryRun, seen }, { agree }) => {
+  run: async (admin, { project, environment, kind, to, name, wide, dryRun, seen }, { agree }) => {
     const what = `the ${kind} of ${project} in ${environment}`;
-    const plan = await planRollback(admin, project, environment, kind, to);
-    const more = wide || changesOf(plan) === changesOf(plan, true) ? "" : " (--wide names them)";
-    const changes = changesOf(plan, wide, ["add", "change", "delete"]) + more;
-    const deed = `roll ${what} back from version ${plan.from} to ${to}: ${changes}`;
-    const { projectId: _, ...named } = plan;
-    const document = { project, environment, kind, ...named };
+    const plan = await planRollback(admin, project, environment, kind, to, name);
+    const takesBack = plan.between.length > 0 ? `. That takes back ${writersOf(plan.between)}` : "";
+    const one = name !== undefined && `${excerpt(name)}, of ${what}, back to what it was in version ${to}`;
+    const whole = `roll ${what} back from version ${plan.from} to ${to}: ${planned(plan, wide)}`;
+    const deed = `${one ? `put ${one}` : whole}${takesBack}`;
+    const { projectId: _, ...rest } = plan;
+    const document = { project, environment, kind, ...(name !== undefined && { name }), ...rest };
     if (dryRun) return done(document, `Nothing was written. It would ${deed}.`, []);
     await agree(deed);
-    const { version, warnings } = await rollBack(admin, project, environment, kind, { ...plan, ...seen });
-    const sentence = `Rolled ${what} back to version ${to}: ${changesOf(plan, wide)}. This is version ${version}.`;
-    return done({ ...document, version }, sentence, warnings);
+    const { version, warnings } = await rollBack(admin, project, environment, kind, { ...plan, ...seen }, name);
+    const did = one ? `Put ${one}` : `Rolled ${what} back to version ${to}: ${changesOf(plan, wide)}`;
+    return done({ ...document, version }, `${did}. This is version ${version}.`, warnings);
+  },
+});
+
+export const undoOne = operation({
+  path: "undo",
+  about: "Take back what one version changed. What somebody has written since stays as it is.",
+  examples: ["keyhole undo acme/web production variables 7"],
+  right: "write",
+  asks: "needs --yes",
+  inputs: {
+    project,
+    environment,
+    kind,
+    version: input("<version>", "the version, which `keyhole history` lists", parseCount),
+    wide: wideChanges,
+    dryRun,
+    seen: ofForm<Pick<Rollback, "from" | "projectId">>(),
+  },
+  run: async (admin, { project, environment, kind, version, wide, dryRun, seen }, { agree }) => {
+    const plan = await planUndo(admin, project, environment, kind, version);
+    requireAnyLeft(plan);
+    const what = `version ${version} of the ${kind} of ${project} in ${environment}`;
+    const names = plan.left.map(({ name, version, by }) => `${name}, written in version ${version} by ${by}`);
+    const left = wide ? names.join("; ") : listed(names, "; ");
+    const deed = `undo ${what}, by ${excerpt(plan.by)}: ${planned(plan, wide)}${left && `. Left: ${left}`}`;
+    const { projectId: _, version: __, ...rest } = plan;
+    const document = { project, environment, kind, undone: version, ...rest };
+    if (dryRun) return done(document, `Nothing was written. It would ${deed}.`, []);
+    await agree(deed);
+    const written = await undo(admin, project, environment, kind, { ...plan, ...seen });
+    const sentence = `Undid ${what}: ${changesOf(plan, wide)}. This is version ${written.version}.`;
+    return done(
+      { ...document, version: written.version },
+      left ? `${sentence} Left: ${left}.` : sentence,
+      written.warnings,
+    );
   },
 });
 
 function mebibytes(bytes: number): string {
   return `${Math.ceil((bytes * 10) / 1024 / 1024) / 10} MiB`;
+}
+
+/** Such as `add A, B; delete C`, and how to see all of many. */
+function planned(plan: NamesWritten, wide: boolean | undefined): string {
+  const more = wide || changesOf(plan) === changesOf(plan, true) ? "" : " (--wide names them)";
+  return changesOf(plan, wide, ["add", "change", "delete"]) + more;
+}
+
+/** Such as `version 7 by ben, and versions 8 and 9 by ana`. */
+function writersOf(writers: readonly Writer[]): string {
+  const groups = [...Map.groupBy(writers, ({ by }) => by)].map(([by, versions]) => {
+    const numbers = versions.map(({ version }) => String(version));
+    const which = numbers.length > 10 ? listed(numbers) : joined(numbers);
+    const who = by === null ? "somebody whose record was changed with SQL" : excerpt(by);
+    return `version${numbers.length === 1 ? "" : "s"} ${which} by ${who}`;
+  });
+  return groups.length > 10 ? listed(groups) : groups.join(", and ");
 }
 
 /** Such as `added A, B; deleted C`. @param wide - whether to name all of many */
@@ -117,3 +194,4 @@ function changesOf(
 
 export const history: Operations = { rows: [showAll, purge] };
 export const rollbacks: Operations = { rows: [rollback] };
+export const undos: Operations = { rows: [undoOne] };

@@ -503,7 +503,7 @@ const begunAtOnce = 50;
 const atOnceBytes = 4 * 1024 * 1024;
 
 /** The first few, and how many more. */
-export function listed(items: readonly string[]): string {
-  const shown = items.slice(0, 10).join(", ");
+export function listed(items: readonly string[], between = ", "): string {
+  const shown = items.slice(0, 10).join(between);
   return items.length > 10 ? `${shown} and ${items.length - 10} more` : shown;
 }

@@ -113,13 +113,39 @@ export async function openVersion<E extends Entry>(
   version: number,
 ): Promise<OpenSet<E>> {
   const row = await findRow(admin, of, version);
-  if (row === undefined || row.set.listing === null) {
-    const words = `Version ${version} of ${setName(of)} is not kept: \`keyhole history\` lists those that are.`;
-    throw new Refused("not_found", words);
-  }
+  if (row === undefined || row.set.listing === null) throw notKept(of, version);
   const set = verify(admin, of, row);
   if (set === undefined) throw damagedVersion(of, version);
   return openItems(of, set, true);
+}
+
+/** The refusal of what needs a version that is not kept. */
+export function notKept(of: SetOf, version: number): Refused {
+  const words = `Version ${version} of ${setName(of)} is not kept: \`keyhole history\` lists those that are.`;
+  return new Refused("not_found", words);
+}
+
+/** An opened version of a set, kept or current; without a number, the current one. @throws Refused as {@link openVersion} */
+export async function openSetAt<E extends Entry>(
+  admin: AdminContext,
+  of: SetOf<E>,
+  version: number | undefined,
+): Promise<OpenSet<E>> {
+  const current = await openSet(admin, of);
+  return version === undefined || version === current.version ? current : openVersion(admin, of, version);
+}
+
+/** The environment of the project's permit in which an item was written last; undefined if none has it. */
+export async function lastChangedIn<E extends Entry>(
+  admin: AdminContext,
+  { project, descriptor }: Pick<SetOf<E>, "project" | "descriptor">,
+  name: string,
+): Promise<Environment | undefined> {
+  const [last] = (await requireSets(admin, project, descriptor))
+    .flatMap(({ environment, entries }) => entries.map((entry) => ({ environment, entry })))
+    .filter(({ entry }) => descriptor.nameOf(entry) === name)
+    .sort((a, b) => b.entry.updatedAt - a.entry.updatedAt);
+  return last?.environment;
 }
 
 /** The kept versions of a set, oldest first, one at a time because each may have 16 MiB; undefined if damaged. */

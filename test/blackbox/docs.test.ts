@@ -27,7 +27,8 @@ const scenes: Readonly<Record<string, { before?: string; server?: boolean }>> = 
   "docs/backup.md": { server: false },
   "docs/ci.md": { before: "touch server.js" },
   "docs/history.md": {
-    before: "for n in 3 4 5 6 7 8 9 10 11 12 13; do printf $n | keyhole var set acme/web production NUMBER; done",
+    before: `for n in 4 5 6 7 8 9 10 11; do printf $n | keyhole var set acme/web production NUMBER; done
+printf 12 | keyhole var set acme/web production URL; printf 13 | keyhole var set acme/web production NUMBER`,
   },
   "docs/index.md": { before: `echo '{ "scripts": { "start": "true" } }' > package.json` },
   // The page revokes its first key, and reads with another one later.

@@ -89,6 +89,11 @@ const rows: readonly Row[] = [
   { words: "request reject {request}", needs: [["decide"], ["write"]] },
   { words: "history ORG/web staging", needs: [["see"]] },
   { words: "rollback ORG/web staging variables --to {version} --yes", needs: [["see"], ["write"]] },
+  { words: "history ORG/web staging --name TOKEN", needs: [["see"]] },
+  { words: "undo ORG/web staging variables {newest} --dry-run", needs: [["see"], ["write"]] },
+  { words: "undo ORG/web staging variables {newest} --yes", needs: [["see"], ["write"]] },
+  { words: "var get ORG/web staging TOKEN --version {version}", needs: [["reveal"]] },
+  { words: "account get ORG/web mail --env staging --version 2", needs: [["reveal"]] },
   { words: "access ORG/web", needs: [["see"]] },
   { words: "expiring", needs: [["see", "keys"]], isList: true },
   { words: "audit list --project ORG/web", needs: [["audit"]] },
@@ -183,11 +188,12 @@ describeBoth("each command over SSH", (w, dialect) => {
       const asked = { environment: "staging", name: `ASKED_${number}`, reason: "for a test" } as const;
       return w.request(await organizationId(), keyId, { id: projectId, slug: "web" }, asked);
     },
-    version: async () => {
+    version: async () => String(Number(await make["newest"]?.()) - 1),
+    newest: async () => {
       await make["variable"]?.();
       const [row] = await w.sql`select version from sets where project_id = ${projectId} and kind = 'variables'
         and environment = 'staging'`;
-      return String(Number(row?.["version"]) - 1);
+      return String(row?.["version"]);
     },
     entry: async () => {
       await make["variable"]?.();

@@ -153,7 +153,7 @@ describeBoth("undoing", (w) => {
     w.secrets.add("a-third-value");
     await setVariables(w.admin, where, "production", [{ name: "TOKEN", value: "a-third-value" }]);
     const { status, error } = await visitor.send(undo, { ...shown, again: where });
-    expect([status, error]).toEqual([409, expect.stringContaining("Somebody wrote the variables in between.")]);
+    expect([status, error]).toEqual([409, expect.stringContaining("are at version 4 now, not 3.")]);
     expect(await revealVariable(w.admin, where, "production", "TOKEN")).toBe("a-third-value");
   });
   test("brings back accounts as well", async () => {

@@ -9,8 +9,9 @@ import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { deleteVariable, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
-import { listHistory, planRollback, purgeHistory, rollBack } from "../../src/people/history.ts";
+import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
+import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
 import { openSet } from "../../src/sets/open.ts";
@@ -330,7 +331,8 @@ describeBoth("a rollback", (w) => {
     w.clock.nowMs += 1000;
     const plan = await planRollback(w.admin, where, "production", "variables", 3);
     const projectId = (await findProject(w.admin, where, "see")).id;
-    expect(plan).toEqual({ from: 5, to: 3, projectId, added: [], changed: ["A"], deleted: ["C"] });
+    const between = [4, 5].map((version) => ({ version, by: "ann@host" }));
+    expect(plan).toEqual({ from: 5, to: 3, projectId, added: [], changed: ["A"], deleted: ["C"], between });
     expect(await rollBack(w.admin, where, "production", "variables", plan)).toEqual({ version: 6, warnings: [] });
     expect(await listVariables(w.admin, where, "production")).toEqual([
       { name: "A", updatedAt: w.clock.nowMs },
@@ -406,7 +408,10 @@ describeBoth("a rollback", (w) => {
     await set("C", "3");
     const before = await rowsOf(w, project);
     const refused = rollBack(w.admin, where, "production", "variables", plan);
-    await expect(refused).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining("in between") });
+    await expect(refused).rejects.toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining("version 5 now, not 4"),
+    });
     expect(await rowsOf(w, project)).toEqual(before);
   });
 

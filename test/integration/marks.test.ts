@@ -7,7 +7,7 @@ import {
   setVariables,
   type WriteOptions,
 } from "../../src/kinds/variables/write.ts";
-import { planRollback, rollBack } from "../../src/people/history.ts";
+import { planRollback, rollBack } from "../../src/people/rollback.ts";
 
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 

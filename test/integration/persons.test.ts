@@ -11,7 +11,6 @@ import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.
 import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { AuditTail, auditPages, listAudit, showAudit } from "../../src/people/audit.ts";
 import { pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
-import { planRollback } from "../../src/people/history.ts";
 import { createKey, revokeKey, rotateKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
 import {
   addPerson,
@@ -23,6 +22,7 @@ import {
   showPerson,
 } from "../../src/people/persons.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
+import { planRollback } from "../../src/people/rollback.ts";
 import { createTrust } from "../../src/people/trusts.ts";
 import { openSet } from "../../src/sets/open.ts";
 import { asPerson, personIn } from "../support/persons.ts";

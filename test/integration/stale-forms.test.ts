@@ -5,8 +5,8 @@
 import { expect, test } from "bun:test";
 import { revealVariables } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { planRollback, rollBack } from "../../src/people/history.ts";
 import { deleteProject } from "../../src/people/projects.ts";
+import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { type Fields, type Visitor, visitorOf } from "../support/pages.ts";
 import { type Content, describeBoth, stored, type World } from "../support/world.ts";
 

@@ -5,14 +5,16 @@ import { beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
 import type { Environment } from "../../src/core/names.ts";
+import type { AdminContext } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
 import type { FileEntry } from "../../src/kinds/files/entry.ts";
 import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { descriptorOf } from "../../src/kinds/kind.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
-import { listHistory, planRollback, purgeHistory, rollBack } from "../../src/people/history.ts";
+import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { createProject, deleteProject, renameProject } from "../../src/people/projects.ts";
+import { planRollback, planUndo, rollBack, undo } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openContent } from "../../src/sets/contents.ts";
 import { openSet, openVersion } from "../../src/sets/open.ts";
@@ -29,6 +31,7 @@ type Items = ReadonlyMap<string, Item>;
 type Version = {
   readonly version: number;
   readonly at: number;
+  readonly by: string;
   readonly added: string[];
   readonly changed: string[];
   readonly deleted: string[];
@@ -40,6 +43,7 @@ type Step =
   | (Target & { readonly do: "write"; readonly name: string; readonly value: string; readonly both: boolean })
   | (Target & { readonly do: "delete"; readonly name: string })
   | (Target & { readonly do: "rollback"; readonly back: number })
+  | (Target & { readonly do: "undo"; readonly back: number })
   | (Target & { readonly do: "purge" })
   | { readonly do: "wait"; readonly days: number }
   | { readonly do: "rename" }
@@ -78,20 +82,39 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       fc.nat(24).map((back) => ({ back })),
     ),
   },
+  {
+    weight: 16,
+    arbitrary: on(
+      "undo",
+      fc.nat(8).map((back) => ({ back })),
+    ),
+  },
   { weight: 1, arbitrary: on("purge", fc.constant({})) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("wait" as const), days: fc.constantFrom(1, 10, 45, 90) }) },
   { weight: 1, arbitrary: fc.constant({ do: "rename" as const }) },
   { weight: 1, arbitrary: fc.constant({ do: "rotate" as const }) },
 );
 
+const people = ["ann@host", "ben@host", "carla@host"];
+
+function touched({ added, changed, deleted }: Version): string[] {
+  return [...added, ...changed, ...deleted].sort();
+}
+
+function writerOf({ version, by }: Version) {
+  return { version, by };
+}
+
 /** The sets of a project as they should be. */
 class Model {
   nowMs: number;
+  /** Who writes next. */
+  by = "ann@host";
   readonly sets = new Map<string, Version[]>();
 
   constructor(nowMs: number) {
     this.nowMs = nowMs;
-    const first = { version: 1, at: nowMs, added: [], changed: [], deleted: [], items: new Map() };
+    const first = { version: 1, at: nowMs, by: this.by, added: [], changed: [], deleted: [], items: new Map() };
     for (const kind of kinds) for (const environment of two) this.sets.set(`${kind} ${environment}`, [first]);
   }
 
@@ -118,7 +141,7 @@ class Model {
     }
     const deleted = [...before.keys()].filter((name) => !wanted.has(name));
     const version = (versions.at(-1)?.version ?? 0) + 1;
-    versions.push({ version, at: this.nowMs, added, changed, deleted, items });
+    versions.push({ version, at: this.nowMs, by: this.by, added, changed, deleted, items });
     const replacedAt = (index: number) => versions[index + 1]?.at ?? this.nowMs;
     const kept = versions.filter((_, i) => i >= versions.length - 21 || this.nowMs - replacedAt(i) < 90 * dayMs);
     versions.splice(0, versions.length, ...kept);
@@ -137,6 +160,7 @@ class Play {
   readonly #model: Model;
   readonly #organization: string;
   readonly #contents = new Map<string, string>();
+  #steps = 0;
   #slug = "web";
 
   constructor(w: World, organization: string) {
@@ -150,9 +174,15 @@ class Play {
     return `${this.#organization}/${this.#slug}`;
   }
 
+  /** The person at work: each step is somebody else's. */
+  get #admin(): AdminContext {
+    return { ...this.#w.admin, actor: { type: "person", name: this.#model.by, from: "os" } };
+  }
+
   async take(step: Step): Promise<void> {
     const [w, model] = [this.#w, this.#model];
     w.clock.nowMs = model.nowMs += 1000;
+    model.by = people[this.#steps++ % people.length] as string;
     switch (step.do) {
       case "write":
         return this.#write(step, step.name, step.value, step.both);
@@ -160,6 +190,8 @@ class Play {
         return this.#delete(step, step.name);
       case "rollback":
         return this.#rollBack(step, step.back);
+      case "undo":
+        return this.#undo(step, step.back);
       case "purge": {
         const versions = model.versions(step);
         const { removed } = await purgeHistory(w.admin, this.where, step.environment, step.kind);
@@ -186,7 +218,7 @@ class Play {
   async #write(target: Target, name: string, value: string, both: boolean): Promise<void> {
     const { kind } = target;
     const environments = both && kind !== "variables" ? two : [target.environment];
-    const [{ admin }, model] = [this.#w, this.#model];
+    const [admin, model] = [this.#admin, this.#model];
     let stored = value;
     if (kind === "variables") {
       await setVariables(admin, this.where, target.environment, [{ name, value }]);
@@ -207,7 +239,7 @@ class Play {
 
   async #delete(target: Target, name: string): Promise<void> {
     const { kind, environment } = target;
-    const { admin } = this.#w;
+    const admin = this.#admin;
     const where = this.where;
     const targets = (kind === "accounts" ? two : [environment])
       .map((environment) => ({ kind, environment }))
@@ -229,7 +261,7 @@ class Play {
 
   async #rollBack(target: Target, back: number): Promise<void> {
     const { kind, environment } = target;
-    const { admin } = this.#w;
+    const admin = this.#admin;
     const versions = this.#model.versions(target);
     const current = versions.at(-1) as Version;
     const to = Math.max(1, current.version - back);
@@ -242,7 +274,44 @@ class Play {
     const { version } = await rollBack(admin, this.where, environment, kind, plan);
     this.#model.write(target, new Map([...old.items].map(([name, { value }]) => [name, value])), []);
     const { added, changed, deleted } = versions.at(-1) as Version;
-    expect(plan).toMatchObject({ from: current.version, to, added, changed, deleted });
+    const between = versions.slice(0, -1).filter((one) => one.version > to);
+    expect(plan).toMatchObject({ from: current.version, to, added, changed, deleted, between: between.map(writerOf) });
+    expect(version).toBe(current.version + 1);
+  }
+
+  async #undo(target: Target, back: number): Promise<void> {
+    const { kind, environment } = target;
+    const versions = this.#model.versions(target);
+    const current = versions.at(-1) as Version;
+    const number = Math.max(1, current.version - back);
+    const at = versions.findIndex(({ version }) => version === number);
+    const [before, undone, later] = [versions[at - 1], versions[at], versions.slice(at + 1)];
+    const names = undone === undefined ? [] : touched(undone);
+    const left = names.flatMap((name) => {
+      const writer = later.findLast((one) => touched(one).includes(name));
+      return writer === undefined ? [] : [{ name, ...writerOf(writer) }];
+    });
+    const rest = names.filter((name) => !left.some((one) => one.name === name));
+    const planned = planUndo(this.#admin, this.where, environment, kind, number);
+    const isUnknown = before === undefined && rest.some((name) => !undone?.added.includes(name));
+    if (undone === undefined || names.length === 0 || isUnknown) {
+      const refused = undone !== undefined && names.length === 0 ? "invalid" : "not_found";
+      return void (await expect(planned).rejects.toMatchObject({ kind: refused }));
+    }
+    const plan = await planned;
+    const writing = undo(this.#admin, this.where, environment, kind, plan);
+    if (rest.length === 0) return void (await expect(writing).rejects.toMatchObject({ kind: "invalid" }));
+    const { version } = await writing;
+    const items = this.#valuesOf(target);
+    for (const name of rest) {
+      const old = undone.added.includes(name) ? undefined : before?.items.get(name);
+      if (old === undefined) items.delete(name);
+      else items.set(name, old.value);
+    }
+    this.#model.write(target, items, rest);
+    const { added, changed, deleted } = versions.at(-1) as Version;
+    const expected = { from: current.version, version: number, by: undone.by, added, changed, deleted, left };
+    expect(plan).toMatchObject(expected);
     expect(version).toBe(current.version + 1);
   }
 
@@ -257,8 +326,10 @@ class Play {
     const touched = new Map(steps.flatMap((one) => ("kind" in one ? [[`${one.kind} ${one.environment}`, one]] : [])));
     for (const { kind, environment } of touched.values()) {
       const versions = this.#model.versions({ kind, environment });
-      const actor = { type: "person", name: "ann@host" };
-      const expected = versions.map(({ items: _, ...version }) => ({ ...version, actor }));
+      const expected = versions.map(({ items: _, by, ...version }) => ({
+        ...version,
+        actor: { type: "person", name: by },
+      }));
       const { versions: listed, warnings } = await listHistory(admin, this.where, environment, kind);
       expect({ listed, warnings }).toEqual({ listed: expected.reverse() as never, warnings: [] });
       const items = await this.#stored(project, { kind, environment });
@@ -312,36 +383,39 @@ class Play {
   }
 }
 
-describeBoth("random sequences of writes, rollbacks, purges, prunes, renames and rotations", (w, dialect) => {
-  beforeAll(async () => {
-    // The disk is not what is tested here.
-    const { db } = w.admin.database;
-    if (dialect === "sqlite") (db as unknown as { run(text: unknown): void }).run(sql`PRAGMA synchronous = OFF`);
-  });
+describeBoth(
+  "random sequences of several people's writes, rollbacks, undos, purges, prunes, renames and rotations",
+  (w, dialect) => {
+    beforeAll(async () => {
+      // The disk is not what is tested here.
+      const { db } = w.admin.database;
+      if (dialect === "sqlite") (db as unknown as { run(text: unknown): void }).run(sql`PRAGMA synchronous = OFF`);
+    });
 
-  test("leave what the model says: each version with its items, who wrote it and which names, and no content too many", async () => {
-    const organization = await w.organization();
-    let play: Play | undefined;
-    let count = 0;
-    // A sequence goes on from where the one before it ended, so that there is history; so none can be shrunk.
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 2 }), async (steps) => {
-        if (play === undefined) {
-          play = new Play(w, organization.slug);
-          await createProject(w.admin, play.where, {});
-        }
-        for (const one of steps) await play.take(one);
-        await play.check(steps);
-        count += 1;
-        if (count % projectLife !== 0) return;
-        await play.end();
-        play = undefined;
-      }),
-      { numRuns: dialect === "sqlite" ? sequences : 200, endOnFailure: true, seed },
-    );
-    expect(play).toBeUndefined();
-  }, 600_000);
-});
+    test("leave what the model says: each version with its items, who wrote it and which names, and no content too many", async () => {
+      const organization = await w.organization();
+      let play: Play | undefined;
+      let count = 0;
+      // A sequence goes on from where the one before it ended, so that there is history; so none can be shrunk.
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 2 }), async (steps) => {
+          if (play === undefined) {
+            play = new Play(w, organization.slug);
+            await createProject(w.admin, play.where, {});
+          }
+          for (const one of steps) await play.take(one);
+          await play.check(steps);
+          count += 1;
+          if (count % projectLife !== 0) return;
+          await play.end();
+          play = undefined;
+        }),
+        { numRuns: dialect === "sqlite" ? sequences : 200, endOnFailure: true, seed },
+      );
+      expect(play).toBeUndefined();
+    }, 600_000);
+  },
+);
 
 /** KEYHOLE_TEST_LONG=1 runs the number that takes minutes. */
 const sequences = process.env["KEYHOLE_TEST_LONG"] === "1" ? 10_000 : 1000;

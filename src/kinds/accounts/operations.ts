@@ -1,7 +1,18 @@
 import { environments } from "../../core/names.ts";
 import { usageProblem } from "../../core/problem.ts";
 import { decodeText, formatTime } from "../../core/text.ts";
-import { choice, completed, environmentList, input, ofForm, project, typed, wide } from "../../desk/inputs.ts";
+import {
+  atVersion,
+  choice,
+  completed,
+  environmentList,
+  input,
+  ofForm,
+  project,
+  requireOneEnvironment,
+  typed,
+  wide,
+} from "../../desk/inputs.ts";
 import { type Operations, operation } from "../../desk/operation.ts";
 import { done, list } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
@@ -50,17 +61,23 @@ export const set = operation({
 const get = operation({
   path: "account get",
   about: "Print the fields of an account as a JSON object. The audit records that you saw them.",
-  examples: ["keyhole account get acme/web stripe --env production"],
+  examples: [
+    "keyhole account get acme/web stripe --env production",
+    "keyhole account get acme/web stripe --env production --version 6",
+  ],
   right: "reveal",
   inputs: {
     project,
     name,
     environment: choice("--env <env>", "from this environment (default: where it changed last)", environments),
+    version: atVersion,
   },
-  run: async (admin, { project, name, environment: asked }) => {
-    const { environment, values } = await revealAccount(admin, project, name, asked);
+  check: requireOneEnvironment("account get"),
+  run: async (admin, { project, name, environment: asked, version }) => {
+    const { environment, values } = await revealAccount(admin, project, name, asked, version);
     const [secret, what] = [`${JSON.stringify(values)}\n`, `The fields of ${name} in ${environment}`];
-    return { document: { project, environment, name }, shows: { secret, what, field: { values } } };
+    const document = { project, environment, name, ...(version && { version }) };
+    return { document, shows: { secret, what, field: { values } } };
   },
 });
 

@@ -1,6 +1,7 @@
 import { contentBytesMax, environments } from "../../core/names.ts";
 import { counted, formatTime } from "../../core/text.ts";
 import {
+  atVersion,
   choice,
   completed,
   environmentList,
@@ -10,6 +11,7 @@ import {
   out,
   project,
   required,
+  requireOneEnvironment,
   wide,
 } from "../../desk/inputs.ts";
 import { type Operations, operation } from "../../desk/operation.ts";
@@ -48,20 +50,26 @@ const put = operation({
 const get = operation({
   path: "file get",
   about: "Print the content of a secret file, byte for byte, or write it to a file. The audit records that you saw it.",
-  examples: ["keyhole file get acme/web config/tls.p12 --env production --out tls.p12"],
+  examples: [
+    "keyhole file get acme/web config/tls.p12 --env production --out tls.p12",
+    "keyhole file get acme/web config/tls.p12 --env production --version 6 --out old.p12",
+  ],
   right: "reveal",
   inputs: {
     project,
     path,
     environment: choice("--env <env>", "from this environment (default: where it changed last)", environments),
+    version: atVersion,
     out,
     force,
   },
-  run: async (admin, { project, path, environment }) => {
-    const { content, ...found } = await revealFile(admin, project, path, environment);
+  check: requireOneEnvironment("file get"),
+  run: async (admin, { project, path, environment, version }) => {
+    const { content, ...found } = await revealFile(admin, project, path, environment, version);
     const field = { content: Buffer.from(content).toString("base64") };
     const what = `The content of ${path} in ${found.environment}`;
-    return { document: { project, ...found }, shows: { secret: content, what, field } };
+    const document = { project, ...found, ...(version && { version }) };
+    return { document, shows: { secret: content, what, field } };
   },
 });
 

@@ -4,7 +4,7 @@ import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, writing } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
 import { openContent } from "../../sets/contents.ts";
-import { requireSets } from "../../sets/open.ts";
+import { lastChangedIn, openSetAt } from "../../sets/open.ts";
 import { type FileEntry, files } from "./entry.ts";
 
 export type RevealedFile = Pick<FileEntry, "path" | "mode" | "size" | "sha256" | "contentType"> & {
@@ -15,21 +15,27 @@ export type RevealedFile = Pick<FileEntry, "path" | "mode" | "size" | "sha256" |
 /**
  * The file at a path: in this environment or, without one, in the environment where it changed last. Only environments
  * in which the person may see values count.
+ * @param version - a kept version of that environment's files; if it is left out, the current one
  * @throws Refused `conflict` if its content does not open
  */
-export async function revealFile(admin: AdminContext, where: string, path: string, only?: Environment) {
+export async function revealFile(
+  admin: AdminContext,
+  where: string,
+  path: string,
+  only?: Environment,
+  version?: number,
+) {
   const project = await findProject(admin, where, "reveal", only && [only]);
   return writing(admin, project.permit, async (db) => {
-    const [latest] = (await requireSets(admin, { ...project, db }, files))
-      .filter(({ environment }) => only === undefined || environment === only)
-      .flatMap(({ environment, entries }) => entries.map((entry) => ({ environment, entry })))
-      .filter(({ entry }) => entry.path === path)
-      .sort((a, b) => b.entry.updatedAt - a.entry.updatedAt);
-    if (latest === undefined) {
-      const words = `There is no file ${JSON.stringify(path)} in ${where}${only ? ` ${only}` : ""}.`;
+    const of = { project: { ...project, db }, descriptor: files };
+    const environment = only ?? (await lastChangedIn(admin, of, path));
+    const stored = environment && (await openSetAt(admin, { ...of, environment }, version)).items.get(path);
+    if (!(environment && stored)) {
+      const at = version === undefined ? "" : `, version ${version}`;
+      const words = `There is no file ${JSON.stringify(path)} in ${where}${only ? ` ${only}` : ""}${at}.`;
       throw new Refused("not_found", words);
     }
-    const { environment, entry } = latest;
+    const { entry } = stored;
     const content = await openContent(admin, db, project.id, entry);
     if (content === undefined) {
       throw new Refused("conflict", `The content of ${JSON.stringify(path)} was deleted or changed by other means.`);

@@ -3,6 +3,7 @@ import { parseComingDay, parseCount, parseList } from "../../core/parse.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { counted, decodeText, formatTime, joined } from "../../core/text.ts";
 import {
+  atVersion,
   choice,
   completed,
   environment,
@@ -110,13 +111,17 @@ export function savedSentence(where: string, name: string, written: ReadonlyMap<
 const get = operation({
   path: "var get",
   about: "Print the value of a variable, byte for byte. The audit records that you saw it.",
-  examples: ["keyhole var get acme/web staging DATABASE_URL", "keyhole var get web production TLS_KEY > key.pem"],
+  examples: [
+    "keyhole var get acme/web staging DATABASE_URL",
+    "keyhole var get web production TLS_KEY > key.pem",
+    "keyhole var get web production API_TOKEN --version 6",
+  ],
   right: "reveal",
-  inputs: { project, environment, name },
-  run: async (admin, { project, environment, name }) => {
-    const value = await revealVariable(admin, project, environment, name);
+  inputs: { project, environment, name, version: atVersion },
+  run: async (admin, { project, environment, name, version }) => {
+    const value = await revealVariable(admin, project, environment, name, version);
     const shows = { secret: value, what: `The value of ${name}`, field: { value } };
-    return { document: { project, environment, key: name }, shows };
+    return { document: { project, environment, key: name, ...(version && { version }) }, shows };
   },
 });
 

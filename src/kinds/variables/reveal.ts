@@ -4,17 +4,24 @@ import { type AdminContext, requireFreshToCompare, writing } from "../../desk/co
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment } from "../../desk/validate.ts";
 import type { NamedValue } from "../../formats/dotenv.ts";
-import { type OpenSet, openSet, openVersion, type SeenSet } from "../../sets/open.ts";
+import { type OpenSet, openSet, openSetAt, type SeenSet } from "../../sets/open.ts";
 import { type VariableEntry, variables } from "./entry.ts";
 import { noVariable, storedValue } from "./write.ts";
 
-export async function revealVariable(admin: AdminContext, where: string, environment: string, name: string) {
+/** @param version - a kept version; if it is left out, the current one */
+export async function revealVariable(
+  admin: AdminContext,
+  where: string,
+  environment: string,
+  name: string,
+  version?: number,
+) {
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "reveal", [target]);
   return writing(admin, project.permit, async (db) => {
     const of = { project: { ...project, db }, descriptor: variables, environment: target };
-    const item = (await openSet(admin, of)).items.get(name);
-    if (item === undefined) throw noVariable(name, where, target);
+    const item = (await openSetAt(admin, of, version)).items.get(name);
+    if (item === undefined) throw noVariable(name, where, target, version);
     return [storedValue(item), [revealOf("variables.reveal", project, target, [name])]];
   });
 }
@@ -47,14 +54,11 @@ export async function diffVariables(admin: AdminContext, where: string, environm
   const project = await findProject(admin, where, "reveal", [...new Set([here, there])]);
   requireFreshToCompare(admin, placeOf(project), [here, there]);
   const of = { project, descriptor: variables, environment: here };
-  const openOther = (current: OpenSet<VariableEntry>) => {
-    if (typeof other === "string") return openSet(admin, { ...of, environment: there });
-    return other === current.version ? current : openVersion(admin, of, other);
-  };
+  const openOther = () =>
+    typeof other === "string" ? openSet(admin, { ...of, environment: there }) : openSetAt(admin, of, other);
   const valuesIn = ({ items }: OpenSet<VariableEntry>) =>
     new Map([...items].map(([name, item]) => [name, storedValue(item)]));
-  const current = await openSet(admin, of);
-  const [ours, theirs] = [valuesIn(current), valuesIn(await openOther(current))];
+  const [ours, theirs] = [valuesIn(await openSet(admin, of)), valuesIn(await openOther())];
   return [...new Set([...ours.keys(), ...theirs.keys()])].sort(compareBytes).flatMap((name): Difference[] => {
     if (ours.get(name) === theirs.get(name)) return [];
     const status = !theirs.has(name) ? "only" : !ours.has(name) ? "missing" : "differs";

@@ -310,8 +310,9 @@ export async function deleteVariable(
 }
 
 /** The refusal of what needs a variable that does not exist. */
-export function noVariable(name: string, where: string, environment: Environment): Refused {
-  return new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${environment}.`);
+export function noVariable(name: string, where: string, environment: Environment, version?: number): Refused {
+  const at = version === undefined ? "" : `, version ${version}`;
+  return new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${environment}${at}.`);
 }
 
 /** A variable whose name and value may be stored. */

@@ -1,0 +1,311 @@
+import type { NamesWritten } from "../audit/entry.ts";
+import { compareBytes, type Environment } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { type AdminContext, mayCompare, requireFreshToCompare } from "../desk/context.ts";
+import { type FoundProject, findProject, type LockedProject, placeOf } from "../desk/projects.ts";
+import { descriptorOf, everyKind } from "../kinds/kind.ts";
+import { deleteUnusedContents, namesContent, openContent } from "../sets/contents.ts";
+import type { Entry, KindDescriptor } from "../sets/kind.ts";
+import {
+  damagedVersion,
+  type Item,
+  notKept,
+  type OpenSet,
+  openItems,
+  openVersion,
+  requireSeen,
+  requireSet,
+} from "../sets/open.ts";
+import type { VerifiedSet } from "../sets/verified-set.ts";
+import { type NewItem, type SetChanges, type SetWrite, writeSets } from "../sets/write.ts";
+import { requireProjectRoom, writingProject } from "../sets/write-project.ts";
+import { contentOf } from "./comparison.ts";
+import { namesOf, readRecords, type VersionRecord } from "./history.ts";
+
+/* Two ways back in the history of a set: to an earlier version, or only to before what one version changed. */
+
+/** What a way back writes, by name, and what it was found out about. */
+type WayBack = NamesWritten & {
+  /** The version that was current when this was found out. */
+  readonly from: number;
+  /** Its project: another one may have taken the path since. */
+  readonly projectId: string;
+};
+
+/** Who wrote a version. Null: its record was changed with SQL. */
+export type Writer = { readonly version: number; readonly by: string | null };
+
+/** What a rollback does. */
+export type Rollback = WayBack & {
+  readonly to: number;
+  /** The versions in between, oldest first: what they wrote is taken back. */
+  readonly between: readonly Writer[];
+};
+
+/** What taking back one change does. */
+export type Undo = WayBack & {
+  readonly version: number;
+  readonly by: string;
+  /** The names that stay, because somebody has written them since: the newest version that did. */
+  readonly left: readonly (Writer & { readonly name: string })[];
+};
+
+/**
+ * Finds out what a rollback would do.
+ * @param name - only this item gets what it was in that version
+ * @throws Refused `invalid` if `to` is the current version or the item is the same in it, `not_found` if it is not kept
+ *   or has no such item, `conflict` if something does not open, `ambiguous`
+ */
+export function planRollback(
+  admin: AdminContext,
+  where: string,
+  environment: Environment,
+  kind: string,
+  to: number,
+  name?: string,
+): Promise<Rollback> {
+  return planWay(admin, where, environment, kind, async (current, project) => {
+    requireFreshToCompare(admin, placeOf(project), [environment]);
+    return wayTo(admin, current, project.now, to, name);
+  });
+}
+
+/**
+ * Writes an earlier version of a set as its next one. Items that both versions have in common stay as they are.
+ *
+ * @param plan - what {@link planRollback} found out
+ * @returns the number of the new version, and what a person must be warned of
+ * @throws Refused as {@link planRollback}; `conflict` if the set was written since; `bound` if the project would have
+ *   too many files
+ */
+export function rollBack(
+  admin: AdminContext,
+  where: string,
+  environment: Environment,
+  kind: string,
+  plan: Pick<Rollback, "from" | "to" | "projectId">,
+  name?: string,
+): Promise<Written> {
+  return goBack(admin, where, environment, kind, plan, (current, { now }) => wayTo(admin, current, now, plan.to, name));
+}
+
+/**
+ * Finds out what it would do to take back what one version changed: the names that nobody has written since become what
+ * they were before it. No value is compared, so it tells nothing about any.
+ * @throws Refused `invalid` if the version changed nothing; `not_found` if it, or the version before it, is not kept;
+ *   `conflict` if something does not open, or if SQL changed the record of a version since
+ */
+export function planUndo(
+  admin: AdminContext,
+  where: string,
+  environment: Environment,
+  kind: string,
+  version: number,
+): Promise<Undo> {
+  return planWay(admin, where, environment, kind, (current, { now }) => wayBefore(admin, current, now, version));
+}
+
+/**
+ * Takes back what one version changed.
+ *
+ * @param plan - what {@link planUndo} found out
+ * @returns as {@link rollBack}
+ * @throws Refused as {@link planUndo}; `invalid` if nothing is left to take back; `conflict` if the set was written
+ *   since; `bound` if the project would have too many files
+ */
+export function undo(
+  admin: AdminContext,
+  where: string,
+  environment: Environment,
+  kind: string,
+  plan: Pick<Undo, "from" | "version" | "projectId">,
+): Promise<Written> {
+  return goBack(admin, where, environment, kind, plan, async (current, { now }) => {
+    const way = await wayBefore(admin, current, now, plan.version);
+    requireAnyLeft(way.plan);
+    return way;
+  });
+}
+
+/** @throws Refused `invalid` if somebody has written all names since */
+export function requireAnyLeft({ version, left, ...plan }: Pick<Undo, "version" | "left"> & NamesWritten): void {
+  if (namesOf(plan).length > 0) return;
+  const words = `Nothing is left to undo of version ${version}: all that it changed was written again since`;
+  const who = left.slice(0, 3).map(({ name, version, by }) => `${name} in version ${version} by ${by}`);
+  const others = left.length > 3 ? `, and ${left.length - 3} more` : "";
+  throw new Refused("invalid", `${words} (${who.join(", ")}${others}). Nothing was changed.`);
+}
+
+/** The plan names items, so it takes `see`, too. */
+const rights = ["see", "write"] as const;
+
+type Written = { readonly version: number; readonly warnings: readonly string[] };
+
+/** The current version, verified and opened. */
+type Current = { readonly verified: VerifiedSet; readonly before: OpenSet };
+
+/** A way back, with the changes that go it. */
+type Way<Plan> = { readonly plan: Plan; readonly changes: SetChanges };
+
+type Find<Plan> = (current: Current, project: FoundProject & { readonly now: number }) => Promise<Way<Plan>>;
+
+async function planWay<Plan>(
+  admin: AdminContext,
+  where: string,
+  environment: Environment,
+  kind: string,
+  find: Find<Plan>,
+): Promise<Plan> {
+  const project = await findProject(admin, where, rights, [environment]);
+  const current = await openCurrent(admin, project, descriptorOf(kind), environment);
+  return (await find(current, { ...project, now: admin.now() })).plan;
+}
+
+async function goBack(
+  admin: AdminContext,
+  where: string,
+  environment: Environment,
+  kind: string,
+  { from, projectId }: Pick<WayBack, "from" | "projectId">,
+  find: Find<WayBack>,
+): Promise<Written> {
+  const descriptor = descriptorOf(kind);
+  const work = async (project: LockedProject) => {
+    const current = await openCurrent(admin, project, descriptor, environment);
+    requireSeen(current.before, { version: from, projectId });
+    const { changes } = await find(current, project);
+    const writes = await writeSets(admin, project, descriptor, new Map([[current.before, changes]]));
+    await requireProjectRoom(admin, project, descriptor);
+    if ([...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project, everyKind);
+    const write = writes.get(environment) as SetWrite;
+    return [{ version: write.version, warnings: descriptor.warningsOf(where, environment, write) }, writes] as const;
+  };
+  const found = await findProject(admin, where, rights, [environment]);
+  return writingProject(admin, found, descriptor, work, { action: "rollback" });
+}
+
+async function openCurrent(
+  admin: AdminContext,
+  project: OpenSet["project"],
+  descriptor: KindDescriptor,
+  environment: Environment,
+): Promise<Current> {
+  const of = { project, descriptor, environment };
+  const verified = await requireSet(admin, of);
+  return { verified, before: openItems(of, verified) };
+}
+
+/** The way to an earlier version, or with a name only to what that item was in it. */
+async function wayTo(
+  admin: AdminContext,
+  { verified, before }: Current,
+  now: number,
+  to: number,
+  name: string | undefined,
+): Promise<Way<Rollback>> {
+  const { version: from, project, descriptor, environment } = before;
+  if (from === to) throw new Refused("invalid", `Version ${to} is the current version: nothing was changed.`);
+  const { items: after } = await openVersion(admin, before, to);
+  if (name !== undefined && !after.has(name)) {
+    throw new Refused("not_found", `There is no ${descriptor.item} ${JSON.stringify(name)} in version ${to}.`);
+  }
+  // Somebody who may not see values must not learn which of them are the same.
+  const isCompared = mayCompare(admin, placeOf(project), environment);
+  const names = name === undefined ? [...after.keys(), ...before.items.keys()] : [name];
+  const wanted = new Map<string, Item | undefined>();
+  for (const one of names) {
+    const [item, old] = [after.get(one), before.items.get(one)];
+    if (!(isCompared && item && old && isSame(descriptor, item, old))) wanted.set(one, item);
+  }
+  if (name !== undefined && wanted.size === 0) {
+    throw new Refused("invalid", `${name} is the same in version ${to} and now: nothing was changed.`);
+  }
+  const { records, unverified } = await readRecords(admin, before, verified);
+  const isWriter = (one: VersionRecord) => name === undefined || namesOf(one).includes(name);
+  const between = [...records.filter(isWriter).map(writerOf), ...unverified.map((version) => ({ version, by: null }))]
+    .filter(({ version }) => version > to && version <= from)
+    .sort((a, b) => a.version - b.version);
+  const { changes, ...written } = await changesOf(admin, before, wanted, to, now);
+  return { plan: { from, to, projectId: project.id, ...written, between }, changes };
+}
+
+/** The way to before what one version changed, for the names that nobody has written since. */
+async function wayBefore(
+  admin: AdminContext,
+  { verified, before }: Current,
+  now: number,
+  version: number,
+): Promise<Way<Undo>> {
+  const { version: from, project } = before;
+  const { records } = await readRecords(admin, before, verified);
+  const undone = records.find((one) => one.version === version);
+  if (undone === undefined || version > from) throw notKept(before, version);
+  const names = namesOf(undone).sort(compareBytes);
+  if (names.length === 0) throw new Refused("invalid", `Version ${version} changed nothing: there is nothing to undo.`);
+  const later = records.filter((one) => one.version > version && one.version <= from);
+  if (later.length < from - version) {
+    const words = `The record of a version after ${version} was changed with SQL: who wrote what since is not known.`;
+    throw new Refused("conflict", `${words} Nothing was changed.`);
+  }
+  // They are newest first, so the newest that wrote a name is the one that stays.
+  const since = new Map(
+    later.toReversed().flatMap((one) => namesOf(one).map((name) => [name, writerOf(one)] as const)),
+  );
+  const left = names.flatMap((name) => {
+    const writer = since.get(name);
+    return writer === undefined ? [] : [{ name, ...writer }];
+  });
+  const back = names.filter((name) => !since.has(name));
+  const isOpened = back.some((name) => !undone.added.includes(name));
+  const earlier = isOpened ? (await openVersion(admin, before, version - 1)).items : new Map<string, Item>();
+  const wanted = new Map(back.map((name) => [name, earlier.get(name)]));
+  const { changes, ...written } = await changesOf(admin, before, wanted, version - 1, now);
+  return { plan: { from, version, by: undone.actor.name, projectId: project.id, ...written, left }, changes };
+}
+
+function writerOf({ version, actor }: VersionRecord): Writer {
+  return { version, by: actor.name };
+}
+
+/**
+ * The changes that make items what they were in an earlier version.
+ * @param wanted - undefined if that version did not have it
+ * @throws Refused `conflict` if the content of a file is gone
+ */
+async function changesOf(
+  admin: AdminContext,
+  before: OpenSet,
+  wanted: ReadonlyMap<string, Item | undefined>,
+  version: number,
+  now: number,
+): Promise<NamesWritten & { readonly changes: SetChanges }> {
+  const { descriptor, project, items } = before;
+  const changes = new Map<string, NewItem<Entry> | null>();
+  const [added, changed, deleted]: [string[], string[], string[]] = [[], [], []];
+  for (const [name, item] of wanted) {
+    const isThere = items.has(name);
+    if (item === undefined) {
+      if (isThere) deleted.push(name);
+      if (isThere) changes.set(name, null);
+      continue;
+    }
+    (isThere ? changed : added).push(name);
+    changes.set(name, dated(descriptor, item, now));
+    if (!namesContent(descriptor, item.entry)) continue;
+    const content = await openContent(admin, project.db ?? admin.database.db, project.id, item.entry);
+    if (content === undefined) throw damagedVersion(before, version);
+    content.fill(0);
+  }
+  return { added, changed, deleted, changes };
+}
+
+/** An item as if it had been written at `updatedAt`. The writer gives the version. */
+function dated({ datedValue }: KindDescriptor, { entry, value }: Item, updatedAt: number): NewItem<Entry> {
+  return { entry: { ...entry, updatedAt }, value: value && datedValue(Buffer.from(value), updatedAt) };
+}
+
+/** Whether an item was only written again. */
+function isSame(descriptor: KindDescriptor, a: Item, b: Item): boolean {
+  const [entry, other] = [a, b].map((item) => JSON.stringify({ ...item.entry, updatedAt: 0, version: undefined }));
+  return entry === other && contentOf(descriptor, a) === contentOf(descriptor, b);
+}
