@@ -15,8 +15,8 @@ import {
   joined,
   Lead,
   Moment,
-  momentText,
   Name,
+  Prose,
   Table,
   Warnings,
   Word,
@@ -27,9 +27,10 @@ import type { Visit } from "../pages/visit.ts";
 import { type AuditFilter, type AuditRecord, auditPages, showAudit, unreadable } from "../people/audit.ts";
 import { verifyAudit } from "../people/audit-chain.ts";
 import { keyNames } from "../people/keys.ts";
-import { type ReadsByHour, readsByHour } from "../people/reads.ts";
+import { AuditCounts, spanOf } from "../people/reads.ts";
+import { Chart, Who } from "./audit-counts.tsx";
 import { unlessRefused } from "./refusal.ts";
-import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
+import { actorOf, EnvironmentOf, looksFor, Names } from "./sentence.tsx";
 
 /** The fields of the filter, as the URL has them: a filtered page is a link. */
 const fields = ["project", "name", "actor", "key", "action", "environment", "since", "until"] as const;
@@ -48,7 +49,7 @@ function isRead(action: string): boolean {
 const entriesMin = 100;
 const dayMs = 86_400_000;
 
-/** The newest entries that the filter finds, with a chart of reads per hour. */
+/** The newest entries that the filter finds. The first page counts them, too. */
 export async function auditPage(visit: Visit): Promise<Answer> {
   const typed = typedIn(visit);
   // A filter that names something unknown is refused beside the typed text.
@@ -64,7 +65,8 @@ export async function auditPage(visit: Visit): Promise<Answer> {
       {typeof found !== "string" && (
         <>
           <Views typed={typed} now={now} />
-          <Chart reads={found.reads} />
+          {found.counts && mayRead(found.filter) && <Chart counts={found.counts} />}
+          {found.counts && <Who counts={found.counts} typed={typed} keys={found.keys} now={now} />}
           <Actions
             items={{ "Verify the chain": "/audit/verify", "Export as JSON lines": withQuery("/audit/export", typed) }}
             quiet
@@ -72,7 +74,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
           {found.entries.some(isDamaged) && <Damaged />}
           <Table
             caption="Entries, newest first"
-            columns={columnsOf(found.names, now)}
+            columns={columnsOf(found.keys, now, typed.name)}
             rows={found.entries}
             none="No entry fits this filter. Take a part of it away, or look at an earlier time."
             isPart
@@ -123,22 +125,23 @@ async function newest(visit: Visit, typed: Typed) {
   const asked = filterOf(visit, typed);
   const before = visit.query("before") === undefined ? undefined : visit.number("before");
   const filter = before === undefined ? asked : { ...asked, beforeAt: Math.min(before, asked.beforeAt ?? before) };
+  const counts = before === undefined ? new AuditCounts(spanOf(admin.now(), asked), looksFor(typed.name)) : undefined;
   const entries: AuditRecord[] = [];
   let olderAt: number | undefined;
   pages: for await (const page of auditPages(admin, filter, "newest first")) {
     for (const entry of page) {
       const last = entries.at(-1);
-      if (last && entries.length >= entriesMin && entry.time < last.time) {
-        olderAt = last.time;
-        break pages;
-      }
-      entries.push(entry);
+      if (last && entries.length >= entriesMin && entry.time < last.time) olderAt ??= last.time;
+      if (olderAt === undefined) entries.push(entry);
+      if (counts?.add(entry) !== true && olderAt !== undefined) break pages;
     }
   }
-  const hours = readsByHour(admin, asked, (asked.beforeAt ?? admin.now()) - dayMs);
-  // Nobody may have read what the filter names, though there are other entries.
-  const reads = await unlessRefused(hours, ["not_found"], (): ReadsByHour => ({ hours: [], isWhole: true }));
-  return { entries, olderAt, reads, names: await keyNames(admin) };
+  return { filter, entries, olderAt, counts, keys: await keyNames(admin) };
+}
+
+/** Whether a filter may find reads by machines. */
+function mayRead({ actions }: AuditFilter): boolean {
+  return actions?.some((action) => action.endsWith(".read")) ?? true;
 }
 
 /** On a phone it is folded unless a filter is set, or refused; on a wide screen it is always open. */
@@ -167,7 +170,7 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
           {isSet && <a href="/audit">Show everything</a>}
         </div>
         <p role="alert" class="refusal">
-          {refusal}
+          {refusal && <Prose>{refusal}</Prose>}
         </p>
       </form>
     </details>
@@ -189,7 +192,7 @@ function Views({ typed, now }: { readonly typed: Typed; readonly now: number }) 
   );
 }
 
-function columnsOf(keys: ReadonlyMap<string, string>, now: number): Cells<AuditRecord> {
+function columnsOf(keys: ReadonlyMap<string, string>, now: number, looked: string | undefined): Cells<AuditRecord> {
   return {
     Time: ({ lane, seq, time }) => (
       <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>
@@ -199,45 +202,8 @@ function columnsOf(keys: ReadonlyMap<string, string>, now: number): Cells<AuditR
     Who: (entry) => <Word>{actorOf(entry, keys)}</Word>,
     Action: ({ action }) => <code>{action}</code>,
     Where: (entry) => [entry.project ?? entry.organization, " ", <EnvironmentOf entry={entry} />],
-    Names: ({ names }) => <Names items={names} />,
+    Names: ({ names }) => <Names items={names} looked={looked} />,
   };
-}
-
-const [barWidth, chartHeight] = [20, 80];
-
-/** Reads per hour as bars, with a sentence that says the same. */
-function Chart({ reads: { hours, isWhole } }: { readonly reads: ReadsByHour }) {
-  const most = Math.max(...hours.map(({ count }) => count), 0);
-  const total = hours.reduce((sum, { count }) => sum + count, 0);
-  if (total === 0) return <p class="quiet">No read by a machine to show in these 24 hours.</p>;
-  const sinceAt = hours[0]?.at ?? 0;
-  const [before, after] = [
-    `${isWhole ? "" : "At least "}${counted(total, "read")} since `,
-    `, at most ${most} in one hour.`,
-  ];
-  return (
-    <figure>
-      <svg
-        viewBox={`0 0 ${hours.length * barWidth} ${chartHeight}`}
-        role="img"
-        aria-label={`Reads per hour. ${before}${momentText(sinceAt)}${after}`}
-      >
-        {hours.map(({ at, count }, index) => {
-          const height = Math.round((count / most) * chartHeight);
-          return (
-            <rect x={index * barWidth} y={chartHeight - height} width={barWidth - 4} height={height}>
-              <title>{`${new Date(at).toISOString().slice(11, 16)}Z: ${counted(count, "read")}`}</title>
-            </rect>
-          );
-        })}
-      </svg>
-      <figcaption class="quiet">
-        {before}
-        <Moment at={sinceAt} />
-        {after}
-      </figcaption>
-    </figure>
-  );
 }
 
 /** One entry, whole. */

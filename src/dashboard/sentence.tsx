@@ -44,7 +44,7 @@ function Blank(props: {
 }
 
 /** The environment that an entry names, if it is one. */
-export function EnvironmentOf({ entry }: { readonly entry: AuditRecord }) {
+export function EnvironmentOf({ entry }: { readonly entry: Pick<AuditRecord, "environment"> }) {
   const environment = environments.find((one) => one === entry.environment);
   return environment === undefined ? null : <Env value={environment} />;
 }
@@ -77,12 +77,26 @@ function ItemDeed(props: Omit<Told, "keys"> & { readonly kind: string; readonly 
 }
 
 /** Who did it: a person, or the name of a key or a trust. */
-export function actorOf({ actor }: AuditRecord, names: ReadonlyMap<string, string>): string {
+export function actorOf({ actor }: Pick<AuditRecord, "actor">, names: ReadonlyMap<string, string>): string {
   return actor.type === "person" ? personText(actor) : (names.get(actor.id) ?? actor.id);
 }
 
-export function Names({ items }: { readonly items: readonly string[] }) {
-  return <First items={items.map((name) => <Name>{name}</Name>)} />;
+/** @param looked - a part of a name that somebody looks for: names with it stand first, and are marked */
+export function Names({ items, looked }: { readonly items: readonly string[]; readonly looked?: string | undefined }) {
+  const isFound = looked === undefined ? () => false : looksFor(looked);
+  const found = items.filter(isFound).map((name) => (
+    <mark>
+      <Name>{name}</Name>
+    </mark>
+  ));
+  const others = items.filter((name) => !isFound(name)).map((name) => <Name>{name}</Name>);
+  return <First items={[...found, ...others]} />;
+}
+
+/** Whether a name has the part that somebody looks for, in upper or lower case. By default, any name. */
+export function looksFor(part = ""): (name: string) => boolean {
+  const lower = part.toLowerCase();
+  return (name) => name.toLowerCase().includes(lower);
 }
 
 function whereOf({ organization, project }: AuditRecord): string {

@@ -1,63 +1,124 @@
-import type { AdminContext } from "../desk/context.ts";
-import { auditActions } from "../kinds/kind.ts";
-import { type AuditFilter, auditPages } from "./audit.ts";
+import type { AuditRecord } from "./audit.ts";
 
-/* How often machines read, counted from the audit. */
+/* Who did what how often, and how often machines read: counted from the audit. */
 
 const hourMs = 3_600_000;
-/** The most entries that are counted. */
-const readsMax = 10_000;
+const dayMs = 24 * hourMs;
 
-/** Reads by the hour, oldest first. Every hour up to the present one is there, those without reads too. */
-export type ReadsByHour = {
-  readonly hours: readonly {
-    /** When the hour begins, in epoch milliseconds. */
-    readonly at: number;
-    readonly count: number;
-  }[];
-  /** Whether all reads were counted. If not, the first hour is that of the oldest one counted, and it had more. */
-  readonly isWhole: boolean;
-};
+/** The most entries that are counted, and the most names in them: more would keep a page waiting. */
+export const countedMax = 10_000;
+const namesMax = 300_000;
+
+/** The bars of a chart: how long each stands for, and when the first begins and the last ends. */
+export type Span = { readonly unitMs: number; readonly fromAt: number; readonly endAt: number };
+
+/** What a bar may stand for. */
+export const units: ReadonlyMap<number, string> = new Map([
+  [hourMs, "hour"],
+  [dayMs, "day"],
+  [7 * dayMs, "7 days"],
+  [28 * dayMs, "28 days"],
+  [364 * dayMs, "364 days"],
+]);
+const barsMax = 49;
 
 /**
- * Counts the newest reads that a filter finds, at most 10,000. An entry is one read, however many names it has. An
- * entry that is dated after this hour is not counted.
- *
- * @param filter - of its `actions`, those that are reads; its `sinceAt` says nothing here
- * @param sinceAt - from this moment on, in epoch milliseconds; the first hour is the one that it is in
- * @throws Refused `not_found` if the filter names something that neither exists nor has an entry
+ * The span of the entries from `sinceAt`, by default a day, until `beforeAt`, by default now. It ends with a whole hour
+ * or a whole day in UTC.
  */
-export async function readsByHour(admin: AdminContext, filter: AuditFilter, sinceAt: number): Promise<ReadsByHour> {
-  const actions = readActions.filter((action) => filter.actions?.includes(action) ?? true);
-  const endAt = Math.min(filter.beforeAt ?? Number.POSITIVE_INFINITY, hourOf(admin.now()) + hourMs);
-  const { times, isWhole } = await newestTimes(admin, { ...filter, actions, sinceAt, beforeAt: endAt });
-  const counts = new Map<number, number>();
-  for (const time of times) counts.set(hourOf(time), (counts.get(hourOf(time)) ?? 0) + 1);
-  const firstAt = hourOf(isWhole ? sinceAt : (times.at(-1) as number));
-  const length = Math.max(0, Math.ceil((endAt - firstAt) / hourMs));
-  const hours = Array.from({ length }, (_, index) => {
-    const at = firstAt + index * hourMs;
-    return { at, count: counts.get(at) ?? 0 };
-  });
-  return { hours, isWhole };
+export function spanOf(
+  now: number,
+  { sinceAt, beforeAt = now + 1 }: { readonly sinceAt?: number | undefined; readonly beforeAt?: number | undefined },
+): Span {
+  const untilAt = Math.min(beforeAt, now + 1);
+  const firstAt = Math.min(sinceAt ?? untilAt - dayMs, untilAt - 1);
+  const unitMs = [...units.keys()].find((one) => (untilAt - firstAt) / one < barsMax) ?? 364 * dayMs;
+  const roundMs = Math.min(unitMs, dayMs);
+  const endAt = Math.ceil(untilAt / roundMs) * roundMs;
+  return { unitMs, endAt, fromAt: endAt - Math.ceil((endAt - firstAt) / unitMs) * unitMs };
 }
 
-const readActions = auditActions.filter((action) => action.endsWith(".read"));
+/** What somebody did in one environment of a project. */
+export type Doings = Pick<AuditRecord, "actor" | "organization" | "project" | "environment"> & {
+  /** The names of these entries, those of the most entries first. */
+  readonly names: readonly string[];
+  readonly count: number;
+  /** When they did it last. */
+  readonly lastAt: number;
+};
 
-/** When the newest entries were recorded, newest first, and whether they are all. */
-async function newestTimes(admin: AdminContext, filter: AuditFilter) {
-  const times: number[] = [];
-  // A list without actions would read the whole journal and find nothing.
-  if (filter.actions?.length === 0) return { times, isWhole: true };
-  for await (const page of auditPages(admin, filter, "newest first")) {
-    for (const { time } of page) {
-      if (times.length === readsMax) return { times, isWhole: false };
-      times.push(time);
-    }
+/** Counts entries that come newest first. */
+export class AuditCounts {
+  readonly span: Span;
+  readonly #isCounted: (name: string) => boolean;
+  readonly #doings = new Map<
+    string,
+    { entry: AuditRecord; names: Map<string, number>; count: number; lastAt: number }
+  >();
+  readonly #reads = new Map<number, number>();
+  #names = 0;
+  entries = 0;
+  newestAt: number | undefined;
+  oldestAt: number | undefined;
+  /** Whether all entries were counted. If not, the older ones are missing. */
+  isWhole = true;
+
+  /** @param isCounted - which names are listed */
+  constructor(span: Span, isCounted: (name: string) => boolean = () => true) {
+    this.span = span;
+    this.#isCounted = isCounted;
   }
-  return { times, isWhole: true };
-}
 
-function hourOf(at: number): number {
-  return Math.floor(at / hourMs) * hourMs;
+  /** @returns whether it was counted; if not, no older one may be */
+  add(entry: AuditRecord): boolean {
+    if (this.entries === countedMax || this.#names > namesMax) {
+      this.isWhole = false;
+      return false;
+    }
+    this.entries += 1;
+    this.#names += entry.names.length;
+    this.newestAt ??= entry.time;
+    this.oldestAt = entry.time;
+    this.#noteDoing(entry);
+    // One that a clock dated ahead is in no bar.
+    const { fromAt, endAt, unitMs } = this.span;
+    if (entry.action.endsWith(".read") && entry.time >= fromAt && entry.time < endAt) {
+      const at = fromAt + Math.floor((entry.time - fromAt) / unitMs) * unitMs;
+      this.#reads.set(at, (this.#reads.get(at) ?? 0) + 1);
+    }
+    return true;
+  }
+
+  #noteDoing(entry: AuditRecord): void {
+    const { actor, organization, project, environment, time } = entry;
+    const key = JSON.stringify([actor, organization, project, environment]);
+    const doing = this.#doings.get(key) ?? { entry, names: new Map<string, number>(), count: 0, lastAt: time };
+    doing.count += 1;
+    for (const name of entry.names) {
+      if (this.#isCounted(name)) doing.names.set(name, (doing.names.get(name) ?? 0) + 1);
+    }
+    this.#doings.set(key, doing);
+  }
+
+  /** Who did what, those who did most first. */
+  get doings(): readonly Doings[] {
+    const all = [...this.#doings.values()].map(({ entry, names, count, lastAt }) => {
+      const sorted = [...names].sort(([, one], [, other]) => other - one).map(([name]) => name);
+      return { ...entry, names: sorted, count, lastAt };
+    });
+    return all.sort((one, other) => other.count - one.count);
+  }
+
+  /**
+   * Reads by machines, a bar for each hour or day of the span, oldest first. An entry is one read, however many names it
+   * has. If not all entries were counted, the first bar is that of the oldest one, and it had more.
+   */
+  get bars(): readonly { readonly at: number; readonly count: number }[] {
+    const { fromAt, endAt, unitMs } = this.span;
+    const all = Array.from({ length: Math.round((endAt - fromAt) / unitMs) }, (_, index) => {
+      const at = fromAt + index * unitMs;
+      return { at, count: this.#reads.get(at) ?? 0 };
+    });
+    return this.isWhole ? all : all.filter(({ at }) => at + unitMs > (this.oldestAt ?? 0));
+  }
 }

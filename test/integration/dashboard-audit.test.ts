@@ -59,6 +59,48 @@ describeBoth("the audit", (w) => {
     w.clock.nowMs = undefined;
   });
 
+  test("marks the name that was looked for, and says who read it how often, over which days", async () => {
+    const { where, key, organization } = await w.place({
+      variables: { staging: { A: "1", B: "2", C: "3", STRIPE_KEY: "4", Z: "5" } },
+      key: everything,
+    });
+    const twin = await w.key(organization, { ...everything, name: key.name });
+    const path = `/projects/${where.split("/")[1]}/variables?environment=staging`;
+    for (const one of [key, key, twin]) expect((await w.ask(path, { key: one })).status).toBe(200);
+    const query = `project=${encodeURIComponent(where)}&action=all+reads`;
+    const { html } = await (await visitorOf(w)).page(`/audit?${query}&name=STRIPE_KEY`);
+    const tables = [...html.matchAll(/<caption class="unseen">(.*?)<\/caption>.*?<tbody>(.*?)<\/tbody>/gs)];
+    const rowsOf = (caption: string) => {
+      const body = tables.find(([, one]) => one?.startsWith(caption))?.[2] ?? "";
+      const words = (row: string) => row.replace(/<time.*?<\/time>/g, "TIME").replace(/<(?!\/?mark)[^>]*>/g, " ");
+      return body.split("</tr>").flatMap((row) => words(row).replace(/\s+/g, " ").trim() || []);
+    };
+    const name = "<mark> STRIPE_KEY </mark>";
+    for (const row of rowsOf("Entries")) expect(row).toContain(`${name}, A , B and 2 others`);
+    expect(rowsOf("Who")).toEqual([
+      expect.stringMatching(
+        new RegExp(`^${key.name} \\(id ${key.id.slice(0, 8)}\\S*… \\) web staging ${name} 2 TIME$`),
+      ),
+      expect.stringMatching(
+        new RegExp(`^${key.name} \\(id ${twin.id.slice(0, 8)}\\S*… \\) web staging ${name} 1 TIME$`),
+      ),
+    ]);
+    expect(html.replace(/<[^>]*>/g, "")).toMatch(/All 3 entries that fit are counted, from 20\S+Z to 20\S+Z\./);
+    const counted = /href="([^"]*key=[^"]*)">2</.exec(html)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const followed = (await (await visitorOf(w)).page(counted)).html;
+    expect(entriesOf(followed)).toHaveLength(2);
+    expect(followed).toContain("2 reads by machines from");
+    const changes = (await (await visitorOf(w)).page(`/audit?project=${encodeURIComponent(where)}&action=all+changes`))
+      .html;
+    expect([changes.includes("<svg"), changes.includes("No machine read")]).toEqual([false, false]);
+    const past = (await (await visitorOf(w)).page("/audit?until=2030-01-02T12:00&since=2029-12-30T12:00")).html;
+    expect(past).toContain("No entry fits this filter");
+    w.clock.nowMs = Date.parse("2031-01-01T00:00:00Z");
+    const quiet = (await (await visitorOf(w)).page("/audit?until=2030-01-02T12:00")).html.replace(/<[^>]*>/g, "");
+    expect(quiet).toContain("No machine read anything of this from 2030-01-01T12:00:00Z to 2030-01-02T12:00:00Z.");
+    w.clock.nowMs = undefined;
+  });
+
   test("says what is wrong with a filter, and shows what was typed as text", async () => {
     const { project, visitor } = await place(w);
     const typed = "<img src=x>";
@@ -97,7 +139,7 @@ describeBoth("the audit", (w) => {
       expect(html).not.toContain("<img");
       expect(html).not.toContain("<b>");
     }
-    expect(list).toContain('aria-label="Reads per hour. 1 read since');
+    expect(list).toContain('aria-label="Reads per hour. 1 read from 20');
   });
 
   test("leads to older entries, without a gap and with none twice", async () => {

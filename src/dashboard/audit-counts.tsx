@@ -1,0 +1,127 @@
+/** @jsxImportSource preact */
+import { lookalikes } from "../core/visible.ts";
+import { Ago, Called, type Cells, counted, Moment, momentText, Table, Word } from "../pages/parts.tsx";
+import { withQuery } from "../pages/paths.ts";
+import { type AuditCounts, type Doings, units } from "../people/reads.ts";
+import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
+
+const [barWidth, chartHeight] = [20, 80];
+
+/** Reads by machines as bars, with their mean as a line, and sentences that say the same. */
+export function Chart({ counts }: { readonly counts: AuditCounts }) {
+  const { bars, isWhole, span } = counts;
+  const unit = units.get(span.unitMs) ?? "";
+  const total = bars.reduce((sum, { count }) => sum + count, 0);
+  const [first, last] = [bars[0]?.at ?? span.fromAt, span.endAt];
+  const during = (
+    <>
+      from <Moment at={first} /> to <Moment at={last} />
+    </>
+  );
+  if (total === 0) return <p class="quiet">No machine read anything of this {during}.</p>;
+  const most = bars.reduce((a, b) => (b.count > a.count ? b : a));
+  const mean = total / bars.length;
+  const meanText = mean.toLocaleString("en", { maximumSignificantDigits: 2 });
+  const sum = `${isWhole ? "" : "At least "}${counted(total, "read")}`;
+  const rest = `On average ${meanText} in ${unit === "hour" ? "an hour" : unit === "day" ? "a day" : unit}, the line`;
+  const yOf = (count: number) => chartHeight - (count / most.count) * chartHeight;
+  return (
+    <figure>
+      <div class="chart">
+        <span class="quiet most">{most.count.toLocaleString("en")}</span>
+        <span class="quiet zero">0</span>
+        <svg
+          viewBox={`0 0 ${bars.length * barWidth} ${chartHeight}`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`Reads per ${unit}. ${sum} from ${momentText(first)} to ${momentText(last)}. ${rest}.`}
+        >
+          {bars.map(({ at, count }, index) => (
+            <rect x={index * barWidth + 2} y={yOf(count)} width={barWidth - 4} height={chartHeight - yOf(count)}>
+              <title>{`${momentText(at)}: ${counted(count, "read")}`}</title>
+            </rect>
+          ))}
+          <line x1={0} x2={bars.length * barWidth} y1={yOf(mean)} y2={yOf(mean)} />
+        </svg>
+        <span class="from">
+          <Moment at={first} />
+        </span>
+        <span class="to">
+          <Moment at={last} />
+        </span>
+      </div>
+      <figcaption class="quiet">
+        {sum} by machines {during}. {rest}; at most {most.count.toLocaleString("en")}, from <Moment at={most.at} /> on.
+        {unit !== "hour" && " Days are those of UTC."}
+      </figcaption>
+      <details>
+        <summary>Each {unit} in numbers</summary>
+        <Table
+          caption={`Reads per ${unit}`}
+          columns={{ From: ({ at }) => <Moment at={at} />, Reads: ({ count }) => count.toLocaleString("en") }}
+          rows={bars.filter(({ count }) => count > 0)}
+          none=""
+        />
+      </details>
+    </figure>
+  );
+}
+
+/** How many rows the table of {@link Who} has. */
+const rowsMax = 50;
+
+type Shown = {
+  readonly counts: AuditCounts;
+  /** The filter, as the URL has it. */
+  readonly typed: Readonly<Record<string, string | undefined>>;
+  /** The names of keys and trusts by their ids. */
+  readonly keys: ReadonlyMap<string, string>;
+  readonly now: number;
+};
+
+/** Who did what how often, and when last. */
+export function Who({ counts, typed, keys, now }: Shown) {
+  const all = counts.doings;
+  if (counts.newestAt === undefined || counts.oldestAt === undefined) return null;
+  const rows = all.slice(0, rowsMax);
+  return (
+    <details open={Object.keys(typed).length > 0}>
+      <summary>Who, what and how often</summary>
+      <p class="quiet">
+        {counts.isWhole ? "All " : "The newest "}
+        {counted(counts.entries, "entry", "entries")} that fit are counted, from <Moment at={counts.oldestAt} /> to{" "}
+        <Moment at={counts.newestAt} />.{!counts.isWhole && " Choose fewer days to count all of them."}
+      </p>
+      <Table caption="Who, what and how often" columns={columnsOf(rows, { typed, keys, now })} rows={rows} none="" />
+      {all.length > rowsMax && (
+        <p class="quiet">
+          {counted(all.length - rowsMax, "row")} with fewer entries are not shown. Filter by a person, key or project.
+        </p>
+      )}
+    </details>
+  );
+}
+
+function columnsOf(rows: readonly Doings[], { typed, keys, now }: Omit<Shown, "counts">): Cells<Doings> {
+  const machines = new Map(
+    rows.flatMap(({ actor }) => (actor.type === "person" ? [] : [[actor.id, keys.get(actor.id) ?? actor.id] as const])),
+  );
+  const marks = lookalikes([...machines].map(([id, name]) => ({ id, name })));
+  return {
+    Who: (row) =>
+      row.actor.type === "person" ? (
+        <Word>{actorOf(row, keys)}</Word>
+      ) : (
+        <Called of={{ id: row.actor.id, name: actorOf(row, keys) }} marks={marks} />
+      ),
+    Where: (row) => [row.project ?? row.organization, " ", <EnvironmentOf entry={row} />],
+    Names: ({ names }) => <Names items={names.map((name) => keys.get(name) ?? name)} looked={typed["name"]} />,
+    Times: ({ count, actor, project, organization, environment }) => {
+      const who = actor.type === "person" ? { actor: actor.name } : { key: actor.id };
+      const where = project === null ? {} : { project: `${organization}/${project}` };
+      const query = { ...typed, ...who, ...where, environment: environment ?? typed["environment"] };
+      return <a href={withQuery("/audit", query)}>{count.toLocaleString("en")}</a>;
+    },
+    Last: ({ lastAt }) => <Ago at={lastAt} now={now} />,
+  };
+}
