@@ -1,6 +1,7 @@
 import { type TSchema, Type } from "typebox";
 import { type FaultCode, faults } from "../core/fault.ts";
 import { compareBytes, slugRule } from "../core/names.ts";
+import { receiptHeader } from "../core/receipt.ts";
 import type { Endpoint } from "../gates/endpoint.ts";
 import { policies } from "../limit/bucket.ts";
 import { apiRoot, endpoints } from "./app.ts";
@@ -85,7 +86,7 @@ function describe(endpoint: Endpoint) {
         headers: headerRefs([
           ...usual,
           ...limited,
-          ...(isConditional ? ["ETag"] : []),
+          ...(isConditional ? ["ETag", receiptHeader] : []),
           ...(names.includes("format") ? [nonportable] : []),
         ]),
         content: {
@@ -195,6 +196,10 @@ const headers: Readonly<Record<string, unknown>> = {
   ETag: header(
     "The tag of this answer for this key and question. It tells nothing about the content.",
     '"0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"',
+  ),
+  [receiptHeader]: header(
+    "The audit entries of this answer, which were on the disk before it left: `LANE:NUMBER`, or `LANE:FIRST-LAST` for several files. Absent if the answer has no value.",
+    "0199a3c4-5b1e-7c53-9d0f-3f6f5ab1c2d4:12",
   ),
   "Retry-After": header("Whole seconds after which one request will pass.", "2"),
   "WWW-Authenticate": header("The same for every refused key.", 'Bearer realm="keyhole"'),

@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import { type Receipt, receiptName } from "../core/receipt.ts";
 import type { AuditEntry } from "./entry.ts";
 import { encodeEntries, type Segment, segmentMac } from "./segment.ts";
 
@@ -73,22 +74,22 @@ export class Journal {
   }
 
   /**
-   * Resolves when every entry is durable.
+   * Resolves when every entry is durable, with their {@link receiptName}; undefined if there are none.
    * @throws Fault `unavailable` if the deadline passes, the queue is full or the journal is closed. Some of the entries
    *   may be stored all the same: every answered read is stored, but not every stored read was answered.
    */
-  async record(entries: readonly AuditEntry[]): Promise<void> {
-    if (entries.length === 0) return;
+  async record(entries: readonly AuditEntry[]): Promise<string | undefined> {
+    if (entries.length === 0) return undefined;
     if (this.#closed) throw new Fault("unavailable", "the journal is closed");
     const room = entriesQueuedMax - entries.length;
     // Nobody waits for the entries of a call that has failed.
     if (this.#queue.length > room) this.#queue = this.#queue.filter(({ call }) => call.left > 0);
     if (this.#queue.length > room) throw new Fault("unavailable", `${this.#queue.length} audit entries already wait`);
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const call: Call = { left: entries.length, resolve, reject };
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const call: Call = { left: entries.length, first: undefined, resolve, reject };
     for (const entry of entries) this.#queue.push({ entry, call });
     this.#working ??= this.#work();
-    await this.#options.deadline.of(promise, () => {
+    return this.#options.deadline.of(promise, () => {
       call.left = 0;
     });
   }
@@ -157,7 +158,7 @@ export class Journal {
       this.#mac = segment.mac;
       this.#unannounced += batch.length;
       if (this.#unannounced >= 1000) this.announce();
-      for (const { call } of batch) if (--call.left === 0) call.resolve();
+      for (const [at, { call }] of batch.entries()) advance(call, segment.lane, segment.firstSeq + at);
       return;
     }
     // The batch may or may not be stored, and the next segment would have to follow one or the other: start a new lane.
@@ -202,5 +203,22 @@ export type MeasuredBatch = {
 };
 
 /** One `record` call; `left` counts its entries that are not stored yet, 0 once it has ended. */
-type Call = { left: number; resolve: () => void; reject: (fault: Fault) => void };
+type Call = {
+  left: number;
+  /** Its first entry that is stored. */
+  first: Pick<Receipt, "lane" | "firstSeq"> | undefined;
+  resolve: (receipt: string) => void;
+  reject: (fault: Fault) => void;
+};
 type Waiting = { readonly entry: AuditEntry; readonly call: Call };
+
+/** Notes that the next entry of a call is stored. */
+function advance(call: Call, lane: string, seq: number): void {
+  call.first ??= { lane, firstSeq: seq };
+  call.left -= 1;
+  if (call.first.lane !== lane) {
+    // A lane ended between two batches of the call. One receipt could not name both parts.
+    call.left = 0;
+    call.reject(new Fault("unavailable", "the audit entries of the request are in two lanes"));
+  } else if (call.left === 0) call.resolve(receiptName({ ...call.first, lastSeq: seq }));
+}

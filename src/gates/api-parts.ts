@@ -9,7 +9,7 @@ export type ApiParts = {
   readonly gate: Gatekeeper;
   readonly source: ReadSource;
   readonly etagKey: Uint8Array;
-  readonly journal: { record(entries: readonly AuditEntry[]): Promise<void> };
+  readonly journal: { record(entries: readonly AuditEntry[]): Promise<string | undefined> };
   /** Writes one event to the log; must return at once and never throw. */
   readonly log: (event: Readonly<Record<string, unknown>>) => void;
   /** Counts each answer; must return at once and never throw. Without it and `trace` nothing is timed. */

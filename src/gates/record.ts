@@ -31,8 +31,8 @@ export async function released<T>(
 }
 
 /** Gate 10 of what returns no value. */
-export function recorded(parts: ApiParts, entry: AuditEntry): Promise<void> {
-  return parts.journal.record([entry]);
+export async function recorded(parts: ApiParts, entry: AuditEntry): Promise<void> {
+  await parts.journal.record([entry]);
 }
 
 /** The audit entry of a read, or of a request that was filed. */

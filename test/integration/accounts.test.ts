@@ -8,6 +8,7 @@ import {
   headersOf,
   insertAccounts,
   memoryWithoutLarge,
+  onRecord,
   tagged,
   usualHeaders,
 } from "../support/world.ts";
@@ -36,7 +37,7 @@ describeBoth("GET /projects/{slug}/accounts", (w) => {
           '{"name":"Mail","environments":["development","production"],"updatedAt":1700000000000,' +
           '"values":{"user":"ci","password":"p\\"\\\\ä\\n🦔"}}]}',
       );
-      expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.value, ...tagged }));
+      expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.value, ...tagged, ...onRecord }));
       expect((await w.ask("/projects/web/accounts", { key })).json).toMatchObject({
         environment: null,
         accounts: [{ name: "Later" }, { name: "Mail" }, { name: "staging only", values: { token: "the token" } }],

@@ -12,6 +12,7 @@ import {
   firstOf,
   flipBit,
   headersOf,
+  onRecord,
   randomContent,
   requestOf,
   sha256,
@@ -55,7 +56,7 @@ describeBoth("GET /files", (w) => {
           '"contentType":"application/x-pem-file","environments":["staging","production"],"updatedAt":1700000000000,' +
           '"content":"c2VjcmV0IGtleQo="}]}',
       );
-      expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.content, ...tagged }));
+      expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.content, ...tagged, ...onRecord }));
     });
 
     test("with path has exactly the files at these paths, each once", async () => {

@@ -92,6 +92,30 @@ describe("the journal", () => {
     expect(batches.at(-1)?.segment).toMatchObject({ lane: batches[0]?.segment.lane, firstSeq: 513, lastSeq: 513 });
   });
 
+  test("names the entries of each call: one, several in a row, or none", async () => {
+    const { journal, batches } = open();
+    const calls = [[entry], numberedEntries(1000), [], [entry], numberedEntries(2)];
+    const names = await Promise.all(calls.map((entries) => journal.record(entries)));
+    const { lane } = (batches[0] as Batch).segment;
+    expect(names).toEqual([`${lane}:1`, `${lane}:2-1001`, undefined, `${lane}:1002`, `${lane}:1003-1004`]);
+    expect(await journal.record([entry])).toBe(`${lane}:1005`);
+  });
+
+  test("refuses a call whose entries came into two lanes, and goes on", async () => {
+    const { append, answer } = byHand();
+    const { journal, batches } = open(append);
+    const call = journal.record(numberedEntries(1000)).catch(codeOf);
+    await answer({ outcome: "durable" });
+    await answer({ outcome: "refused", moved: true });
+    await answer({ outcome: "durable" });
+    expect(await call).toBe("unavailable");
+    const next = journal.record([entry]);
+    await answer({ outcome: "durable" });
+    const { lane } = (batches.at(-1) as Batch).segment;
+    expect(lane).not.toBe(batches[0]?.segment.lane);
+    expect(await next).toBe(`${lane}:489`);
+  });
+
   test("sends a batch of unknown outcome once more, unchanged, and accepts that it is on record already", async () => {
     const answers: Awaited<ReturnType<Append>>[] = [{ outcome: "unknown", reason: "CONNECTION_CLOSED" }];
     const { journal, batches } = open(async () => answers.shift() ?? { outcome: "durable" });

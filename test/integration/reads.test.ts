@@ -120,6 +120,10 @@ describeBoth("a read of", (w) => {
         expect(time).toBeGreaterThanOrEqual(startedAt);
         expect(time).toBeLessThanOrEqual(Date.now());
       }
+      // The header names exactly these entries.
+      const [first, last] = [entries[0], entries.at(-1)];
+      const name = first === last ? `${first?.seq}` : `${first?.seq}-${last?.seq}`;
+      expect(response.headers.get("keyhole-audit")).toBe(`${first?.lane}:${name}`);
       const values = valuesOf((await answerOf(response)).json);
       expect(values).toHaveLength(2);
       const rows = await w.sql`select * from audit_entries where key_id = ${key.id}`;

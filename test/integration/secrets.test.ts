@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { describeBoth, firstOf, headersOf, tagged, usualHeaders } from "../support/world.ts";
+import { describeBoth, firstOf, headersOf, onRecord, tagged, usualHeaders } from "../support/world.ts";
 
 const reader = { surfaces: ["ci_action"], resources: ["requests"] };
 const staging = "/secrets?project=web&environment=staging";
@@ -20,7 +20,7 @@ describeBoth("GET /secrets", (w) => {
         '{"project":{"slug":"web"},"environment":"staging","secrets":{' +
           '"A":"","A_":"é🦔\\n","B":"q\\"\\\\","b":"2","constructor":"c","hasOwnProperty":"h","toString":"t"}}',
       );
-      expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.value, ...tagged }));
+      expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.value, ...tagged, ...onRecord }));
     });
 
     test("with format=env is the text that /variables answers, with the same headers", async () => {
@@ -35,6 +35,7 @@ describeBoth("GET /secrets", (w) => {
       const expected = usualHeaders({
         ...firstOf.value,
         ...tagged,
+        ...onRecord,
         "content-type": "text/plain; charset=utf-8",
         "keyhole-env-nonportable": "B, C",
       });

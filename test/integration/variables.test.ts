@@ -14,6 +14,7 @@ import {
   headersOf,
   type Key,
   numbered,
+  onRecord,
   requestOf,
   tagged,
   usualHeaders,
@@ -38,7 +39,7 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
           '{"key":"LATER","value":"é\\n\u2028🦔\\\\","updatedAt":1700000000999},' +
           '{"key":"URL","value":"https://x.example/?a=\\"b\\"","updatedAt":1700000000000}]}',
       );
-      expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.value, ...tagged }));
+      expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.value, ...tagged, ...onRecord }));
     });
 
     test("gives back every value as it was written, up to 64 KiB", async () => {
@@ -157,6 +158,7 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
           usualHeaders({
             ...firstOf.value,
             ...tagged,
+            ...onRecord,
             "content-type": "text/plain; charset=utf-8",
             "keyhole-env-nonportable": "DOLLAR, PATHS",
           }),

@@ -404,6 +404,9 @@ export const firstOf = {
   content: { "ratelimit-policy": '"file-content";q=1000;w=1000', ratelimit: '"file-content";r=999;t=1' },
 } as const;
 
+/** The header of an answer with values. */
+export const onRecord = { "keyhole-audit": expect.stringMatching(/^[0-9a-f-]{36}:[1-9]\d*(-[1-9]\d*)?$/) } as const;
+
 /** Fails unless the answer is exactly this refusal. */
 export function expectRefusal(answer: Answer, status: number, code: string, error: string): void {
   expect({ status: answer.status, text: answer.text }).toEqual({ status, text: JSON.stringify({ error, code }) });

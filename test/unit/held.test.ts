@@ -72,6 +72,7 @@ describe("release", () => {
       events.push(`recording ${entries.length}`);
       await recorded.promise;
       events.push("recorded");
+      return "lane:7";
     };
     const released = release({ record }, [entry], held, lazy).then((body) => {
       events.push("returned");
@@ -80,7 +81,8 @@ describe("release", () => {
     await new Promise(setImmediate);
     expect(events).toEqual(["rendered", "recording 1"]);
     recorded.resolve();
-    const { content } = await released;
+    const { content, headers } = await released;
+    expect(headers).toEqual({ "Keyhole-Audit": "lane:7" });
     expect(events).toEqual(["rendered", "recording 1", "recorded", "returned"]);
     expect([...content]).toEqual([canary]);
   });
@@ -122,6 +124,7 @@ describe("release", () => {
     const accepting = {
       record: async (entries: readonly AuditEntry[]) => {
         recordedCount += entries.length;
+        return undefined;
       },
     };
     test.each(rows)("%s", async (_, releaseWith, needed) => {
@@ -205,7 +208,7 @@ const refused: [what: string, code: string, reason: RegExp][] = [
   [
     "a journal that does not wait",
     "release({ record: () => {} }, entries, held, variablesDotenv);",
-    /'void' is not assignable to type 'Promise<void>'/,
+    /'void' is not assignable to type 'Promise<string \| undefined>'/,
   ],
   [
     "the body before it is on record",
