@@ -1,16 +1,28 @@
 /** @jsxImportSource preact */
 import { may } from "../access/rights.ts";
-import { environments } from "../core/names.ts";
+import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { mayCompare } from "../desk/context.ts";
-import { findProject, placeOf } from "../desk/projects.ts";
+import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
-import { Actions, type Cells, environmentColumns, Lead, Name, Table, There } from "../pages/parts.tsx";
+import {
+  Actions,
+  Ago,
+  type Cells,
+  type Chip,
+  Chips,
+  environmentColumns,
+  Lead,
+  Name,
+  Table,
+  thereClass,
+} from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { compareEnvironments, type ItemsAcross } from "../people/comparison.ts";
+import { soonMs } from "./today.tsx";
 
 type Compared = ItemsAcross["items"][number];
 
@@ -18,44 +30,147 @@ type Compared = ItemsAcross["items"][number];
 export async function gridPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.param("kind"));
-  const pages = kindPages[kind];
+  const path = (only?: string) => projectPagePath(where, kind, { only });
   const { items, environments: seen } = await compareEnvironments(admin, where, kind);
   const now = admin.now();
-  const mayWrite = (await visit.reached("write")).length > 0;
+  const only = visit.query("only");
+  const parts = partsOf(seen, now);
+  const chosen = parts.find((part) => part.only === only);
+  if (chosen === undefined) throw new Refused("not_found", `There is no part ${JSON.stringify(only)} of the ${kind}.`);
+  const rows = items.filter(chosen.has);
+  const chips = parts.flatMap(({ only, words, has }): Chip[] => {
+    const count = items.filter(has).length;
+    const isShown = only === undefined || count > 0;
+    return isShown ? [{ words, count, to: path(only), isHere: only === chosen.only }] : [];
+  });
   const project = await findProject(admin, where, "see");
   const isStale = seen.some(
     (one) => may(admin.rights, "reveal", placeOf(project), one) && !mayCompare(admin, placeOf(project), one),
   );
-  const columns: Cells<Compared> = {
-    Name: ({ name }) => [
-      <Name to={projectPagePath(where, `${kind}/item`, { name })}>{name}</Name>,
-      pages?.noteOf?.(name) && <span class="missing"> {pages.noteOf(name)}</span>,
-    ],
-    ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => (
-      <There at={found[environment]?.updatedAt} now={now} />
-    )),
-    Compared: comparison,
-  };
-  const isThere = (page: string) =>
-    pages?.routes?.some(({ method, path, rights }) => method === "GET" && path.endsWith(page) && visit.may(...rights));
-  const own = Object.entries(pages?.actions ?? {}).filter(([, page]) => isThere(page));
-  const all = [...(pages?.form ? [[`New ${descriptorOf(kind).item}`, `${kind}/set`] as const] : []), ...own];
-  const actions = all.map(([words, page]) => [words, projectPagePath(where, page)]);
+  const mayWrite = (await visit.reached("write")).length > 0;
+  const revealed = kindPages[kind]?.reveal ? (await visit.reached("reveal")).filter((one) => seen.includes(one)) : [];
   const main = (
     <>
-      {mayWrite && <Actions items={Object.fromEntries(actions)} />}
       {isStale && <Lead to="/sign-in?again">Sign in again to compare production</Lead>}
+      {items.length > 0 && (
+        <Chips label={`Parts of the ${kind}`} items={chips}>
+          {rows.some(isCompared) && <small>The same letter: the same value</small>}
+        </Chips>
+      )}
       <Table
         caption={`The ${kind} of ${where} by environment`}
-        columns={columns}
-        rows={items}
-        none={[`${where} has no ${kind} yet. `, mayWrite && pages?.firstStep]}
+        columns={columnsOf(where, kind, seen, now)}
+        classOf={(item, environment) => {
+          const found = item.environments[environment as Environment];
+          return thereClass(found !== undefined, environment, isCompared(item) ? found?.group : null);
+        }}
+        rows={rows}
+        none={
+          items.length === 0 ? (
+            [`${where} has no ${kind} yet. `, mayWrite && kindPages[kind]?.firstStep]
+          ) : (
+            <>
+              {chosen.words}: nothing. <a href={path()}>Show all</a>
+            </>
+          )
+        }
         filter={kind}
-        isLong
+        tools={mayWrite && <Actions items={actionsOf(visit, kind)} />}
+        isLong="folds"
       />
+      {revealed.length > 0 && rows.length > 0 && (
+        <CopyInRows where={where} kind={kind} project={project} from={revealed} />
+      )}
     </>
   );
   return { title: `${where} ${kind}`, heading: kind[0]?.toUpperCase() + kind.slice(1), main };
+}
+
+/** The parts of a grid that have a link of their own. The first is everything. */
+function partsOf(seen: readonly Environment[], now: number) {
+  const isDue = ({ environments: found }: Compared) =>
+    Object.values(found).some(({ dueAt = Number.POSITIVE_INFINITY }) => dueAt <= now + soonMs);
+  const parts: readonly Part[] = [
+    { only: undefined, words: "All", has: () => true },
+    {
+      only: "missing-production",
+      words: "Missing in production",
+      has: ({ environments: found }) => found.production === undefined,
+    },
+    { only: "different", words: "Different", has: ({ environments: found }) => groupsIn(found).size > 1 },
+    { only: "due", words: "Due for rotation", has: isDue },
+  ];
+  return parts.filter(({ only }) => only !== "missing-production" || seen.includes("production"));
+}
+
+type Part = {
+  /** Its word in the URL. */
+  readonly only: string | undefined;
+  readonly words: string;
+  readonly has: (item: Compared) => boolean;
+};
+
+/** Which values there are, among those that somebody may compare. */
+function groupsIn(found: Compared["environments"]): ReadonlySet<number> {
+  return new Set(Object.values(found).flatMap(({ group }) => group ?? []));
+}
+
+/** Whether an item has values that somebody may compare. */
+function isCompared({ environments: found }: Compared): boolean {
+  return Object.values(found).filter(({ group }) => group !== null).length > 1;
+}
+
+function columnsOf(where: string, kind: string, seen: readonly Environment[], now: number): Cells<Compared> {
+  const note = kindPages[kind]?.noteOf;
+  return {
+    Name: ({ name }) => {
+      const words = note?.(name);
+      const link = <Name to={projectPagePath(where, `${kind}/item`, { name })}>{name}</Name>;
+      return words === undefined ? link : [link, <span class="missing"> {words}</span>];
+    },
+    ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => {
+      const { updatedAt, dueAt = Number.POSITIVE_INFINITY } = found[environment] ?? {};
+      if (updatedAt === undefined) return "missing";
+      const there = <Ago at={updatedAt} now={now} />;
+      if (dueAt > now + soonMs) return there;
+      if (dueAt <= now) return [there, <b class="missing"> overdue</b>];
+      return [there, <b class="due"> due</b>];
+    }),
+  };
+}
+
+/** Where the buttons of a grid lead: to a new item, and to the kind's own pages. */
+function actionsOf(visit: Visit, kind: string): Readonly<Record<string, string>> {
+  const { form, routes, actions = {} } = kindPages[kind] ?? {};
+  const isThere = (page: string) =>
+    routes?.some(({ method, path, rights }) => method === "GET" && path.endsWith(page) && visit.may(...rights));
+  const own = Object.entries(actions).filter(([, page]) => isThere(page));
+  const all = [...(form ? [[`New ${descriptorOf(kind).item}`, `${kind}/set`] as const] : []), ...own];
+  return Object.fromEntries(all.map(([words, page]) => [words, projectPagePath(visit.where, page)]));
+}
+
+/** The form behind the buttons that the script puts into the row in which somebody is. */
+function CopyInRows(props: {
+  readonly where: string;
+  readonly kind: string;
+  readonly project: FoundProject;
+  readonly from: readonly Environment[];
+}) {
+  const { where, kind, project, from } = props;
+  return (
+    <form
+      id="copy"
+      method="post"
+      action={projectPagePath(where, `${kind}/reveal`)}
+      data-change
+      data-secret="copied"
+      data-copy={from.join(" ")}
+    >
+      <input type="hidden" name="project" value={project.id} />
+      <input type="hidden" name="name" />
+      <span role="alert" class="refusal" />
+    </form>
+  );
 }
 
 /** The kind in a path. */

@@ -10,30 +10,46 @@ if (unlockForm && location.hash.length > 1) {
   unlockForm.requestSubmit();
 }
 
-/* Filter */
+// Browsers lay out a group of rows once it is seen. Until then its height is that of so many rows.
+for (const body of document.querySelectorAll(".long tbody")) body.style.setProperty("--rows", body.rows.length);
+
+/* Filter: by parts of a name, and by whole words of marked cells, such as missing */
 
 for (const field of document.querySelectorAll("[data-filter]")) {
   const line = field.closest(".filter");
-  const rows = [...line.nextElementSibling.tBodies[0].rows].map((row) => {
-    return { row, text: (row.dataset.name ?? row.cells[0].textContent).toLowerCase() };
-  });
+  const table = line.nextElementSibling;
+  const rows = new Map();
+  for (const body of table.tBodies) {
+    for (const row of body.rows) rows.set(row, (row.dataset.name ?? row.cells[0].textContent).toLowerCase());
+  }
+  const marks = new Map();
+  for (const mark of table.querySelectorAll("tbody :is(.no, .missing, .due)")) {
+    const row = mark.closest("tr");
+    marks.set(row, `${marks.get(row) ?? " "}${mark.textContent.trim()} `);
+  }
   const count = line.querySelector("output");
   const filter = () => {
     const words = field.value.toLowerCase().split(/\s+/);
-    let left = 0;
-    for (const { row, text } of rows) {
-      const isShown = words.every((word) => text.includes(word));
-      if (isShown) left++;
-      if (row.hidden === isShown) row.hidden = !isShown;
+    const has = (row) => words.every((word) => rows.get(row).includes(word) || marks.get(row)?.includes(` ${word} `));
+    let all = 0;
+    for (const body of table.tBodies) {
+      const shown = new Set([...body.rows].filter(has));
+      all += shown.size;
+      body.hidden = shown.size === 0;
+      body.style.setProperty("--rows", shown.size);
+      if (body.hidden) continue;
+      for (const row of body.rows) if (row.hidden === shown.has(row)) row.hidden = !row.hidden;
     }
-    count.textContent = field.value === "" ? "" : `${left} of ${rows.length}`;
+    count.textContent = field.value === "" ? "" : `${all} of ${rows.size}`;
   };
   field.addEventListener("input", filter);
-  field.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
+  field.addEventListener("keydown", ({ key }) => {
+    if (key === "Enter") table.querySelector("tbody:not([hidden]) tr:not([hidden]) :is(a, input)")?.focus();
+    if (key !== "Escape") return;
     field.value = "";
     filter();
   });
+  table.refilter = filter;
 }
 
 document.addEventListener("keydown", (event) => {
@@ -50,7 +66,9 @@ document.addEventListener("keydown", (event) => {
 for (const button of document.querySelectorAll("button.sort")) {
   button.addEventListener("click", () => {
     const heading = button.closest("th");
-    const body = heading.closest("table").tBodies[0];
+    const table = heading.closest("table");
+    const bodies = [...table.tBodies];
+    const rows = bodies.flatMap((body) => [...body.rows]);
     const isUp = heading.ariaSort !== "ascending";
     for (const other of heading.parentElement.cells) other.ariaSort = null;
     heading.ariaSort = isUp ? "ascending" : "descending";
@@ -59,9 +77,66 @@ for (const button of document.querySelectorAll("button.sort")) {
       return cell.querySelector("time")?.dateTime ?? cell.textContent;
     };
     const order = new Intl.Collator("en", { numeric: true }).compare;
-    const sorted = [...body.rows].map((row) => ({ row, value: cellValue(row) }));
+    const sorted = rows.map((row) => ({ row, value: cellValue(row) }));
     sorted.sort((a, b) => (isUp ? order(a.value, b.value) : order(b.value, a.value)));
-    body.append(...sorted.map(({ row }) => row));
+    const size = bodies[0].rows.length;
+    for (const [at, body] of bodies.entries()) {
+      body.replaceChildren(...sorted.slice(at * size, (at + 1) * size).map(({ row }) => row));
+    }
+    table.refilter?.();
+  });
+}
+
+/* Copy in a row: its buttons come into the row that is under the pointer, has the focus or was opened */
+
+for (const form of document.querySelectorAll("form[data-copy]")) {
+  const table = form.previousElementSibling;
+  const places = form.dataset.copy.split(" ");
+  const headings = [...table.tHead.rows[0].cells].map((one) => one.textContent);
+  const offer = ({ target }) => {
+    const row = target.closest("tbody tr");
+    if (row === null || row.querySelector(".copy")) return;
+    for (const button of table.querySelectorAll(".copy")) {
+      if (!button.closest("tr").matches(":hover, :focus-within, .open")) button.remove();
+    }
+    const name = new URL(row.querySelector("a").href).searchParams.get("name");
+    for (const [at, value] of headings.entries()) {
+      if (!places.includes(value) || !row.cells[at].querySelector("time")) continue;
+      const words = { textContent: "Copy", ariaLabel: `Copy ${name} in ${value}` };
+      const button = element("button", { className: "quiet copy", name: "environment", value, ...words });
+      button.setAttribute("form", form.id);
+      button.addEventListener("click", () => {
+        form.elements.name.value = name;
+      });
+      row.cells[at].append(button);
+    }
+  };
+  for (const what of ["pointerover", "focusin", "click"]) table.addEventListener(what, offer);
+}
+
+/* On a phone a row is one line, and its button opens it */
+
+const phone = matchMedia("(max-width: 44rem)");
+
+for (const table of document.querySelectorAll("table.folds")) {
+  const headings = [...table.tHead.rows[0].cells].map((one) => one.textContent);
+  const fold = () => {
+    if (!phone.matches || table.classList.contains("folding")) return;
+    table.classList.add("folding");
+    for (const body of table.tBodies) {
+      for (const { cells } of body.rows) {
+        const words = { ariaLabel: `${cells[0].textContent} by environment`, ariaExpanded: "false" };
+        cells[0].append(element("button", { type: "button", className: "open", ...words }));
+      }
+    }
+  };
+  phone.addEventListener("change", fold);
+  fold();
+  table.addEventListener("click", ({ target }) => {
+    if (!target.matches("button.open")) return;
+    const row = target.closest("tr");
+    target.ariaExpanded = String(row.classList.toggle("open"));
+    for (const cell of row.querySelectorAll("td")) cell.dataset.heading = headings[cell.cellIndex];
   });
 }
 
@@ -81,7 +156,7 @@ document.addEventListener("mouseover", ({ target }) => {
 for (const box of document.querySelectorAll("[data-all]")) {
   box.addEventListener("change", () => {
     for (const other of document.getElementsByName(box.dataset.all)) {
-      if (!other.closest("tr").hidden) other.checked = box.checked;
+      if (other.closest("[hidden]") === null) other.checked = box.checked;
     }
   });
 }

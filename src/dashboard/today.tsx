@@ -15,7 +15,8 @@ import { listRequests } from "../people/requests.ts";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf, Deed } from "./sentence.tsx";
 
-const soonMs = 30 * 86_400_000;
+/** What expires or is due within this time waits for somebody. */
+export const soonMs = 30 * 86_400_000;
 const changeActions = auditActions.filter((action) => !action.endsWith(".read") && action !== requestAction);
 
 /**

@@ -94,7 +94,10 @@ export function Lead({ to, children }: { readonly to: string; readonly children:
   );
 }
 
-/** Links that look like buttons. @param items - where each of them leads, by its words */
+/**
+ * Links that look like buttons.
+ * @param items - where each of them leads, by its words; the first is what people come for
+ */
 export function Actions({
   items,
   quiet,
@@ -104,8 +107,8 @@ export function Actions({
 }) {
   return (
     <p class="actions">
-      {Object.entries(items).map(([words, to]) => (
-        <a class={quiet ? "button quiet" : "button"} href={to}>
+      {Object.entries(items).map(([words, to], at) => (
+        <a class={quiet || at > 0 ? "button quiet" : "button"} href={to}>
           {words}
         </a>
       ))}
@@ -149,6 +152,15 @@ export function momentText(at: number): string {
 /** When something changed in an environment, if it is there. */
 export function There({ at, now }: { readonly at: number | undefined; readonly now: number }) {
   return at === undefined ? <span class="missing">missing</span> : <Ago at={at} now={now} />;
+}
+
+/**
+ * The class of a cell of a long table that says when something changed, or `missing`: the style sheet draws a dot.
+ * @param group - from 1: what has the same value has the same letter. Null: nothing was compared
+ */
+export function thereClass(isThere: boolean, environment: string, group: number | null = null): string {
+  if (isThere) return group === null ? "is" : ("abc"[group - 1] ?? "is");
+  return environment === "production" ? "no missing" : "no";
 }
 
 /** Such as `3 days ago` or `in 2 hours`. @param ms - from now; negative in the past */
@@ -277,7 +289,29 @@ export function Changed({ names: all }: { readonly names: Touched }) {
   );
 }
 
-/** The cells of a row, by the headings of their columns. */
+/** One of the parts of a list that people may look at alone. */
+export type Chip = { readonly words: string; readonly count: number; readonly to: string; readonly isHere: boolean };
+
+/** Leads to the parts of a list, each with its count. @param label - what the list is of */
+export function Chips(props: {
+  readonly label: string;
+  readonly items: readonly Chip[];
+  readonly children?: ComponentChildren;
+}) {
+  const { label, items, children } = props;
+  return (
+    <nav class="chips" aria-label={label}>
+      {items.map(({ words, count, to, isHere }) => (
+        <a href={to} aria-current={isHere ? "page" : undefined}>
+          {words} <b>{count.toLocaleString("en")}</b>
+        </a>
+      ))}
+      {children}
+    </nav>
+  );
+}
+
+/** The cells of a row, by the headings of their columns. A number stands at the right. */
 export type Cells<T> = Readonly<Record<string, (row: T) => ComponentChildren>>;
 
 /** A column for each environment. */
@@ -288,74 +322,125 @@ export function environmentColumns<T>(
   return Object.fromEntries(columns.map((environment) => [environment, (row: T) => cell(row, environment)]));
 }
 
-/**
- * A table that people can sort by the moments or the texts in its cells. On a phone it turns into cards, and each cell
- * says its heading.
- * @param none - what to say and do next if there are no rows
- * @param filter - what people can filter, if they can
- * @param nameOf - what the filter searches; by default, the text of the first cell
- * @param isLong - whether it may have thousands of rows: then browsers lay out only those that are seen
- * @param isPart - whether other pages have more rows, so that sorting these would mislead
- */
-export function Table<T>(props: {
+type TableProps<T> = {
   readonly caption: string;
   readonly columns: Cells<T>;
   readonly rows: readonly T[];
+  /** What to say and do next if there are no rows. */
   readonly none: ComponentChildren;
+  /** What people can filter, if they can. */
   readonly filter?: string;
+  /** What the filter searches; by default, the text of the first cell. It finds whole words of marked cells, too. */
   readonly nameOf?: (row: T) => string;
-  readonly isLong?: boolean;
+  /** What stands on the line of the filter. */
+  readonly tools?: ComponentChildren;
+  /** What the style sheet calls a cell. */
+  readonly classOf?: (row: T, heading: string) => string | undefined;
+  /**
+   * Whether it may have thousands of rows: then browsers lay out only those that are seen. With `folds`, a row is one
+   * line on a phone, and a tap opens it.
+   */
+  readonly isLong?: boolean | "folds";
+  /** Whether other pages have more rows, so that sorting these would mislead. */
   readonly isPart?: boolean;
-}) {
-  const { caption, columns, rows, none, filter, nameOf, isLong, isPart } = props;
-  if (rows.length === 0) return <Empty>{none}</Empty>;
-  const headings = Object.keys(columns);
+};
+
+/**
+ * A table that people can sort by the moments or the texts in its cells. On a phone it turns into cards, and each cell
+ * says its heading; a long one stays a table.
+ */
+export function Table<T>(props: TableProps<T>) {
+  const { caption, columns, rows, none, filter, tools, isLong = false, isPart } = props;
+  const line = (tools || (filter && rows.length > 0)) && (
+    <div class="filter">
+      {filter && rows.length > 0 && <Filter what={filter} />}
+      {tools}
+    </div>
+  );
+  if (rows.length === 0) {
+    return (
+      <>
+        {line}
+        <Empty>{none}</Empty>
+      </>
+    );
+  }
+  const [first] = rows;
   return (
     <>
-      {filter && <Filter what={filter} />}
-      <table class={isLong ? "long" : undefined}>
+      {line}
+      <table class={isLong === false ? undefined : isLong === true ? "long" : `long ${isLong}`}>
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>
-            {headings.map((heading) => (
-              <th scope="col">
-                {isPart ? (
-                  heading
-                ) : (
-                  <button type="button" class="sort">
-                    {heading}
-                  </button>
-                )}
+            {Object.entries(columns).map(([heading, cell]) => (
+              <th scope="col" class={typeof cell(first as T) === "number" ? "num" : undefined}>
+                {isPart ? heading : <Sort>{heading}</Sort>}
               </th>
             ))}
           </tr>
         </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr data-name={nameOf?.(row)}>
-              {headings.map((heading, at) => {
-                const cell = columns[heading]?.(row);
-                return at === 0 ? <th scope="row">{cell}</th> : <td data-heading={heading}>{cell}</td>;
-              })}
-            </tr>
-          ))}
-        </tbody>
+        {grouped(rows, isLong === false || rows.length <= wholeRowsMax ? rows.length : groupRows).map((group) => (
+          <tbody>
+            {group.map((row) => (
+              <Row {...props} row={row} />
+            ))}
+          </tbody>
+        ))}
       </table>
     </>
   );
 }
 
-/** A field that filters the table below it while typing. `/` goes there. It is in no form, so Enter sends nothing. */
+/**
+ * Of a longer table, a browser lays out a group of rows once some of it is nearly seen. Until then Chromium's
+ * accessibility tree does not have them, so a shorter table is one group.
+ */
+const wholeRowsMax = 200;
+const groupRows = 50;
+
+function grouped<T>(rows: readonly T[], size: number): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(rows.length / size) }, (_, at) => rows.slice(at * size, (at + 1) * size));
+}
+
+function Row<T>({ row, columns, nameOf, classOf, isLong }: TableProps<T> & { readonly row: T }) {
+  return (
+    <tr data-name={nameOf?.(row)}>
+      {Object.keys(columns).map((heading, at) => {
+        const cell = columns[heading]?.(row);
+        if (at === 0) return <th scope="row">{cell}</th>;
+        const name = classOf?.(row, heading) ?? (typeof cell === "number" ? "num" : undefined);
+        return isLong ? (
+          <td class={name}>{cell}</td>
+        ) : (
+          <td class={name} data-heading={heading}>
+            {cell}
+          </td>
+        );
+      })}
+    </tr>
+  );
+}
+
+function Sort({ children }: { readonly children: string }) {
+  return (
+    <button type="button" class="sort">
+      {children}
+    </button>
+  );
+}
+
+/** A field that filters the table below its line while typing. `/` goes there. It is in no form, so Enter sends nothing. */
 function Filter({ what }: { readonly what: string }) {
   return (
-    <p class="filter">
+    <>
       <label>
         <span class="unseen">Filter {what}</span>
         <input type="search" form="" placeholder={`Filter ${what}`} data-filter autocomplete="off" spellcheck={false} />
       </label>
       <kbd title="The key / goes to the filter">/</kbd>
       <output class="count" />
-    </p>
+    </>
   );
 }
 

@@ -24,6 +24,8 @@ export type ItemsAcross = {
 type ComparedItem = {
   /** Epoch milliseconds. */
   readonly updatedAt: number;
+  /** When its value is overdue for rotation, if it is marked with a day. Epoch milliseconds. */
+  readonly dueAt?: number | undefined;
   /**
    * Environments with the same content have the same number: 1 for the first environment, then 2 and 3. Null if the
    * person may not see values: a number would confirm a guess.
@@ -66,7 +68,9 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
     const groups = groupsOf(holders.map(({ isOpen, item }) => (isOpen ? contentOf(descriptor, item) : null)));
     const environments = Object.fromEntries(
       holders.map(({ environment, item }, index): [Environment, ComparedItem] => {
-        return [environment, { updatedAt: item.entry.updatedAt, group: groups[index] ?? null }];
+        const { entry } = item;
+        const dueAt = descriptor.dueAtOf?.(entry);
+        return [environment, { updatedAt: entry.updatedAt, group: groups[index] ?? null, ...(dueAt && { dueAt }) }];
       }),
     );
     return { name, environments };

@@ -32,6 +32,8 @@ export type KindDescriptor<E extends Entry = Entry> = {
   nameOf(entry: E): string;
   /** What makes entries of several environments one item. */
   identityOf(entry: E): string;
+  /** When a value is overdue for rotation, in epoch milliseconds; left out for a kind whose values are not marked. */
+  dueAtOf?(entry: E): number | undefined;
   /** A value as it is stored if it was written at `updatedAt`, in epoch milliseconds. */
   datedValue(value: Buffer, updatedAt: number): Buffer;
   /** Whether an opened value belongs to the entry. */

@@ -66,7 +66,7 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
       for (const { name, width, scheme } of looks) {
         await page.setViewport({ width, height: 900 });
         await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-        if (await page.evaluate("document.documentElement.scrollWidth !== innerWidth"))
+        if (await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
           found.push(`${path}, ${name}: scrolls`);
         const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as axe.AxeResults;
         for (const { id, nodes } of violations)
@@ -96,14 +96,15 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
         return (await page.evaluate(`(() => {
           const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
           const seen = outlineStyle !== "none" && outlineWidth !== "0px";
-          return { at: window.stops.indexOf(document.activeElement), seen };
-        })()`)) as { readonly at: number; readonly seen: boolean };
+          const isCopy = document.activeElement.matches(".copy");
+          return { at: window.stops.indexOf(document.activeElement), seen, isCopy };
+        })()`)) as { readonly at: number; readonly seen: boolean; readonly isCopy: boolean };
       };
       for (let at = 0; at < count; at++) {
         let reached = await press();
-        // A date has several fields inside: the focus stays on it for a while.
-        while (at > 0 && reached.at === at - 1) reached = await press();
-        expect([path, reached]).toEqual([path, { at, seen: true }]);
+        // A date has several fields inside: the focus stays on it for a while. The buttons of a row come with the focus.
+        while (at > 0 && (reached.at === at - 1 || (reached.isCopy && reached.seen))) reached = await press();
+        expect([path, reached]).toEqual([path, { at, seen: true, isCopy: false }]);
       }
     }
   }, 120_000);
@@ -128,15 +129,6 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     await page.click("thead button");
     expect(await names()).toEqual(before.toReversed());
     expect(await page.$eval("thead th", (one) => one.ariaSort)).toBe("descending");
-  });
-
-  test("on a phone each cell says what it is, the environment too", async () => {
-    await page.setViewport({ width: 390, height: 844 });
-    await page.goto(`${dashboard.origin}/p/acme/web/variables`);
-    const labels = await page.evaluate(
-      `[...document.querySelectorAll("tbody tr:first-child td")].map((cell) => getComputedStyle(cell, "::before").content)`,
-    );
-    expect(labels).toEqual(['"development"', '"staging"', '"production"', '"Compared"']);
   });
 
   test("no value is in any page, header, output of the process, or in the browser's history", async () => {

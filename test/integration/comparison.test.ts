@@ -49,7 +49,7 @@ describeBoth("a comparison of environments", (w) => {
     expect(items[2]?.environments).toEqual({
       development: { updatedAt: 1_700_000_000_000, group: 1 },
       staging: { updatedAt: 1_700_000_000_001, group: 1 },
-      production: { updatedAt: 1_000, group: 1 },
+      production: { updatedAt: 1_000, group: 1, dueAt: Date.parse("2099-02-01") },
     });
     expect(JSON.stringify(items)).not.toContain("value");
   });

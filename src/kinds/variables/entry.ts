@@ -23,6 +23,7 @@ export const variables: KindDescriptor<VariableEntry> = {
   hasValues: true,
   nameOf: ({ key }) => key,
   identityOf: ({ key }) => key,
+  dueAtOf: ({ rotateBy }) => (rotateBy === undefined ? undefined : dueAtOf(rotateBy)),
   datedValue: (value, updatedAt) => Buffer.from(JSON.stringify({ ...JSON.parse(value.toString("utf8")), updatedAt })),
   isValueOf(value, { key, updatedAt }) {
     const of = value as Partial<VariableEntry>;

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { BrowserContext, Page } from "puppeteer-core";
+import { browserOf, type Dashboard, signIn, startDashboard } from "../support/browser.ts";
+import { withPrograms } from "../support/programs.ts";
+import { siteOf } from "../support/server.ts";
+
+/* The grid as people use it: at a glance, by keyboard, by pointer, on a phone. */
+
+const copied = "canary-that-is-copied";
+/** Fifty names beside three that tests look for. */
+const many = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`NAME_${String(at).padStart(2, "0")}`, "x"]));
+
+withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
+  const site = siteOf("sqlite", {
+    staging: { ...many, SAME: "same", DIFFERS: "one", WAREHOUSE_TOKEN: copied },
+    production: { ...many, SAME: "same", DIFFERS: "another" },
+  });
+  const { fresh } = browserOf(chromium);
+  let dashboard: Dashboard;
+  let context: BrowserContext;
+  let page: Page;
+  const said: string[] = [];
+  const path = "/p/acme/web/variables";
+  const visit = async (width: number, to = path) => {
+    await page.setViewport({ width, height: 900 });
+    await page.goto(`${dashboard.origin}${to}`);
+  };
+  const clipboard = () => page.evaluate("navigator.clipboard.readText()");
+  const clear = () => page.evaluate("navigator.clipboard.writeText('')");
+  const copyDone = () => page.waitForFunction("document.activeElement.textContent === 'Copied'");
+
+  beforeAll(async () => {
+    dashboard = await startDashboard(site);
+    context = await fresh();
+    const allowed = ["clipboard-read", "clipboard-write", "clipboard-sanitized-write"] as const;
+    await context.overridePermissions(dashboard.origin, [...allowed]);
+    page = await signIn(context, dashboard.link);
+    page.on("console", (message) => said.push(`${page.url()}: ${message.text()}`));
+    page.on("pageerror", (error) => said.push(`${page.url()}: ${error}`));
+  }, 120_000);
+  afterAll(async () => {
+    await dashboard?.stop();
+    expect(said).toEqual([]);
+  }, 60_000);
+
+  test("says in the accessibility tree what is there, what is missing, and which values are the same", async () => {
+    await visit(1280);
+    const tree = await page.accessibility.snapshot({ interestingOnly: false });
+    const found = findAll(tree, "row").map((row) => row.children.map(textOf).join(" | "));
+    expect(found.filter((row) => /^(Name|DIFFERS|SAME|WAREHOUSE)/.test(row))).toEqual([
+      "Name | Development | Staging | Production",
+      "DIFFERS | missing | value A, just now | value B, just now",
+      "SAME | missing | value A, just now | value A, just now",
+      "WAREHOUSE_TOKEN | missing | just now | missing",
+    ]);
+    expect(found).toHaveLength(54);
+    const chips = findAll(tree, "link").filter(({ name = "" }) => / \d+$/.test(name));
+    expect(chips.map(({ name }) => name)).toEqual(["All 53", "Missing in production 1", "Different 1"]);
+  });
+
+  test("by keyboard alone, the filter leads to the first match, and the key after it copies the value", async () => {
+    await visit(1280);
+    await clear();
+    await page.keyboard.press("/");
+    await page.keyboard.type("house");
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("WAREHOUSE_TOKEN");
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("Copy WAREHOUSE_TOKEN in staging");
+    await page.keyboard.press("Enter");
+    await copyDone();
+    expect(await clipboard()).toBe(copied);
+    expect(await page.content()).not.toContain(copied);
+    const [read] = (await site.json(["audit", "list", "--name", "WAREHOUSE_TOKEN", "--limit", "1"])) as object[];
+    expect(read).toMatchObject({ action: "variables.reveal", environment: "staging", names: ["WAREHOUSE_TOKEN"] });
+  });
+
+  test("under the pointer, a row has a button for each value that is there", async () => {
+    await visit(1280);
+    await clear();
+    const buttons = () => page.$$eval(".copy", (all) => all.map(({ ariaLabel }) => ariaLabel));
+    expect(await buttons()).toEqual([]);
+    await page.hover("tbody tr:nth-child(2)");
+    expect(await buttons()).toHaveLength(2);
+    await page.hover("tbody tr:last-child th");
+    expect(await buttons()).toEqual(["Copy WAREHOUSE_TOKEN in staging"]);
+    await page.click(".copy");
+    await copyDone();
+    expect(await clipboard()).toBe(copied);
+  });
+
+  test("the filter finds the words of cells whole, and parts of names", async () => {
+    await visit(1280);
+    const shown = async (text: string) => {
+      await page.$eval("[data-filter]", (field) => Object.assign(field, { value: "" }));
+      await page.type("[data-filter]", text);
+      return page.$$eval("tbody tr", (rows) =>
+        rows.flatMap((row) => (row.checkVisibility() ? [row.cells[0]?.textContent] : [])),
+      );
+    };
+    expect(await shown("missing")).toHaveLength(53);
+    expect(await shown("missin")).toEqual([]);
+    expect(await shown("MISSING ware")).toEqual(["WAREHOUSE_TOKEN"]);
+    expect(await shown("ago")).toEqual([]);
+    expect(await shown("_4 name")).toHaveLength(10);
+  });
+
+  test("on a phone, 53 names are lines of 44 px in at most 3,000 px, and each opens by its button", async () => {
+    await visit(390);
+    expect(Number(await page.evaluate("document.documentElement.scrollHeight"))).toBeLessThanOrEqual(3000);
+    const heights = await page.$$eval("tbody tr", (rows) =>
+      rows.slice(0, 20).map((row) => row.getBoundingClientRect().height),
+    );
+    expect(Math.min(...heights)).toBeGreaterThanOrEqual(44);
+    expect(Math.max(...heights)).toBeLessThan(50);
+    const buttons = await page.$$("tbody tr:first-child .copy");
+    expect(buttons).toEqual([]);
+    // A tap on the name opens the row, too.
+    await page.click("tbody tr:first-child a");
+    expect(await page.url()).toBe(`${dashboard.origin}${path}`);
+    const opened = "tbody tr:first-child button.open";
+    expect(await page.$eval(opened, (one) => one.ariaExpanded)).toBe("true");
+    const labels = `[...document.querySelectorAll("tbody tr:first-child td")].map((cell) => getComputedStyle(cell, "::after").content)`;
+    expect(await page.evaluate(labels)).toEqual(['"development"', '"staging"', '"production"']);
+    expect(await page.$$("tbody tr:first-child .copy")).toHaveLength(2);
+    await page.focus(opened);
+    await page.keyboard.press("Enter");
+    expect(await page.$eval(opened, (one) => one.ariaExpanded)).toBe("false");
+  });
+
+  test("on a phone without the script, each row shows everything below headings of full length", async () => {
+    await page.setJavaScriptEnabled(false);
+    await visit(390);
+    await page.setJavaScriptEnabled(true);
+    const shown = await page.evaluate(
+      `[...document.querySelectorAll("thead th, tbody tr:first-child > *")].map((one) => one.checkVisibility() && one.scrollWidth <= one.clientWidth)`,
+    );
+    expect(shown).toEqual(Array.from({ length: 8 }, () => true));
+  });
+});
+
+type Node = { readonly role: string; readonly name?: string; readonly children?: readonly Node[] };
+
+function findAll(node: unknown, role: string): (Node & { readonly children: readonly Node[] })[] {
+  const one = node as Node;
+  const { children = [] } = one;
+  return [...(one.role === role ? [{ ...one, children }] : []), ...children.flatMap((child) => findAll(child, role))];
+}
+
+/** What a screen reader says of a cell: its name, or the texts in it. */
+function textOf({ name, children = [] }: Node): string {
+  return name || children.map(textOf).join(" ");
+}

@@ -1,0 +1,149 @@
+/**
+ * The grid's parts: what each chip counts, and for whom. A model of each person says which cells they may see, and
+ * which of them they may compare.
+ */
+import { expect, test } from "bun:test";
+import type { Right } from "../../src/access/rights.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { addPerson, grantRights } from "../../src/people/persons.ts";
+import { personsVisitor, visitorOf } from "../support/pages.ts";
+import { describeBoth, type World } from "../support/world.ts";
+
+const dayMs = 86_400_000;
+
+async function place(w: World) {
+  const { organization, where } = await w.place({
+    variables: {
+      development: { SAME: "canary-1", DIFFERS: "canary-2", NEW: "canary-3" },
+      staging: { SAME: "canary-1", DIFFERS: "canary-4", NEWER: "canary-5" },
+      production: { SAME: "canary-1", DIFFERS: "canary-4" },
+    },
+  });
+  const day = (days: number) => new Date(Date.now() + days * dayMs).toISOString().slice(0, 10);
+  await setVariables(w.admin, where, "staging", [
+    { name: "SOON", value: "canary-6", rotateBy: day(20) },
+    { name: "LATER", value: "canary-7", rotateBy: day(40) },
+  ]);
+  return { organization, where };
+}
+
+/** The chips of a page: their words, where they lead, and whether the page is that one. */
+function chipsOf(html: string): string[] {
+  const [, nav = ""] = /<nav class="chips".*?>(.*?)<\/nav>/s.exec(html) ?? [];
+  return [...nav.matchAll(/<a href="[^"?]*([^"]*)"( aria-current="page")?>(.*?)<\/a>/g)].map(
+    ([, query, isHere, words = ""]) => `${words.replace(/<.*?>/g, "")}${query && ` ${query}`}${isHere ? " here" : ""}`,
+  );
+}
+
+function namesOf(html: string): string[] {
+  return [...html.matchAll(/<th scope="row">.*?<bdi>(.*?)<\/bdi>/g)].map(([, name = ""]) => name);
+}
+
+describeBoth("the parts of a grid", (w) => {
+  test("are links with counts, and each shows the items that it counts", async () => {
+    const { where } = await place(w);
+    const visitor = await visitorOf(w);
+    const { html } = await visitor.page(`/p/${where}/variables`);
+    expect(chipsOf(html)).toEqual([
+      "All 6 here",
+      "Missing in production 4 ?only=missing-production",
+      "Different 1 ?only=different",
+      "Due for rotation 1 ?only=due",
+    ]);
+    const shown = {
+      "missing-production": ["LATER", "NEW", "NEWER", "SOON"],
+      different: ["DIFFERS"],
+      due: ["SOON"],
+    };
+    for (const [only, names] of Object.entries(shown)) {
+      const part = (await visitor.page(`/p/${where}/variables?only=${only}`)).html;
+      expect([only, namesOf(part)]).toEqual([only, names]);
+      expect(chipsOf(part).filter((chip) => chip.endsWith(" here"))).toEqual([
+        expect.stringContaining(`?only=${only} here`),
+      ]);
+    }
+    expect((await visitor.page(`/p/${where}/variables?only=nothing`)).status).toBe(404);
+  });
+
+  test("are left out if they are empty, and say so at their link", async () => {
+    const { where } = await w.place({ slug: "whole" });
+    await setAccount(w.admin, where, "stripe", ["production"], { user: "canary-8" });
+    const visitor = await visitorOf(w);
+    expect(chipsOf((await visitor.page(`/p/${where}/accounts`)).html)).toEqual(["All 1 here"]);
+    const { html } = await visitor.page(`/p/${where}/accounts?only=due`);
+    expect(html).toContain(`Due for rotation: nothing. <a href="/p/${where}/accounts">Show all</a>`);
+    expect(chipsOf((await visitor.page(`/p/${where}/variables`)).html)).toEqual([]);
+  });
+
+  test("mark what is overdue, and an overdue value is due", async () => {
+    const { where } = await place(w);
+    w.clock.nowMs = Date.now() + 60 * dayMs;
+    const { html } = await (await visitorOf(w)).page(`/p/${where}/variables?only=due`);
+    w.clock.nowMs = undefined;
+    expect(namesOf(html)).toEqual(["LATER", "SOON"]);
+    expect(html.match(/<b class="missing"> overdue<\/b>/g)).toHaveLength(2);
+  });
+});
+
+describeBoth("the grid of somebody who may not see or compare everything", (w) => {
+  test("counts, compares and copies only what their rights reach", async () => {
+    const { where, organization } = await place(w);
+    const [all, missing, due] = [
+      "All 6 here",
+      "Missing in production 4 ?only=missing-production",
+      "Due for rotation 1",
+    ];
+    const rows: readonly (readonly [Grants, chips: string[], letters: string, copy: string | undefined])[] = [
+      [{ see: null }, [all, missing, `${due} ?only=due`], "", undefined],
+      [{ see: null, reveal: ["staging"] }, [all, missing, `${due} ?only=due`], "", "staging"],
+      [
+        { see: null, reveal: ["development", "staging"] },
+        [all, missing, "Different 1 ?only=different", `${due} ?only=due`],
+        "aab",
+        "development staging",
+      ],
+      // The same in both, and what development has says nothing.
+      [
+        { see: null, reveal: ["staging", "production"] },
+        [all, missing, `${due} ?only=due`],
+        "aa",
+        "staging production",
+      ],
+      [{ see: ["staging"], reveal: null }, ["All 5 here", `${due} ?only=due`], "", "staging"],
+      [{ see: ["development"], write: null }, ["All 3 here"], "", undefined],
+    ];
+    for (const [grants, chips, letters, copy] of rows) {
+      const visitor = await visitorWith(w, organization.slug, grants);
+      const { html } = await visitor.page(`/p/${where}/variables`);
+      const cells = [...html.matchAll(/<td class="([abc])">/g)].map(([, letter]) => letter);
+      const found = [chipsOf(html), [...new Set(cells)].join(""), /data-copy="(.*?)"/.exec(html)?.[1]];
+      expect([grants, ...found]).toEqual([grants, chips, [...new Set(letters)].join(""), copy]);
+      const isSeen = grants.see === null;
+      const { status } = await visitor.page(`/p/${where}/variables?only=missing-production`);
+      expect([grants, status]).toEqual([grants, isSeen ? 200 : 404]);
+    }
+  });
+
+  test("offers no copy of what pages do not show", async () => {
+    const { where } = await w.place({
+      slug: "tls",
+      files: [{ path: "tls/key.pem", name: "key", content: "canary-9", environments: ["staging"] }],
+    });
+    expect((await (await visitorOf(w)).page(`/p/${where}/files`)).html).not.toContain("data-copy");
+  });
+});
+
+/** By right, the environments; null is all. */
+type Grants = Partial<Record<Right, string[] | null>>;
+
+/** Somebody with these rights in the project. */
+async function visitorWith(w: World, organization: string, grants: Grants) {
+  const signIn = { issuer: "https://id.example", subject: crypto.randomUUID() };
+  const name = `p-${signIn.subject}`;
+  await addPerson(w.admin, { name, organization, signIn });
+  for (const [right, environments] of Object.entries(grants)) {
+    await grantRights(w.admin, name, { rights: [right], projects: ["web"], environments });
+  }
+  return personsVisitor(w, signIn);
+}
