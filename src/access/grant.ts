@@ -5,6 +5,8 @@ import { type Environment, type EnvironmentMask, environmentMask } from "../core
 /** What a key may be used through, in the order of the bits that store them: 1, 2, 4. */
 export const surfaces = ["rest_api", "mcp_server", "ci_action"] as const;
 export type Surface = (typeof surfaces)[number];
+/** What a new key may be used through unless somebody says otherwise. */
+export const surfacesByDefault: readonly Surface[] = ["rest_api"];
 
 /** What a key may read, and the bit that stores it. Each kind has one too (`kinds/kind.ts`). */
 export type Resource = { readonly name: string; readonly bit: number };

@@ -1,7 +1,10 @@
 /** @jsxImportSource preact */
-import { surfaces } from "../access/grant.ts";
+import type { VNode } from "preact";
+import { surfaces, surfacesByDefault } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
+import { parseDuration } from "../core/parse.ts";
 import { Refused } from "../core/refused.ts";
+import { commandLine } from "../desk/command-line.ts";
 import { requireMembers } from "../desk/validate.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
 import { create, rotate } from "../operations/keys.ts";
@@ -14,28 +17,32 @@ import {
   counted,
   Field,
   Lead,
+  listed,
   Name,
   NewName,
   NoOrganization,
+  Prose,
+  ShellLine,
   Table,
 } from "../pages/parts.tsx";
 import type { Answer, Secret } from "../pages/route.ts";
-import type { Form, Visit } from "../pages/visit.ts";
-import type { KeyRecord } from "../people/keys.ts";
+import { Form, type Visit } from "../pages/visit.ts";
+import { type KeyRecord, showKey } from "../people/keys.ts";
 import { listOrganizations } from "../people/organizations.ts";
 import { listProjects } from "../people/projects.ts";
 import { usesOf } from "./key-words.ts";
+import { unlessRefused } from "./refusal.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/** How long a new key may live. */
-const lifetimes: Readonly<Record<string, number | undefined>> = {
-  "1 day": dayMs,
-  "7 days": 7 * dayMs,
-  "30 days": 30 * dayMs,
-  "90 days": 90 * dayMs,
-  "1 year": 365 * dayMs,
+/** How long a new key may live, as commands say it. */
+const lifetimes: Readonly<Record<string, string | undefined>> = {
+  "1 day": "1d",
+  "7 days": "7d",
+  "30 days": "30d",
+  "90 days": "90d",
+  "1 year": "365d",
   never: undefined,
 };
 
@@ -47,11 +54,12 @@ const overlaps: Readonly<Record<string, number>> = {
   "7 days": 7 * dayMs,
 };
 
-/** What a new key may do is chosen here. Nothing is reached by default. */
+/** What a new key may do is chosen here, or in the URL. Nothing is reached by default. */
 export async function newKeyPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const organizations = (await listOrganizations(admin)).map(({ slug }) => slug);
   const org = visit.query("org") ?? (organizations.length === 1 ? organizations[0] : undefined);
+  const typed = new Form(visit.url.search.slice(1));
   const main = (
     <>
       {organizations.length === 0 && <NoOrganization what="key" />}
@@ -60,38 +68,69 @@ export async function newKeyPage(visit: Visit): Promise<Answer> {
           <Field label="For" name="org" options={organizations} value={org} />
         </Chooser>
       )}
-      {org !== undefined && <NewKeyForm org={org} projects={await listProjects(admin, org)} />}
+      {org !== undefined && <NewKeyForm org={org} projects={await listProjects(admin, org)} typed={typed} />}
+      {typed.has("command") && (await commandFor(typed))}
       <Lead to="/keys">All keys and trusts</Lead>
     </>
   );
   return { title: "Create a key", main };
 }
 
-function NewKeyForm({ org, projects }: { readonly org: string; readonly projects: readonly ShownProject[] }) {
+/** @param typed - what is chosen already, by the names of the form's fields */
+export function NewKeyForm(props: {
+  readonly org: string;
+  readonly projects: readonly ShownProject[];
+  readonly typed: Form;
+}) {
+  const { org, projects, typed } = props;
+  const isWhole = typed.has("command");
+  const chosen = (name: string, otherwise: readonly string[] = []) => (isWhole ? typed.all(name) : otherwise);
+  const reach = typed.find("reach");
   return (
-    <Change action="/keys" button="Create" secret="once" hidden={{ org }}>
-      <NewName help="What it is for, such as the machine that gets it." />
+    <Change
+      action="/keys"
+      button="Create"
+      secret="once"
+      hidden={{ org }}
+      beside={
+        <button type="submit" class="quiet" name="command" value="yes" formMethod="get" formAction="/keys/new#command">
+          Show the command
+        </button>
+      }
+    >
+      <NewName asked={typed.find("name")} help="What it is for, such as the machine that gets it." />
+      <Boxes
+        legend="What it is for"
+        name="surfaces"
+        options={surfaces}
+        checked={chosen("surfaces", surfacesByDefault)}
+        words={usesOf}
+      />
       <fieldset>
         <legend>Projects</legend>
         <label class="choice">
-          <input type="radio" name="reach" value="some" required />
+          <input type="radio" name="reach" value="some" checked={reach === "some"} required />
           Only those chosen below
         </label>
         <label class="choice">
-          <input type="radio" name="reach" value="all" />
+          <input type="radio" name="reach" value="all" checked={reach === "all"} />
           Every project of {org}, those created later too
         </label>
-        <ProjectBoxes projects={projects} />
+        <ProjectBoxes projects={projects} chosen={typed.all("projects")} />
       </fieldset>
-      <Boxes legend="Environments" name="environments" options={environments} />
-      <Boxes legend="What it may read" name="resources" options={resources} checked={resourcesByDefault} />
-      <Boxes legend="What it is for" name="surfaces" options={surfaces} checked={["rest_api"]} words={usesOf} />
+      <Boxes legend="Environments" name="environments" options={environments} checked={typed.all("environments")} />
+      <Boxes
+        legend="What it may read"
+        name="resources"
+        options={resources}
+        checked={chosen("resources", resourcesByDefault)}
+      />
       <Field
         name="expires"
         label="Expires after"
         help="Servers refuse it from then on. Until then, it can be rotated."
         options={Object.keys(lifetimes)}
-        value="90 days"
+        value={typed.find("expires") ?? "90 days"}
       />
       <p class="quiet">
         The text of the key is shown once, here. If it does not appear, look in the list of keys: a new one whose text
@@ -103,9 +142,15 @@ function NewKeyForm({ org, projects }: { readonly org: string; readonly projects
 
 type ShownProject = { readonly slug: string; readonly id: string };
 
-function ProjectBoxes({ projects }: { readonly projects: readonly ShownProject[] }) {
+function ProjectBoxes({
+  projects,
+  chosen,
+}: {
+  readonly projects: readonly ShownProject[];
+  readonly chosen: readonly string[];
+}) {
   const box = ({ slug, id }: ShownProject) => (
-    <Box name="projects" value={`${slug}/${id}`}>
+    <Box name="projects" value={`${slug}/${id}`} checked={chosen.includes(`${slug}/${id}`)}>
       <Name>{slug}</Name>
     </Box>
   );
@@ -120,27 +165,62 @@ function ProjectBoxes({ projects }: { readonly projects: readonly ShownProject[]
   );
 }
 
-/** Makes a key. Its text is for the page's script only, and is shown once. */
-export async function makeKey(visit: Visit): Promise<Answer> {
-  const { form } = visit;
+/** The command that makes the same key as the form, or why there is none. */
+function commandFor(typed: Form): Promise<VNode> {
+  const line = async () => {
+    const { surfaces, resources, ...words } = wordsFor(typed);
+    const more = { surfaces: unless(surfacesByDefault, surfaces), resources: unless(resourcesByDefault, resources) };
+    return <ShellLine id="command">{commandLine(create, { ...words, ...more })}</ShellLine>;
+  };
+  return unlessRefused(line(), ["invalid"], ({ message }) => (
+    <p class="refusal" id="command">
+      <Prose>{message}</Prose>
+    </p>
+  ));
+}
+
+/** What was chosen, unless it is what a command does without the option. */
+function unless(byDefault: readonly string[], chosen: readonly string[]): readonly string[] | undefined {
+  return chosen.join() === byDefault.join() ? undefined : chosen;
+}
+
+/** Of which boxes at least one must be checked. */
+const needed = {
+  surfaces: "what the key is for",
+  resources: "what the key may read",
+  environments: "an environment",
+} as const;
+
+/** What a form asks for, as words of `keyhole key create`. @throws Refused `invalid` */
+function wordsFor(form: Form) {
   const reach = form.find("reach");
-  const projects = form.all("projects").map((chosen) => chosen.split("/"));
-  const projectIds = new Map(projects.map(([slug = "", id]) => [slug, id]));
+  const projects = form.all("projects").map((chosen) => chosen.split("/")[0] ?? "");
   if (reach !== "all" && reach !== "some") throw new Refused("invalid", "Choose which projects the key reaches.");
   if (reach === "all" && projects.length > 0) {
     throw new Refused("invalid", "Every project is chosen, and some projects are, too. Choose one of the two.");
   }
-  const given = {
+  if (reach === "some" && projects.length === 0) throw new Refused("invalid", "Name at least one project.");
+  for (const [name, words] of Object.entries(needed)) {
+    if (!form.has(name)) throw new Refused("invalid", `Choose ${words}.`);
+  }
+  return {
     organization: form.read("org"),
     name: form.read("name").trim(),
-    surfaces: requireMembers("surface", surfaces, form.all("surfaces")),
-    resources: [...form.all("resources")],
-    ...(reach === "all" ? { allProjects: true as const } : { projects: [...projectIds.keys()] }),
-    projectIds,
+    ...(reach === "all" ? { allProjects: true as const } : { projects }),
     environments: form.environments("environments"),
+    surfaces: requireMembers("surface", surfaces, form.all("surfaces")),
+    resources: requireMembers("resource", resources, form.all("resources")),
     expiresInMs: chosenTime(form, "expires", lifetimes),
   };
-  return inWords(await handOver(visit, create, given, "/keys"));
+}
+
+/** Makes a key. Its text is for the page's script only, and is shown once. */
+export async function makeKey(visit: Visit): Promise<Answer> {
+  const { form } = visit;
+  const { expiresInMs: lifetime, ...words } = wordsFor(form);
+  const projectIds = new Map(form.all("projects").map((chosen) => chosen.split("/") as [string, string]));
+  const given = { ...words, projectIds, expiresInMs: lifetime === undefined ? undefined : parseDuration(lifetime) };
+  return shownOnce(await handOver(visit, create, given, "/keys"), words);
 }
 
 /** Makes a successor of a key, with the same rights. */
@@ -167,16 +247,34 @@ export async function rotateShown(visit: Visit): Promise<Answer> {
   const { form } = visit;
   const overlapMs = chosenTime(form, "overlap", overlaps) ?? 0;
   const seen = { expiresAt: form.read("expiresAt") === "never" ? null : form.number("expiresAt") };
-  return inWords(await handOver(visit, rotate, { id: visit.param("id"), overlapMs, seen }, "/keys"));
+  const made = await handOver(visit, rotate, { id: visit.param("id"), overlapMs, seen }, "/keys");
+  return shownOnce(made, await showKey(visit.admin, visit.param("id")));
 }
 
-/** Without the line that has what the key is for as commands write it: its page says that in words. */
-function inWords({ notice = "", ...made }: Secret): Secret {
-  return { ...made, notice: notice.replace(/^Surfaces: .*\n/m, "") };
+/** With lines that use the key, and without the one that has what it is for as commands write it. */
+function shownOnce(
+  { notice = "", ...made }: Secret,
+  record: Pick<KeyRecord, "surfaces" | "resources"> & Reached,
+): Secret {
+  const told = { ...made, notice: notice.replace(/^Surfaces: .*\n/m, "") };
+  const { surfaces, resources: granted } = record;
+  const mayRun = surfaces.includes("rest_api") && resourcesByDefault.every((one) => granted.includes(one));
+  const isForAgents = surfaces.includes("mcp_server");
+  if (!mayRun && !isForAgents) return told;
+  const [project = "PROJECT"] = record.projects ?? [];
+  const [environment = environments[0]] = record.environments ?? [];
+  const program = mayRun ? `keyhole run -p ${project} -e ${environment} -- ./start` : "keyhole mcp";
+  const lines = `export KEYHOLE_URL=https://keyhole.example KEYHOLE_API_KEY=${made.secret}\n${program}`;
+  const places = ["your server's address in place of https://keyhole.example"];
+  if (mayRun && record.projects === null) places.push("a project in place of PROJECT");
+  if (mayRun) places.push("your program in place of ./start");
+  return { ...told, use: { words: `To use it, put ${listed(places)}:`, lines } };
 }
+
+type Reached = { readonly projects?: readonly string[] | null; readonly environments: readonly string[] | null };
 
 /** A time that a form offers. */
-function chosenTime(form: Form, name: string, times: Readonly<Record<string, number | undefined>>): number | undefined {
+function chosenTime<T>(form: Form, name: string, times: Readonly<Record<string, T>>): T | undefined {
   const chosen = form.read(name);
   if (Object.hasOwn(times, chosen)) return times[chosen];
   throw new Refused("invalid", `${JSON.stringify(chosen)} is not one of the times: load the page again.`);

@@ -173,6 +173,8 @@ for (const count of document.querySelectorAll("[data-chosen]")) {
 
 for (const form of document.querySelectorAll("form[data-change]")) {
   form.addEventListener("submit", (event) => {
+    // A button that only shows something leads to a page.
+    if (event.submitter.formMethod === "get") return;
     event.preventDefault();
     void send(form, event.submitter);
   });
@@ -188,10 +190,10 @@ async function send(form, button) {
   // Safari copies nothing later than the click, but takes the promise of a text.
   const copying = form.dataset.secret === "copied" && copy(answer.then(({ secret }) => secret ?? Promise.reject()));
   try {
-    const { error, to, secret, notice, again } = await answer;
+    const { error, to, secret, again, ...rest } = await answer;
     if (error !== undefined) refuse(form, error);
     else if (copying) sayCopied(await copying, button, refusal);
-    else if (secret !== undefined) show(form, secret, to, notice);
+    else if (secret !== undefined) show(form, secret, to, rest);
     else location.assign(to);
     if (again !== undefined) refusal.append(" ", linkTo(again, "Sign in again"));
   } catch {
@@ -220,11 +222,11 @@ function refuse(form, error) {
 const lostKey =
   "No answer came. If a key was made, nobody has its text: look for it in the list of keys and revoke it, then try again.";
 
-function show(form, secret, to, notice) {
+function show(form, secret, to, rest) {
   const output = form.querySelector("output.secret");
   output.textContent = secret;
   // A new key is shown once: it stays until the person leaves.
-  if (form.dataset.secret === "once") return finish(form, output, to, notice);
+  if (form.dataset.secret === "once") return finish(form, output, to, rest);
   clearTimeout(output.hiding);
   output.hiding = setTimeout(() => output.replaceChildren(), shownMs);
 }
@@ -251,18 +253,35 @@ function sayCopied(isCopied, button, refusal) {
   }, 2000);
 }
 
-/** After a key was made: copying its text and going on are what is left to do. */
-function finish(form, output, to, notice) {
+/** After a key was made: copying its text, using it and going on are what is left to do. */
+function finish(form, output, to, { notice, use }) {
   const refusal = form.querySelector(".refusal");
   const note = element("p", { textContent: notice });
-  const button = element("button", { type: "button", textContent: "Copy" });
-  button.addEventListener("click", async () => {
-    sayCopied(await copy(Promise.resolve(output.textContent)), button, refusal);
-  });
+  const button = copier(output, refusal);
   const actions = element("p", { className: "actions" });
-  actions.append(button, linkTo(to, "Go to the new key"));
+  actions.append(button, linkTo(to, "Go on"));
   form.replaceChildren(note, output, actions, refusal);
+  if (use !== undefined) {
+    const lines = element("output", { className: "secret", textContent: use.lines });
+    form.append(element("p", { textContent: use.words }), lines, copier(lines, refusal));
+  }
   button.focus();
+}
+
+for (const button of document.querySelectorAll("[data-copies]")) {
+  copying(button, document.getElementById(button.dataset.copies), button);
+}
+
+function copier(source, refusal) {
+  return copying(element("button", { type: "button", textContent: "Copy" }), source, refusal);
+}
+
+/** Makes a button copy a text. */
+function copying(button, source, refusal) {
+  button.addEventListener("click", async () => {
+    sayCopied(await copy(Promise.resolve(source.textContent)), button, refusal);
+  });
+  return button;
 }
 
 function linkTo(path, words) {

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { type Environment, isEnvironment } from "../core/names.ts";
 import { isSteering } from "../core/steering.ts";
-import { excerpt } from "../core/visible.ts";
+import { excerpt, visible } from "../core/visible.ts";
 
 /* What pages are made of. Preact escapes all stored text on them, and `Word` makes it visible. */
 
@@ -459,8 +459,10 @@ export function Change(props: {
   /** What a screen reader says in place of the button's words. */
   readonly label?: string;
   readonly quiet?: boolean;
+  /** More buttons. */
+  readonly beside?: ComponentChildren;
 }) {
-  const { action, button, children, secret, danger, hidden = {}, label, quiet } = props;
+  const { action, button, children, secret, danger, hidden = {}, label, quiet, beside } = props;
   return (
     <form method="post" action={action} data-change data-secret={secret} autocomplete="off">
       {Object.entries(hidden).map(([name, value]) => (
@@ -471,6 +473,7 @@ export function Change(props: {
         <button type="submit" class={danger ? "danger" : quiet ? "quiet" : undefined} aria-label={label}>
           {button}
         </button>
+        {beside}
         <span role="alert" class="refusal" />
       </div>
       {secret && secret !== "copied" && <output class="secret" />}
@@ -526,6 +529,18 @@ export function Field(props: {
 /** The field for the name of a new item or key. @param asked - a name that is there already */
 export function NewName({ asked, help }: { readonly asked?: string | undefined; readonly help: string }) {
   return <Field name="name" label="Name" help={help} value={asked} required maxLength={255} />;
+}
+
+/** A line for a shell, with a button that copies it. @param id - of the line */
+export function ShellLine({ id, children }: { readonly id: string; readonly children: string }) {
+  return (
+    <div class="shell">
+      <pre id={id}>{visible(children)}</pre>
+      <button type="button" class="quiet" data-copies={id}>
+        Copy
+      </button>
+    </div>
+  );
 }
 
 /** A form that shows the page for what is chosen in its fields. */

@@ -35,7 +35,13 @@ export type Shown = {
 export type Done = { readonly to: string; readonly notice?: string };
 
 /** Text for the script to show, and to take away again. With `to`, a notice, and a link to the page of what was made. */
-export type Secret = { readonly secret: string; readonly to?: string; readonly notice?: string };
+export type Secret = {
+  readonly secret: string;
+  readonly to?: string;
+  readonly notice?: string;
+  /** Lines for a shell that use it, and a sentence about them. */
+  readonly use?: { readonly words: string; readonly lines: string };
+};
 
 /** A file that the browser saves. */
 export type Download = { readonly name: string; readonly type: string; readonly chunks: AsyncIterable<string> };

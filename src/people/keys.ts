@@ -1,6 +1,6 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
-import { bitsOf, membersOf, type Surface, sealGrant, surfaces } from "../access/grant.ts";
+import { bitsOf, membersOf, type Surface, sealGrant, surfaces, surfacesByDefault } from "../access/grant.ts";
 import { meets, type ProjectPlace } from "../access/rights.ts";
 import { parseTerms, type Terms } from "../access/token.ts";
 import { attempt } from "../core/attempt.ts";
@@ -43,7 +43,7 @@ export type ShownTerms = Omit<Terms, "jwks"> & { readonly keys: "published" | "p
 export type NewKey = {
   readonly organization?: string | undefined;
   readonly name?: string | undefined;
-  /** Default: `rest_api`. */
+  /** Default: {@link surfacesByDefault}. */
   readonly surfaces?: readonly string[] | undefined;
   /** Default: `projects` and `variables`; `files` is never granted unless named. */
   readonly resources?: readonly string[] | undefined;
@@ -76,7 +76,7 @@ export async function createCredential(admin: AdminContext, asked: NewKey, prese
   const grant = {
     keyId: Bun.randomUUIDv7(),
     ...places,
-    surfaces: bitsOf(surfaces, requireMembers("surface", surfaces, asked.surfaces ?? ["rest_api"])),
+    surfaces: bitsOf(surfaces, requireMembers("surface", surfaces, asked.surfaces ?? surfacesByDefault)),
     resources: bitsOf(resources, requireMembers("resource", resources, asked.resources ?? resourcesByDefault)),
     expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,
     trust: typeof presented === "string" ? null : JSON.stringify(presented),

@@ -34,6 +34,22 @@ async function make(w: World, visitor: Visitor, org: string, more: Partial<Recor
   return { key: secret, id: to.replace("/keys/", ""), notice };
 }
 
+/** What a form for a new key is refused with, and how. */
+const refused = [
+  ["no word about projects", { reach: "" }, "Choose which projects the key reaches."],
+  [
+    "all projects and one",
+    { reach: "all" },
+    "Every project is chosen, and some projects are, too. Choose one of the two.",
+  ],
+  ["no project", { projects: [] }, "Name at least one project."],
+  ["a project that is not there", { projects: ["app"] }, 'There is no project "app"'],
+  ["no environment", { environments: [] }, "Choose an environment."],
+  ["no resource", { resources: [] }, "Choose what the key may read."],
+  ["no surface", { surfaces: [] }, "Choose what the key is for."],
+  ["a lifetime that is not offered", { expires: "toString" }, "is not one of the times"],
+] as const;
+
 describeBoth("a key that is made on a page", (w) => {
   test("may do what was chosen, and is on record", async () => {
     const { org, visitor } = await furnish(w);
@@ -74,20 +90,6 @@ describeBoth("a key that is made on a page", (w) => {
     }
     expect(key).toMatch(/^kh_/);
   });
-  const refused = [
-    ["no word about projects", { reach: "" }, "Choose which projects the key reaches."],
-    [
-      "all projects and one",
-      { reach: "all" },
-      "Every project is chosen, and some projects are, too. Choose one of the two.",
-    ],
-    ["no project", { projects: [] }, "Name at least one project."],
-    ["a project that is not there", { projects: ["app"] }, 'There is no project "app"'],
-    ["no environment", { environments: [] }, "Name at least one environment"],
-    ["no resource", { resources: [] }, "is not a resource"],
-    ["no surface", { surfaces: [] }, "is not a surface"],
-    ["a lifetime that is not offered", { expires: "toString" }, "is not one of the times"],
-  ] as const;
   test.each(refused)("is refused with %s", async (_, wrong, words) => {
     const { org, visitor } = await furnish(w);
     const { error, secret } = await visitor.send("/keys", { ...chosen, org, ...wrong });
@@ -107,11 +109,71 @@ describeBoth("the form for a new key", (w) => {
     expect(html).not.toContain('name="projects" value="app/');
     const checked = [...html.matchAll(/name="(\w+)" value="(\w+)" checked/g)].map(([, name, value]) => [name, value]);
     expect(checked).toEqual([
+      ["surfaces", "rest_api"],
       ["resources", "projects"],
       ["resources", "variables"],
-      ["surfaces", "rest_api"],
     ]);
     expect(html).toContain('<option value="90 days" selected>');
+  });
+});
+
+describeBoth("the command beside the form for a new key", (w) => {
+  const commandFor = async (visitor: Visitor, fields: Readonly<Record<string, string | readonly string[]>>) => {
+    const query = new URLSearchParams({ command: "yes" });
+    for (const [name, value] of Object.entries(fields)) for (const one of [value].flat()) query.append(name, one);
+    const { html } = await visitor.page(`/keys/new?${query}`);
+    const [, tag, text = ""] = /<(pre|p)[^>]* id="command">(.*?)<\/\1>/s.exec(html) ?? [];
+    return { tag, html, line: text.replaceAll("&amp;", "&").replaceAll("&lt;", "<") };
+  };
+
+  test("makes the same key, and the form keeps what was chosen", async () => {
+    const { org, visitor } = await furnish(w);
+    const { html, line } = await commandFor(visitor, { ...chosen, projects: `web/x`, org, name: "it's <ci> & co" });
+    expect(line).toBe(
+      String.raw`keyhole key create --org ${org} --name 'it'\''s <ci> & co' --project web --env staging --expires-in 90d`,
+    );
+    expect(html).toContain('name="reach" value="some" checked required');
+    expect(html).toContain('name="environments" value="staging" checked');
+    const wide = {
+      reach: "all",
+      projects: [],
+      surfaces: ["rest_api", "ci_action"],
+      resources: ["files"],
+      expires: "never",
+    };
+    expect((await commandFor(visitor, { ...chosen, org, ...wide })).line).toBe(
+      `keyhole key create --org ${org} --name ci --all-projects --env staging --surface rest_api,ci_action --resource files`,
+    );
+    expect(await listKeys(w.admin, org)).toEqual([]);
+  });
+  test.each(refused)("is refused with %s, as the form is", async (_, wrong, words) => {
+    const { org, visitor } = await furnish(w);
+    const { tag, line } = await commandFor(visitor, { ...chosen, org, ...wrong });
+    if (words.startsWith("There is no project")) return expect(tag).toBe("pre");
+    expect(line).toContain(words);
+  });
+});
+
+describeBoth("the lines that use a new key", (w) => {
+  const useOf = async (more: Partial<Record<keyof typeof chosen, string | readonly string[]>>) => {
+    const { org, visitor } = await furnish(w);
+    const { secret = "", use } = await visitor.send("/keys", { ...chosen, org, ...more });
+    w.secrets.add(secret);
+    return { ...use, lines: use?.lines.replace(secret, "KEY") };
+  };
+  const url = "export KEYHOLE_URL=https://keyhole.example KEYHOLE_API_KEY=KEY";
+  test("run a program with its project and environment, or the tools of an agent", async () => {
+    expect(await useOf({})).toEqual({
+      words:
+        "To use it, put your server's address in place of https://keyhole.example and your program in place of ./start:",
+      lines: `${url}\nkeyhole run -p web -e staging -- ./start`,
+    });
+    expect((await useOf({ reach: "all", projects: [] })).lines).toEndWith(
+      "keyhole run -p PROJECT -e staging -- ./start",
+    );
+    expect((await useOf({ surfaces: ["mcp_server"] })).lines).toBe(`${url}\nkeyhole mcp`);
+    expect((await useOf({ surfaces: ["ci_action"] })).lines).toBeUndefined();
+    expect((await useOf({ resources: ["files"] })).lines).toBeUndefined();
   });
 });
 

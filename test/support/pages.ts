@@ -18,6 +18,8 @@ export type Reply = {
   readonly to?: string;
   readonly notice?: string;
   readonly secret?: string;
+  /** Lines that use the secret, which is in them. */
+  readonly use?: { readonly words: string; readonly lines: string };
 };
 
 /** Somebody who is signed in. No answer to them may hold a secret of the world, but for one that they asked for. */
@@ -104,7 +106,7 @@ function visitorWith(w: World, { get, post, reported }: ReturnType<typeof browse
     send: async (path, fields) => {
       const answer = await post(path, fields, { cookie, accept: "application/json" });
       const reply = (await answer.json()) as Omit<Reply, "status">;
-      const { secret: _, ...rest } = reply;
+      const { secret: _, use: __, ...rest } = reply;
       expect([path, leaksIn(w.secrets, JSON.stringify(rest))]).toEqual([path, []]);
       return { status: answer.status, ...reply };
     },
