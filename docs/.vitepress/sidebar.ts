@@ -41,6 +41,7 @@ export const ways: readonly Way[] = [
       { text: "Production on one host", page: "production" },
       { text: "Operations", page: "operations" },
       { text: "Being told", page: "alerts" },
+      { text: "A leaked key", page: "leaked-key" },
       { text: "Root key", page: "root-key" },
       { text: "TLS", page: "tls" },
       { text: "Database role", page: "least-privilege" },

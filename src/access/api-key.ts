@@ -39,6 +39,21 @@ export function isWellFormedKey(text: string): boolean {
   return grammar.test(text) && checksumOf(text.slice(0, checkedLength)) === text.slice(checkedLength);
 }
 
+/** The API keys in a text of any length, each once: whatever has the grammar and the checksum. */
+export async function findKeys(chunks: AsyncIterable<Uint8Array>): Promise<readonly string[]> {
+  const found = new Set<string>();
+  let rest = "";
+  for await (const chunk of chunks) {
+    const text = rest + Buffer.from(chunk).toString("latin1");
+    for (let at = text.indexOf(prefix); at >= 0; at = text.indexOf(prefix, at + 1)) {
+      const candidate = text.slice(at, at + checkedLength + checksumLength);
+      if (isWellFormedKey(candidate)) found.add(candidate);
+    }
+    rest = text.slice(1 - checkedLength - checksumLength);
+  }
+  return [...found];
+}
+
 /**
  * The digest stored for an API key: HMAC-SHA-256 under the pepper, 32 bytes. With a plain SHA-256, anyone who can write
  * to the database could insert a key of their own.

@@ -329,9 +329,9 @@ function csvCell(one: AuditRecord, field: (typeof csvFields)[number]): string {
  * The checkpoints of a log that matter. Only one process writes to a lane of its own, so its highest checkpoint covers
  * the others. All commands share one lane and continue from the database, so each of its checkpoints matters.
  */
-async function readCheckpoints({ name, lines }: ReadInput): Promise<Checkpoint[]> {
+async function readCheckpoints({ name, chunks }: ReadInput): Promise<Checkpoint[]> {
   const found = new Map<string, Checkpoint>();
-  for await (const { event, lane, seq, mac } of logEvents(lines())) {
+  for await (const { event, lane, seq, mac } of logEvents(chunks())) {
     if (event !== "checkpoint" || typeof lane !== "string" || lane.length > 64 || !Number.isSafeInteger(seq)) continue;
     if (typeof mac !== "string" || !/^[0-9a-f]{64}$/.test(mac)) continue;
     const which = lane === commandsLane ? `${lane} ${seq} ${mac}` : lane;

@@ -4,7 +4,7 @@ import { factsOf } from "../desk/outcome.ts";
 import type { CredentialType } from "../people/keys.ts";
 import { answer, blockOf } from "../terminal/answer.ts";
 import { type CommandContext, verb } from "../terminal/command.ts";
-import { readLines } from "../terminal/input.ts";
+import { readChunks } from "../terminal/input.ts";
 import { type LogEvent, logEvents } from "../terminal/log-lines.ts";
 
 export function explainCommand(context: CommandContext) {
@@ -21,7 +21,7 @@ export function explainCommand(context: CommandContext) {
         throw usageProblem("REQUEST_ID is the x-request-id of an answer: letters, digits, dots, _ and -.");
       }
       const fitting: LogEvent[] = [];
-      for await (const event of logEvents(readLines(context, file))) {
+      for await (const event of logEvents(readChunks(context, file))) {
         const id = event["event"] === "request" ? event["requestId"] : undefined;
         const fits = id === requestId || (requestId.length >= 8 && String(id).startsWith(requestId));
         if (typeof id === "string" && fits) fitting.push(explained(event));

@@ -104,8 +104,8 @@ export type ReadInput = {
   readonly name: string;
   /** @param more - what the words of its prompt need besides @throws Problem if it cannot be read, or is too long */
   readonly read: (more?: Words) => Promise<Uint8Array>;
-  /** Of a text of any length; of each line, the first 64 KiB. */
-  readonly lines: () => AsyncIterable<string>;
+  /** Its bytes as they come, however many. */
+  readonly chunks: () => AsyncIterable<Uint8Array>;
 };
 
 /** Bytes of a file that an argument or an option names, `-` for stdin. */

@@ -171,3 +171,18 @@ const grantColumns = {
   REVOKED: (one: KeyRecord) => formatTime(one.revokedAt),
   "LAST USED": (one: KeyRecord) => formatTime(one.lastUsedAt),
 };
+
+const { ID, NAME, ORG, STATUS, PROJECTS, ENVIRONMENTS, EXPIRES, ...otherColumns } = grantColumns;
+
+/** What matters of a key that has leaked. */
+export const foundColumns: Columns<KeyRecord> = {
+  ID,
+  NAME,
+  STATUS,
+  "LAST USED": otherColumns["LAST USED"],
+  ORG,
+  PROJECTS,
+  ENVIRONMENTS,
+  RESOURCES: otherColumns.RESOURCES,
+  EXPIRES,
+};

@@ -1,11 +1,13 @@
+import { findKeys } from "../access/api-key.ts";
 import { parseDuration } from "../core/parse.ts";
-import { formatTime } from "../core/text.ts";
+import { Refused } from "../core/refused.ts";
+import { counted, formatTime, joined } from "../core/text.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { id, input, ofForm, out } from "../desk/inputs.ts";
+import { flag, id, input, ofForm, out, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
-import type { Outcome } from "../desk/outcome.ts";
-import { createKey, type KeyRecord, type NewKey, revokeKey, rotateKey } from "../people/keys.ts";
-import { credentialOperations, grantInputs, grantOf, summary } from "./credentials.ts";
+import { list, type Outcome } from "../desk/outcome.ts";
+import { createKey, identifyKeys, type KeyRecord, type NewKey, revokeKey, rotateKey } from "../people/keys.ts";
+import { credentialOperations, foundColumns, grantInputs, grantOf, nameOf, summary } from "./credentials.ts";
 
 const outKey = { ...out, help: "write the key to this new file, mode 0600, instead of stdout" };
 
@@ -51,6 +53,55 @@ export const rotate = operation({
 
 const dayMs = 86_400_000;
 
+export const find = operation({
+  path: "key find",
+  about:
+    "Say which keys a leaked text on stdin holds, such as a log, a diff or a chat: where they reach, and when they were used. No key is printed.",
+  examples: ["keyhole key find < build.log", "git log -p | keyhole key find --revoke"],
+  right: ["see", "keys"],
+  asks: "goes on",
+  inputs: {
+    text: typed({ bytesMax: Number.POSITIVE_INFINITY }),
+    revoke: flag("--revoke", "revoke those that are active. The next request with them is refused"),
+    wide,
+  },
+  run: async (admin, { text, revoke: ends }, { agree }) => {
+    const texts = await findKeys(text.chunks());
+    const found = await identifyKeys(admin, texts);
+    const active = found.filter(({ status }) => status === "active");
+    if (ends && active.length > 0) await agree(`revoke ${joined(active.map(nameOf))}, for good`);
+    const revoked = ends ? await revokeEach(admin, active) : [];
+    const others = texts.length - found.length;
+    const warnings =
+      others > 0
+        ? [
+            `${counted(others, "more text has", "more texts have")} the form of a key of Keyhole, and none is a key that you may see.`,
+          ]
+        : [];
+    const now = found.map((key) => revoked.find(({ id }) => id === key.id) ?? key);
+    const sentence = revoked.length > 0 ? `Revoked ${joined(revoked.map(nameOf))}.` : "";
+    const document = { keys: now, others };
+    return { ...list(now, foundColumns, "The text holds no key that you may see."), document, warnings, sentence };
+  },
+});
+
+/** Revokes what somebody may revoke. @throws Refused that names each key that is still valid, after all others are revoked */
+async function revokeEach(admin: AdminContext, active: readonly KeyRecord[]): Promise<KeyRecord[]> {
+  const revoked: KeyRecord[] = [];
+  const left: string[] = [];
+  for (const key of active) {
+    try {
+      revoked.push(await revokeKey(admin, key.id, "key"));
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      left.push(`${nameOf(key)} is still valid: ${error.message}`);
+    }
+  }
+  if (left.length === 0) return revoked;
+  const done = revoked.length > 0 ? [`Revoked ${joined(revoked.map(nameOf))}.`] : [];
+  throw new Refused("not_found", [...left, ...done].join("\n"));
+}
+
 /** A new key. If nobody gets it, it is revoked. @param old - the key in whose place it was made */
 function handedOver(made: KeyRecord & { readonly key: string }, old?: KeyRecord): Outcome {
   const { id, key, ...rest } = made;
@@ -78,4 +129,7 @@ function handedOver(made: KeyRecord & { readonly key: string }, old?: KeyRecord)
   };
 }
 
-export const keys: Operations = { about: "API keys for machines.", rows: [create, listAll, show, revoke, rotate] };
+export const keys: Operations = {
+  about: "API keys for machines.",
+  rows: [create, listAll, show, revoke, rotate, find],
+};

@@ -48,8 +48,9 @@ const answered: Interaction = { env: {}, agree: async () => {}, show: async () =
 
 /** A text of a form, for an operation that reads one. */
 export function typedIn(text: string): ReadInput {
-  async function* lines() {
-    yield* text.split("\n");
+  const bytes = Buffer.from(text);
+  async function* chunks() {
+    yield bytes;
   }
-  return { name: "the form", read: async () => Buffer.from(text), lines };
+  return { name: "the form", read: async () => bytes, chunks };
 }

@@ -182,6 +182,22 @@ async function recordAt(admin: AdminContext, row: KeyRow): Promise<KeyRecord> {
   return found;
 }
 
+/**
+ * Which keys some texts are, oldest first, of those that the person may see.
+ * @param texts - each has the form of a key
+ */
+export async function identifyKeys(admin: AdminContext, texts: readonly string[]): Promise<KeyRecord[]> {
+  const found: KeyRecord[] = [];
+  for (let at = 0; at < texts.length; at += digestsMax) {
+    const digests = texts.slice(at, at + digestsMax).map((text) => digestKey(admin.systemKeys.pepper, text));
+    found.push(...(await records(admin, inArray(admin.database.tables.apiKeys.digest, digests))));
+  }
+  return found.sort((a, b) => a.createdAt - b.createdAt);
+}
+
+/** The most digests in one statement. */
+const digestsMax = 500;
+
 /** Whether a key or a trust is active, existed at this moment, and was not used since. */
 export function isUnused({ status, lastUsedAt, createdAt }: KeyRecord, sinceAt: number): boolean {
   return status === "active" && (lastUsedAt ?? createdAt) <= sinceAt;

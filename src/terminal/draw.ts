@@ -2,7 +2,7 @@ import { Argument, type Command, Option } from "@commander-js/extra-typings";
 import type { Given, Input, Inputs, ReadWords } from "../desk/inputs.ts";
 import type { Interaction, Operation, Words } from "../desk/operation.ts";
 import { type CommandContext, noun, parser, verb } from "./command.ts";
-import { localName, readLines, readSource } from "./input.ts";
+import { localName, readChunks, readSource } from "./input.ts";
 import { interactionAt } from "./interaction.ts";
 
 /* Draws the command line from rows: `operation` in `desk/operation.ts`, and `act` below. */
@@ -89,9 +89,9 @@ function sourceOf(
 ) {
   if (word === undefined && !source.isTyped) return undefined;
   if (source.isText && word !== undefined) {
-    return { name: "the option", read: async () => Buffer.from(word), lines: () => readLines(context, "-") };
+    return { name: "the option", read: async () => Buffer.from(word), chunks: () => readChunks(context, "-") };
   }
   const path = word ?? "-";
   const read = (more = {}) => readSource(context, source, { ...given, ...more }, path);
-  return { name: localName(path), read, lines: () => readLines(context, path) };
+  return { name: localName(path), read, chunks: () => readChunks(context, path) };
 }

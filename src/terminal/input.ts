@@ -42,33 +42,14 @@ export async function readSource(
   throw usageProblem(`${words}: ${unlessEmpty}.`);
 }
 
-/** The lines of a local text of any length, or of stdin for `-`: of each, the first 64 KiB. */
-export async function* readLines(context: CommandContext, path: string): AsyncGenerator<string> {
-  const start = Buffer.alloc(lineBytesMax);
-  let length = 0;
-  const line = () => start.toString("utf8", 0, length).replace(/\r$/, "");
+/** The bytes of a local file of any length, or of stdin for `-`, as they come. */
+export async function* readChunks(context: CommandContext, path: string): AsyncGenerator<Uint8Array> {
   try {
-    for await (const chunk of openLocal(context, path)) {
-      for (let at = 0; at < chunk.length; ) {
-        const end = chunk.indexOf(0x0a, at);
-        length += Buffer.from(chunk.buffer, chunk.byteOffset + at, (end < 0 ? chunk.length : end) - at).copy(
-          start,
-          length,
-        );
-        if (end < 0) break;
-        yield line();
-        length = 0;
-        at = end + 1;
-      }
-    }
+    yield* openLocal(context, path);
   } catch (error) {
     throw unreadable(path, error);
   }
-  if (length > 0) yield line();
 }
-
-/** Enough for an event of the log. */
-const lineBytesMax = 64 * 1024;
 
 function openLocal(context: CommandContext, path: string): NodeJS.ReadableStream & AsyncIterable<Uint8Array> {
   const { stdin } = context.terminal;

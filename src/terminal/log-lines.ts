@@ -7,12 +7,34 @@ export type LogEvent = Readonly<Record<string, unknown>>;
  * The events in a log of `serve`, in its JSON form or its terminal form. Other lines are skipped, and so is text before
  * an event on its line, such as a container's name.
  */
-export async function* logEvents(lines: AsyncIterable<string>): AsyncGenerator<LogEvent> {
-  for await (const line of lines) {
+export async function* logEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LogEvent> {
+  for await (const line of linesOf(chunks)) {
     const event = jsonEvent(line) ?? terminalEvent(line);
     if (event !== undefined) yield event;
   }
 }
+
+/** The lines of a text of any length: of each, the first 64 KiB. */
+export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const start = Buffer.alloc(lineBytesMax);
+  let length = 0;
+  const line = () => start.toString("utf8", 0, length).replace(/\r$/, "");
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; ) {
+      const end = chunk.indexOf(0x0a, at);
+      start.set(chunk.subarray(at, Math.min(end < 0 ? chunk.length : end, at + lineBytesMax - length)), length);
+      length = Math.min(length + (end < 0 ? chunk.length : end) - at, lineBytesMax);
+      if (end < 0) break;
+      yield line();
+      length = 0;
+      at = end + 1;
+    }
+  }
+  if (length > 0) yield line();
+}
+
+/** Enough for an event of the log. */
+const lineBytesMax = 64 * 1024;
 
 function jsonEvent(line: string): LogEvent | undefined {
   const start = line.indexOf('{"time":');

@@ -2,10 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { mintKey } from "../../src/access/api-key.ts";
 import type { KeyRow } from "../../src/access/authenticate.ts";
 import type { ApiParts } from "../../src/gates/api-parts.ts";
-import { findKey, listKeys, revokeKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
+import { find } from "../../src/operations/keys.ts";
+import { typedIn } from "../../src/pages/carry-out.ts";
+import { createKey, findKey, listKeys, revokeKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
+import { asPerson } from "../support/persons.ts";
 import {
   type Answer,
   describeBoth,
@@ -357,3 +360,64 @@ function swapped(key: string): string {
   }
   return key.slice(0, -1);
 }
+
+describeBoth("a leaked text", (w) => {
+  const asked = { env: {}, agree: async () => {}, show: async () => {}, report: () => {} };
+  const search = (admin: World["admin"], text: string, revoke?: true) =>
+    find.run(admin, { text: typedIn(text), revoke, wide: undefined }, asked);
+  const said = async (admin: World["admin"], text: string, revoke?: true) => {
+    const { document, warnings = [] } = await search(admin, text, revoke);
+    expect(JSON.stringify(document)).not.toContain("kh_");
+    const { keys } = document as { readonly keys: readonly { readonly name: string; readonly status: string }[] };
+    return [keys.map(({ name, status }) => `${name} ${status}`), warnings.length] as const;
+  };
+
+  /** Keys of both environments in one text, beside one that nobody has made. */
+  async function leak() {
+    const { organization } = await w.place();
+    const make = (name: string, environment: string) =>
+      createKey(w.admin, { organization: organization.slug, name, projects: ["web"], environments: [environment] });
+    const [staging, production] = [await make("staging", "staging"), await make("production", "production")];
+    const text = `a ${staging.key}${production.key}\n+KEY=${mintKey()} ${staging.key}`;
+    const person = (...holdings: [rights: ("see" | "keys" | "reveal")[], environments: number][]) =>
+      asPerson(
+        w.admin,
+        "ana",
+        holdings.map(([rights, environments]) => ({
+          rights,
+          organizationId: organization.id,
+          projectId: null,
+          environments,
+        })),
+      );
+    return { staging, production, text, person };
+  }
+
+  test("names each of its keys that somebody may see, and says nothing of others but that there are some", async () => {
+    const { text, person } = await leak();
+    expect(await said(w.admin, text)).toEqual([["staging active", "production active"], 1]);
+    expect(await said(person([["see"], 2]), text)).toEqual([["staging active"], 1]);
+    expect(await said(person([["see"], 1]), text)).toEqual([[], 1]);
+    expect(await said(w.admin, "no key, kh_, kh_short")).toEqual([[], 0]);
+  });
+
+  test("ends those that somebody may revoke, and names each that stays", async () => {
+    const { text, person, staging, production } = await leak();
+    await expect(search(person([["see"], 7]), text, true)).rejects.toThrow(/is still valid/);
+    const refused = search(person([["see"], 7], [["keys", "reveal"], 2]), text, true);
+    await expect(refused).rejects.toThrow(
+      new RegExp(
+        `^key ${production.id} \\(production\\) is still valid: .*\\nRevoked key ${staging.id} \\(staging\\)\\.$`,
+      ),
+    );
+    expect(await said(w.admin, text)).toEqual([["staging revoked", "production active"], 1]);
+    expect(await said(w.admin, text, true)).toEqual([["staging revoked", "production revoked"], 1]);
+    expect((await w.ask("/organization", { key: production.key })).status).toBe(401);
+  });
+
+  test("of many keys is searched in several statements", async () => {
+    const { text } = await leak();
+    const many = Array.from({ length: 1200 }, () => mintKey()).join(" ");
+    expect(await said(w.admin, `${many} ${text}`)).toEqual([["staging active", "production active"], 1]);
+  });
+});

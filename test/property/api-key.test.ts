@@ -1,7 +1,10 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
-import { digestKey, isWellFormedKey, mintKey } from "../../src/access/api-key.ts";
+import { parse } from "yaml";
+import { digestKey, findKeys, isWellFormedKey, mintKey } from "../../src/access/api-key.ts";
 
 setDefaultTimeout(60_000);
 
@@ -44,6 +47,54 @@ test("no other text is well formed, and none makes the check throw", () => {
       expect(isWellFormedKey(text)).toBe(false);
     }),
     { numRuns: 2000 },
+  );
+});
+
+test("every key in a text is found, wherever it stands and however the text comes, and nothing else", async () => {
+  const noise = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("", "kh_", "kh", "k", "-kh_kh_", "\n"));
+  const wrong = key.map((text) => `${text.slice(0, 51)}${text.at(51) === "0" ? "1" : "0"}`);
+  const parts = fc.array(fc.oneof(noise, key, wrong), { maxLength: 12 });
+  const cuts = fc.array(fc.nat({ max: 120 }), { maxLength: 30 });
+  await fc.assert(
+    fc.asyncProperty(parts, cuts, async (parts, cuts) => {
+      const bytes = Buffer.from(parts.join(""));
+      async function* chunks() {
+        let at = 0;
+        for (const cut of cuts) {
+          yield bytes.subarray(at, at + cut);
+          at += cut;
+        }
+        yield bytes.subarray(at);
+      }
+      const text = bytes.toString("latin1");
+      const expected = new Set<string>();
+      for (let at = 0; at < text.length; at++) {
+        const candidate = text.slice(at, at + 52);
+        if (isWellFormedKey(candidate)) expected.add(candidate);
+      }
+      expect(new Set(await findKeys(chunks()))).toEqual(expected);
+      for (const part of parts) if (isWellFormedKey(part)) expect(expected.has(part)).toBe(true);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test("the rules for scanners find every key in a line, and it alone", () => {
+  const docs = join(import.meta.dir, "../../docs");
+  const { rules } = Bun.TOML.parse(readFileSync(join(docs, "deploy/gitleaks.toml"), "utf8")) as {
+    readonly rules: readonly [{ readonly regex: string; readonly keywords: readonly string[] }];
+  };
+  const { detectors } = parse(readFileSync(join(docs, "deploy/trufflehog.yaml"), "utf8")) as {
+    readonly detectors: readonly [{ readonly regex: { readonly key: string }; readonly keywords: readonly string[] }];
+  };
+  const patterns = new Set([rules[0].regex, detectors[0].regex.key]);
+  expect([patterns.size, rules[0].keywords, detectors[0].keywords]).toEqual([1, ["kh_"], ["kh_"]]);
+  const [pattern = ""] = patterns;
+  expect(readFileSync(join(docs, "leaked-key.md"), "utf8")).toContain(`\`${pattern}\``);
+  fc.assert(
+    fc.property(key, (key) => {
+      expect(`KEY="${key}"; # kh_ and more`.match(new RegExp(pattern, "g"))).toEqual([key]);
+    }),
   );
 });
 

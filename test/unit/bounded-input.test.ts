@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { Readable } from "node:stream";
 import { parseImport } from "../../src/kinds/variables/import-text.ts";
-import type { CommandContext } from "../../src/terminal/command.ts";
-import { readLines } from "../../src/terminal/input.ts";
+import { linesOf as split } from "../../src/terminal/log-lines.ts";
 
-/** The lines of what comes on stdin. */
-function linesOf(chunks: Iterable<string | Uint8Array>): Promise<string[]> {
-  const stdin = Readable.from(chunks, { objectMode: true });
-  return Array.fromAsync(readLines({ terminal: { stdin } } as unknown as CommandContext, "-"));
+/** The lines of what comes in these chunks. */
+function linesOf(chunks: Iterable<Uint8Array>): Promise<string[]> {
+  async function* coming() {
+    yield* chunks;
+  }
+  return Array.fromAsync(split(coming()));
 }
 
 describe("the lines of an input", () => {
