@@ -6,7 +6,7 @@ import type { Source } from "../machines/variables.ts";
 import { answer } from "../terminal/answer.ts";
 import { type CommandContext, noun } from "../terminal/command.ts";
 import { unlessClosed, withProgress, write } from "../terminal/terminal.ts";
-import { atMachine, type Machine, machineVerb } from "./machine.ts";
+import { atMachine, type Machine, machineVerb, receiptsOf } from "./machine.ts";
 
 export function filesCommand(context: CommandContext) {
   const pull = machineVerb(
@@ -27,7 +27,7 @@ export function filesCommand(context: CommandContext) {
         const total = counted(pulled.written.length + pulled.unchanged, "file");
         const counts = `${pulled.written.length} written, ${pulled.unchanged} already in place`;
         const message = `${project}, ${environment}: ${total} below ${root}, ${counts}.`;
-        await answer(context, { ...machine.asked, ...pulled }, message);
+        await answer(context, { ...machine.asked, ...pulled, ...receiptsOf(machine) }, message);
       });
     });
 

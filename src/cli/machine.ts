@@ -4,9 +4,11 @@ import { parseDuration, parseList } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
 import { decodeText } from "../core/text.ts";
+import { jsonLine } from "../core/visible.ts";
+import { writeWholeSync } from "../core/whole-file.ts";
 
 import type { Asked } from "../machines/answers.ts";
-import { type Api, Client } from "../machines/client.ts";
+import { type Api, Client, type KeptReceipt } from "../machines/client.ts";
 import { runnerTokens } from "../machines/runner-token.ts";
 import type { Source } from "../machines/variables.ts";
 import { isApiKey, parseApiRoot } from "../machines/wire.ts";
@@ -28,6 +30,10 @@ export function machineVerb(...description: Parameters<typeof verb>) {
       "--wait <duration>",
       "how long to retry a busy or unavailable server (default: not at all)",
       parser(parseDuration),
+    )
+    .option(
+      "--receipt <file>",
+      "write to this file which audit entries the values left, a line of JSON for each answer",
     )
     .option("--allow-empty", "succeed even if there is nothing to fetch");
 }
@@ -69,10 +75,23 @@ export async function atMachine<T>(
   work: (machine: Machine) => Promise<T>,
 ): Promise<T> {
   const asked = readAsked(context, options);
+  const { receipt } = options;
+  if (receipt === "") throw usageProblem("--receipt is empty.");
   return holdNotes(context, async (say) => {
     const api = await readApi({ ...context, say }, options);
-    return work({ asked, client: new Client({ ...api, say }), say });
+    const keep = receipt === undefined ? undefined : (kept: readonly KeptReceipt[]) => keepReceipts(receipt, kept);
+    return work({ asked, client: new Client({ ...api, say, keep }), say });
   });
+}
+
+/** Writes the receipts before the values are used, so that nothing is used of which there is none. */
+async function keepReceipts(path: string, receipts: readonly KeptReceipt[]): Promise<void> {
+  writeWholeSync("receipt", path, true, Buffer.from(receipts.map(jsonLine).join("")));
+}
+
+/** The receipts of a command, for `--json`. */
+export function receiptsOf({ client }: Source): { readonly receipts: readonly string[] } {
+  return { receipts: client.receipts.map(({ entries }) => entries) };
 }
 
 /** The server and the credential, from the options and the environment. */

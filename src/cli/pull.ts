@@ -11,7 +11,7 @@ import { fetchVariables, refuseMissing, refuseSteering } from "../machines/varia
 import { type CommandContext, parser } from "../terminal/command.ts";
 import { answerFormatted } from "../terminal/formatted.ts";
 import { unlessClosed, write } from "../terminal/terminal.ts";
-import { atMachine, type Machine, variablesVerb } from "./machine.ts";
+import { atMachine, type Machine, receiptsOf, variablesVerb } from "./machine.ts";
 
 export function pullCommand(context: CommandContext) {
   return variablesVerb(
@@ -37,7 +37,7 @@ export function pullCommand(context: CommandContext) {
         if (!dataFormats.includes(format) && asOutput === undefined) refuseSteering(variables, allowName);
         if (format === "github") return toGithub(context, machine, variables, { path: githubFile, asOutput, mask });
         const text = renderPulled(format, variables, machine.say);
-        const to = { out, kind: "pull", force: true, document: machine.asked } as const;
+        const to = { out, kind: "pull", force: true, document: { ...machine.asked, ...receiptsOf(machine) } } as const;
         await answerFormatted(context, format, to, async () => ({ text, variables }));
       });
     });

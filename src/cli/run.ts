@@ -1,6 +1,7 @@
 import { inheritedEntries, nameOf, textOf } from "../core/inherited.ts";
 import { parseInterval } from "../core/parse.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
+import { jsonLine } from "../core/visible.ts";
 
 import type { NamedValue } from "../formats/dotenv.ts";
 import { pullFiles } from "../machines/files-pull.ts";
@@ -8,9 +9,10 @@ import { childEnvironment, findProgram, isSetting, launch, supervise } from "../
 import { askVariables, refuseMissing, refuseSteering, type Source } from "../machines/variables.ts";
 import { watchFor } from "../machines/watch.ts";
 import { type CommandContext, parser } from "../terminal/command.ts";
+import { write } from "../terminal/terminal.ts";
 import { pullWithProgress } from "./files.ts";
 import { harden, scrubEnvironment } from "./harden.ts";
-import { atMachine, variablesVerb } from "./machine.ts";
+import { atMachine, receiptsOf, variablesVerb } from "./machine.ts";
 import { giveBack, reapOrphans, replaceBy } from "./replace.ts";
 
 export function runCommand(context: CommandContext) {
@@ -57,6 +59,8 @@ export function runCommand(context: CommandContext) {
         const passed = new Set(first.env.map(nameOf));
         const missed = first.withheld.filter((name) => !isSetting(name) && !passed.has(name)).map(textOf);
         if (missed.length > 0) source.say(`Not passed to the command: ${missed.join(", ")}.`);
+        // The command's own stdout stays its own.
+        if (context.json) await write(context.terminal.stderr, jsonLine({ ...source.asked, ...receiptsOf(source) }));
         return { source, first };
       });
       if (watch === undefined) {

@@ -20,14 +20,14 @@ import { attempt } from "./attempt.ts";
 import { exits, Problem } from "./problem.ts";
 
 /*
- * How Keyhole writes a file of its own: root keys, key files, backups, exports, pulled variables. A draft with a random
+ * How Keyhole writes a file of its own: root keys, key files, backups, exports, pulled variables, receipts. A draft with a random
  * name and mode 0600 is written beside the file, synced, and renamed or linked in one step. A crash leaves the old file
  * or the new one, and at worst a draft, which writers of that kind remove once it is a day old. `machines/safe-files.ts`
  * writes secret files below folders that others may change, with the steps that are exported here.
  */
 
 /** What is written: its name is part of a draft's name. */
-export type WholeFile = "root-key" | "api-key" | "backup" | "export" | "pull" | "files";
+export type WholeFile = "root-key" | "api-key" | "backup" | "export" | "pull" | "files" | "receipt";
 
 /**
  * Writes a file that appears whole or not at all, with mode 0600. It is on the disk when this resolves.

@@ -11,7 +11,7 @@ import {
   whyNotVariables,
 } from "./answers.ts";
 import { type McpAnswer, mcpQuestion } from "./mcp.ts";
-import type { Selection } from "./npm/answers.ts";
+import type { Selection, Variables } from "./npm/answers.ts";
 import { questionsOf } from "./npm/questions.ts";
 import { ask, type Clock, type Failure, isApiKey, type Question, type Reply, realClock, type Wire } from "./wire.ts";
 
@@ -20,7 +20,12 @@ export type Api = Pick<Wire, "credential" | "timeoutMs" | "waitMs"> & {
   readonly root: string;
   /** Tells people what the client is waiting for. */
   readonly say: (line: string) => void;
+  /** Keeps all receipts so far, after each answer with values. If it is given, an answer without one is a Problem. */
+  readonly keep?: ((receipts: readonly KeptReceipt[]) => Promise<void>) | undefined;
 };
+
+/** The audit entries of one answer, and the request that it answers. */
+export type KeptReceipt = Asked & { readonly entries: string; readonly requestId: string | undefined };
 
 /** The longest query that is sent: proxies in front of Keyhole commonly take a request line of 8 KiB. */
 export const queryBytesMax = 7000;
@@ -37,10 +42,12 @@ export class Client {
   readonly #wire: Wire;
   readonly #questions: ReturnType<typeof questionsOf>;
   readonly #remembered = new Map<string, { readonly etag: string; readonly value: unknown }>();
+  readonly #receipts: KeptReceipt[] = [];
+  readonly #keep: Api["keep"];
   #presented = "";
 
   constructor(api: Api, clock: Clock = realClock) {
-    const { root, credential, timeoutMs, waitMs, say } = api;
+    const { root, credential, timeoutMs, waitMs, say, keep } = api;
     const present = async () => {
       this.#presented = await credential();
       return this.#presented;
@@ -50,6 +57,7 @@ export class Client {
       say(`${messageOf(failure)}${request} Trying again in ${seconds(pauseMs)}.`);
     };
     this.#root = root;
+    this.#keep = keep;
     this.#wire = { credential: present, timeoutMs, waitMs, mayPass, onPause, fetch: guardedFetch, clock };
     this.#questions = questionsOf(root);
   }
@@ -59,10 +67,16 @@ export class Client {
     return this.#presented;
   }
 
+  /** The audit entries of each answer with values so far. */
+  get receipts(): readonly KeptReceipt[] {
+    return this.#receipts;
+  }
+
   /** The variables of one environment. */
   variables({ project, environment }: Asked, selection: Selection = {}): Promise<readonly NamedValue[]> {
     const question = stricter(this.#questions.variables(project, environment, selection), whyNotVariables);
-    return this.#askAgain(question, ({ variables }) => variables.map(({ key: name, value }) => ({ name, value })));
+    const use = ({ variables }: Variables) => variables.map(({ key: name, value }) => ({ name, value }));
+    return this.#askAgain(question, use, { project, environment });
   }
 
   /** The records of all files of one environment, without content. */
@@ -79,28 +93,37 @@ export class Client {
   ): Promise<FetchedFile[]> {
     const paths = all ? undefined : records.map(({ path }) => path);
     const question = this.#questions.files(project, environment, paths);
-    const { files } = await this.#ask(stricter(question, (answer) => whyNotContents(answer, records)));
+    const whole = stricter(question, (answer) => whyNotContents(answer, records));
+    const found = this.#answered(await ask(this.#wire, whole));
+    await this.#note({ project, environment }, found);
+    const { files } = found.answer;
     return files.map((file) => ({ ...file, content: contentOf(file) }));
   }
 
   /** Calls a method of the Model Context Protocol at the server's `/mcp`. */
-  callMcp(method: string, params: Readonly<Record<string, unknown>>): Promise<McpAnswer> {
-    return this.#ask(mcpQuestion(this.#root, method, params));
+  async callMcp(method: string, params: Readonly<Record<string, unknown>>): Promise<McpAnswer> {
+    return this.#answered(await ask(this.#wire, mcpQuestion(this.#root, method, params))).answer;
   }
 
-  async #askAgain<T, Value>(question: Question<T>, use: (answer: T) => Value): Promise<Value> {
+  /** @param of - what the answer has values of; undefined if it has none */
+  async #askAgain<T, Value>(question: Question<T>, use: (answer: T) => Value, of?: Asked): Promise<Value> {
     const { url } = question;
     const before = this.#remembered.get(url);
     const outcome = await ask(this.#wire, { ...question, ifNoneMatch: before?.etag });
     if ("failure" in outcome && outcome.failure.isUnchanged) return before?.value as Value;
-    const { answer, etag = "" } = this.#answered(outcome);
+    const found = this.#answered(outcome);
+    const { answer, etag = "" } = found;
+    if (of !== undefined) await this.#note(of, found);
     const value = use(answer);
     if (/^"[0-9A-Za-z_-]{43}"$/.test(etag)) this.#remembered.set(url, { etag, value });
     return value;
   }
 
-  async #ask<T>(question: Question<T>): Promise<T> {
-    return this.#answered(await ask(this.#wire, question)).answer;
+  /** Notes the receipt of an answer with values, before anybody uses them. @throws Problem if one must be kept */
+  async #note(of: Asked, { receipt, requestId }: Pick<Answered, "receipt" | "requestId">): Promise<void> {
+    if (receipt !== undefined) this.#receipts.push({ entries: receipt, requestId, ...of });
+    else if (this.#keep !== undefined) throw noReceipt(requestId);
+    await this.#keep?.(this.#receipts);
   }
 
   /** @throws Problem if there is no answer */
@@ -115,6 +138,13 @@ export class Client {
     const words = `${problem.message} ${waitHint(failure, this.#wire.waitMs)}`;
     throw new Problem(problem.exitCode, code, words, { requestId, cause: problem });
   }
+}
+
+type Answered = Exclude<Reply<unknown>, { readonly failure: Failure }>;
+
+function noReceipt(requestId: string | undefined): Problem {
+  const words = "The server named no audit entry for --receipt: it is an older one, or a proxy drops Keyhole-Audit.";
+  return new Problem(exits.failed, "no_receipt", words, { requestId: requestId ?? null });
 }
 
 /** The question, whose answer must also pass the check of a command. */

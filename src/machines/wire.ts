@@ -1,4 +1,5 @@
 import { type Fetch, isLoopback, type JsonReply, type NoReply, requestJson, whyNoReply } from "../core/json-request.ts";
+import { parseReceipt, receiptHeader } from "../core/receipt.ts";
 
 /*
  * The HTTP client of `keyhole run`, `pull`, `files pull` and `mcp`, and of the npm package, which contains this file.
@@ -57,7 +58,13 @@ export type Failure = {
 };
 
 export type Reply<T> = Answer<T> | { readonly failure: Failure };
-type Answer<T> = { readonly answer: T; readonly etag: string | undefined };
+type Answer<T> = {
+  readonly answer: T;
+  readonly etag: string | undefined;
+  /** The audit entries of the answer; undefined if it has no value, or the server does not say. */
+  readonly receipt: string | undefined;
+  readonly requestId?: string | undefined;
+};
 
 export const realClock: Clock = {
   nowMs: () => performance.now(),
@@ -107,9 +114,9 @@ async function askOnce<T>({ credential, timeoutMs, fetch }: Wire, question: Ques
   };
   const reply = await requestJson(url, { headers, post, timeoutMs, bytesMax: answerBytesMax, fetch });
   const judged = "failed" in reply ? unanswered(reply, url, timeoutMs) : judge(reply, question);
-  if ("answer" in judged) return judged;
   const header = reply.headers?.get("x-request-id") ?? "";
   const requestId = /^[A-Za-z0-9._-]{1,128}$/.exec(masked(header, sent))?.[0];
+  if ("answer" in judged) return { ...judged, requestId };
   const { code, message, status } = judged;
   const isSafe = masked(code, sent) === code;
   const failure = isSafe ? { ...judged, message: masked(message, sent).slice(0, 6000) } : foreign(status);
@@ -132,7 +139,10 @@ function judge<T>({ status, headers, body }: JsonReply, { is, whyNot, ifNoneMatc
   if ("wrong" in body) return untrusted(`it is ${body.wrong}`);
   if (!is(body.json)) return untrusted("it does not have the members that the API describes");
   const clause = whyNot?.(body.json);
-  return clause === undefined ? { answer: body.json, etag: headers.get("etag") ?? undefined } : untrusted(clause);
+  if (clause !== undefined) return untrusted(clause);
+  const receipt = headers.get(receiptHeader) ?? "";
+  const isReceipt = parseReceipt(receipt) !== undefined;
+  return { answer: body.json, etag: headers.get("etag") ?? undefined, receipt: isReceipt ? receipt : undefined };
 }
 
 function untrusted(clause: string): Failure {

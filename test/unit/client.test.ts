@@ -88,6 +88,45 @@ describe("a question that is asked again", () => {
   });
 });
 
+describe("a receipt", () => {
+  const named = (receipt: string | undefined) => (question: Question) => ({
+    ...honestly(truth, question),
+    headers: { "x-request-id": "deploy-7", ...(receipt !== undefined && { "Keyhole-Audit": receipt }) },
+  });
+
+  test("is kept for each answer with values, before they are used, and for none without", async () => {
+    const kept: string[] = [];
+    const { client } = await meet(named("lane:1-2"), { keep: async (all) => void kept.push(JSON.stringify(all)) });
+    const records = await client.listFiles(asked);
+    expect(kept).toEqual([]);
+    await client.fetchFiles(asked, records, true);
+    await client.variables(asked);
+    const one = { entries: "lane:1-2", requestId: "deploy-7", ...asked };
+    expect(kept).toEqual([JSON.stringify([one]), JSON.stringify([one, one])]);
+    expect(client.receipts).toEqual([one, one]);
+  });
+
+  test.each([
+    undefined,
+    "",
+    "lane",
+    "lane:0",
+    "lane:2-1",
+    "lane:1-1",
+    "la ne:1",
+    "lane:1, lane:2",
+    "lane:9007199254740993",
+  ])("that is none (%p) is refused if one must be kept, and else passed over", async (odd) => {
+    const keep = async () => {};
+    const strict = await meet(named(odd), { keep });
+    const problem = await failing(strict.client.variables(asked));
+    expect(problem).toMatchObject({ code: "no_receipt", exitCode: 1, requestId: "deploy-7" });
+    const { client } = await meet(named(odd));
+    await client.variables(asked);
+    expect(client.receipts).toEqual([]);
+  });
+});
+
 /** What no environment can carry. Lies to every client are in lies.test.ts. */
 const lies: [lie: string, reply: (question: Question) => Reply, says: RegExp][] = [
   ["a name that is none", one("a.b", "x"), /no valid name/],

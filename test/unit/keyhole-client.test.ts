@@ -93,13 +93,21 @@ test("nothing but what programs need is exported", () => {
 
 describe("an honest answer", () => {
   test("of variables is returned whole, and the request carries only the key", async () => {
-    const { keyhole, liar } = await meet((question) => ({ ...honestly(truth, question), headers: { ETag: etag } }));
+    const { keyhole, liar } = await meet((question) => ({
+      ...honestly(truth, question),
+      headers: { ETag: etag, "Keyhole-Audit": "lane:12" },
+    }));
     const variables = [
       { key: "A", value: "one", updatedAt: 1 },
       { key: "B", value: 'it\'s "two"\n', updatedAt: 1 },
       { key: "EMPTY", value: "", updatedAt: 1 },
     ];
-    expect(await keyhole.variables("web", "production")).toEqual({ environment: "production", variables, etag });
+    expect(await keyhole.variables("web", "production")).toEqual({
+      environment: "production",
+      variables,
+      etag,
+      receipt: "lane:12",
+    });
     expect(await keyhole.values("web", "production")).toEqual({ ...truth.variables });
     expect(await keyhole.values("web", "production", { keys: ["A", "GONE"], prefix: "A" })).toEqual({ A: "one" });
     const [first, , third] = liar.questions;

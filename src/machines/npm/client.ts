@@ -20,8 +20,13 @@ import { questionsOf } from "./questions.ts";
 
 export type * from "./answers.ts";
 
-/** What later reads may send as `ifNoneMatch`. Undefined if the server or a proxy sent none. */
-export type Tagged = { readonly etag: string | undefined };
+/** What an answer has beside its members. Undefined if the server or a proxy sent none. */
+export type Tagged = {
+  /** What later reads may send as `ifNoneMatch`. */
+  readonly etag: string | undefined;
+  /** The audit entries of this read, `LANE:NUMBER` or `LANE:FIRST-LAST`. An answer without values has none. */
+  readonly receipt: string | undefined;
+};
 
 /**
  * A read that may depend on what the caller has: with `ifNoneMatch`, the `etag` of an earlier answer to the same
@@ -146,8 +151,8 @@ export function createClient(options: ClientOptions): KeyholeClient {
       }
       const outcome = await ask(wire, { ...question(slugOf(project), environment, options), ifNoneMatch });
       if ("failure" in outcome && outcome.failure.isUnchanged) return undefined;
-      const { answer, etag } = answered(outcome);
-      return { ...answer, etag };
+      const { answer, etag, receipt } = answered(outcome);
+      return { ...answer, etag, receipt };
     };
     return conditional as Read<Where, Options, Answer>;
   };
