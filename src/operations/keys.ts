@@ -6,7 +6,15 @@ import type { AdminContext } from "../desk/context.ts";
 import { flag, id, input, ofForm, out, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { list, type Outcome } from "../desk/outcome.ts";
-import { createKey, identifyKeys, type KeyRecord, type NewKey, revokeKey, rotateKey } from "../people/keys.ts";
+import {
+  createKey,
+  identifyKeys,
+  type KeyRecord,
+  type NewKey,
+  requireSeesKeys,
+  revokeKey,
+  rotateKey,
+} from "../people/keys.ts";
 import { credentialOperations, foundColumns, grantInputs, grantOf, nameOf, summary } from "./credentials.ts";
 
 const outKey = { ...out, help: "write the key to this new file, mode 0600, instead of stdout" };
@@ -66,6 +74,7 @@ export const find = operation({
     wide,
   },
   run: async (admin, { text, revoke: ends }, { agree }) => {
+    requireSeesKeys(admin); // before anything is read
     const texts = await findKeys(text.chunks());
     const found = await identifyKeys(admin, texts);
     const active = found.filter(({ status }) => status === "active");

@@ -1,7 +1,7 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
 import { bitsOf, membersOf, type Surface, sealGrant, surfaces, surfacesByDefault } from "../access/grant.ts";
-import { meets, type ProjectPlace } from "../access/rights.ts";
+import { hasSomewhere, meets, type ProjectPlace } from "../access/rights.ts";
 import { parseTerms, type Terms } from "../access/token.ts";
 import { attempt } from "../core/attempt.ts";
 import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
@@ -180,6 +180,12 @@ async function recordAt(admin: AdminContext, row: KeyRow): Promise<KeyRecord> {
   const [found] = await records(admin, eq(admin.database.tables.apiKeys.id, row.id));
   if (found === undefined) throw noKey(row);
   return found;
+}
+
+/** @throws Refused `forbidden` if a person may see no key anywhere */
+export function requireSeesKeys({ rights }: AdminContext): void {
+  if (hasSomewhere(rights, "see", "keys")) return;
+  throw new Refused("forbidden", "To look for keys takes the right `see` or `keys`.");
 }
 
 /**

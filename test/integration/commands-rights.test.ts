@@ -68,7 +68,7 @@ const rows: readonly Row[] = [
   { words: "key show {key}", needs: [["see", "keys"]] },
   { words: "key revoke {key}", needs: [["keys"], ["reveal"]] },
   { words: "key rotate {key}", needs: [["keys"], ["reveal"]] },
-  { words: "key find", needs: [["see", "keys"]], stdin: "no key", isList: true },
+  { words: "key find", needs: [["see", "keys"]], stdin: "no key" },
   {
     words:
       "trust add --org ORG --name t --issuer https://id.example --audience a --claim sub=# --project web --env staging",
