@@ -36,6 +36,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     key: drawn(async () => (await import("./operations/keys.ts")).keys),
     trust: drawn(async () => (await import("./operations/trusts.ts")).trusts),
     request: drawn(async () => (await import("./operations/requests.ts")).requests),
+    find: drawn(async () => (await import("./operations/find.ts")).finds),
     access: drawn(async () => (await import("./operations/access.ts")).access),
     expiring: drawn(async () => (await import("./operations/access.ts")).expiring),
     history: drawn(async () => (await import("./operations/history.ts")).history),

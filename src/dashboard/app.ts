@@ -95,8 +95,10 @@ async function answered(
       return respond(403, strangerPage(identity, actor.name));
     }
     const { url } = request;
+    const { pathname, searchParams } = new URL(url);
     const name = identity === undefined ? personText(actor) : identity.label;
-    reader = { actor: name, rights, notice: noticeAt(session, url), path: new URL(url).pathname };
+    const sought = searchParams.get("q") ?? undefined;
+    reader = { actor: name, rights, notice: noticeAt(session, url), path: pathname, sought };
     requireRight(route, admin, byScript);
     const answer = await route.answer(admit(parts, session, admin, { url, params, form }));
     if ("chunks" in answer) return download(parts, answer, opened.move());

@@ -18,6 +18,8 @@ export type Reader = {
   readonly path: string;
   /** How many requests wait that they may see. */
   readonly pending?: number;
+  /** What they look for, on the page of what was found. */
+  readonly sought?: string | undefined;
 };
 
 /** A whole page: the frame with its navigation, around what a route shows. */
@@ -41,7 +43,7 @@ export function pageOf({ title, heading, main }: Shown, reader: Reader): string 
   );
 }
 
-function framed(title: string, main: VNode, { actor, rights, path, pending = 0 }: Reader): string {
+function framed(title: string, main: VNode, { actor, rights, path, pending = 0, sought }: Reader): string {
   const reached = sections.filter(([, , ...needed]) => hasSomewhere(rights, ...needed));
   return document(
     title,
@@ -69,6 +71,7 @@ function framed(title: string, main: VNode, { actor, rights, path, pending = 0 }
             </a>
           ))}
         </nav>
+        {hasSomewhere(rights, "see", "keys", "decide") && <Find sought={sought} />}
         <form method="post" action="/lock" class="who">
           <small>
             <Word to="/me">{actor}</Word>
@@ -82,6 +85,26 @@ function framed(title: string, main: VNode, { actor, rights, path, pending = 0 }
         {main}
       </main>
     </>,
+  );
+}
+
+/** The field that finds names everywhere. The key `/` goes there. */
+function Find({ sought }: { readonly sought: string | undefined }) {
+  return (
+    <search>
+      <form action="/find">
+        <input
+          type="search"
+          name="q"
+          value={sought}
+          aria-label="Find a name everywhere"
+          placeholder="Find"
+          aria-keyshortcuts="/"
+          autocomplete="off"
+          spellcheck={false}
+        />
+      </form>
+    </search>
   );
 }
 

@@ -1,5 +1,6 @@
 import { everyRight, hasSomewhere, type Rights } from "../access/rights.ts";
 import { kindRoutes } from "../kinds/pages.ts";
+import { findNames } from "../operations/find.ts";
 import { rollback } from "../operations/history.ts";
 import { create, revoke, rotate } from "../operations/keys.ts";
 import { makeProject } from "../operations/projects.ts";
@@ -7,6 +8,7 @@ import { approve, reject } from "../operations/requests.ts";
 import { type Route, rightsOf } from "../pages/route.ts";
 import { accessPage } from "./access.tsx";
 import { auditExport, auditPage, entryPage, verifyPage } from "./audit.tsx";
+import { findPage } from "./find.tsx";
 import { gridPage } from "./grid.tsx";
 import { historyPage, undo, undoPage } from "./history.tsx";
 import { itemPage, reveal } from "./item.tsx";
@@ -22,6 +24,7 @@ import { todayPage } from "./today.tsx";
 export const routes: readonly Route[] = [
   { method: "GET", path: "/", rights: everyRight, answer: todayPage },
   { method: "GET", path: "/me", rights: everyRight, answer: mePage },
+  { method: "GET", path: "/find", rights: rightsOf(findNames), answer: findPage },
   { method: "GET", path: "/projects", rights: ["see"], answer: projectsPage },
   { method: "POST", path: "/projects", rights: rightsOf(makeProject), answer: createProject },
   { method: "GET", path: "/p/:org/:project", rights: ["see"], answer: firstPage },

@@ -13,7 +13,9 @@ if (unlockForm && location.hash.length > 1) {
 // Browsers lay out a group of rows once it is seen. Until then its height is that of so many rows.
 for (const body of document.querySelectorAll(".long tbody")) body.style.setProperty("--rows", body.rows.length);
 
-/* Filter: by parts of a name, and by whole words of marked cells, such as missing */
+/* Filter: by parts of a name, and by whole words of marked cells, such as missing. And the search of everything. */
+
+const searchField = document.querySelector("header [name=q]");
 
 for (const field of document.querySelectorAll("[data-filter]")) {
   const line = field.closest(".filter");
@@ -28,6 +30,8 @@ for (const field of document.querySelectorAll("[data-filter]")) {
     marks.set(row, `${marks.get(row) ?? " "}${mark.textContent.trim()} `);
   }
   const count = line.querySelector("output");
+  const everywhere = element("a", { hidden: true });
+  line.append(everywhere);
   const filter = () => {
     const words = field.value.toLowerCase().split(/\s+/);
     const has = (row) => words.every((word) => rows.get(row).includes(word) || marks.get(row)?.includes(` ${word} `));
@@ -41,10 +45,14 @@ for (const field of document.querySelectorAll("[data-filter]")) {
       for (const row of body.rows) if (row.hidden === shown.has(row)) row.hidden = !row.hidden;
     }
     count.textContent = field.value === "" ? "" : `${all} of ${rows.size}`;
+    everywhere.hidden = all > 0 || searchField === null;
+    everywhere.href = `/find?q=${encodeURIComponent(field.value)}`;
+    everywhere.textContent = `Find ${field.value} everywhere`;
   };
   field.addEventListener("input", filter);
   field.addEventListener("keydown", ({ key }) => {
-    if (key === "Enter") table.querySelector("tbody:not([hidden]) tr:not([hidden]) :is(a, input)")?.focus();
+    const first = table.querySelector("tbody:not([hidden]) tr:not([hidden]) :is(a, input)");
+    if (key === "Enter") (first ?? everywhere).focus();
     if (key !== "Escape") return;
     field.value = "";
     filter();
@@ -52,13 +60,17 @@ for (const field of document.querySelectorAll("[data-filter]")) {
   table.refilter = filter;
 }
 
+// In the empty filter, the key goes on to the search.
 document.addEventListener("keydown", (event) => {
-  const isTyping = event.target.closest("input, textarea, select") !== null;
+  const { target } = event;
+  const isInEmptyFilter = target.matches("[data-filter]") && target.value === "";
+  const isTyping = target.closest("input, textarea, select") !== null && !isInEmptyFilter;
   if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-  const field = document.querySelector("[data-filter]");
-  if (!field) return;
+  const field = isInEmptyFilter ? searchField : (document.querySelector("[data-filter]") ?? searchField);
+  if (field === null) return;
   event.preventDefault();
   field.focus();
+  field.select();
 });
 
 /* Sort */

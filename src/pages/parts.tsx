@@ -16,7 +16,7 @@ export function Word({ children, to }: { readonly children: string; readonly to?
 }
 
 /** The name of an item, in the letters of code. @param to - the page that it leads to */
-export function Name({ children, to }: { readonly children: string; readonly to?: string }) {
+export function Name({ children, to }: { readonly children: string; readonly to?: string | undefined }) {
   const name = (
     <>
       <code>

@@ -119,6 +119,16 @@ export async function listKeys(admin: AdminContext, organization?: string, type?
   return records(admin, and(ofType(admin, type), await ofOrganization(admin, k, organization)));
 }
 
+/** Keys and trusts whose names fit. */
+export async function keysNamed(
+  admin: AdminContext,
+  organization: string | undefined,
+  isNamed: (name: string) => boolean,
+): Promise<KeyRecord[]> {
+  const only = await ofOrganization(admin, admin.database.tables.apiKeys, organization);
+  return records(admin, only, ({ name }) => isNamed(name));
+}
+
 /** A key or a trust that reaches a project, with what it gets of each kind. */
 export type KeyAccess = KeyRecord & { readonly gets: Readonly<Record<string, Gets>> };
 

@@ -33,7 +33,7 @@ export type OpenSet<E extends Entry = Entry> = SetOf<E> & {
 /** The current version of a set, verified. @throws Refused `conflict` if it is missing or was changed by other means */
 export async function requireSet<E extends Entry>(admin: AdminContext, of: SetOf<E>): Promise<VerifiedSet<E>> {
   const set = await findSet(admin, of);
-  if (set === undefined) throw unusable(of, "were deleted or changed by other means than Keyhole");
+  if (set === undefined) throw unusable(of, wereChanged);
   return set;
 }
 
@@ -202,6 +202,13 @@ export function damagedVersion(of: SetOf, version: number): Refused {
   const words = `Version ${version} of ${setName(of)} was changed by other means than Keyhole. Nothing was written. \`keyhole history purge ${arguments_}\` removes the kept versions.`;
   return new Refused("conflict", words);
 }
+
+/** A sentence about a set that is missing or does not verify. */
+export function damageOf(of: SetOf): string {
+  return `${setName(of).replace("the", "The")} ${wereChanged}.`;
+}
+
+const wereChanged = "were deleted or changed by other means than Keyhole";
 
 function unusable(of: SetOf, why: string): Refused {
   const name = setName(of).replace("the", "The");

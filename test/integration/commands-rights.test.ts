@@ -95,6 +95,7 @@ const rows: readonly Row[] = [
   { words: "undo ORG/web staging variables {newest} --yes", needs: [["see"], ["write"]] },
   { words: "var get ORG/web staging TOKEN --version {version}", needs: [["reveal"]] },
   { words: "account get ORG/web mail --env staging --version 2", needs: [["reveal"]] },
+  { words: "find canary-of --org ORG", needs: [["see", "keys", "decide"]], isList: true },
   { words: "access ORG/web", needs: [["see"]] },
   { words: "expiring", needs: [["see", "keys"]], isList: true },
   { words: "audit list --project ORG/web", needs: [["audit"]] },

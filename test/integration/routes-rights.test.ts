@@ -72,7 +72,15 @@ describeBoth("each route", (w) => {
     const filled = fill(path, project);
     const name = canary.toUpperCase().replaceAll("-", "_");
     const fields = {
-      ...{ name, environment: "staging", from: "staging", to: "development", kind: "variables", version: "1" },
+      ...{
+        name,
+        environment: "staging",
+        from: "staging",
+        to: "development",
+        kind: "variables",
+        version: "1",
+        q: "canary",
+      },
       ...{
         again: name,
         [`value.staging`]: "x",

@@ -1,0 +1,50 @@
+import { excerpt } from "../core/visible.ts";
+import { completed, input, wide } from "../desk/inputs.ts";
+import { type Operations, operation } from "../desk/operation.ts";
+import { type Columns, list } from "../desk/outcome.ts";
+import { find, type Hit, type SearchResult } from "../people/find.ts";
+import { shortKeyIds } from "../people/keys.ts";
+import { shortRequestIds } from "../people/requests.ts";
+
+export const findNames = operation({
+  path: "find",
+  about:
+    "Find names by a part of them, in all that you may see: of variables, accounts, files, projects, keys, trusts, requests and persons.",
+  examples: ["keyhole find stripe", "keyhole find warehouse --org acme --org beta"],
+  right: ["see", "keys", "decide"],
+  inputs: {
+    part: input("<part>", "a part of the name, in any case; of several words, each"),
+    organizations: completed(
+      input("--org <org>", "only in this organization; may be repeated", (text, before: readonly string[] = []) => [
+        ...new Set([...before, text]),
+      ]),
+      "organizations",
+    ),
+    wide,
+  },
+  run: async (admin, { part, organizations }) => {
+    const found = await find(admin, part, organizations);
+    const columns = columnsOf(await shortKeyIds(admin), await shortRequestIds(admin));
+    const none = `Nothing that you may see has ${JSON.stringify(part)} in its name.`;
+    const { warnings } = found;
+    return { ...list(found.found, columns, none), document: found, warnings, sentence: moreThan(found) ?? "" };
+  },
+});
+
+/** Says that there are more hits than an answer has; undefined if there are not. */
+export function moreThan({ found, count }: SearchResult): string | undefined {
+  if (found.length === count) return undefined;
+  return `These are ${found.length} of ${count.toLocaleString("en")}: give more of the name to see the others.`;
+}
+
+function columnsOf(shortKey: (id: string) => string, shortRequest: (id: string) => string): Columns<Hit> {
+  return {
+    PROJECT: ({ organization, project }) => [organization ?? "-", project].filter(Boolean).join("/"),
+    NAME: ({ name }) => excerpt(name),
+    ENVIRONMENTS: ({ environments }) => environments?.join(",") ?? "-",
+    WHAT: ({ type, status }) => (status === undefined ? type : `${type}, ${status}`),
+    ID: ({ type, id = "-" }) => (type === "request" ? shortRequest(id) : shortKey(id)),
+  };
+}
+
+export const finds: Operations = { rows: [findNames] };

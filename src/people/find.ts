@@ -1,0 +1,155 @@
+import { and, asc, eq, sql } from "drizzle-orm";
+import { hasPart, mayHavePart, rankOf, wordsOf } from "../core/name-part.ts";
+import type { Environment } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { ofOrganization } from "../desk/organizations.ts";
+import { Permit } from "../desk/permit.ts";
+import { projectPath } from "../desk/projects.ts";
+import { everyKind } from "../kinds/kind.ts";
+import { listingsAcross, type ProjectAsked } from "../sets/across.ts";
+import type { Entry } from "../sets/kind.ts";
+import { keysNamed } from "./keys.ts";
+import { listPersons } from "./persons.ts";
+import { listRequests } from "./requests.ts";
+
+/** Something with the name that somebody looks for. */
+export type Hit = {
+  /** `project`, an item such as `variable`, `key`, `trust`, `request` or `person`. */
+  readonly type: string;
+  /** Its slug; null for a person whose organization was deleted. */
+  readonly organization: string | null;
+  /** Its slug, if it is a project, or something in one. */
+  readonly project: string | null;
+  readonly name: string;
+  /** In which of them it is, as far as somebody may see them: an item or a request. */
+  readonly environments?: readonly Environment[];
+  /** Of a key, a trust or a request. */
+  readonly id?: string;
+  readonly status?: string;
+  /** Of a person: the projects in which they have rights, as `ORG/PROJECT`, without rights in all of an organization. */
+  readonly projects?: readonly string[];
+};
+
+/** What a search found. */
+export type SearchResult = {
+  /** The best ones first: whole names, then names that begin with the part, then others. At most {@link hitsMax}. */
+  readonly found: readonly Hit[];
+  /** How many there are. */
+  readonly count: number;
+  /** What could not be searched. */
+  readonly warnings: readonly string[];
+};
+
+/** The most hits of an answer. */
+const hitsMax = 200;
+
+/**
+ * Finds names by a part of them, in all that somebody may see. What they may not see is not looked at, and every set
+ * that they may see is verified, whatever is in it. So neither the answer nor its time tells of another name.
+ * @param part - of several words, a name must have each; case is ignored
+ * @param organizations - only in these
+ * @throws Refused `invalid` without a word; `not_found` for an organization that is not there for them
+ */
+export async function find(
+  admin: AdminContext,
+  part: string,
+  organizations: readonly (string | undefined)[] = [undefined],
+): Promise<SearchResult> {
+  if (wordsOf(part).length === 0) throw new Refused("invalid", "Give a part of a name.");
+  const search = { admin, part, isNamed: hasPart(part), hits: new Hits(part), paths: new Set<string>() };
+  const warnings: string[] = [];
+  for (const organization of organizations) {
+    warnings.push(...(await findInProjects(search, organization)));
+    await findBeside(search, organization);
+  }
+  return { found: search.hits.best, count: search.hits.count, warnings };
+}
+
+type Search = {
+  readonly admin: AdminContext;
+  readonly part: string;
+  readonly isNamed: (name: string) => boolean;
+  readonly hits: Hits;
+  /** The projects so far. */
+  readonly paths: Set<string>;
+};
+
+/** Projects and their items. @returns a sentence for each set that cannot be searched */
+async function findInProjects(search: Search, organization: string | undefined): Promise<string[]> {
+  const { admin, part, isNamed, hits, paths } = search;
+  const mayHave = mayHavePart(part);
+  const warnings: string[] = [];
+  const projects = await projectsIn(admin, organization);
+  for await (const { project, listings, damage } of listingsAcross(admin, projects, everyKind)) {
+    const place = { organization: project.organization.slug, project: project.slug };
+    paths.add(projectPath(project));
+    warnings.push(...damage);
+    if (isNamed(project.slug) || isNamed(project.name)) hits.add({ type: "project", ...place, name: project.slug });
+    for (const [{ item, nameOf }, some] of Map.groupBy(listings, ({ descriptor }) => descriptor)) {
+      const places = new Map<string, Environment[]>();
+      for (const { environment, text } of some) {
+        if (!mayHave(text)) continue;
+        for (const entry of JSON.parse(text) as Entry[]) {
+          const name = nameOf(entry);
+          if (isNamed(name)) places.set(name, [...(places.get(name) ?? []), environment]);
+        }
+      }
+      for (const [name, environments] of places) hits.add({ type: item, ...place, name, environments });
+    }
+  }
+  return warnings;
+}
+
+/** Keys, trusts and requests; persons for an operator, as nobody else lists them. */
+async function findBeside({ admin, isNamed, hits, paths }: Search, organization: string | undefined): Promise<void> {
+  for (const { type, name, id, status, ...key } of await keysNamed(admin, organization, isNamed)) {
+    hits.add({ type, organization: key.organization, project: null, name, id, status });
+  }
+  for (const { name, environment, id, status, ...request } of await listRequests(admin, organization)) {
+    const place = { organization: request.organization, project: request.project };
+    if (isNamed(name)) hits.add({ type: "request", ...place, name, environments: [environment], id, status });
+  }
+  if (admin.rights !== "operator") return;
+  for (const { name, rights, ...person } of await listPersons(admin, organization)) {
+    const projects = [...paths.intersection(new Set(rights.map((one) => `${one.organization}/${one.project}`)))];
+    if (isNamed(name)) hits.add({ type: "person", organization: person.organization, project: null, name, projects });
+  }
+}
+
+/** The best hits, and how many there are. */
+class Hits {
+  count = 0;
+  readonly #byRank: readonly Hit[][] = [[], [], []];
+  readonly #rank: (name: string) => number;
+
+  constructor(part: string) {
+    this.#rank = rankOf(part);
+  }
+
+  add(hit: Hit): void {
+    this.count += 1;
+    const alike = this.#byRank[this.#rank(hit.name)] ?? [];
+    if (alike.length < hitsMax) alike.push(hit);
+  }
+
+  get best(): readonly Hit[] {
+    return this.#byRank.flat().slice(0, hitsMax);
+  }
+}
+
+/** The projects in which somebody may see names, by the bytes of organization and slug. */
+async function projectsIn(admin: AdminContext, organization: string | undefined): Promise<ProjectAsked[]> {
+  const { projects: p, organizations: o, sets: s } = admin.database.tables;
+  const bytes = sql`(select sum(octet_length(${s.listing})) from ${s} where ${s.projectId} = ${p.id})`;
+  const rows = await admin.database.db
+    .select({ id: p.id, organizationId: p.organizationId, bytes: bytes.mapWith(Number) })
+    .from(p)
+    .innerJoin(o, eq(o.id, p.organizationId))
+    .where(and(await ofOrganization(admin, p, organization)))
+    .orderBy(asc(o.slug), asc(p.slug));
+  return rows.flatMap(({ id, organizationId, bytes }) => {
+    const permit = Permit.find(admin, ["see"], { organizationId, projectId: id });
+    return permit === undefined ? [] : [{ id, permit, bytes }];
+  });
+}

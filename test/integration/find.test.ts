@@ -1,0 +1,225 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { everyRight, type Holding, may, meets } from "../../src/access/rights.ts";
+import { hasPart, mayHavePart } from "../../src/core/name-part.ts";
+import { type Environment, environments } from "../../src/core/names.ts";
+import { find, type Hit } from "../../src/people/find.ts";
+import { addPerson, grantRights, revokeRights } from "../../src/people/persons.ts";
+import { personsVisitor, visitorOf } from "../support/pages.ts";
+import { describeBoth, type Placed, type World } from "../support/world.ts";
+
+/** A hit in one line: `acme/web TOKEN variable staging`. */
+function lineOf({ organization, project, name, type, environments: places = [] }: Hit): string {
+  return [[organization, project].filter(Boolean).join("/"), name, type, ...places].join(" ");
+}
+
+describe("a part of a name", () => {
+  test("is found in each name that has it, in any case, and in the JSON of that name", () => {
+    const name = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
+    fc.assert(
+      fc.property(name, fc.nat(20), fc.nat(20), fc.constantFrom("toUpperCase", "toString"), (whole, from, to, as) => {
+        const part = [...whole].slice(Math.min(from, to), Math.max(from, to)).join("")[as]();
+        expect(hasPart(part)(whole)).toBe(true);
+        expect(mayHavePart(part)(JSON.stringify([{ key: whole }]))).toBe(true);
+      }),
+    );
+    expect(["stripe_key", "KEY of Stripe", "strip", "key"].filter(hasPart(" key STRIPE\t"))).toEqual([
+      "stripe_key",
+      "KEY of Stripe",
+    ]);
+  });
+});
+
+describeBoth("a search", (w) => {
+  test("finds names of every kind, keys, trusts, requests, persons and projects, the best first", async () => {
+    const organization = await w.organization();
+    const { slug } = organization;
+    const web = await w.project(organization, "seek-web", {
+      variables: { staging: { SEEK: "canary-1", A_SEEKER: "canary-2" }, production: { SEEK: "canary-3" } },
+      accounts: [{ name: "seek mail", environments: ["staging"], values: { password: "canary-4" } }],
+      files: [{ path: "tls/seek.pem", content: "canary-5", environments: ["production"] }],
+    });
+    await w.project(organization, "other", { variables: { staging: { VALUE: "seek-in-a-value" } } });
+    const key = await w.key(organization, { name: "Seek CI", surfaces: ["mcp_server"], resources: ["requests"] });
+    const asked = { environment: "staging", name: "SEEK_MORE", reason: "seek" } as const;
+    const id = await w.request(organization.id, key.id, web, asked);
+    await addPerson(w.admin, { name: "seeker", organization: slug, signIn: null });
+    await grantRights(w.admin, "seeker", { rights: ["see"], projects: ["seek-web"], environments: null });
+    const { found, count, warnings } = await find(w.admin, "sEEk", [slug]);
+    expect(found.map(lineOf)).toEqual([
+      `${slug}/seek-web SEEK variable staging production`,
+      `${slug}/seek-web seek-web project`,
+      `${slug}/seek-web seek mail account staging`,
+      `${slug} Seek CI key`,
+      `${slug}/seek-web SEEK_MORE request staging`,
+      `${slug} seeker person`,
+      `${slug}/seek-web A_SEEKER variable staging`,
+      `${slug}/seek-web tls/seek.pem file production`,
+    ]);
+    expect([count, warnings]).toEqual([8, []]);
+    expect(found.find(({ type }) => type === "key")).toMatchObject({ id: key.id, status: "active" });
+    expect(found.find(({ type }) => type === "request")).toMatchObject({ id, status: "pending" });
+    expect(found.find(({ type }) => type === "person")?.projects).toEqual([web.where]);
+    expect((await find(w.admin, "mail SEEK", [slug])).found.map(({ name }) => name)).toEqual(["seek mail"]);
+    for (const nothing of ["updatedAt", "canary", "version", '"', "in-a-value", "[{"]) {
+      expect([nothing, (await find(w.admin, nothing, [slug])).count]).toEqual([nothing, 0]);
+    }
+    expect(find(w.admin, " \t")).rejects.toMatchObject({ kind: "invalid" });
+    expect(find(w.admin, "seek", ["nobody"])).rejects.toMatchObject({ kind: "not_found" });
+  });
+
+  test("shows 200 names, the best of them first, and counts the others", async () => {
+    const organization = await w.organization();
+    const names = Array.from({ length: 250 }, (_, at) => [`A_MANY_${at}`, "x"] as const);
+    await w.project(organization, "a", { variables: { staging: Object.fromEntries(names) } });
+    await w.project(organization, "z", { variables: { staging: { MANY: "x" } } });
+    const { found, count } = await find(w.admin, "many", [organization.slug]);
+    expect([found.length, count, found[0]?.project]).toEqual([200, 251, "z"]);
+  });
+
+  test("names each set that was changed, emptied or deleted in SQL, whatever the part", async () => {
+    const { organization, id, where } = await w.place({
+      variables: { staging: { LOST: "x" }, production: { KEPT: "x" } },
+    });
+    const is = "project_id = ? and kind = 'variables' and environment =";
+    await w.run(`update sets set listing = '[]' where ${is} 'staging'`, [id]);
+    await w.run(`delete from sets where ${is} 'development'`, [id]);
+    for (const part of ["KEPT", "LOST"]) {
+      const { found, warnings } = await find(w.admin, part, [organization.slug]);
+      expect(found.map(({ name }) => name)).toEqual(part === "KEPT" ? ["KEPT"] : []);
+      expect(warnings).toEqual([
+        `The variables of ${where} in development were deleted or changed by other means than Keyhole.`,
+        `The variables of ${where} in staging were deleted or changed by other means than Keyhole.`,
+      ]);
+    }
+    const holding = { organizationId: organization.id, projectId: id, rights: ["see"] as const };
+    const seen = await find({ ...w.admin, rights: [{ ...holding, environments: 4 }] }, "KEPT");
+    expect(seen.warnings).toEqual([]);
+  });
+});
+
+describeBoth("a search tells nobody a name that they may not see", (w, dialect) => {
+  const projects: (Placed & { readonly organizationId: string })[] = [];
+  /** What is there, each with whether somebody may see it. */
+  const things: {
+    readonly line: string;
+    readonly isFor: (rights: readonly Holding[]) => readonly Environment[] | boolean;
+  }[] = [];
+
+  beforeAll(async () => {
+    for (const _ of [0, 1]) {
+      const organization = await w.organization();
+      const { id: organizationId, slug } = organization;
+      for (const name of ["one", "two"]) {
+        const values = Object.fromEntries(environments.map((one) => [one, { SOUGHT: "x", [`SOUGHT_${one}`]: "x" }]));
+        const project = await w.project(organization, name, { variables: values });
+        projects.push({ ...project, organizationId });
+        const place = { organizationId, projectId: project.id };
+        const seen = (rights: readonly Holding[]) => environments.filter((one) => may(rights, "see", place, one));
+        things.push({ line: `${slug}/${name} SOUGHT variable`, isFor: seen });
+        for (const one of environments) {
+          things.push({
+            line: `${slug}/${name} SOUGHT_${one} variable`,
+            isFor: (rights) => seen(rights).filter((other) => other === one),
+          });
+        }
+        const key = await w.key(organization, {
+          ...{ name: `sought ${name}`, projects: [name], environments: ["staging"] },
+          ...{ surfaces: ["mcp_server"], resources: ["requests"] },
+        });
+        things.push({
+          line: `${slug} sought ${name} key`,
+          isFor: (rights) => (["see", "keys"] as const).some((right) => meets(rights, right, place, 2)),
+        });
+        const asked = { environment: "staging", name: "SOUGHT_TOO", reason: "x" } as const;
+        await w.request(organizationId, key.id, project, asked);
+        things.push({
+          line: `${slug}/${name} SOUGHT_TOO request staging`,
+          isFor: (rights) => (["see", "decide"] as const).some((right) => may(rights, right, place, "staging")),
+        });
+      }
+      await addPerson(w.admin, { name: `sought-${slug}`, organization: slug, signIn: null });
+    }
+  }, 60_000);
+
+  test("in random rights: it finds and counts exactly what the model does", async () => {
+    const holding: fc.Arbitrary<Holding> = fc
+      .record({
+        rights: fc.subarray([...everyRight], { minLength: 1 }),
+        at: fc.nat(3),
+        isAll: fc.boolean(),
+        environments: fc.integer({ min: 1, max: 7 }),
+      })
+      .map(({ at, isAll, ...held }) => {
+        const { organizationId, id } = projects[at] as Placed & { readonly organizationId: string };
+        return { ...held, organizationId, projectId: isAll ? null : id };
+      });
+    const runs = dialect === "sqlite" ? 300 : 100;
+    await fc.assert(
+      fc.asyncProperty(fc.array(holding, { maxLength: 4 }), async (rights) => {
+        const expected = things.flatMap(({ line, isFor }) => {
+          const seen = isFor(rights);
+          if (typeof seen === "boolean") return seen ? [line] : [];
+          return seen.length > 0 ? [[line, ...seen].join(" ")] : [];
+        });
+        const { found, count, warnings } = await find({ ...w.admin, rights }, "sought");
+        expect(found.map(lineOf).sort()).toEqual(expected.sort());
+        expect([count, warnings]).toEqual([expected.length, []]);
+      }),
+      { numRuns: runs },
+    );
+  }, 120_000);
+
+  test("and looks at no set beyond their rights: a damaged one is not noticed", async () => {
+    const [mine, other] = projects as [Placed & { organizationId: string }, Placed];
+    const rights: Holding[] = [
+      { rights: ["see"], organizationId: mine.organizationId, projectId: mine.id, environments: 1 },
+    ];
+    const before = await find({ ...w.admin, rights }, "sought");
+    await w.run("update sets set listing = 'no JSON' where project_id <> ? or environment <> 'development'", [mine.id]);
+    expect(await find({ ...w.admin, rights }, "sought")).toEqual(before);
+    expect((await find(w.admin, "sought")).warnings.join(" ")).toContain(other.where);
+  });
+});
+
+describeBoth("the page that finds names", (w) => {
+  const furnish = async (w: World) => {
+    const { organization, project, where } = await w.place({ variables: { staging: { FOUND_IT: "canary-of-find" } } });
+    const key = await w.key(organization, { name: "found key", projects: ["web"], environments: ["staging"] });
+    return { organization, project, where, key };
+  };
+
+  test("leads to the page of each, and says what to do if there is none", async () => {
+    const { where, key } = await furnish(w);
+    const visitor = await visitorOf(w);
+    const { status, html } = await visitor.page("/find?q=found");
+    expect(status).toBe(200);
+    expect(html).toContain(`href="/p/${where}/variables/item?name=FOUND_IT"`);
+    expect(html).toContain(`href="/keys/${key.id}"`);
+    expect(html).toContain('name="q" value="found"');
+    expect((await visitor.page(`/find?q=${"no such %3Cb%3E".replaceAll(" ", "+")}`)).html).toContain(
+      "Try a shorter part",
+    );
+    for (const path of ["/find", "/find?q=", "/find?q=+"]) {
+      expect((await visitor.page(path)).html).toContain("Type a part of a name");
+    }
+  });
+
+  test("shows nothing any more of what somebody lost the right to, and is gone with the last right", async () => {
+    const { organization } = await furnish(w);
+    const { slug } = organization;
+    const ana = { issuer: "https://id.example", subject: `ana-of-${slug}` };
+    await addPerson(w.admin, { name: `ana-${slug}`, organization: slug, signIn: ana });
+    const reach = { projects: ["web"], environments: ["staging"] };
+    await grantRights(w.admin, `ana-${slug}`, { ...reach, rights: ["see", "audit", "reveal"] });
+    const visitor = personsVisitor(w, ana);
+    expect((await visitor.page("/find?q=found")).html).toContain("FOUND_IT");
+    await grantRights(w.admin, `ana-${slug}`, { ...reach, rights: ["decide"] });
+    await revokeRights(w.admin, `ana-${slug}`, { ...reach, rights: ["see"] });
+    const left = await visitor.page("/find?q=found");
+    expect([left.status, /FOUND_IT|found key/.test(left.html)]).toEqual([200, false]);
+    await revokeRights(w.admin, `ana-${slug}`, { ...reach, rights: ["decide"] });
+    const gone = await visitor.page("/find?q=found");
+    expect([gone.status, gone.html.includes("/find")]).toEqual([404, false]);
+  });
+});
