@@ -1,14 +1,30 @@
 /** @jsxImportSource preact */
+import type { VNode } from "preact";
 import type { Environment } from "../core/names.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { rollback } from "../operations/history.ts";
+import { rollback, undoOne, writersOf } from "../operations/history.ts";
 import { carryOut } from "../pages/carry-out.ts";
-import { Ago, Change, Changed, Chooser, Empty, Env, Field, Lead, NameAgain, Warnings, Word } from "../pages/parts.tsx";
+import {
+  Ago,
+  Change,
+  Changed,
+  Chooser,
+  changesOf,
+  counted,
+  Empty,
+  Env,
+  Field,
+  Lead,
+  Name,
+  NameAgain,
+  Warnings,
+  Word,
+} from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { listHistory } from "../people/history.ts";
-import { planRollback } from "../people/rollback.ts";
+import { listHistory, type VersionRecord } from "../people/history.ts";
+import { planRollback, planUndo } from "../people/rollback.ts";
 import { requireKind } from "./grid.tsx";
 
 const versionsMax = 100;
@@ -25,6 +41,18 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   const shown = older.slice(0, versionsMax);
   const now = admin.now();
   const mayUndo = (await visit.reached("write")).includes(environment);
+  const numbers = new Set(versions.map(({ version }) => version));
+  const linksOf = (one: VersionRecord) => {
+    const isUndone = changesOf(one).length > 0 && numbers.has(one.version - 1);
+    const to = (query: { readonly to?: number; readonly version?: number }) =>
+      projectPagePath(where, "undo", { kind, environment, ...query });
+    return (
+      <span class="links">
+        {isUndone && <a href={to({ version: one.version })}>Undo this change</a>}
+        {one !== versions[0] && <a href={to({ to: one.version })}>Go back to version {one.version}</a>}
+      </span>
+    );
+  };
   const main = (
     <>
       <Chooser button="Show">
@@ -45,12 +73,8 @@ export async function historyPage(visit: Visit): Promise<Answer> {
               <strong>Version {one.version}</strong>
               {one === versions[0] && " (current)"}, <Ago at={one.at} now={now} />, by <Word>{one.actor.name}</Word>
             </p>
+            {mayUndo && linksOf(one)}
             <Changed names={one} />
-            {one !== versions[0] && mayUndo && (
-              <Lead to={projectPagePath(where, "undo", { kind, environment, to: one.version })}>
-                Go back to version {one.version}
-              </Lead>
-            )}
           </li>
         ))}
       </ol>
@@ -62,44 +86,115 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   return { title: `History of ${where}`, heading: "History", main };
 }
 
-/** What going back to a version would do. */
+/** What it would do to undo a change, to go back to a version, or to put one item back as it was in it. */
 export async function undoPage(visit: Visit): Promise<Answer> {
-  const { admin, where } = visit;
+  const { where } = visit;
   const kind = requireKind(visit.query("kind") ?? "");
   const environment = visit.environment() ?? "production";
-  const plan = await planRollback(admin, where, environment, kind, visit.number("to"));
-  const isSame = plan.added.length + plan.changed.length + plan.deleted.length === 0;
+  const name = visit.query("name");
+  const { title, shown, plan, form } =
+    visit.query("version") !== undefined
+      ? await changeBack(visit, environment, kind)
+      : name === undefined
+        ? await allBack(visit, environment, kind)
+        : await itemBack(visit, environment, kind, name);
   const main = (
     <>
-      {isSame ? (
-        <p>
-          The {kind} of {where} are the same in version {plan.from}, the current one, and in version {plan.to}: there is
-          nothing to undo.
-        </p>
-      ) : (
-        <>
-          <p>
-            The {kind} of {where} are at version {plan.from}. Version {plan.to} would be written again, as a new
-            version:
-          </p>
-          <Changed names={plan} />
-          <Change
-            action={projectPagePath(where, "undo")}
-            button={`Go back to version ${plan.to}`}
-            hidden={{ kind, environment, from: plan.from, to: plan.to, project: plan.projectId }}
-          >
-            {environment === "production" && <NameAgain name={where} what="project" />}
-          </Change>
-        </>
+      {shown}
+      {form && (
+        <Change
+          action={projectPagePath(where, "undo")}
+          button={form.button}
+          hidden={{ kind, environment, from: plan.from, project: plan.projectId, ...form.hidden }}
+        >
+          {environment === "production" && <NameAgain name={where} what="project" />}
+        </Change>
       )}
       <Lead to={historyPath(where, kind, environment)}>Back to the history</Lead>
     </>
   );
-  return {
-    title: `Go back to version ${plan.to}`,
-    heading: [`Go back to version ${plan.to} in `, <Env value={environment} />],
-    main,
-  };
+  return { title, heading: [<Word>{title}</Word>, " in ", <Env value={environment} />], main };
+}
+
+/** A way back as a page shows it: what it would do and, if that is anything, the button that does it. */
+type ShownWay = {
+  readonly title: string;
+  readonly shown: VNode;
+  readonly plan: { readonly from: number; readonly projectId: string };
+  readonly form?: false | { readonly button: string; readonly hidden: Readonly<Record<string, string | number>> };
+};
+
+/** What it would do to undo one change, and what would stay. */
+async function changeBack(visit: Visit, environment: Environment, kind: string): Promise<ShownWay> {
+  const { admin, where } = visit;
+  const plan = await planUndo(admin, where, environment, kind, visit.number("version"));
+  const { version, by, left } = plan;
+  const isAny = changesOf(plan).length > 0;
+  const button = `Undo version ${version}`;
+  const shown = (
+    <>
+      {isAny ? (
+        <p>
+          <Word>{by}</Word> wrote version {version} of the {kind} of {where}. What it changed would be written as it was
+          before, as a new version:
+        </p>
+      ) : (
+        <p>Nothing is left to undo: all that version {version} changed was written again since.</p>
+      )}
+      <Changed names={plan} />
+      {left.length > 0 && (
+        <details open={left.length <= 20}>
+          <summary>{counted(left.length, "name")} would stay as somebody has written them since</summary>
+          <ul>
+            {left.map(({ name, version, by }) => (
+              <li>
+                <Name>{name}</Name>, in version {version} by <Word>{by}</Word>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
+  return { title: button, shown, plan, form: isAny && { button, hidden: { version } } };
+}
+
+/** What going back to a version would do. */
+async function allBack(visit: Visit, environment: Environment, kind: string): Promise<ShownWay> {
+  const { admin, where } = visit;
+  const plan = await planRollback(admin, where, environment, kind, visit.number("to"));
+  const { from, to, between } = plan;
+  const isAny = changesOf(plan).length > 0;
+  const button = `Go back to version ${to}`;
+  const shown = isAny ? (
+    <>
+      <p>
+        The {kind} of {where} are at version {from}. Version {to} would be written again, as a new version:
+      </p>
+      <Changed names={plan} />
+      {between.length > 0 && <p>That takes back {writersOf(between)}.</p>}
+    </>
+  ) : (
+    <p>
+      The {kind} of {where} are the same in version {from}, the current one, and in version {to}: there is nothing to
+      undo.
+    </p>
+  );
+  return { title: button, shown, plan, form: isAny && { button, hidden: { to } } };
+}
+
+/** What it would do to put one item back. */
+async function itemBack(visit: Visit, environment: Environment, kind: string, name: string): Promise<ShownWay> {
+  const { admin, where } = visit;
+  const plan = await planRollback(admin, where, environment, kind, visit.number("to"), { name });
+  const { to, between } = plan;
+  const shown = (
+    <p>
+      <Name>{name}</Name> would be written as it was in version {to}, and nothing else.
+      {between.length > 0 && ` That takes back ${writersOf(between)}.`}
+    </p>
+  );
+  return { title: `Put ${name} back`, shown, plan, form: { button: "Put it back", hidden: { to, name } } };
 }
 
 /** @throws Refused `conflict` if somebody wrote the set since the page was shown */
@@ -109,8 +204,12 @@ export async function undo(visit: Visit): Promise<Answer> {
   const environment = form.environment();
   form.requireAgain(where, [environment]);
   const seen = { from: form.number("from"), projectId: form.read("project") };
-  const given = { project: where, environment, kind, to: form.number("to"), seen };
-  return carryOut(visit, rollback, given, historyPath(where, kind, environment));
+  const given = { project: where, environment, kind, seen };
+  const name = form.find("name");
+  const back = historyPath(where, kind, environment);
+  if (form.has("version")) return carryOut(visit, undoOne, { ...given, version: form.number("version") }, back);
+  const to = name === undefined ? back : projectPagePath(where, `${kind}/item`, { name });
+  return carryOut(visit, rollback, { ...given, to: form.number("to"), name }, to);
 }
 
 function historyPath(where: string, kind: string, environment: Environment, before?: number): string {

@@ -11,9 +11,9 @@ import { listHistory, purgeHistory, type VersionRecord } from "../people/history
 import {
   planRollback,
   planUndo,
-  type Rollback,
   requireAnyLeft,
   rollBack,
+  type SeenWay,
   undo,
   type Writer,
 } from "../people/rollback.ts";
@@ -103,20 +103,20 @@ export const rollback = operation({
     name: input("--name <name>", "put only this one back, and keep the others as they are"),
     wide: wideChanges,
     dryRun,
-    seen: ofForm<Pick<Rollback, "from" | "projectId">>(),
+    seen: ofForm<SeenWay>(),
   },
   run: async (admin, { project, environment, kind, to, name, wide, dryRun, seen }, { agree }) => {
     const what = `the ${kind} of ${project} in ${environment}`;
-    const plan = await planRollback(admin, project, environment, kind, to, name);
+    const plan = await planRollback(admin, project, environment, kind, to, { name, seen });
     const takesBack = plan.between.length > 0 ? `. That takes back ${writersOf(plan.between)}` : "";
     const one = name !== undefined && `${excerpt(name)}, of ${what}, back to what it was in version ${to}`;
     const whole = `roll ${what} back from version ${plan.from} to ${to}: ${planned(plan, wide)}`;
     const deed = `${one ? `put ${one}` : whole}${takesBack}`;
     const { projectId: _, ...rest } = plan;
-    const document = { project, environment, kind, ...(name !== undefined && { name }), ...rest };
+    const document = { project, environment, kind, ...rest };
     if (dryRun) return done(document, `Nothing was written. It would ${deed}.`, []);
     await agree(deed);
-    const { version, warnings } = await rollBack(admin, project, environment, kind, { ...plan, ...seen }, name);
+    const { version, warnings } = await rollBack(admin, project, environment, kind, plan);
     const did = one ? `Put ${one}` : `Rolled ${what} back to version ${to}: ${changesOf(plan, wide)}`;
     return done({ ...document, version }, `${did}. This is version ${version}.`, warnings);
   },
@@ -135,10 +135,10 @@ export const undoOne = operation({
     version: input("<version>", "the version, which `keyhole history` lists", parseCount),
     wide: wideChanges,
     dryRun,
-    seen: ofForm<Pick<Rollback, "from" | "projectId">>(),
+    seen: ofForm<SeenWay>(),
   },
   run: async (admin, { project, environment, kind, version, wide, dryRun, seen }, { agree }) => {
-    const plan = await planUndo(admin, project, environment, kind, version);
+    const plan = await planUndo(admin, project, environment, kind, version, seen);
     requireAnyLeft(plan);
     const what = `version ${version} of the ${kind} of ${project} in ${environment}`;
     const names = plan.left.map(({ name, version, by }) => `${name}, written in version ${version} by ${by}`);
@@ -148,7 +148,7 @@ export const undoOne = operation({
     const document = { project, environment, kind, undone: version, ...rest };
     if (dryRun) return done(document, `Nothing was written. It would ${deed}.`, []);
     await agree(deed);
-    const written = await undo(admin, project, environment, kind, { ...plan, ...seen });
+    const written = await undo(admin, project, environment, kind, plan);
     const sentence = `Undid ${what}: ${changesOf(plan, wide)}. This is version ${written.version}.`;
     return done(
       { ...document, version: written.version },
@@ -169,7 +169,7 @@ function planned(plan: NamesWritten, wide: boolean | undefined): string {
 }
 
 /** Such as `version 7 by ben, and versions 8 and 9 by ana`. */
-function writersOf(writers: readonly Writer[]): string {
+export function writersOf(writers: readonly Writer[]): string {
   const groups = [...Map.groupBy(writers, ({ by }) => by)].map(([by, versions]) => {
     const numbers = versions.map(({ version }) => String(version));
     const which = numbers.length > 10 ? listed(numbers) : joined(numbers);

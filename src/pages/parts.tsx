@@ -262,30 +262,40 @@ export function changesOf({ added, changed, deleted }: Touched): readonly (reado
   return Object.entries({ added, changed, deleted }).filter(([, names]) => names.length > 0);
 }
 
-const namesMax = 20;
-
 /** The names that a change added, changed or deleted, or would. A person can open the rest of a long list. */
 export function Changed({ names: all }: { readonly names: Touched }) {
   const changes = changesOf(all);
-  if (changes.length === 0) return <p class="quiet">No name is touched.</p>;
+  if (changes.length === 0) return null;
   return (
     <ul>
-      {changes.map(([what, changed]) => {
-        const names = changed.map((name) => <Name>{name}</Name>);
-        const rest = names.slice(namesMax);
-        return (
-          <li>
-            {what === "deleted" ? <span class="missing">deleted</span> : what}: {joined(names.slice(0, namesMax))}
-            {rest.length > 0 && (
-              <details>
-                <summary>and {counted(rest.length, "other")}</summary>
-                {joined(rest)}
-              </details>
-            )}
-          </li>
-        );
-      })}
+      {changes.map(([what, changed]) => (
+        <li>
+          {what === "deleted" ? <span class="missing">deleted</span> : what}:{" "}
+          <Opened items={changed.map((name) => <Name>{name}</Name>)} max={20} />
+        </li>
+      ))}
     </ul>
+  );
+}
+
+/** The first items, and the others, which a person can open. */
+export function Opened(props: {
+  readonly items: readonly ComponentChildren[];
+  readonly max: number;
+  readonly between?: string;
+}) {
+  const { items, max, between = ", " } = props;
+  const rest = items.slice(max);
+  return (
+    <>
+      {joined(items.slice(0, max), between)}
+      {rest.length > 0 && (
+        <details>
+          <summary>and {counted(rest.length, "other")}</summary>
+          {joined(rest, between)}
+        </details>
+      )}
+    </>
   );
 }
 

@@ -1,4 +1,4 @@
-import { and, desc, ne, sql } from "drizzle-orm";
+import { and, desc, eq, isNotNull, like, ne, sql } from "drizzle-orm";
 import type { NamesWritten } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
@@ -52,18 +52,52 @@ export async function listHistory(
   const sizes = await keptSizes({ admin, db: admin.database.db, set: of, current: newest });
   const kept = { versions: sizes.length, bytes: sizes.reduce((sum, { bytes }) => sum + bytes, 0) };
   const all = records.map(({ isKept: _, ...record }) => record);
-  const versions = name === undefined ? all : versionsOf(all, name);
-  const oldest = versions.at(-1);
-  const isOlder = name !== undefined && oldest !== undefined && oldest.added.length === 0;
-  const earlier = isOlder ? all.find(({ version }) => version === oldest.version - 1)?.version : undefined;
+  const { versions, earlier } = name === undefined ? { versions: all } : await ofItem(admin, of, all, name);
   return { versions, earlier, kept, warnings };
 }
 
-function versionsOf(versions: readonly VersionRecord[], name: string): VersionRecord[] {
+/** The versions of one item, newest first, and `earlier` as in {@link listHistory}. */
+export async function listItemHistory(
+  admin: AdminContext,
+  where: string,
+  environment: Environment,
+  kind: string,
+  name: string,
+): Promise<ItemHistory> {
+  const descriptor = descriptorOf(kind);
+  const project = await findProject(admin, where, "see", [environment]);
+  const of = { project, descriptor, environment };
+  const { sets: s } = admin.database.tables;
+  const [stored] = await admin.database.db
+    .select({ version: s.version, listingMac: s.listingMac })
+    .from(s)
+    .where(isOfSet(s, of));
+  const { records } = await readRecords(admin, of, stored && { stored }, name);
+  return ofItem(admin, of, records, name);
+}
+
+type ItemHistory = { readonly versions: readonly VersionRecord[]; readonly earlier?: number | undefined };
+
+async function ofItem(
+  admin: AdminContext,
+  of: SetName,
+  records: readonly VersionRecord[],
+  name: string,
+): Promise<ItemHistory> {
   const only = (names: readonly string[]) => names.filter((one) => one === name);
-  return versions
-    .map((one) => ({ ...one, added: only(one.added), changed: only(one.changed), deleted: only(one.deleted) }))
+  const versions = records
+    .map(({ version, at, actor, added, changed, deleted }) => {
+      return { version, at, actor, added: only(added), changed: only(changed), deleted: only(deleted) };
+    })
     .filter((one) => namesOf(one).length > 0);
+  const oldest = versions.at(-1);
+  if (oldest === undefined || oldest.added.length > 0) return { versions };
+  const { setVersions: v } = admin.database.tables;
+  const [before] = await admin.database.db
+    .select({ version: v.version })
+    .from(v)
+    .where(and(isOfSet(v, of), eq(v.version, oldest.version - 1), isNotNull(v.listing)));
+  return { versions, earlier: before?.version };
 }
 
 /** All names that a version wrote. */
@@ -75,18 +109,22 @@ export function namesOf({ added, changed, deleted }: NamesWritten): string[] {
  * The records of a set's versions, newest first, and the numbers of those that Keyhole did not write, or that are not
  * of the content that has their number now.
  * @param current - the set, if it verifies
+ * @param name - only those that may name this item
  */
 export async function readRecords(
   admin: AdminContext,
   of: SetName & { readonly project: { readonly db?: Db } },
-  current: Pick<VerifiedSet, "stored"> | undefined,
+  current: { readonly stored: Pick<VerifiedSet["stored"], "version" | "listingMac"> } | undefined,
+  name?: string,
 ) {
   const { setVersions: v } = admin.database.tables;
+  // A backslash would escape what follows it, on one database alone.
+  const pattern = name && `%${JSON.stringify(name).replaceAll("\\", "_")}%`;
   const isKept = sql`${v.listing} is not null`.mapWith(Boolean);
   const rows = await (of.project.db ?? admin.database.db)
     .select({ ...recordColumns(admin), isKept })
     .from(v)
-    .where(isOfSet(v, of))
+    .where(and(isOfSet(v, of), pattern === undefined ? undefined : like(v.names, pattern)))
     .orderBy(desc(v.version));
   const verified = rows.filter(
     (row) => isVerified(admin, row) && (row.version !== current?.stored.version || isRecordOf(row, current.stored)),

@@ -35,9 +35,14 @@ type WayBack = NamesWritten & {
 /** Who wrote a version. Null: its record was changed with SQL. */
 export type Writer = { readonly version: number; readonly by: string | null };
 
+/** The set as a form showed it: what was planned for another one is refused. */
+export type SeenWay = Pick<WayBack, "from" | "projectId">;
+
 /** What a rollback does. */
 export type Rollback = WayBack & {
   readonly to: number;
+  /** Only this item gets what it was in that version. */
+  readonly name?: string | undefined;
   /** The versions in between, oldest first: what they wrote is taken back. */
   readonly between: readonly Writer[];
 };
@@ -47,12 +52,11 @@ export type Undo = WayBack & {
   readonly version: number;
   readonly by: string;
   /** The names that stay, because somebody has written them since: the newest version that did. */
-  readonly left: readonly (Writer & { readonly name: string })[];
+  readonly left: readonly { readonly name: string; readonly version: number; readonly by: string }[];
 };
 
 /**
  * Finds out what a rollback would do.
- * @param name - only this item gets what it was in that version
  * @throws Refused `invalid` if `to` is the current version or the item is the same in it, `not_found` if it is not kept
  *   or has no such item, `conflict` if something does not open, `ambiguous`
  */
@@ -62,9 +66,9 @@ export function planRollback(
   environment: Environment,
   kind: string,
   to: number,
-  name?: string,
+  { name, seen }: { readonly name?: string | undefined; readonly seen?: SeenWay | undefined } = {},
 ): Promise<Rollback> {
-  return planWay(admin, where, environment, kind, async (current, project) => {
+  return planWay(admin, where, environment, kind, seen, async (current, project) => {
     requireFreshToCompare(admin, placeOf(project), [environment]);
     return wayTo(admin, current, project.now, to, name);
   });
@@ -83,10 +87,11 @@ export function rollBack(
   where: string,
   environment: Environment,
   kind: string,
-  plan: Pick<Rollback, "from" | "to" | "projectId">,
-  name?: string,
+  plan: SeenWay & Pick<Rollback, "to" | "name">,
 ): Promise<Written> {
-  return goBack(admin, where, environment, kind, plan, (current, { now }) => wayTo(admin, current, now, plan.to, name));
+  return goBack(admin, where, environment, kind, plan, (current, { now }) =>
+    wayTo(admin, current, now, plan.to, plan.name),
+  );
 }
 
 /**
@@ -101,8 +106,9 @@ export function planUndo(
   environment: Environment,
   kind: string,
   version: number,
+  seen?: SeenWay,
 ): Promise<Undo> {
-  return planWay(admin, where, environment, kind, (current, { now }) => wayBefore(admin, current, now, version));
+  return planWay(admin, where, environment, kind, seen, (current, { now }) => wayBefore(admin, current, now, version));
 }
 
 /**
@@ -118,7 +124,7 @@ export function undo(
   where: string,
   environment: Environment,
   kind: string,
-  plan: Pick<Undo, "from" | "version" | "projectId">,
+  plan: SeenWay & Pick<Undo, "version">,
 ): Promise<Written> {
   return goBack(admin, where, environment, kind, plan, async (current, { now }) => {
     const way = await wayBefore(admin, current, now, plan.version);
@@ -154,10 +160,11 @@ async function planWay<Plan>(
   where: string,
   environment: Environment,
   kind: string,
+  seen: SeenWay | undefined,
   find: Find<Plan>,
 ): Promise<Plan> {
   const project = await findProject(admin, where, rights, [environment]);
-  const current = await openCurrent(admin, project, descriptorOf(kind), environment);
+  const current = await openCurrent(admin, project, descriptorOf(kind), environment, seen);
   return (await find(current, { ...project, now: admin.now() })).plan;
 }
 
@@ -166,13 +173,12 @@ async function goBack(
   where: string,
   environment: Environment,
   kind: string,
-  { from, projectId }: Pick<WayBack, "from" | "projectId">,
+  seen: SeenWay,
   find: Find<WayBack>,
 ): Promise<Written> {
   const descriptor = descriptorOf(kind);
   const work = async (project: LockedProject) => {
-    const current = await openCurrent(admin, project, descriptor, environment);
-    requireSeen(current.before, { version: from, projectId });
+    const current = await openCurrent(admin, project, descriptor, environment, seen);
     const { changes } = await find(current, project);
     const writes = await writeSets(admin, project, descriptor, new Map([[current.before, changes]]));
     await requireProjectRoom(admin, project, descriptor);
@@ -189,9 +195,11 @@ async function openCurrent(
   project: OpenSet["project"],
   descriptor: KindDescriptor,
   environment: Environment,
+  seen: SeenWay | undefined,
 ): Promise<Current> {
   const of = { project, descriptor, environment };
   const verified = await requireSet(admin, of);
+  requireSeen({ ...of, version: verified.stored.version }, { version: seen?.from, projectId: seen?.projectId });
   return { verified, before: openItems(of, verified) };
 }
 
@@ -226,7 +234,8 @@ async function wayTo(
     .filter(({ version }) => version > to && version <= from)
     .sort((a, b) => a.version - b.version);
   const { changes, ...written } = await changesOf(admin, before, wanted, to, now);
-  return { plan: { from, to, projectId: project.id, ...written, between }, changes };
+  const plan = { from, to, ...(name !== undefined && { name }), projectId: project.id, ...written, between };
+  return { plan, changes };
 }
 
 /** The way to before what one version changed, for the names that nobody has written since. */
@@ -263,7 +272,7 @@ async function wayBefore(
   return { plan: { from, version, by: undone.actor.name, projectId: project.id, ...written, left }, changes };
 }
 
-function writerOf({ version, actor }: VersionRecord): Writer {
+function writerOf({ version, actor }: VersionRecord) {
   return { version, by: actor.name };
 }
 

@@ -39,17 +39,19 @@ describeBoth("the history page", (w) => {
     const { where, visitor } = await furnish(w);
     await setVariables(w.admin, where, "production", [{ name: "OTHER", value: "" }]);
     const [third, second, first, ...none] = await versionsOn(visitor, `/p/${where}/history`);
-    expect(third).toStartWith("Version 4 (current), just now, by ann@hostadded: OTHER");
-    expect(second).toStartWith("Version 3, just now, by ann@hostchanged: TOKEN");
-    expect(first).toStartWith("Version 2, just now, by ann@hostadded: TOKEN");
+    expect(third).toStartWith("Version 4 (current), just now, by ann@hostUndo this changeadded: OTHER");
+    expect(second).toContain("Version 3, just now, by ann@host");
+    expect(second).toEndWith("changed: TOKEN");
+    expect(first).toEndWith("added: TOKEN");
     expect(none).toHaveLength(1);
-    expect(none[0]).toStartWith("Version 1, just now, by ann@hostNo name is touched.");
+    expect(none[0]).toEndWith("Version 1, just now, by ann@hostGo back to version 1");
   });
   test("leads back to each version but the current one", async () => {
     const { where, visitor, undoPath } = await furnish(w);
     const { html } = await visitor.page(`/p/${where}/history?kind=variables&environment=production`);
     const links = [...html.matchAll(/href="([^"]*undo[^"]*)"/g)].map(([, link = ""]) => link.replaceAll("&amp;", "&"));
-    expect(links).toEqual([undoPath(2), undoPath(1)]);
+    const change = (version: number) => undoPath(version).replace("to=", "version=");
+    expect(links).toEqual([change(3), change(2), undoPath(2), undoPath(1)]);
   });
   test("cuts long lists of names, and counts the rest, which can be opened", async () => {
     const { where, visitor } = await furnish(w);
@@ -97,7 +99,73 @@ describeBoth("the history page", (w) => {
   });
 });
 
-describeBoth("undoing", (w) => {
+describeBoth("undoing one change", (w) => {
+  /** Ben writes over TOKEN and adds TAKEN; then Ana changes TAKEN. */
+  const mistaken = async (environment = "production") => {
+    const { where, visitor, undo } = await furnish(w, environment);
+    const as = (name: string) => ({ ...w.admin, actor: { type: "person", name, from: "os" } as const });
+    const entries = ["TOKEN", "TAKEN"].map((name) => ({ name, value: "wrong-value" }));
+    w.secrets.add("wrong-value");
+    await setVariables(as("ben"), where, environment, entries);
+    await setVariables(as("ana"), where, environment, [{ name: "TAKEN", value: "" }]);
+    return { where, visitor, undo, path: `${undo}?kind=variables&environment=${environment}&version=4` };
+  };
+  test("shows what it would write, and what would stay, written by whom", async () => {
+    const { where, visitor, undo, path } = await mistaken();
+    const before = await actions(w, where);
+    const main = withoutTags((await visitor.page(path)).html);
+    expect(main).toContain("ben wrote version 4 of the variables of");
+    expect(main).toContain("changed: TOKEN");
+    expect(main).toContain("1 name would stay as somebody has written them since");
+    expect(main).toContain("TAKEN, in version 5 by ana");
+    const hidden = { kind: "variables", environment: "production", from: "5", version: "4" };
+    expect(await visitor.hidden(path, undo)).toEqual({ ...hidden, project: expect.any(String) });
+    expect(await actions(w, where)).toEqual(before);
+  });
+  test("writes only that, on record, and asks for the name in production", async () => {
+    const { where, visitor, undo, path } = await mistaken();
+    const shown = await visitor.hidden(path, undo);
+    expect((await visitor.send(undo, { ...shown, again: "" })).status).toBe(400);
+    const { to = "" } = await visitor.send(undo, { ...shown, again: where });
+    expect(to).toBe(`/p/${where}/history?kind=variables&environment=production`);
+    expect(await revealVariable(w.admin, where, "production", "TOKEN")).toBe("the-second-value");
+    expect(await revealVariable(w.admin, where, "production", "TAKEN")).toBe("");
+    const [newest] = await listAudit(w.admin, { project: where, actions: ["variables.rollback"], limit: 1 });
+    expect(newest).toMatchObject({ names: ["TOKEN"], changed: ["TOKEN"], actor: { name: "ann@host" } });
+    const { html } = await visitor.page(to);
+    expect(html).toContain("changed TOKEN. This is version 6. Left: TAKEN, written in version 5 by ana.");
+    expect(withoutTags((await visitor.page(path)).html)).toContain("Nothing is left to undo");
+    expect((await visitor.send(undo, { ...shown, from: 6, again: where })).status).toBe(400);
+  });
+  test("is refused if somebody wrote since it was shown", async () => {
+    const { where, visitor, undo, path } = await mistaken("staging");
+    const shown = await visitor.hidden(path, undo);
+    await setVariables(w.admin, where, "staging", [{ name: "OTHER", value: "" }]);
+    expect((await visitor.send(undo, shown)).status).toBe(409);
+    expect(await revealVariable(w.admin, where, "staging", "TOKEN")).toBe("wrong-value");
+  });
+});
+
+describeBoth("putting one item back", (w) => {
+  test("writes it as it was in a version, and nothing else, and goes to its page", async () => {
+    const { where, visitor, undoPath, undo } = await furnish(w);
+    await setVariables(w.admin, where, "production", [{ name: "NEW", value: "" }]);
+    const path = `${undoPath(2)}&name=TOKEN`;
+    const main = withoutTags((await visitor.page(path)).html);
+    expect(main).toContain("TOKEN would be written as it was in version 2, and nothing else.");
+    expect(main).toContain("That takes back version 3 by ann@host.");
+    const shown = await visitor.hidden(path, undo);
+    expect((await visitor.send(undo, shown)).status).toBe(400);
+    const { to } = await visitor.send(undo, { ...shown, again: where });
+    expect(to).toBe(`/p/${where}/variables/item?name=TOKEN`);
+    expect(await revealVariable(w.admin, where, "production", "TOKEN")).toBe("the-first-value");
+    expect(await revealVariable(w.admin, where, "production", "NEW")).toBe("");
+    expect((await visitor.send(undo, { ...shown, again: where })).status).toBe(409);
+    expect((await visitor.page(`${undoPath(2)}&name=NEW`)).status).toBe(404);
+  });
+});
+
+describeBoth("going back to a version", (w) => {
   test("shows first what it would do, and changes nothing by that", async () => {
     const { where, visitor, undoPath, undo } = await furnish(w);
     await setVariables(w.admin, where, "production", [{ name: "NEW", value: "" }]);
@@ -107,6 +175,7 @@ describeBoth("undoing", (w) => {
     expect(main).toContain("are at version 4. Version 2 would be written again, as a new version:");
     expect(main).toContain("changed: TOKEN");
     expect(main).toContain("deleted: NEW");
+    expect(main).toContain("That takes back versions 3 and 4 by ann@host.");
     const hidden = { kind: "variables", environment: "production", from: "4", to: "2" };
     expect(await visitor.hidden(undoPath(2), undo)).toEqual({ ...hidden, project: expect.any(String) });
     expect(await actions(w, where)).toEqual(before);

@@ -18,10 +18,13 @@ const content: Content = {
 /** A project, what `begin` found in it, and then another one in its place, at the same versions. */
 async function replaced<T>(w: World, begin: (where: string, visitor: Visitor) => Promise<T>) {
   const { organization, where } = await w.place(content);
+  const change = () => setVariables(w.admin, where, "staging", [{ name: "A", value: "changed" }]);
+  await change();
   const visitor = await visitorOf(w);
   const begun = await begin(where, visitor);
   await deleteProject(w.admin, where);
   await w.project(organization, "web", content);
+  await change();
   return { where, visitor, begun, untouched: await stored(w) };
 }
 
@@ -30,7 +33,9 @@ const forms: readonly (readonly [what: string, page: string, action: string, fie
   ["set", "variables/set?name=A", "variables/set", { "value.staging": "STALE", "value.production": "" }],
   ["delete", "variables/set?name=A", "variables/delete", { from: "staging" }],
   ["promote", "variables/promote?from=production&to=staging", "variables/promote", { names: "A" }],
-  ["undo", "undo?kind=variables&environment=staging&to=1", "undo", {}],
+  ["go back", "undo?kind=variables&environment=staging&to=1", "undo", {}],
+  ["undo a change", "undo?kind=variables&environment=staging&version=2", "undo", {}],
+  ["put back", "undo?kind=variables&environment=staging&to=2&name=A", "undo", {}],
   ["set an account", "accounts/set?name=stripe", "accounts/set", { field: "user", value: "x", environment: "staging" }],
   ["delete an account", "accounts/set?name=stripe", "accounts/delete", {}],
   ["reveal", "variables/item?name=A", "variables/reveal", { environment: "staging" }],

@@ -131,7 +131,7 @@ describeBoth("taking back what one version changed", (w) => {
     };
     expect(await guessed("stored")).toEqual(await guessed("a wrong guess"));
     // Putting one back without `reveal` does not say that it is the same.
-    const back = planRollback(ana, where, production, "variables", 2, "A");
+    const back = planRollback(ana, where, production, "variables", 2, { name: "A" });
     expect(await back).toMatchObject({ changed: ["A"], added: [], deleted: [] });
     for (const rights of [["see"], ["write"], ["reveal", "write"]] as const) {
       const other = await personIn(w.admin, where, rights);
@@ -144,8 +144,8 @@ describeBoth("putting back one item", (w) => {
   test("writes it as it was, and no other, and names who wrote it since", async () => {
     const { where, as, values } = await mistaken(w);
     const back = async (to: number, name: string) => {
-      const plan = await planRollback(w.admin, where, production, "variables", to, name);
-      return { plan, ...(await rollBack(as("carla"), where, production, "variables", plan, name)) };
+      const plan = await planRollback(w.admin, where, production, "variables", to, { name });
+      return { plan, ...(await rollBack(as("carla"), where, production, "variables", plan)) };
     };
     const { plan, version } = await back(3, "TAKEN");
     expect(plan).toMatchObject({ changed: ["TAKEN"], added: [], deleted: [], between: [{ version: 4, by: "ana" }] });
