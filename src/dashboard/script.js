@@ -163,21 +163,27 @@ document.addEventListener("mouseover", ({ target }) => {
   if (target instanceof HTMLTimeElement) target.title = target.dateTime;
 });
 
-/* Boxes: one that checks all that are shown, and how many are checked */
+/* Boxes: one that checks all that are shown, and a button that says how many are checked of which part */
 
 for (const box of document.querySelectorAll("[data-all]")) {
+  const table = box.closest(".filter").nextElementSibling;
   box.addEventListener("change", () => {
-    for (const other of document.getElementsByName(box.dataset.all)) {
+    for (const other of table.querySelectorAll(`[name="${box.dataset.all}"]`)) {
       if (other.closest("[hidden]") === null) other.checked = box.checked;
     }
   });
 }
 
-for (const count of document.querySelectorAll("[data-chosen]")) {
-  const form = count.closest("form");
+for (const form of document.querySelectorAll("form:has([data-count])")) {
+  const button = form.querySelector(".send button");
+  const words = button.textContent;
   form.addEventListener("change", () => {
-    const chosen = form.querySelectorAll(`[name="${count.dataset.chosen}"]:checked`).length;
-    count.textContent = `${chosen} chosen`;
+    const counts = [...form.querySelectorAll("[data-count]")].flatMap((part) => {
+      const chosen = part.querySelectorAll("[name]:checked").length;
+      return chosen === 0 ? [] : part.dataset.count.replace("#", chosen);
+    });
+    const said = counts.join(", ");
+    button.textContent = said === "" ? words : said[0].toUpperCase() + said.slice(1);
   });
 }
 

@@ -581,6 +581,16 @@ export function Box(props: {
   );
 }
 
+/** A box that the script lets check all boxes of this name that the table below its line shows. */
+export function ChooseAll({ name }: { readonly name: string }) {
+  return (
+    <label>
+      <input type="checkbox" data-all={name} />
+      Choose all that are shown
+    </label>
+  );
+}
+
 /** Boxes to check. `Form.all` reads which are checked, or `Form.environments`. */
 export function Boxes(props: {
   readonly legend: string;

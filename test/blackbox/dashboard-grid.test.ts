@@ -137,6 +137,31 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     );
     expect(shown).toEqual(Array.from({ length: 8 }, () => true));
   });
+
+  test("promote chooses only what is missing at once, says how much in a button that stays, and shows the plan", async () => {
+    await visit(1280, `${path}/promote?from=staging&to=production`);
+    const button = () => page.$eval(".send button", (one) => one.textContent);
+    expect(await button()).toBe("Copy what is chosen");
+    await page.click("[data-all]");
+    expect(await button()).toBe("Copy 1 new");
+    await page.click("summary");
+    await page.click("details tbody input");
+    expect(await button()).toBe("Copy 1 new, overwrite 1");
+    await page.click("details tbody input");
+    expect(await button()).toBe("Copy 1 new");
+    await visit(1280, `${path}/promote?from=staging&to=development`);
+    const isInView = "document.querySelector('.send button').getBoundingClientRect().bottom <= innerHeight";
+    expect(await page.evaluate(isInView)).toBe(true);
+    await page.type("[data-filter]", "diff");
+    await page.click("[data-all]");
+    expect(await button()).toBe("Copy 1 new");
+    await Promise.all([page.waitForNavigation(), page.click(".send button")]);
+    expect(await page.$eval("main ul", (one) => one.textContent)).toBe("added: DIFFERS");
+    await Promise.all([page.waitForNavigation(), page.click(".send button")]);
+    expect(await page.$eval(".notice", (one) => one.textContent)).toContain(
+      "Copied 1 variable to acme/web, development",
+    );
+  });
 });
 
 type Node = { readonly role: string; readonly name?: string; readonly children?: readonly Node[] };

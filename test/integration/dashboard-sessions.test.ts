@@ -225,6 +225,7 @@ describeBoth("the dashboard's sessions", (w) => {
     const visitor = await visitorOf(w);
     const promote = `/p/${where}/variables/promote`;
     const form = await visitor.form(`${promote}?from=staging&to=development`, promote);
+    const { to: plan = "" } = await visitor.send(promote, { ...form, names: "TOKEN" });
     const [stop, go] =
       w.dialect === "sqlite"
         ? [
@@ -237,12 +238,12 @@ describeBoth("the dashboard's sessions", (w) => {
           ];
     await w.run(stop);
     const revealed = await visitor.send(`/p/${where}/variables/reveal`, { name: "TOKEN", environment: "staging" });
-    const copied = await visitor.send(promote, { ...form, names: "TOKEN" });
+    const copied = await visitor.send(plan, {});
     await w.run(go);
     for (const answer of [revealed, copied]) {
       expect(answer.status).toBeGreaterThanOrEqual(500);
       expect(JSON.stringify(answer)).not.toContain(canary);
     }
-    expect((await visitor.page(`/p/${where}/variables`)).html).toContain("only staging");
+    expect((await visitor.page(`/p/${where}/variables`)).html).toContain("Missing in production <b>1</b>");
   });
 });

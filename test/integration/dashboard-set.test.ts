@@ -402,39 +402,48 @@ describeBoth("the page that promotes variables", (w) => {
     const at = (page: string) => `/p/${where}/${page}`;
     const page = "variables/promote?from=staging&to=production";
     const hidden = await visitor.hidden(at(page), at("variables/promote"));
-    const promote = (fields: Fields) => visitor.send(at("variables/promote"), { ...hidden, ...fields });
-    return { where, visitor, at, page, hidden, promote, secret };
+    const choose = (fields: Fields) => visitor.send(at("variables/promote"), { ...hidden, ...fields });
+    return { where, visitor, at, page, choose, secret };
   }
 
-  test("shows the two environments side by side, with a box for what can be copied", async () => {
+  test("lists what is missing, and apart from it what would be overwritten", async () => {
     const { visitor, at, page } = await promoting(w);
     const { html } = await visitor.page(at(page));
-    const body = /<tbody>(.*)<\/tbody>/s.exec(html)?.[1] ?? "";
-    const textOf = (row: string) =>
-      row
-        .replace(/<time.*?<\/time>/g, "TIME")
-        .replace(/<.*?>/g, " ")
-        .replace(/\s+/g, " ");
-    expect(body.split("</tr>").map((row) => textOf(row).trim())).toEqual([
-      "DIFFERS TIME TIME different",
-      "ONLY TIME missing missing in production",
-      "EXTRA missing TIME only in production",
-      "SAME TIME TIME same",
-      "",
-    ]);
-    expect([...html.matchAll(/name="names" value="(\w+)"/g)].map(([, name]) => name)).toEqual(["DIFFERS", "ONLY"]);
-    expect(html).toContain("2 variables of staging would be new or different in production.");
+    const [, missing = "", different = ""] =
+      /<section data-count.*?<h2>(.*?)<\/section><details[^>]*>(.*?)<\/details>/s.exec(html) ?? [];
+    const namesIn = (part: string) => [...part.matchAll(/name="names" value="(\w+)"/g)].map(([, name]) => name);
+    expect([missing.split("<")[0], namesIn(missing)]).toEqual(["Missing in production (1)", ["ONLY"]]);
+    expect(different.replace(/<summary>(.*?)<\/summary>.*/s, "$1")).toBe("Different: would overwrite (1)");
+    expect(namesIn(different)).toEqual(["DIFFERS"]);
+    // Only what is missing can be chosen at once, and nothing is chosen yet.
+    expect([missing, different].map((part) => part.includes("data-all"))).toEqual([true, false]);
+    expect(html).not.toContain("checked");
+    expect(html).not.toContain("<details open");
+    expect(html).toContain("1 variable has the same value in both. 1 is only in production.");
     const done = await visitor.page(at("variables/promote?from=development&to=staging"));
-    expect(done.html).toContain("staging has everything that development has, with the same values.");
+    expect(done.html).toContain("development has no variable.");
     const twice = await visitor.page(at("variables/promote?from=staging&to=staging"));
     expect(twice.html).toContain("Choose two different environments.");
     expect((await visitor.page(at("variables/promote?from=nowhere"))).status).toBe(400);
   });
 
-  test("copies what was chosen, and puts on record that the values left and arrived", async () => {
-    const { where, visitor, at, promote, secret } = await promoting(w);
-    const again = where;
-    expect(await promote({ names: ["DIFFERS", "ONLY"], again })).toEqual({ status: 200, to: at("variables") });
+  test("shows what would be added and overwritten, and writes and records nothing before that is agreed to", async () => {
+    const { where, visitor, at, choose } = await promoting(w);
+    const untouched = await stored(w);
+    const { to = "", ...rest } = await choose({ names: ["DIFFERS", "ONLY"] });
+    expect(rest).toEqual({ status: 200 });
+    const { html } = await visitor.page(to);
+    expect(html).toContain("<li>added: <code><bdi>ONLY</bdi></code></li>");
+    expect(html).toContain("<li>changed: <code><bdi>DIFFERS</bdi></code></li>");
+    expect(html).toContain(`For production, type the name of the project again: <code><bdi>${where}</bdi></code>`);
+    expect(html).toContain(`href="${at("variables/promote?from=staging&amp;to=production")}"`);
+    expect(await stored(w)).toBe(untouched);
+  });
+
+  test("copies what was chosen, once, and puts on record that the values left and arrived", async () => {
+    const { where, visitor, at, choose, secret } = await promoting(w);
+    const { to = "" } = await choose({ names: ["DIFFERS", "ONLY"] });
+    expect(await visitor.send(to, { again: where })).toEqual({ status: 200, to: at("variables") });
     expect(await revealVariable(w.admin, where, "production", "DIFFERS")).toBe(secret);
     expect((await listVariables(w.admin, where, "production")).map(({ name }) => name)).toEqual([
       "DIFFERS",
@@ -447,33 +456,39 @@ describeBoth("the page that promotes variables", (w) => {
       ["ann@host", "variables.write", "production", "DIFFERS ONLY"],
       ["ann@host", "variables.reveal", "staging", "DIFFERS ONLY"],
     ]);
+    expect((await visitor.send(to, { again: where })).status).toBe(404);
   });
 
   test("refuses, with a sentence, and changes nothing", async () => {
-    const { where, promote } = await promoting(w);
+    const { where, visitor, choose } = await promoting(w);
     const untouched = await stored(w);
     const names = ["DIFFERS"];
-    const again = `For production, type ${where} again. Nothing was changed.`;
+    const { to = "" } = await choose({ names });
+    for (const again of [{}, { again: "web" }]) {
+      const error = `For production, type ${where} again. Nothing was changed.`;
+      expect(await visitor.send(to, again)).toEqual({ status: 400, error });
+    }
     const refused: readonly (readonly [fields: Fields, status: number, error: string])[] = [
-      [{ names }, 400, again],
-      [{ names, again: "web" }, 400, again],
-      [{ again: where }, 400, "No variable is chosen. Nothing was copied."],
-      [{ names, from: "production", again: where }, 400, "Choose two different environments. Nothing was copied."],
-      [{ names: ["DIFFERS", "NEVER"], again: where }, 404, `These are not in ${where}, staging: NEVER.`],
+      [{}, 400, "No variable is chosen. Nothing was copied."],
+      [{ names, from: "production" }, 400, "Choose two different environments. Nothing was copied."],
+      [{ names: ["DIFFERS", "NEVER"] }, 404, `These are not in ${where}, staging: NEVER.`],
     ];
-    for (const [fields, status, error] of refused) expect(await promote(fields)).toEqual({ status, error });
+    for (const [fields, status, error] of refused) expect(await choose(fields)).toEqual({ status, error });
     expect(await stored(w)).toBe(untouched);
   });
 
-  test("refuses if somebody wrote the source or the target in between", async () => {
+  test("refuses if somebody wrote the source or the target after the page, or after the plan", async () => {
     for (const environment of ["staging", "production"]) {
-      const { where, promote } = await promoting(w);
+      const { where, visitor, choose } = await promoting(w);
+      const { to = "" } = await choose({ names: ["DIFFERS"] });
       await setVariables(w.admin, where, environment, [{ name: "OTHER", value: "1" }]);
       const untouched = await stored(w);
-      expect(await promote({ names: ["DIFFERS"], again: where })).toMatchObject({
-        status: 409,
-        error: expect.stringContaining(`The variables of ${where} in ${environment} are at version 3 now, not 2`),
-      });
+      for (const answer of [await choose({ names: ["DIFFERS"] }), await visitor.send(to, { again: where })]) {
+        expect(answer).toMatchObject({
+          status: 409,
+          error: expect.stringContaining(`The variables of ${where} in ${environment} are at version 3 now, not 2`),
+        });
+      }
       expect(await stored(w)).toBe(untouched);
     }
   });

@@ -50,14 +50,17 @@ describeBoth("with a sign-in of more than ten minutes ago", (w) => {
     const back = await visitor.form(at("variables/promote?from=production&to=staging"), at("variables/promote"));
     expect(await compared()).toEqual(["a a a no a b", false]);
     expect((await paste("production")).status).toBe(200);
+    w.clock.nowMs += 8 * 60_000;
+    const { to: plan = "" } = await visitor.send(at("variables/promote"), { ...promote, names: "B" });
 
-    w.clock.nowMs += 11 * 60_000;
+    w.clock.nowMs += 3 * 60_000;
     expect(await compared()).toEqual(["a a is no is is", true]);
     expect((await visitor.page(at("variables/item?name=A"))).html).not.toContain('<p class="quiet">same');
     const refusal = { status: 401, error: expect.stringContaining("sign in again"), again: "/sign-in?again" };
     for (const page of pages) expect((await visitor.page(at(page))).status).toBe(401);
     const fields = { ...promote, names: "B", again: where };
     expect(await visitor.send(at("variables/promote"), fields)).toEqual(refusal);
+    expect(await visitor.send(plan, { again: where })).toEqual(refusal);
     expect(await visitor.send(at("undo"), { ...undo, again: where })).toEqual(refusal);
     // A has the same value in both, so nothing would be copied, and nothing put on record.
     expect(await visitor.send(at("variables/promote"), { ...back, names: "A" })).toEqual(refusal);

@@ -55,6 +55,17 @@ describeBoth("what was shown of one project", (w) => {
     expect(await stored(w)).toBe(untouched);
   });
 
+  test("is not done to another of its name: copy what was chosen", async () => {
+    const { visitor, begun, untouched } = await replaced(w, async (where, visitor) => {
+      const path = `/p/${where}/variables/promote`;
+      const form = await visitor.form(`${path}?from=production&to=staging`, path);
+      const plan = await visitor.send(path, { ...form, names: "A" });
+      return plan.to ?? "";
+    });
+    expect((await visitor.send(begun, {})).status).toBe(409);
+    expect(await stored(w)).toBe(untouched);
+  });
+
   test("is not done to another of its name: apply a pasted text", async () => {
     const { visitor, begun, untouched } = await replaced(w, async (where, visitor) => {
       const path = `/p/${where}/variables/paste`;

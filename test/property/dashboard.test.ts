@@ -177,7 +177,9 @@ class Play {
       const items = this.#with(action.to, Object.fromEntries(copied.map((name) => [name, source.get(name) as string])));
       const { writes, seen } = this.#of([[action.to, items]]);
       const both = new Map([...seen, [action.from, this.#model.version(action.from)]]);
-      return { action: promote, fields: { ...form, names: copied, ...again }, writes, seen: both };
+      const { to = "" } = await visitor.send(promote, { ...form, names: copied });
+      const apply = await this.#offered(visitor, to, to, [action.to, items]);
+      return apply && { action: to, fields: { ...apply, ...again }, writes, seen: both };
     }
     const to = this.#model.version(action.in) - action.back;
     if (to < 1) return undefined;

@@ -4,7 +4,8 @@ import type { KindPages } from "../../pages/kind-pages.ts";
 import { rightsOf } from "../../pages/route.ts";
 import { form } from "./form.tsx";
 import { copy } from "./operations.ts";
-import { apply, paste, pastePage, planPage } from "./paste-page.tsx";
+import { paste, pastePage } from "./paste-page.tsx";
+import { applyPlan, planPage } from "./plan-page.tsx";
 import { promote, promotePage } from "./promote-page.tsx";
 import { revealVariable } from "./reveal.ts";
 
@@ -18,8 +19,10 @@ export const pages: KindPages = {
     { method: "GET", path: "/p/:org/:project/variables/paste", rights: ["write"], answer: pastePage },
     { method: "POST", path: "/p/:org/:project/variables/paste", rights: ["write"], answer: paste },
     { method: "GET", path: "/p/:org/:project/variables/paste/:draft", rights: ["write"], answer: planPage },
-    { method: "POST", path: "/p/:org/:project/variables/paste/:draft", rights: ["write"], answer: apply },
+    { method: "POST", path: "/p/:org/:project/variables/paste/:draft", rights: ["write"], answer: applyPlan },
     { method: "GET", path: "/p/:org/:project/variables/promote", rights: ["reveal"], answer: promotePage },
     { method: "POST", path: "/p/:org/:project/variables/promote", rights: rightsOf(copy), answer: promote },
+    { method: "GET", path: "/p/:org/:project/variables/promote/:draft", rights: rightsOf(copy), answer: planPage },
+    { method: "POST", path: "/p/:org/:project/variables/promote/:draft", rights: rightsOf(copy), answer: applyPlan },
   ],
 };

@@ -1,21 +1,8 @@
 /** @jsxImportSource preact */
-import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { requireFreshToCompare } from "../../desk/context.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
-import {
-  Box,
-  Change,
-  Changed,
-  changesOf,
-  counted,
-  Empty,
-  Env,
-  Field,
-  Lead,
-  NameAgain,
-  Warnings,
-} from "../../pages/parts.tsx";
+import { Box, Change, Field } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import type { Form, Visit } from "../../pages/visit.ts";
@@ -24,16 +11,8 @@ import { requireSet, requireSets, shownEnvironments } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { parseEnvFile } from "./env-file.ts";
 import { wroteSentence } from "./operations.ts";
-import { type NewVariable, setVariables, type VariablesWrite, type WriteOptions } from "./write.ts";
-
-/** A text that was pasted, and what it would do. */
-type Pasted = {
-  readonly environment: Environment;
-  readonly entries: readonly NewVariable[];
-  /** The version and the project are those that the plan was made for. */
-  readonly options: WriteOptions;
-  readonly plan: VariablesWrite;
-};
+import type { Planned } from "./plan-page.tsx";
+import { setVariables } from "./write.ts";
 
 /** A text to paste: first what it would do is shown, then exactly that is applied. */
 export async function pastePage(visit: Visit): Promise<Answer> {
@@ -71,10 +50,21 @@ export async function paste({ admin, where, form, drafts }: Visit): Promise<Answ
   requireFreshToCompare(admin, placeOf(project), [environment]);
   const { stored } = await requireSet(admin, { project, descriptor: variables, environment });
   const seen = { version: stored.version, projectId: project.id };
+  // The version and the project are those that the plan is made for.
   const options = { prune: form.has("prune"), ...seen, warnings: firstOf(warnings) };
   const plan = await setVariables(admin, where, environment, entries, { ...options, dryRun: true });
-  const pasted: Pasted = { environment, entries, options, plan };
-  return { to: drafts.keep(projectPagePath(where, "variables/paste"), pasted, admin.now()) };
+  const planned: Planned = {
+    environment,
+    would: plan,
+    same: plan.updated - plan.changed.length,
+    again: ["Paste another text", projectPagePath(where, "variables/paste", { environment })],
+    write: async (visit) => {
+      const agreed = { ...options, agreed: plan.deleted };
+      const written = await setVariables(visit.admin, where, environment, entries, agreed);
+      return { to: projectPagePath(where, "variables"), notice: wroteSentence(where, environment, written) };
+    },
+  };
+  return { to: drafts.keep(projectPagePath(where, "variables/paste"), planned, admin.now()) };
 }
 
 /** The text, unless parsing it would keep other people's pages waiting. */
@@ -97,46 +87,3 @@ function firstOf(sentences: readonly string[]): string[] {
 }
 
 const sentencesMax = 21;
-
-/** What a pasted text would do, by name. */
-export async function planPage(visit: Visit): Promise<Answer> {
-  const { where } = visit;
-  const { environment, plan } = draftOf(visit);
-  const same = plan.updated - plan.changed.length;
-  const isNothing = changesOf(plan).length === 0;
-  const main = (
-    <>
-      <Warnings items={plan.warnings} />
-      <Changed names={plan} />
-      {same > 0 && <p class="quiet">{counted(same, "variable has", "variables have")} the same value already.</p>}
-      {isNothing ? (
-        <Empty>{environment} has all of this already. There is nothing to apply.</Empty>
-      ) : (
-        <Change action={visit.url.pathname} button="Apply exactly that">
-          {environment === "production" && <NameAgain name={where} what="name of the project" />}
-        </Change>
-      )}
-      <Lead to={projectPagePath(where, "variables/paste", { environment })}>Paste another text</Lead>
-    </>
-  );
-  return {
-    title: "What it would do",
-    heading: ["What it would do in ", <Env value={environment} />],
-    main,
-  };
-}
-
-/** Writes what the plan says. @throws Refused `conflict` if somebody wrote the environment since */
-export async function apply(visit: Visit): Promise<Answer> {
-  const { admin, where, form, drafts } = visit;
-  const { environment, entries, options, plan } = draftOf(visit);
-  form.requireAgain(where, [environment]);
-  const written = await setVariables(admin, where, environment, entries, { ...options, agreed: plan.deleted });
-  drafts.clear();
-  return { to: projectPagePath(where, "variables"), notice: wroteSentence(where, environment, written) };
-}
-
-/** The draft of this page. */
-function draftOf({ drafts, url, admin }: Visit): Pasted {
-  return drafts.read(url.pathname, admin.now()) as Pasted;
-}

@@ -1,23 +1,23 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { may } from "../../access/rights.ts";
-import { compareBytes, type Environment } from "../../core/names.ts";
+import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { carryOut } from "../../pages/carry-out.ts";
 import {
+  Ago,
   Box,
   type Cells,
   Change,
+  ChooseAll,
   Chooser,
   counted,
   Empty,
   Env,
   Field,
   Name,
-  NameAgain,
   Table,
-  There,
 } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
@@ -25,7 +25,9 @@ import { seenFields, type Visit } from "../../pages/visit.ts";
 import { requireSets, shownEnvironments } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { copy } from "./operations.ts";
-import { diffVariables } from "./reveal.ts";
+import type { Planned } from "./plan-page.tsx";
+import { type Difference, diffVariables } from "./reveal.ts";
+import { copyVariables } from "./write.ts";
 
 /** Two environments side by side, to copy variables from one to the other with their values unseen. */
 export async function promotePage(visit: Visit): Promise<Answer> {
@@ -57,99 +59,120 @@ export async function promotePage(visit: Visit): Promise<Answer> {
   };
 }
 
-/** The two environments side by side, with a box for each variable that can be copied. Those come first. */
+/** What the target lacks, to be copied at once; and what it has with another value, closed, to be chosen one by one. */
 async function choice({ admin, where }: Visit, from: Environment, to: Environment): Promise<VNode> {
   const project = await findProject(admin, where, "reveal", [from, to]);
   const mayCopy = may(admin.rights, "write", placeOf(project), to);
   const sets = await requireSets(admin, project, variables);
-  const differences = new Map((await diffVariables(admin, where, from, to)).map(({ name, status }) => [name, status]));
+  const differences = await diffVariables(admin, where, from, to);
   const changedIn = (side: Environment) =>
     new Map(sets.find(({ environment }) => environment === side)?.entries.map((one) => [one.key, one.updatedAt]));
   const [source, target] = [changedIn(from), changedIn(to)];
-  const rows = [...new Set([...source.keys(), ...target.keys()])].sort(compareBytes).map((name): Promoted => {
-    const difference = differences.get(name);
-    const isNew = difference === "only" || difference === "differs";
-    return { name, difference, isCopied: mayCopy && isNew, from: source.get(name), to: target.get(name) };
+  const namesOf = (wanted: Difference["status"]) =>
+    differences.flatMap(({ name, status }) => (status === wanted ? [{ name, at: source.get(name) }] : []));
+  const [lacking, differing, extra] = [namesOf("only"), namesOf("differs"), namesOf("missing").length];
+  const same = source.size - lacking.length - differing.length;
+  const column = (side: Environment, changed: ReadonlyMap<string, number>): Cells<Promoted> => ({
+    [side]: ({ name }) => <Ago at={changed.get(name) ?? null} now={admin.now()} />,
   });
-  const copied = rows.filter(({ isCopied }) => isCopied);
-  const table = (
-    <Table
-      caption={`Variables of ${from} and ${to}`}
-      columns={columnsOf(from, to, admin.now())}
-      rows={[...copied, ...rows.filter(({ isCopied }) => !isCopied)]}
-      none="Neither has a variable. Choose other environments, or paste some text."
-      filter="variables"
-      isLong
-    />
+  const name: Cells<Promoted> = {
+    Name: ({ name }) =>
+      mayCopy ? (
+        <Box name="names" value={name}>
+          <Name>{name}</Name>
+        </Box>
+      ) : (
+        <Name>{name}</Name>
+      ),
+  };
+  const rest = [
+    ...(same > 0 ? [`${counted(same, "variable has", "variables have")} the same value in both.`] : []),
+    ...(extra > 0 ? [`${counted(extra, "is", "are")} only in ${to}.`] : []),
+  ];
+  const tables = (
+    <>
+      {lacking.length > 0 && (
+        <section data-count="copy # new">
+          <h2>
+            Missing in {to} ({lacking.length})
+          </h2>
+          <Table
+            caption={`Variables of ${from} that ${to} does not have`}
+            columns={{ ...name, ...column(from, source) }}
+            rows={lacking}
+            none=""
+            filter="new variables"
+            tools={mayCopy && <ChooseAll name="names" />}
+            isLong
+          />
+        </section>
+      )}
+      {differing.length > 0 && (
+        <details data-count="overwrite #">
+          <summary>
+            Different{mayCopy && ": would overwrite"} ({differing.length})
+          </summary>
+          <Table
+            caption={`Variables that have other values in ${to}`}
+            columns={{ ...name, ...column(from, source), ...column(to, target) }}
+            rows={differing}
+            none=""
+            filter="different variables"
+            isLong
+          />
+        </details>
+      )}
+      {rest.length > 0 && <p class="quiet">{rest.join(" ")}</p>}
+    </>
   );
-  if (rows.length === 0 || !mayCopy) return table;
-  if (copied.length === 0) {
+  if (lacking.length + differing.length === 0) {
     return (
       <>
-        <p>{`${to} has everything that ${from} has, with the same values.`}</p>
-        {table}
+        <Empty>
+          {source.size === 0
+            ? `${from} has no variable. Choose other environments, or paste some text.`
+            : `${to} has everything that ${from} has, with the same values.`}
+        </Empty>
+        {rest.length > 0 && <p class="quiet">{rest.join(" ")}</p>}
       </>
     );
   }
+  if (!mayCopy) return tables;
   const hidden = { from, to, ...seenFields(project, sets) };
   return (
-    <Change action={projectPagePath(where, "variables/promote")} button={`Copy to ${to}`} hidden={hidden}>
-      <p class="quiet">
-        {counted(copied.length, "variable")} of {from} would be new or different in {to}. Values are copied unseen, and
-        the audit records it.
-      </p>
-      <p>
-        <label>
-          <input type="checkbox" data-all="names" />
-          Choose all that are shown
-        </label>
-      </p>
-      {table}
-      <output class="count" data-chosen="names" />
-      {to === "production" && <NameAgain name={where} what="name of the project" />}
+    <Change action={projectPagePath(where, "variables/promote")} button="Copy what is chosen" hidden={hidden}>
+      <p class="quiet">You see what would change before anything is written. Values are copied unseen, on record.</p>
+      {tables}
     </Change>
   );
 }
 
-/** A variable of one of the two environments, with when it changed in each. */
-type Promoted = {
-  readonly name: string;
-  readonly difference: "only" | "differs" | "missing" | undefined;
-  readonly isCopied: boolean;
-  readonly from: number | undefined;
-  readonly to: number | undefined;
-};
+/** A variable of the source. */
+type Promoted = { readonly name: string };
 
-function columnsOf(from: Environment, to: Environment, now: number): Cells<Promoted> {
-  const words = { only: `missing in ${to}`, differs: "different", missing: `only in ${to}`, same: "same" };
-  const box = (name: string) => (
-    <Box name="names" value={name}>
-      <Name>{name}</Name>
-    </Box>
-  );
-  return {
-    Name: ({ name, isCopied }) => (isCopied ? box(name) : <Name>{name}</Name>),
-    [from]: (row) => <There at={row.from} now={now} />,
-    [to]: (row) => <There at={row.to} now={now} />,
-    Compared: ({ difference }) => words[difference ?? "same"],
-  };
-}
-
-/** Copies what was chosen. @throws Refused `conflict` if source or target was written since the page was shown */
-export async function promote(visit: Visit): Promise<Answer> {
-  const { where, form } = visit;
+/** Finds out what copying the chosen variables would do, and keeps it. Nothing is written yet. */
+export async function promote({ admin, where, form, drafts }: Visit): Promise<Answer> {
   const [from, to] = [form.environment("from"), form.environment("to")];
-  const names = form.all("names");
+  const names = [...form.all("names")];
   if (from === to) throw new Refused("invalid", "Choose two different environments. Nothing was copied.");
   if (names.length === 0) throw new Refused("invalid", "No variable is chosen. Nothing was copied.");
-  form.requireAgain(where, [to]);
-  const given = {
-    project: where,
-    environment: from,
-    to: where,
-    toEnvironment: to,
-    names: [...names],
-    seen: { from: form.seen(from), to: form.seen(to) },
+  // The versions and the project are those that the page showed.
+  const seen = { from: form.seen(from), to: form.seen(to) };
+  const [source, target] = [
+    { project: where, environment: from },
+    { project: where, environment: to },
+  ];
+  const { added, changed, same, warnings } = await copyVariables(admin, source, target, names, {
+    ...seen,
+    dryRun: true,
+  });
+  const given = { project: where, environment: from, to: where, toEnvironment: to, names, seen };
+  const planned: Planned = {
+    environment: to,
+    would: { added, changed, deleted: [], warnings },
+    same: same.length,
+    again: ["Choose others", projectPagePath(where, "variables/promote", { from, to })],
+    write: (visit) => carryOut(visit, copy, given, projectPagePath(where, "variables")),
   };
-  return carryOut(visit, copy, given, projectPagePath(where, "variables"));
+  return { to: drafts.keep(projectPagePath(where, "variables/promote"), planned, admin.now()) };
 }
