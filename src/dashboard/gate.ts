@@ -87,12 +87,12 @@ type Asked = {
 /** Makes the visit of somebody who is signed in, with the rights in force. The caller closes it. */
 export function admit(
   parts: DashboardParts,
-  { drafts }: Session,
+  session: Session,
   admin: AdminContext,
   { url, params, form }: Asked,
 ): Visit {
   parts.used();
-  return new Visit(admin, new URL(url), params, form, drafts);
+  return new Visit(admin, new URL(url), params, form, session);
 }
 
 /**

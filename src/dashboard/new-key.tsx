@@ -22,7 +22,7 @@ import {
   NewName,
   NoOrganization,
   Prose,
-  ShellLine,
+  ShellLines,
   Table,
 } from "../pages/parts.tsx";
 import type { Answer, Secret } from "../pages/route.ts";
@@ -170,7 +170,7 @@ function commandFor(typed: Form): Promise<VNode> {
   const line = async () => {
     const { surfaces, resources, ...words } = wordsFor(typed);
     const more = { surfaces: unless(surfacesByDefault, surfaces), resources: unless(resourcesByDefault, resources) };
-    return <ShellLine id="command">{commandLine(create, { ...words, ...more })}</ShellLine>;
+    return <ShellLines id="command">{commandLine(create, { ...words, ...more })}</ShellLines>;
   };
   return unlessRefused(line(), ["invalid"], ({ message }) => (
     <p class="refusal" id="command">
@@ -220,7 +220,8 @@ export async function makeKey(visit: Visit): Promise<Answer> {
   const { expiresInMs: lifetime, ...words } = wordsFor(form);
   const projectIds = new Map(form.all("projects").map((chosen) => chosen.split("/") as [string, string]));
   const given = { ...words, projectIds, expiresInMs: lifetime === undefined ? undefined : parseDuration(lifetime) };
-  return shownOnce(await handOver(visit, create, given, "/keys"), words);
+  const made = shownOnce(await handOver(visit, create, given, "/keys"), words);
+  return { ...made, to: form.next(made.to ?? "/keys") };
 }
 
 /** Makes a successor of a key, with the same rights. */
@@ -256,19 +257,24 @@ function shownOnce(
   { notice = "", ...made }: Secret,
   record: Pick<KeyRecord, "surfaces" | "resources"> & Reached,
 ): Secret {
-  const told = { ...made, notice: notice.replace(/^Surfaces: .*\n/m, "") };
+  const use = linesWith(made.secret, record);
+  return { ...made, notice: notice.replace(/^Surfaces: .*\n/m, ""), ...(use && { use }) };
+}
+
+/** Lines for a shell that use a key, and what must be put into them. Undefined if it is for no program of ours. */
+export function linesWith(key: string, record: Pick<KeyRecord, "surfaces" | "resources"> & Reached): Secret["use"] {
   const { surfaces, resources: granted } = record;
   const mayRun = surfaces.includes("rest_api") && resourcesByDefault.every((one) => granted.includes(one));
   const isForAgents = surfaces.includes("mcp_server");
-  if (!mayRun && !isForAgents) return told;
+  if (!mayRun && !isForAgents) return undefined;
   const [project = "PROJECT"] = record.projects ?? [];
   const [environment = environments[0]] = record.environments ?? [];
   const program = mayRun ? `keyhole run -p ${project} -e ${environment} -- ./start` : "keyhole mcp";
-  const lines = `export KEYHOLE_URL=https://keyhole.example KEYHOLE_API_KEY=${made.secret}\n${program}`;
+  const lines = `export KEYHOLE_URL=https://keyhole.example KEYHOLE_API_KEY=${key}\n${program}`;
   const places = ["your server's address in place of https://keyhole.example"];
   if (mayRun && record.projects === null) places.push("a project in place of PROJECT");
   if (mayRun) places.push("your program in place of ./start");
-  return { ...told, use: { words: `To use it, put ${listed(places)}:`, lines } };
+  return { words: `To use it, put ${listed(places)}:`, lines };
 }
 
 type Reached = { readonly projects?: readonly string[] | null; readonly environments: readonly string[] | null };

@@ -44,6 +44,12 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
         nameOf={(project) => `${pathOf(project)} ${project.name}`}
       />
       {visit.may("write") && <NewProject organizations={await listOrganizations(admin)} />}
+      {admin.rights === "operator" && (
+        <details>
+          <summary>Create an organization</summary>
+          <NewOrganization />
+        </details>
+      )}
     </>
   );
   return { title: "Projects", main };
@@ -62,17 +68,42 @@ function NewProject({ organizations }: { readonly organizations: readonly { read
       ) : (
         <Change action="/projects" button="Create">
           <Field name="org" label="Organization" options={organizations.map(({ slug }) => slug)} />
-          <Field
-            name="slug"
-            label="Slug"
-            help="Lower-case letters, digits and hyphens. Machines read it by this word."
-            required
-            maxLength={64}
-          />
-          <Field name="name" label="Name" help="What people call it. By default, the slug." maxLength={200} />
+          <SlugAndName />
         </Change>
       )}
     </section>
+  );
+}
+
+/** The form for an organization, for operators. */
+export function NewOrganization() {
+  return (
+    <Change action="/organizations" button="Create">
+      <SlugAndName prefix="organization-" />
+    </Change>
+  );
+}
+
+/** What a new project or organization is called. @param prefix - of the ids, if the page has several */
+export function SlugAndName({ prefix = "" }: { readonly prefix?: string }) {
+  return (
+    <>
+      <Field
+        name="slug"
+        id={`${prefix}slug`}
+        label="Slug"
+        help="Lower-case letters, digits and hyphens. Machines read it by this word."
+        required
+        maxLength={64}
+      />
+      <Field
+        name="name"
+        id={`${prefix}name`}
+        label="Name"
+        help="What people call it. By default, the slug."
+        maxLength={200}
+      />
+    </>
   );
 }
 
@@ -80,5 +111,5 @@ export function createProject(visit: Visit): Promise<Answer> {
   const { form } = visit;
   const project = `${form.read("org")}/${form.read("slug")}`;
   const given = { project, name: form.find("name") || undefined };
-  return carryOut(visit, makeProject, given, projectPagePath(project, firstKind));
+  return carryOut(visit, makeProject, given, form.next(projectPagePath(project, firstKind)));
 }

@@ -3,6 +3,7 @@ import { kindRoutes } from "../kinds/pages.ts";
 import { findNames } from "../operations/find.ts";
 import { rollback } from "../operations/history.ts";
 import { create, revoke, rotate } from "../operations/keys.ts";
+import { create as makeOrganization } from "../operations/organizations.ts";
 import { makeProject } from "../operations/projects.ts";
 import { approve, reject } from "../operations/requests.ts";
 import { type Route, rightsOf } from "../pages/route.ts";
@@ -18,11 +19,15 @@ import { makeKey, newKeyPage, rotateShown } from "./new-key.tsx";
 import { createProject, firstPage, projectsPage } from "./projects.tsx";
 import { approveShown, rejectShown, requestPage, requestsPage } from "./requests.tsx";
 import { remove, set, setPage } from "./set.tsx";
+import { createOrganization, leaveStart, startPage } from "./start.tsx";
 import { todayPage } from "./today.tsx";
 
 /** Everything that the dashboard shows or does, and its rights: a route needs any one of them. */
 export const routes: readonly Route[] = [
   { method: "GET", path: "/", rights: everyRight, answer: todayPage },
+  { method: "GET", path: "/start", rights: everyRight, answer: startPage },
+  { method: "POST", path: "/start/leave", rights: everyRight, answer: leaveStart },
+  { method: "POST", path: "/organizations", rights: rightsOf(makeOrganization), answer: createOrganization },
   { method: "GET", path: "/me", rights: everyRight, answer: mePage },
   { method: "GET", path: "/find", rights: rightsOf(findNames), answer: findPage },
   { method: "GET", path: "/projects", rights: ["see"], answer: projectsPage },

@@ -163,6 +163,18 @@ document.addEventListener("mouseover", ({ target }) => {
   if (target instanceof HTMLTimeElement) target.title = target.dateTime;
 });
 
+/* A page that waits for something loads itself again when it is there. It looks for ten minutes. */
+
+if (document.querySelector("[data-awaits]")) look(300);
+
+function look(times) {
+  setTimeout(async () => {
+    const page = await fetch(location).then((answer) => answer.text());
+    if (!page.includes("data-awaits")) location.reload();
+    else if (times > 1) look(times - 1);
+  }, 2000);
+}
+
 /* Boxes: one that checks all that are shown, and a button that says how many are checked of which part */
 
 for (const box of document.querySelectorAll("[data-all]")) {

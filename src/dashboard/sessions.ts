@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { Drafts } from "../pages/visit.ts";
+import { type Choices, Drafts } from "../pages/visit.ts";
 import type { Identity } from "./sign-in.ts";
 
 /** A browser that signed in. Sessions are in memory only, so they end with the process. */
@@ -9,6 +9,7 @@ export type Session = {
   readonly startedAt: number;
   usedAt: number;
   readonly drafts: Drafts;
+  readonly choices: Choices;
   /** What a page says, once. */
   notice: { readonly to: string; readonly words: string } | undefined;
 };
@@ -38,6 +39,7 @@ export class Sessions {
       startedAt: now,
       usedAt: now,
       drafts: new Drafts(),
+      choices: {},
       notice: undefined,
     });
     return token;

@@ -10,10 +10,10 @@ import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { listAudit } from "../people/audit.ts";
 import { keyNames, listExpiring } from "../people/keys.ts";
-import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf, Deed } from "./sentence.tsx";
+import { invitation } from "./start.tsx";
 
 /** What expires or is due within this time waits for somebody. */
 export const soonMs = 30 * 86_400_000;
@@ -23,15 +23,9 @@ const changeActions = auditActions.filter((action) => !action.endsWith(".read") 
  * What waits for a person: requests, what expires, what is due; and what changed last. Each part needs its own rights.
  */
 export async function todayPage(visit: Visit): Promise<Answer> {
-  const mayBegin = (["see", "write", "keys"] as const).every((right) => visit.may(right));
   const main = (
     <>
-      {mayBegin && (await listProjects(visit.admin)).length === 0 && (
-        <Empty>
-          Nothing is stored yet. <a href="/projects">Create a project</a>, paste its variables, and{" "}
-          <a href="/keys/new">create a key</a> for the machine that reads them.
-        </Empty>
-      )}
+      {await invitation(visit)}
       {!visit.may("see", "keys", "decide", "audit") && (
         <Empty>
           You may change or read values, and not see which there are. Use commands over SSH, or ask an operator for the

@@ -17,7 +17,7 @@ import { cuttingOff } from "./credentials.ts";
 
 const plans = ["free", "pro"] as const;
 
-const create = operation({
+export const create = operation({
   path: "org create",
   about: "Create an organization.",
   examples: ['keyhole org create acme --name "Acme Inc."'],

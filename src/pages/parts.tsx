@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { type Environment, isEnvironment } from "../core/names.ts";
 import { isSteering } from "../core/steering.ts";
-import { excerpt, visible } from "../core/visible.ts";
+import { excerpt, visibleLines } from "../core/visible.ts";
 
 /* What pages are made of. Preact escapes all stored text on them, and `Word` makes it visible. */
 
@@ -193,7 +193,7 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
 export function NoOrganization({ what }: { readonly what: string }) {
   return (
     <Empty>
-      A {what} belongs to an organization. Create one in a terminal: <code>keyhole org create acme</code>
+      A {what} belongs to an organization, and there is none yet. <a href="/start">Begin with that</a>
     </Empty>
   );
 }
@@ -541,11 +541,11 @@ export function NewName({ asked, help }: { readonly asked?: string | undefined; 
   return <Field name="name" label="Name" help={help} value={asked} required maxLength={255} />;
 }
 
-/** A line for a shell, with a button that copies it. @param id - of the line */
-export function ShellLine({ id, children }: { readonly id: string; readonly children: string }) {
+/** Lines for a shell, with a button that copies them. @param id - of the lines */
+export function ShellLines({ id, children }: { readonly id: string; readonly children: string }) {
   return (
     <div class="shell">
-      <pre id={id}>{visible(children)}</pre>
+      <pre id={id}>{visibleLines(children)}</pre>
       <button type="button" class="quiet" data-copies={id}>
         Copy
       </button>

@@ -16,13 +16,21 @@ export class Visit {
   /** The fields of a form; empty for a GET. */
   readonly form: Form;
   readonly drafts: Drafts;
+  readonly choices: Choices;
   readonly #params: Readonly<Record<string, string>>;
 
-  constructor(admin: AdminContext, url: URL, params: Readonly<Record<string, string>>, form: Form, drafts: Drafts) {
+  constructor(
+    admin: AdminContext,
+    url: URL,
+    params: Readonly<Record<string, string>>,
+    form: Form,
+    { drafts, choices }: { readonly drafts: Drafts; readonly choices: Choices },
+  ) {
     this.admin = admin;
     this.url = url;
     this.form = form;
     this.drafts = drafts;
+    this.choices = choices;
     this.#params = params;
   }
 
@@ -140,6 +148,11 @@ export class Form {
     throw new Refused("invalid", `${why}, type ${shown} again. Nothing was changed.`);
   }
 
+  /** Where a change leads: to this path, or back to the first steps if the form is one of them. */
+  next(path: string): string {
+    return this.has("start") ? "/start" : path;
+  }
+
   /** A whole number, such as the version that the form showed. */
   number(name: string): number {
     return requireNumber(name, this.read(name));
@@ -157,6 +170,9 @@ export function seenFields(
   const versions = sets.map(({ environment, stored }) => [`version.${environment}`, stored.version] as const);
   return { project: id, ...Object.fromEntries(versions) };
 }
+
+/** What a person has chosen for as long as their session lives. */
+export type Choices = { isWithoutStart?: true };
 
 /**
  * What a person has begun and not yet agreed to, such as a pasted text: kept in memory for some minutes, because no

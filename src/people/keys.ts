@@ -181,6 +181,17 @@ export async function keyNames(admin: AdminContext): Promise<ReadonlyMap<string,
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
+/** Whether a key or a trust that somebody may see was ever used. */
+export async function wasAnyUsed(admin: AdminContext): Promise<boolean> {
+  const { apiKeys: k, keyUses: u } = admin.database.tables;
+  const query = admin.database.db
+    .select({ organizationId: k.organizationId, projects: k.projects, environments: k.environments })
+    .from(u)
+    .innerJoin(k, eq(u.keyId, k.id));
+  const used = await (admin.rights === "operator" ? query.limit(1) : query);
+  return used.some((key) => isSeen(admin, key));
+}
+
 /** One key or trust, found as by {@link findKey}. */
 export async function showKey(admin: AdminContext, asked: string, type?: CredentialType): Promise<KeyRecord> {
   return recordAt(admin, await findKey(admin, asked, type));

@@ -130,7 +130,7 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
 const aboutOneKind = [
   ...words("kinds store/tables.ts store/lookups.ts access/authenticate.ts machines terminal/formatted.ts"),
   ...words("cli/pull.ts cli/compose.ts cli/variables.ts operations/requests.ts people/requests.ts api/tools.ts"),
-  ...words("operations/access.ts server/metrics.ts cli/demo.ts dashboard/today.tsx"),
+  ...words("operations/access.ts server/metrics.ts cli/demo.ts dashboard/today.tsx dashboard/start.tsx"),
 ];
 
 /** The functions of kinds that open values for requests, each into a Held. */

@@ -1,0 +1,83 @@
+/**
+ * The first steps: from an empty installation to the first read, each a page with one thing to do.
+ */
+import { expect, test } from "bun:test";
+import { createOrganization } from "../../src/people/organizations.ts";
+import { addPerson, grantRights } from "../../src/people/persons.ts";
+import { type Fields, personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
+import { describeBoth } from "../support/world.ts";
+
+const headingOf = (html: string) => /<h1>(.*?)<\/h1>/.exec(html)?.[1];
+const doneOf = (html: string) => /First steps: (\d) of 5 are done/.exec(html)?.[1];
+
+describeBoth("the first steps", (w) => {
+  test("lead an operator from nothing to the first read, and are gone then", async () => {
+    const visitor = await visitorOf(w);
+    const step = async () => [doneOf((await visitor.page("/")).html), headingOf((await visitor.page("/start")).html)];
+    const take = async (action: string, typed: Fields) => {
+      const shown = await visitor.form("/start", action);
+      const { status, to, secret } = await visitor.send(action, { ...shown, ...typed });
+      expect([action, status, to]).toEqual([action, 200, "/start"]);
+      return secret ?? "";
+    };
+    expect(await step()).toEqual(["0", "Create an organization"]);
+    await take("/organizations", { slug: "acme" });
+    expect(await step()).toEqual(["1", "Create a project"]);
+    await take("/projects", { org: "acme", slug: "web" });
+    expect(await step()).toEqual(["2", "Write the first variable"]);
+    await take("/p/acme/web/variables/set", { name: "GREETING", "value.development": "hello" });
+    expect(await step()).toEqual(["3", "Make the first key"]);
+    const key = await take("/keys", { name: "my machine", resources: ["projects", "variables"] });
+    w.secrets.add(key);
+    expect(await step()).toEqual(["4", "Read it with the key"]);
+    const waiting = (await visitor.page("/start")).html;
+    expect(waiting).toContain("KEYHOLE_API_KEY=THE-KEY\nkeyhole run -p web -e development -- ./start");
+    expect(waiting).toContain("data-awaits");
+    expect((await w.ask("/projects/web/variables?environment=development", { key })).status).toBe(200);
+    const [, id = ""] = /\/keys\/([0-9a-f-]{36})/.exec(waiting) ?? [];
+    await w.sql`insert into key_uses (key_id, last_used_at) values (${id}, ${Date.now()}) on conflict do nothing`;
+    expect(await step()).toEqual([undefined, "The first read has arrived"]);
+    const { html } = await visitor.page("/start");
+    expect([html.includes("<bdi>my machine</bdi></a> read <time"), html.includes("data-awaits")]).toEqual([
+      true,
+      false,
+    ]);
+  });
+});
+
+describeBoth("the first steps of an installation that has begun", (w) => {
+  const person = async (rights: readonly ("see" | "write" | "keys" | "reveal")[]): Promise<Visitor> => {
+    const signIn = { issuer: "https://id.example", subject: crypto.randomUUID() };
+    const name = `ana-${signIn.subject.slice(0, 8)}`;
+    const org = `org-${signIn.subject.slice(0, 8)}`;
+    await createOrganization(w.admin, { slug: org });
+    await addPerson(w.admin, { name, organization: org, signIn });
+    await grantRights(w.admin, name, { rights, organization: org, projects: null, environments: null });
+    return personsVisitor(w, signIn);
+  };
+
+  test("are left out for the rest of the session by whoever wants no help", async () => {
+    await createOrganization(w.admin, { slug: "acme" });
+    const visitor = await visitorOf(w);
+    expect(doneOf((await visitor.page("/")).html)).toBe("1");
+    expect(await visitor.send("/start/leave", {})).toEqual({ status: 200, to: "/" });
+    expect(doneOf((await visitor.page("/")).html)).toBeUndefined();
+    expect(doneOf((await (await visitorOf(w)).page("/")).html)).toBe("1");
+  });
+
+  test("are for people who may see, write and make keys, and nobody else's progress is in them", async () => {
+    const { key } = await w.place({ variables: { staging: { A: "1" } }, key: {} });
+    await w.sql`insert into key_uses (key_id, last_used_at) values (${key.id}, ${Date.now()})`;
+    const able = await person(["see", "write", "keys", "reveal"]);
+    expect(doneOf((await able.page("/")).html)).toBe("1");
+    expect(headingOf((await able.page("/start")).html)).toBe("Create a project");
+    const other = await person(["see", "write"]);
+    expect(doneOf((await other.page("/")).html)).toBeUndefined();
+    const { html } = await other.page("/start");
+    expect([html.includes("Your rights do not reach that far"), html.includes('action="/projects"')]).toEqual([
+      true,
+      false,
+    ]);
+    expect((await able.send("/organizations", { slug: "mine" })).status).toBe(404);
+  });
+});
