@@ -31,7 +31,7 @@ for (const field of document.querySelectorAll("[data-filter]")) {
   }
   const count = line.querySelector("output");
   const everywhere = element("a", { hidden: true });
-  line.append(everywhere);
+  count.after(everywhere);
   const filter = () => {
     const words = field.value.toLowerCase().split(/\s+/);
     const has = (row) => words.every((word) => rows.get(row).includes(word) || marks.get(row)?.includes(` ${word} `));

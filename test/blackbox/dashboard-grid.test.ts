@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { BrowserContext, Page } from "puppeteer-core";
-import { browserOf, type Dashboard, signIn, startDashboard } from "../support/browser.ts";
+import { allOfRole, browserOf, type Dashboard, signIn, spokenText, startDashboard } from "../support/browser.ts";
 import { withPrograms } from "../support/programs.ts";
 import { siteOf } from "../support/server.ts";
 
@@ -46,7 +46,7 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
   test("says in the accessibility tree what is there, what is missing, and which values are the same", async () => {
     await visit(1280);
     const tree = await page.accessibility.snapshot({ interestingOnly: false });
-    const found = findAll(tree, "row").map((row) => row.children.map(textOf).join(" | "));
+    const found = allOfRole(tree, "row").map((row) => row.children.map(spokenText).join(" | "));
     expect(found.filter((row) => /^(Name|DIFFERS|SAME|WAREHOUSE)/.test(row))).toEqual([
       "Name | Development | Staging | Production",
       "DIFFERS | missing | value A, just now | value B, just now",
@@ -54,7 +54,7 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
       "WAREHOUSE_TOKEN | missing | just now | missing",
     ]);
     expect(found).toHaveLength(54);
-    const chips = findAll(tree, "link").filter(({ name = "" }) => / \d+$/.test(name));
+    const chips = allOfRole(tree, "link").filter(({ name = "" }) => / \d+$/.test(name));
     expect(chips.map(({ name }) => name)).toEqual(["All 53", "Missing in production 1", "Different 1"]);
   });
 
@@ -163,16 +163,3 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     );
   });
 });
-
-type Node = { readonly role: string; readonly name?: string; readonly children?: readonly Node[] };
-
-function findAll(node: unknown, role: string): (Node & { readonly children: readonly Node[] })[] {
-  const one = node as Node;
-  const { children = [] } = one;
-  return [...(one.role === role ? [{ ...one, children }] : []), ...children.flatMap((child) => findAll(child, role))];
-}
-
-/** What a screen reader says of a cell: its name, or the texts in it. */
-function textOf({ name, children = [] }: Node): string {
-  return name || children.map(textOf).join(" ");
-}

@@ -88,3 +88,18 @@ export async function linksOn(page: Page): Promise<string[]> {
     .filter((link) => new URL(link).origin === origin)
     .map((link) => link.slice(origin.length).replace(/#.*$/, ""));
 }
+
+/** A node of the accessibility tree. */
+type AxNode = { readonly role: string; readonly name?: string; readonly children?: readonly AxNode[] };
+
+/** The nodes of a role in a snapshot of the accessibility tree. */
+export function allOfRole(node: unknown, role: string): (AxNode & { readonly children: readonly AxNode[] })[] {
+  const one = node as AxNode;
+  const { children = [] } = one;
+  return [...(one.role === role ? [{ ...one, children }] : []), ...children.flatMap((child) => allOfRole(child, role))];
+}
+
+/** What a screen reader says of a node: its name, or the texts in it. */
+export function spokenText({ name, children = [] }: AxNode): string {
+  return name || children.map(spokenText).join(" ");
+}
