@@ -1,5 +1,7 @@
 /** The first start of the program, and starts with wrong settings. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   chownSync,
@@ -12,10 +14,12 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { binary, type Ran, runBinary } from "../support/keyhole.ts";
 import { clusterOwner } from "../support/postgres.ts";
 import { findProgram } from "../support/programs.ts";
@@ -34,7 +38,7 @@ const run = (site: Pick<Site, "folder">, args: readonly string[], env: Record<st
   runBinary(args, { cwd: site.folder, env });
 
 /** What a program writes up to and with this text. */
-async function readUntil(stream: ReadableStream<Uint8Array>, text: string): Promise<string> {
+async function readUntil(stream: AsyncIterable<Uint8Array>, text: string): Promise<string> {
   let all = "";
   for await (const bytes of stream) {
     all += Buffer.from(bytes).toString("utf8");
@@ -42,6 +46,33 @@ async function readUntil(stream: ReadableStream<Uint8Array>, text: string): Prom
   }
   throw new Error(`it ended, and what it wrote does not hold ${text}: ${all}`);
 }
+
+/** The line of the demo that opens the dashboard. */
+const dashboardLine = (shown: string) => /\n {2}(KEYHOLE_DATA=\S+ .* dashboard)\n/.exec(shown)?.[1] ?? "";
+
+/** Runs a line that starts the dashboard, and opens the link that it prints. @returns the page of all projects */
+async function projectsPage(line: string, folder: string, env: Record<string, string>): Promise<string> {
+  const child = spawn("/bin/sh", ["-c", line], {
+    cwd: folder,
+    env,
+    detached: true,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  try {
+    const said = await readUntil(child.stdout as Readable, "\n");
+    const [, origin = "", host = "", port = "", code = ""] = /((?:http:\/\/)([^/]+:(\d+)))\/#(\S+)/.exec(said) ?? [];
+    const at = (path: string) => `http://127.0.0.1:${port}${path}`;
+    const headers = { host, origin, "sec-fetch-site": "same-origin" };
+    const form = { method: "POST", body: new URLSearchParams({ code }), redirect: "manual" } as const;
+    const opened = await fetch(at("/unlock"), { ...form, headers });
+    const cookie = opened.headers.get("set-cookie")?.split(";")[0] ?? "";
+    return await (await fetch(at("/projects"), { headers: { host, cookie } })).text();
+  } finally {
+    process.kill(-(child.pid as number), "SIGTERM");
+  }
+}
+
+const checkout = join(import.meta.dir, "../..");
 
 /** Listens on a port of its own. */
 const takePort = () => Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
@@ -67,15 +98,40 @@ describe("demo", () => {
       const lines = [...shown.matchAll(/Bearer \$KEY" '([^']+)'/g)].map(([, url = ""]) => url);
       const answers = await Promise.all(lines.map((url) => ask(url, { Authorization: `Bearer ${key}` })));
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 403, 200, 200]);
-      const line = /\n {2}(KEYHOLE_DATA=\S+ .*) dashboard\n/.exec(shown)?.[1];
-      const seen = Bun.spawnSync(["sh", "-c", `${line} org list --json`], { cwd: site.folder, env: {} });
-      expect(JSON.parse(seen.stdout.toString())).toMatchObject([{ slug: "demo" }]);
+      expect(await projectsPage(dashboardLine(shown), site.folder, {})).toContain("demo/web");
       expectSentence(await demo("--once"), 6, /another Keyhole serves/i);
       // The refused one changed nothing: the key of the one that runs is still good.
       expect((await ask(lines[0] ?? "", { Authorization: `Bearer ${key}` })).status).toBe(200);
     } finally {
       child.kill("SIGINT");
       expect(await child.exited).toBe(0);
+    }
+  });
+
+  test("as the README's npx starts it, without any Bun installed, shows a line that opens the dashboard", async () => {
+    // What npx does: its own Bun is first in the PATH of what it runs.
+    const bin = join(site.folder, "_npx/0/node_modules/.bin");
+    mkdirSync(bin, { recursive: true });
+    copyFileSync(process.execPath, join(bin, "bun"));
+    const npx = `#!/bin/sh\nwhile [ "$1" != bun@${Bun.version} ]; do shift; done\nshift\nPATH="${bin}:$PATH" exec bun "$@"\n`;
+    const outside = join(site.folder, "outside");
+    mkdirSync(outside);
+    writeFileSync(join(outside, "npx"), npx, { mode: 0o755 });
+    for (const name of ["sh", "env"]) symlinkSync(findProgram(name) ?? name, join(outside, name));
+    const env = { PATH: outside, HOME: site.folder };
+    const args = ["--yes", "--allow-scripts=bun", `bun@${Bun.version}`, "run", "demo"];
+    const child = spawn(join(outside, "npx"), args, {
+      ...{ cwd: checkout, detached: true, stdio: ["ignore", "pipe", "ignore"] },
+      env: { ...env, PORT: "0", KEYHOLE_DATA: site.data },
+    });
+    try {
+      const line = dashboardLine(await readUntil(child.stdout as Readable, "answered 200:"));
+      expect(line).toContain(` npx --yes --allow-scripts=bun bun@${Bun.version} run keyhole dashboard`);
+      expect(await projectsPage(line, checkout, env)).toContain("demo/web");
+    } finally {
+      process.kill(-(child.pid as number), "SIGINT");
+      // When the last of its processes has ended.
+      await once(child, "close");
     }
   });
 
