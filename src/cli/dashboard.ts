@@ -40,6 +40,7 @@ const dashboard = act({
     if (team !== undefined && name !== undefined)
       throw usageProblem("--name is for one's own machine, without --origin.");
     const config = readConfig(context.env);
+    if (team && config.socket) throw usageProblem("A team's dashboard listens on an address: HOST names a socket.");
     const secret = team && readSecret(context);
     const installation = await openInstallation(config, context.say, false);
     harden();

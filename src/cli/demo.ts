@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { apiRoot } from "../api/app.ts";
-import { Problem } from "../core/problem.ts";
+import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { readConfig } from "../core/settings.ts";
 import { quoted } from "../core/words.ts";
@@ -32,6 +32,7 @@ export function demoCommand(context: CommandContext) {
       // A demonstration never touches the database that production uses.
       const { DATABASE_URL: _, ...env } = context.env;
       const settings = readConfig(env);
+      if (settings.socket !== undefined) throw usageProblem("The demo is asked over http: unset HOST.");
       prepareFolder(settings.dataFolder);
       const config = { ...settings, dataFolder: join(settings.dataFolder, "demo") };
       const { log: logAll, flush } = openLog((text) => void context.terminal.stderr.write(text), {

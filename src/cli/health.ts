@@ -7,15 +7,15 @@ import { type CommandContext, verb } from "../terminal/command.ts";
 /** `keyhole health`: a health check for a container, which has no other HTTP client. */
 export function healthCommand(context: CommandContext) {
   return verb("health", "Ask the server on this machine whether it is ready.", "keyhole health").action(async () => {
-    const { host, port, ops } = readConfig(context.env);
+    const { host, port, socket, ops } = readConfig(context.env);
     // Without the ops listener, an unknown path is asked: the server needs neither a key nor the database for a 404.
     const [at, wanted] = ops ? [urlOf(ops.host, ops.port, "/readyz"), 200] : [urlOf(host, port, "/health"), 404];
-    const response = await fetch(at, { signal: AbortSignal.timeout(2000), redirect: "manual", proxy: "" }).catch(
-      () => undefined,
-    );
+    const unix = ops ? undefined : socket?.path;
+    const init = { signal: AbortSignal.timeout(2000), redirect: "manual", proxy: "", ...(unix && { unix }) } as const;
+    const response = await fetch(at, init).catch(() => undefined);
     if (response?.status === wanted) return answer(context, { ready: true }, "Ready.");
     const did = response ? `answered ${response.status}` : "did not answer";
-    throw new Problem(exits.unavailable, "unavailable", `The server at ${new URL(at).host} ${did}.`);
+    throw new Problem(exits.unavailable, "unavailable", `The server at ${unix ?? new URL(at).host} ${did}.`);
   });
 }
 

@@ -3,6 +3,7 @@ import { environments, isEnvironment, slugPattern } from "../core/names.ts";
 import { parseDuration, parseList } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
+import { parseSocket } from "../core/settings.ts";
 import { decodeText } from "../core/text.ts";
 import { jsonLine } from "../core/visible.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
@@ -99,22 +100,29 @@ export async function readApi(
   context: CommandContext,
   options: Pick<MachineOptions, "url" | "apiKeyFile" | "timeout" | "wait">,
 ): Promise<Omit<Api, "say">> {
-  const root = readRoot(context, options.url);
+  const { root, socket } = readServer(context, options.url);
   const { timeout: timeoutMs = timeoutMsDefault, wait: waitMs = 0 } = options;
   const credential = await readCredential(context, options.apiKeyFile, new URL(root).origin, timeoutMs);
-  return { root, credential, timeoutMs, waitMs };
+  return { root, socket, credential, timeoutMs, waitMs };
 }
 
 const timeoutMsDefault = 30_000;
 
-/** The API root by option or environment. @throws Problem, also if the key would be sent in the clear */
-export function readRoot(context: Pick<CommandContext, "env">, option: string | undefined): string {
+/**
+ * The API root by option or environment, and the socket that leads there, if one does.
+ * @throws Problem, also if the key would be sent in the clear
+ */
+export function readServer(
+  context: Pick<CommandContext, "env">,
+  option: string | undefined,
+): { readonly root: string; readonly socket?: string } {
   const [setting, url] = required(context, "--url", option, "KEYHOLE_URL");
+  if (url.startsWith("unix:")) return { root: "http://localhost/api/v1", socket: parseSocket(setting, url) };
   const allowedHosts = readAllowedHosts(context.env["KEYHOLE_ALLOW_HTTP"]);
   const way = "use https, or name the host in KEYHOLE_ALLOW_HTTP if nobody else is on that network";
   const parsed = parseApiRoot(setting, url, (hostname) => allowedHosts.includes(hostname), way);
   if ("wrong" in parsed) throw usageProblem(parsed.wrong);
-  return parsed.root;
+  return parsed;
 }
 
 /** The project and the environment that the options or the environment name. */

@@ -4,7 +4,7 @@ import { usageProblem } from "../core/problem.ts";
 import type { Asked } from "../machines/answers.ts";
 import { answer } from "../terminal/answer.ts";
 import { type CommandContext, noun, verb } from "../terminal/command.ts";
-import { askedOptions, readAsked, readRoot, urlOption } from "./machine.ts";
+import { askedOptions, readAsked, readServer, urlOption } from "./machine.ts";
 
 export function manifestCommand(context: CommandContext) {
   const kubernetes = verb(
@@ -20,7 +20,8 @@ export function manifestCommand(context: CommandContext) {
     .action(async (options) => {
       const asked = readAsked(context, options);
       const { name = parseName(asked.project), namespace } = options;
-      const root = readRoot(context, options.url);
+      const { root, socket } = readServer(context, options.url);
+      if (socket !== undefined) throw usageProblem("A cluster cannot reach a socket of this machine: give a URL.");
       if (isLoopback(new URL(root).hostname)) context.say(`${root} is on this machine: the cluster cannot reach it.`);
       const items = manifests(asked, root, name, namespace);
       // kubectl reads YAML 1.1, for which `no` without quotes is false.

@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { parseCount } from "../core/parse.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
-import { type Config, parseHost, parsePort, readConfig } from "../core/settings.ts";
+import { type Config, parsePort, readAddress, readConfig } from "../core/settings.ts";
 
 import { isEmpty, openInstallation } from "../installation/installation.ts";
 import { removeLeftovers } from "../installation/leftovers.ts";
@@ -22,7 +22,7 @@ export function serveCommand(context: CommandContext) {
     "keyhole serve",
     "DATABASE_URL=postgres://keyhole@db/keyhole KEYHOLE_ROOT_KEY_FILE=/run/secrets/root.key keyhole serve --host 0.0.0.0",
   )
-    .option("--host <host>", "address to listen on (default: HOST, or 127.0.0.1)")
+    .option("--host <host>", "address to listen on, or unix:/path for a socket (default: HOST, or 127.0.0.1)")
     .option("--port <number>", "port to listen on; 0 for any free one (default: PORT, or 4100)")
     .option("--workers <number>", "processes that share the port; needs PostgreSQL (default: 1)", parseWorkers)
     .option("--here", "begin an installation on this machine although KEYHOLE_SSH names another")
@@ -31,7 +31,7 @@ export function serveCommand(context: CommandContext) {
       const settings = readConfig(context.env);
       const config = {
         ...settings,
-        ...(host !== undefined && { host: parseHost("--host", host) }),
+        ...(host !== undefined && readAddress("--host", host, context.env)),
         ...(port !== undefined && { port: parsePort("--port", port) }),
       };
       const { stdout } = context.terminal;
@@ -41,13 +41,16 @@ export function serveCommand(context: CommandContext) {
       if (workers > 1 && config.postgres === undefined) {
         throw usageProblem("--workers needs PostgreSQL (DATABASE_URL): the embedded database has one server.");
       }
+      if (workers > 1 && config.socket !== undefined) {
+        throw usageProblem("--workers shares a port, and no socket: give HOST an address, or serve with one process.");
+      }
       // A worker's parent has already printed the messages about the settings.
       const say = worker === undefined ? context.say : () => {};
       const env = { ...context.env };
       // The watchdog starts before the database is asked: its first answer may be malformed and hang the parser.
       const link = worker === undefined ? undefined : openWorkerLink();
       if (config.postgres !== undefined) startWatchdog(pretty);
-      if (worker === undefined) requireFreeAddresses(config);
+      if (worker === undefined) await requireFreeAddresses(config);
       const installation = await openHere(config, say, here ? undefined : context.env["KEYHOLE_SSH"]);
       if (worker === undefined) removeLeftovers(config);
       // With the embedded database it starts now: migrations may keep this thread busy for long.

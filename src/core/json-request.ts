@@ -86,6 +86,7 @@ const networkFailures: Readonly<Record<string, string>> = {
   ECONNREFUSED: "the connection was refused",
   ECONNRESET: "the connection broke before the answer was complete",
   ENOTFOUND: "there is no such host",
+  ENOENT: "there is no such socket",
   ERR_PROXY_TUNNEL: "the proxy refused",
   UnsupportedProxyProtocol: "only proxies of http:// and https:// can be used, not of SOCKS",
   "bad port": "fetch refuses this port (bad port). Let the server use another",

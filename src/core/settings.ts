@@ -27,8 +27,11 @@ export type Config = {
   /** Absolute path. */
   readonly dataFolder: string;
   readonly rootKey: RootKeySource;
+  /** Where the API listens, unless it does on a socket. */
   readonly host: string;
   readonly port: number;
+  /** The Unix socket on which the API listens in place of a port. */
+  readonly socket?: Socket | undefined;
   /** The second listener, for health and metrics; undefined for none. */
   readonly ops?: { readonly host: string; readonly port: number } | undefined;
   /** Redis or Valkey with the buckets of all instances; undefined if each process has its own. */
@@ -39,6 +42,15 @@ export type Config = {
   readonly historyBytesMax: number;
   /** Origins that browsers may use the Model Context Protocol from; undefined if it is not served. */
   readonly mcpOrigins?: readonly string[] | undefined;
+};
+
+/** A Unix socket, and who may connect to it. */
+export type Socket = {
+  /** Absolute. */
+  readonly path: string;
+  readonly mode: number;
+  /** The name or the number of its group; undefined for that of the process. */
+  readonly group: string | undefined;
 };
 
 /** Reads the settings. @throws Problem for the first wrong one; an empty setting is wrong */
@@ -56,7 +68,7 @@ export function readConfig(env: Env): Config {
     postgres: databaseUrl === undefined ? undefined : parsePostgresUrl(databaseUrl, env),
     dataFolder: resolve(env["KEYHOLE_DATA"] ?? ".keyhole"),
     rootKey: readRootKeySource(env, databaseUrl !== undefined),
-    host: parseHost("HOST", env["HOST"] ?? "127.0.0.1"),
+    ...readAddress("HOST", env["HOST"] ?? "127.0.0.1", env),
     port: parsePort("PORT", env["PORT"] ?? "4100"),
     ops: readOps(env),
     limiterUrl: readUrl(env, "KEYHOLE_LIMITER_URL", ["redis:", "rediss:"], 6379),
@@ -72,6 +84,34 @@ export function parseHost(setting: string, text: string): string {
   throw configProblem(`${setting} must be a host name or an address alone, such as 127.0.0.1 or ::1.`);
 }
 
+/** Where to listen: on a host, or on a socket. @param text - a host, or `unix:` and a path */
+export function readAddress(setting: string, text: string, env: Env): Pick<Config, "host" | "socket"> {
+  const { KEYHOLE_SOCKET_MODE: mode, KEYHOLE_SOCKET_GROUP: group } = env;
+  if (!text.startsWith("unix:")) {
+    if (mode === undefined && group === undefined) return { host: parseHost(setting, text), socket: undefined };
+    const name = mode === undefined ? "KEYHOLE_SOCKET_GROUP" : "KEYHOLE_SOCKET_MODE";
+    throw configProblem(`${name} is set without HOST=unix:/path, which makes a socket.`);
+  }
+  const socket = { path: parseSocket(setting, text), mode: parseMode(mode ?? "0600"), group };
+  return { host: "localhost", socket };
+}
+
+/** The path of a Unix socket. @param text - `unix:` and an absolute path @throws Problem that names `setting` */
+export function parseSocket(setting: string, text: string): string {
+  const path = text.slice("unix:".length);
+  // Linux takes 107 bytes.
+  if (/^\/[^\0]*[^\0/]$/.test(path) && Buffer.byteLength(path) <= 107) return path;
+  throw configProblem(
+    `${setting} must be unix: and an absolute path of at most 107 bytes, such as unix:/run/keyhole/api.sock.`,
+  );
+}
+
+function parseMode(text: string): number {
+  // Nobody can connect without the bits to read and write, and the bits to execute mean nothing.
+  if (/^0?[0246]{3}$/.test(text)) return Number.parseInt(text, 8);
+  throw configProblem("KEYHOLE_SOCKET_MODE must be a mode in octal such as 0600, 0660 or 0666.");
+}
+
 /** Port 0 lets the system choose. @throws Problem that names `setting` */
 export function parsePort(setting: string, text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
@@ -83,7 +123,15 @@ const rootKeySettings = ["KEYHOLE_ROOT_KEY", "KEYHOLE_ROOT_KEY_FILE", "KEYHOLE_R
 const settings = new Set<string>([
   ...rootKeySettings,
   ...["DATABASE_URL", "DATABASE_PASSWORD_FILE", "KEYHOLE_DATA", "HOST", "PORT", "KEYHOLE_OPS_HOST", "KEYHOLE_OPS_PORT"],
-  ...["KEYHOLE_LIMITER_URL", "KEYHOLE_ACTOR", "KEYHOLE_HISTORY_MIB", "KEYHOLE_MCP", "KEYHOLE_MCP_ORIGINS"],
+  ...[
+    "KEYHOLE_SOCKET_MODE",
+    "KEYHOLE_SOCKET_GROUP",
+    "KEYHOLE_LIMITER_URL",
+    "KEYHOLE_ACTOR",
+    "KEYHOLE_HISTORY_MIB",
+    "KEYHOLE_MCP",
+    "KEYHOLE_MCP_ORIGINS",
+  ],
 ]);
 
 function readHistory(mebibytes: string): number {

@@ -18,6 +18,8 @@ import { ask, type Clock, type Failure, isApiKey, type Question, type Reply, rea
 /** Where the API is, such as `https://keyhole.example.com/api/v1`, and how patient its client is. */
 export type Api = Pick<Wire, "credential" | "timeoutMs" | "waitMs"> & {
   readonly root: string;
+  /** The Unix socket that leads there, in place of the network. */
+  readonly socket?: string | undefined;
   /** Tells people what the client is waiting for. */
   readonly say: (line: string) => void;
   /** Keeps all receipts so far, after each answer with values. If it is given, an answer without one is a Problem. */
@@ -47,7 +49,7 @@ export class Client {
   #presented = "";
 
   constructor(api: Api, clock: Clock = realClock) {
-    const { root, credential, timeoutMs, waitMs, say, keep } = api;
+    const { root, socket, credential, timeoutMs, waitMs, say, keep } = api;
     const present = async () => {
       this.#presented = await credential();
       return this.#presented;
@@ -58,7 +60,11 @@ export class Client {
     };
     this.#root = root;
     this.#keep = keep;
-    this.#wire = { credential: present, timeoutMs, waitMs, mayPass, onPause, fetch: guardedFetch, clock };
+    const way =
+      socket === undefined
+        ? { fetch: guardedFetch }
+        : { fetch: (url: string, init: RequestInit) => guardedFetch(url, { ...init, unix: socket }), server: socket };
+    this.#wire = { credential: present, timeoutMs, waitMs, mayPass, onPause, ...way, clock };
     this.#questions = questionsOf(root);
   }
 

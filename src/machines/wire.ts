@@ -18,6 +18,8 @@ export type Wire = {
   /** Called before each pause. */
   readonly onPause?: (failure: Failure, pauseMs: number) => void;
   readonly fetch: Fetch;
+  /** What the server is called in messages; by default, its origin. */
+  readonly server?: string;
   readonly clock: Clock;
 };
 
@@ -102,7 +104,7 @@ function pauseOf(retryAfter: number | undefined, tries: number, chance: number, 
 /** The longest answer that is read: 8 MiB of files in base64, their records, and some room. */
 const answerBytesMax = 16 * 1024 * 1024;
 
-async function askOnce<T>({ credential, timeoutMs, fetch }: Wire, question: Question<T>): Promise<Reply<T>> {
+async function askOnce<T>({ credential, timeoutMs, fetch, server }: Wire, question: Question<T>): Promise<Reply<T>> {
   const { url, post, ifNoneMatch } = question;
   const sent = await credential();
   const headers = {
@@ -113,7 +115,8 @@ async function askOnce<T>({ credential, timeoutMs, fetch }: Wire, question: Ques
     Accept: "application/json",
   };
   const reply = await requestJson(url, { headers, post, timeoutMs, bytesMax: answerBytesMax, fetch });
-  const judged = "failed" in reply ? unanswered(reply, url, timeoutMs) : judge(reply, question);
+  const judged =
+    "failed" in reply ? unanswered(reply, server ?? new URL(url).origin, timeoutMs) : judge(reply, question);
   const header = reply.headers?.get("x-request-id") ?? "";
   const requestId = /^[A-Za-z0-9._-]{1,128}$/.exec(masked(header, sent))?.[0];
   if ("answer" in judged) return { ...judged, requestId };
@@ -169,8 +172,8 @@ function foreign(status = 0): Failure {
   return { code: `http_${status}`, message, status };
 }
 
-function unanswered(reply: NoReply, url: string, timeoutMs: number): Failure {
-  const message = `${new URL(url).origin} ${whyNoReply(reply, timeoutMs)}.`;
+function unanswered(reply: NoReply, server: string, timeoutMs: number): Failure {
+  const message = `${server} ${whyNoReply(reply, timeoutMs)}.`;
   return { code: reply.failed, message, ...(reply.failed === "unreachable" && { reason: reply.reason }) };
 }
 

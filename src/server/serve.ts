@@ -14,10 +14,11 @@ import { type Readiness, startOps } from "./health.ts";
 import type { Log } from "./log.ts";
 import { flawsMetric, startNotary } from "./notary-link.ts";
 import { redisBuckets } from "./shared-limiter.ts";
+import { listenOnSocket, requireFreeSocket } from "./socket.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
 export type RunningServer = {
-  /** Such as `http://127.0.0.1:4100`. */
+  /** Such as `http://127.0.0.1:4100`, or `unix:/run/keyhole/api.sock`. */
   readonly origin: string;
   /** Drains and stops; later calls do nothing. */
   readonly stop: () => void;
@@ -26,12 +27,13 @@ export type RunningServer = {
 };
 
 /** Asks for the addresses before an installation begins for a server that cannot listen. @throws Refused if one is taken */
-export function requireFreeAddresses({ host, port, ops }: Config): void {
+export async function requireFreeAddresses({ host, port, socket, ops }: Config): Promise<void> {
   const probe = (hostname: string, number: number, setting: string) => {
     const bind = () => Bun.listen({ hostname, port: number, socket: { data() {} } });
     if (number !== 0) listening(hostname, number, setting, bind).stop(true);
   };
-  probe(host, port, "--port");
+  if (socket === undefined) probe(host, port, "--port");
+  else await requireFreeSocket(socket);
   if (ops !== undefined) probe(ops.host, ops.port, opsPortSetting);
 }
 
@@ -71,9 +73,14 @@ export async function startServer(
   }
 
   const app = createApp(keyhole);
-  const { server } = listening(config.host, config.port, "--port", () =>
-    app.listen({ ...serveOptions, reusePort: link !== undefined, hostname: config.host, port: config.port }),
-  );
+  const { socket, host, port } = config;
+  if (socket !== undefined) await requireFreeSocket(socket);
+  const { server } =
+    socket === undefined
+      ? listening(host, port, "--port", () =>
+          app.listen({ ...serveOptions, reusePort: link !== undefined, hostname: host, port }),
+        )
+      : listenOnSocket(socket, () => app.listen({ ...serveOptions, unix: socket.path } as object));
   if (server === null) throw new Error("the API listens on nothing");
   opening.defer(() => server.stop(true));
   const scrape = async () => (await keyhole.metrics?.scrape()) ?? [];
@@ -83,7 +90,7 @@ export async function startServer(
     const ops = openOps(config.ops, { readiness: keyhole.readiness, metrics }, say);
     opening.defer(ops.stop);
   }
-  const origin = originOf(config.host, server.port ?? config.port);
+  const origin = socket === undefined ? originOf(host, server.port ?? port) : `unix:${socket.path}`;
   sayOrigin(config, origin, say);
 
   const resources = opening.move();
@@ -136,7 +143,11 @@ function untilStopped(
 export const drainNotice = "finishing open requests. A second signal stops at once.";
 
 /** Says where the API can be reached, and warns if that is beyond this machine. */
-export function sayOrigin({ host, mcpOrigins }: Config, origin: string, say: (line: string) => void): void {
+export function sayOrigin({ host, socket, mcpOrigins }: Config, origin: string, say: (line: string) => void): void {
+  if (socket !== undefined) {
+    say(`Keyhole listens on ${origin}`);
+    return;
+  }
   say(`Keyhole listens on ${origin}${apiRoot}`);
   if (mcpOrigins !== undefined) say(`Agents use ${origin}${mcpPath}`);
   if (portsRefusedByFetch.has(Number(new URL(origin).port))) {

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { atMachine, type MachineOptions, readRoot } from "../../src/cli/machine.ts";
+import { atMachine, type MachineOptions, readServer } from "../../src/cli/machine.ts";
 import { isSteering } from "../../src/core/steering.ts";
 import { fetchVariables } from "../../src/machines/variables.ts";
 import type { CommandContext } from "../../src/terminal/command.ts";
@@ -85,7 +85,7 @@ describe("the server's address", () => {
 /** The root from the settings. */
 function rootFrom(url: string, allowed: readonly string[] = []): string {
   const hosts = allowed.length > 0 && { KEYHOLE_ALLOW_HTTP: allowed.join(",") };
-  return readRoot({ env: { KEYHOLE_URL: url, ...hosts } }, undefined);
+  return readServer({ env: { KEYHOLE_URL: url, ...hosts } }, undefined).root;
 }
 
 describe("settings", () => {

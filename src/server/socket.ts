@@ -1,0 +1,54 @@
+import { chmodSync, chownSync, lstatSync, readFileSync, rmSync } from "node:fs";
+import { attempt } from "../core/attempt.ts";
+import { Refused } from "../core/refused.ts";
+import type { Socket } from "../core/settings.ts";
+
+/**
+ * Makes way for a socket: removes one that a server has left behind, and nothing else.
+ * @throws Refused if a server answers there, or something else than a socket has the path
+ */
+export async function requireFreeSocket({ path }: Socket): Promise<void> {
+  const found = attempt(() => lstatSync(path));
+  if (found === undefined) return;
+  if (!found.isSocket()) throw new Refused("unavailable", `${path} is there and no socket: name another path.`);
+  const connected = await Bun.connect({ unix: path, socket: { data() {} } }).catch(() => undefined);
+  connected?.end();
+  if (connected !== undefined) throw new Refused("unavailable", `A server listens on ${path} already.`);
+  rmSync(path, { force: true });
+}
+
+/**
+ * Runs `listen`, which makes the socket: at no moment may more people connect to it than its mode and group say.
+ * @throws Refused if it cannot be made, or there is no such group
+ */
+export function listenOnSocket<T>({ path, mode, group }: Socket, listen: () => T): T {
+  const groupId = group === undefined ? undefined : groupIdOf(group);
+  const before = process.umask(0o177);
+  try {
+    const server = listen();
+    if (groupId !== undefined) chownSync(path, process.getuid?.() ?? 0, groupId);
+    chmodSync(path, mode);
+    return server;
+  } catch (error) {
+    const { code = "no reason given" } = error as NodeJS.ErrnoException;
+    throw new Refused("unavailable", `Cannot listen on ${path}: ${failures[code] ?? code}.`, { cause: error });
+  } finally {
+    process.umask(before);
+  }
+}
+
+const failures: Readonly<Record<string, string>> = {
+  ENOENT: "its folder does not exist",
+  EACCES: "its folder does not allow it",
+  EADDRINUSE: "a server listens there already",
+  EPERM: "this account may not give it to that group",
+};
+
+/** The number of a group. @param group - its name or its number */
+function groupIdOf(group: string): number {
+  if (/^\d{1,9}$/.test(group)) return Number(group);
+  const lines = (attempt(() => readFileSync("/etc/group", "utf8")) ?? "").split("\n");
+  const [, , id] = lines.map((line) => line.split(":")).find(([name]) => name === group) ?? [];
+  if (id !== undefined) return Number(id);
+  throw new Refused("unavailable", `There is no group ${group} in /etc/group: KEYHOLE_SOCKET_GROUP may be its number.`);
+}
