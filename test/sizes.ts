@@ -69,6 +69,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/blackbox/log-in-go.test.ts": ["full", "compiles a program in Go, which judges our tree and notes"],
   "test/blackbox/limits.test.ts": ["full", "reads 8 MiB many times at once, and measures memory"],
   "test/blackbox/lossy-failover.test.ts": ["full", "starts a primary and a standby that lacks its last writes"],
+  "test/blackbox/put-back.test.ts": ["full", "waits for servers to look again, and starts standbys"],
   "test/blackbox/lost-write.test.ts": ["full", "starts a primary and a standby that lacks a write"],
   "test/blackbox/month.test.ts": ["full", "lives a month of a team, on both databases"],
   "test/blackbox/npm-package.test.ts": ["full", "packs the package, and installs it for three runtimes"],

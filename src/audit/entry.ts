@@ -11,7 +11,8 @@ export const peopleActions = [
   ...(["key.create", "key.revoke", "key.rotate", "trust.create", "trust.revoke"] as const),
   "people.write",
   ...(["request.approve", "request.reject"] as const),
-  ...(["data_key.rotate", "root_key.rotate", "audit.prune", "audit.accept", "restore"] as const),
+  ...(["data_key.rotate", "root_key.rotate", "audit.prune", "audit.accept"] as const),
+  ...(["audit.accept-restore", "restore"] as const),
 ] as const;
 
 /** What a machine read of a kind, and what a person changed or saw of it. `kinds/kind.ts` lists all actions. */

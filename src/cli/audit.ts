@@ -31,6 +31,7 @@ import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
 import { csvLine } from "../formats/csv.ts";
 import { auditActions } from "../kinds/kind.ts";
+import { acceptRestore } from "../operations/audit.ts";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit, showAudit } from "../people/audit.ts";
 import { acceptGaps, pruneAudit, requireAuditor, verifyAudit } from "../people/audit-chain.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
@@ -194,7 +195,7 @@ const prune = operation({
 
 export const audit: Noun = {
   about: "The record of every value that was read and of every change.",
-  rows: [listOrFollow, show, exportAll, verify, prune],
+  rows: [listOrFollow, show, exportAll, verify, acceptRestore, prune],
 };
 
 /** Of different lanes, or of the one that commands share. */

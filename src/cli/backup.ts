@@ -67,7 +67,7 @@ const restoreOne = act({
     const config = readConfig(context.env);
     const deed = (replaces: boolean) =>
       replaces
-        ? `replace the database in ${config.dataFolder} by ${file}; what was written since, revocations of keys included, is lost`
+        ? `replace the database in ${config.dataFolder} by ${file}; what was written since, revocations of keys included, is lost, and a host that has seen a newer checkpoint of the audit serves it only after \`keyhole audit accept-restore\``
         : `put ${file} into ${config.dataFolder}, where there is no database yet`;
     const { bytes, hasRootKey } = await restore(config, file, {
       force,

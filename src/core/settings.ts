@@ -40,6 +40,8 @@ export type Config = {
   readonly tracesUrl?: string | undefined;
   /** How many bytes of earlier versions are kept of each set. */
   readonly historyBytesMax: number;
+  /** Where this host keeps the newest checkpoint that it has seen: an absolute path; undefined for nowhere. */
+  readonly checkpointFile?: string | undefined;
   /** Origins that browsers may use the Model Context Protocol from; undefined if it is not served. */
   readonly mcpOrigins?: readonly string[] | undefined;
 };
@@ -74,6 +76,7 @@ export function readConfig(env: Env): Config {
     limiterUrl: readUrl(env, "KEYHOLE_LIMITER_URL", ["redis:", "rediss:"], 6379),
     tracesUrl: readUrl(env, "OTEL_EXPORTER_OTLP_ENDPOINT", ["http:", "https:"], 4318),
     historyBytesMax: readHistory(env["KEYHOLE_HISTORY_MIB"] ?? "64"),
+    checkpointFile: env["KEYHOLE_CHECKPOINT_FILE"] && resolve(env["KEYHOLE_CHECKPOINT_FILE"]),
     mcpOrigins: readMcpOrigins(env),
   });
 }
@@ -126,6 +129,7 @@ const settings = new Set<string>([
   ...[
     "KEYHOLE_SOCKET_MODE",
     "KEYHOLE_SOCKET_GROUP",
+    "KEYHOLE_CHECKPOINT_FILE",
     "KEYHOLE_LIMITER_URL",
     "KEYHOLE_ACTOR",
     "KEYHOLE_HISTORY_MIB",

@@ -119,6 +119,7 @@ export async function contextOf(
   let admin: ReturnType<typeof adminContextOf> | undefined;
   try {
     admin = adminContextOf(installation, person, now);
+    await installation.checkpoint.requireServed(admin.database);
     if (identity === undefined || !("signIn" in entrance)) return admin;
     return { ...admin, ...(await entrance.signIn.whoIs(admin, identity)) };
   } catch (error) {

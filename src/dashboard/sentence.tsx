@@ -130,5 +130,6 @@ const deeds: Readonly<Record<(typeof peopleActions)[number], string | ((one: Aud
   "root_key.rotate": "rotated the root key",
   "audit.prune": "deleted the audit from before {names}",
   "audit.accept": "accepted a known loss in the audit: {first}",
+  "audit.accept-restore": "accepted that the database was put back",
   restore: "restored a backup",
 };

@@ -29,7 +29,7 @@ export function operator(name: string): Who {
 }
 
 /** What the commands of people work with: a database they may write, and the keys. */
-export type AdminContext = Pick<Installation, "keyring" | "systemKeys" | "historyBytesMax"> &
+export type AdminContext = Pick<Installation, "keyring" | "systemKeys" | "historyBytesMax" | "checkpoint"> &
   Who & {
     readonly database: Database;
     /** Epoch milliseconds. */
@@ -43,8 +43,8 @@ export function adminContextOf(
   now: () => number = Date.now,
 ): AdminContext & { close(): Promise<void> } {
   const database = installation.open("admin");
-  const { keyring, systemKeys, historyBytesMax } = installation;
-  return { keyring, systemKeys, historyBytesMax, database, now, ...who, close: () => database.close() };
+  const { keyring, systemKeys, historyBytesMax, checkpoint } = installation;
+  return { keyring, systemKeys, historyBytesMax, checkpoint, database, now, ...who, close: () => database.close() };
 }
 
 /**

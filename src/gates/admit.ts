@@ -32,6 +32,8 @@ export type Gatekeeper = {
   readonly now: () => number;
   /** Called with the id of each good key or trust; must return at once. */
   readonly used: (keyId: string) => void;
+  /** Why nothing is answered: the database was put back to an earlier state. Undefined if it was not. */
+  readonly refusal: () => string | undefined;
   /** Resolves when the port is closed; undefined unless it is closing. A new request waits for it. */
   readonly untilPortCloses: () => Promise<void> | undefined;
 };
@@ -55,12 +57,14 @@ export async function admit(
   admission: Admission,
   lookup: Lookup = noLookup,
 ): Promise<Caller> {
+  const refusal = gate.refusal();
+  if (refusal !== undefined) throw new Fault("unavailable", refusal);
   const closing = gate.untilPortCloses();
   if (closing) await closing;
   const caller = await recognize(gate, exchange, token, admission.bucket, lookup);
-  const refusal = refusalOf(caller.organization.plan, caller.grant, admission);
-  if (refusal)
-    throw new Fault(refusal, `${refusal}: ${admission.surface ?? "any surface"}, ${admission.resource?.name}`);
+  const lacking = refusalOf(caller.organization.plan, caller.grant, admission);
+  if (lacking)
+    throw new Fault(lacking, `${lacking}: ${admission.surface ?? "any surface"}, ${admission.resource?.name}`);
   return caller;
 }
 

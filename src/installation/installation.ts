@@ -15,7 +15,9 @@ import { migrateSqlite, openSqlite, turns } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { folderProblem, isPrivate, prepareFolder, refuseLink, requireReadable } from "./data-folder.ts";
 import { findPrimary } from "./find-primary.ts";
+import { NewestCheckpoint } from "./newest-checkpoint.ts";
 import { openKeyring, rootKeyName } from "./root-keys.ts";
+import { findVerifiers } from "./signers.ts";
 import { openSystemKeys, systemKeyRows } from "./system-keys.ts";
 
 /** A database whose tables are current, and its keys: what the server and every command start from. */
@@ -24,6 +26,8 @@ export type Installation = {
   readonly systemKeys: Readonly<Record<SystemKeyPurpose, Uint8Array>>;
   /** How many bytes of earlier versions are kept of each set. */
   readonly historyBytesMax: number;
+  /** The newest checkpoint of the audit's tree that is known on this host. */
+  readonly checkpoint: NewestCheckpoint;
   readonly open: (use: Use) => Database;
   readonly openJournal: () => JournalStore;
   /** The file of the embedded database; undefined with PostgreSQL. */
@@ -134,8 +138,10 @@ async function hasBegun(database: Database): Promise<boolean> {
 
 async function openKeys(config: Config, database: Database, say: (line: string) => void) {
   const keyring = await openKeyring(config, (await systemKeyRows(database)).size > 0, say);
-  const { historyBytesMax } = config;
-  return { keyring, historyBytesMax, systemKeys: await openSystemKeys(database, keyring, rootKeyName(config)) };
+  const systemKeys = await openSystemKeys(database, keyring, rootKeyName(config));
+  const { historyBytesMax, checkpointFile: file } = config;
+  const signers = (of: Database) => findVerifiers(of, keyring, systemKeys.audit);
+  return { keyring, historyBytesMax, systemKeys, checkpoint: new NewestCheckpoint({ signers, file }) };
 }
 
 /** Starting with an empty database would hide that the old one was lost or deleted. */

@@ -1,5 +1,5 @@
 import { desc } from "drizzle-orm";
-import { type Signer, signerOf } from "../audit/note.ts";
+import { type Signer, signerOf, type Verifier } from "../audit/note.ts";
 import { configProblem } from "../core/problem.ts";
 import { installationId, type Keyring, newKey } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
@@ -18,24 +18,42 @@ export async function openSigners(
   auditKey: Uint8Array,
 ): Promise<readonly [OpenedSigner, ...OpenedSigner[]]> {
   const { auditSigners: s } = database.tables;
-  const name = `keyhole/${installationId(auditKey)}`;
-  const find = () => database.db.select().from(s).orderBy(desc(s.generation));
+  const find = () => findSigners(database, keyring, auditKey);
   if ((await find()).length === 0) {
     if ((await treeEnd(database)).head) throw configProblem("The keys that signed the audit's tree are gone.");
     const seed = newKey();
-    const { publicKey } = signerOf(name, seed);
+    const { publicKey } = signerOf(nameOf(auditKey), seed);
     const row = { generation: 1, publicKey, createdAt: Date.now(), ...keyring.wrapSystemKey("notary 1", seed) };
     // Of several notaries that start at once, all use the key of the first.
     await database.transaction(async (db) => {
       await db.insert(s).values(row).onConflictDoNothing();
     });
   }
-  const [first, ...older] = (await find()).map(({ generation, publicKey, rootId, wrapped }) => {
+  const [first, ...older] = await find();
+  if (first === undefined) throw new Error("the new signer is not there");
+  return [first, ...older];
+}
+
+/**
+ * The keys that sign, for whoever only verifies: none before the first notary.
+ * @throws Problem if a row was changed
+ */
+export function findVerifiers(database: Database, keyring: Keyring, auditKey: Uint8Array): Promise<Verifier[]> {
+  return findSigners(database, keyring, auditKey);
+}
+
+/** What opens with the root key was not made up. */
+async function findSigners(database: Database, keyring: Keyring, auditKey: Uint8Array): Promise<OpenedSigner[]> {
+  const { auditSigners: s } = database.tables;
+  const rows = await database.db.select().from(s).orderBy(desc(s.generation));
+  return rows.map(({ generation, publicKey, rootId, wrapped }) => {
     const seed = keyring.unwrapSystemKey(`notary ${generation}`, rootId, wrapped);
-    const signer = signerOf(name, seed);
+    const signer = signerOf(nameOf(auditKey), seed);
     if (signer.publicKey.equals(publicKey)) return { ...signer, seed };
     throw configProblem("A row of audit_signers was changed: its keys do not belong together.");
   });
-  if (first === undefined) throw new Error("the new signer is not there");
-  return [first, ...older];
+}
+
+function nameOf(auditKey: Uint8Array): string {
+  return `keyhole/${installationId(auditKey)}`;
 }

@@ -10,6 +10,7 @@ import type { Config } from "../core/settings.ts";
 import { version } from "../core/version.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import type { Installation } from "../installation/installation.ts";
+import type { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
 import { AdmissionQueue } from "../limit/admission-queue.ts";
 import { MemoryBudget } from "../limit/budget.ts";
 import { Limiter } from "../limit/limiter.ts";
@@ -71,6 +72,8 @@ export async function openKeyhole(
   const uses = new KeyUses(keyUseWriter(background));
   const drain = new Drain();
   const { trusts, timer } = knownTrusts(lookups, systemKeys.grant, log);
+  const { checkpoint } = installation;
+  const watch = await watchCheckpoint(checkpoint, database, log);
   const announce = () => {
     journal.announce();
     void commands.announceNews();
@@ -87,6 +90,7 @@ export async function openKeyhole(
       pepper: systemKeys.pepper,
       grantKey: systemKeys.grant,
       lookUp: keyLookups(lookups),
+      refusal: () => checkpoint.refusal,
       nowUs: () => Math.floor(performance.now() * 1000),
       now: Date.now,
       used: (keyId) => uses.note(keyId, Date.now()),
@@ -103,11 +107,16 @@ export async function openKeyhole(
     database,
     metrics,
     shared: limits.shared,
-    readiness: watchReadiness(readinessChecks({ database, lookups, keyring, journal }), drain.draining, log),
+    readiness: watchReadiness(
+      readinessChecks({ database, lookups, keyring, journal, checkpoint }),
+      drain.draining,
+      log,
+    ),
     drain,
     announceCommands: commands.announce,
     close: async () => {
       for (const timer of timers) clearInterval(timer);
+      watch.stop();
       limits.shared?.close();
       await traces?.close();
       await Promise.all([journal.close(), commands.announceNews()]);
@@ -228,6 +237,32 @@ function commandsCheckpoint(database: Database, log: Log) {
   };
 }
 
+/** Compares the database with the newest checkpoint that is known, now and from then on. */
+async function watchCheckpoint(checkpoint: NewestCheckpoint, database: Database, log: Log) {
+  let [refusal, unwritten]: (string | undefined)[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let stopped = false;
+  const look = async () => {
+    const answered = await checkpoint.look(database);
+    if (checkpoint.refusal !== refusal) {
+      refusal = checkpoint.refusal;
+      log(refusal === undefined ? { event: "database_accepted" } : { event: "database_put_back", reason: refusal });
+    }
+    if (checkpoint.unwritten !== unwritten) {
+      unwritten = checkpoint.unwritten;
+      if (unwritten !== undefined) log({ event: "checkpoint_unwritten", reason: unwritten });
+    }
+    if (!stopped) timer = setTimeout(look, answered ? compareEveryMs : compareAgainMs);
+  };
+  await look();
+  return {
+    stop: () => {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
 /** The trusts and their issuers' keys. Both are fetched at the start; after that, keys only if a trust needs them. */
 function knownTrusts(lookups: Database, grantKey: Uint8Array, log: Log) {
   const monotonicMs = () => performance.now();
@@ -255,3 +290,6 @@ const recordDeadlineMs = 2000;
 const usesEveryMs = 1000;
 const issuersEveryMs = 10_000;
 const checkpointEveryMs = 60_000;
+const compareEveryMs = 10_000;
+/** After the database did not answer. */
+const compareAgainMs = 1000;

@@ -90,8 +90,9 @@ export function readinessChecks(needs: {
   readonly lookups: Database;
   readonly keyring: Keyring;
   readonly journal: { check(): Promise<boolean> };
+  readonly checkpoint: { readonly refusal: string | undefined };
 }) {
-  const { database, lookups, keyring, journal } = needs;
+  const { database, lookups, keyring, journal, checkpoint } = needs;
   return {
     // A standby passes this check and fails `primary`.
     database: () => Promise.all([warm(lookups), warm(database)]).then(yes, isStandby),
@@ -103,6 +104,8 @@ export function readinessChecks(needs: {
       return rows.size > 0;
     },
     audit: () => journal.check(),
+    /** Fails while the database is one that was put back. */
+    history: async () => checkpoint.refusal === undefined,
   };
 }
 

@@ -11,6 +11,8 @@ export type NotaryOrder =
       /** Of the signers, and the 32 bytes of each, the one that signs first. */
       readonly name: string;
       readonly seeds: readonly Uint8Array[];
+      /** Where this host keeps the newest checkpoint. */
+      readonly checkpointFile: string | undefined;
     }
   | { readonly close: true };
 /** What it answers. */
@@ -29,7 +31,12 @@ export type RunningNotary = {
 export const flawsMetric = ["keyhole_audit_flaws", "Flaws that the notary knows of in the audit."] as const;
 
 /** Starts the notary of the embedded database in a thread of its own. Without one, reads go on and the log says so. */
-export async function startNotary(installation: Installation, file: string, log: Log): Promise<RunningNotary> {
+export async function startNotary(
+  installation: Installation,
+  file: string,
+  checkpointFile: string | undefined,
+  log: Log,
+): Promise<RunningNotary> {
   const failed = (reason: string) => log({ event: "notary_failed", reason });
   const signers = await signersOf(installation).catch((error: unknown) => {
     failed(error instanceof Error ? error.message : "its keys do not open");
@@ -50,7 +57,7 @@ export async function startNotary(installation: Installation, file: string, log:
     closed.resolve();
   };
   const seeds = signers.map(({ seed }) => seed);
-  send({ open: file, auditKey: installation.systemKeys.audit, name: signers[0].name, seeds });
+  send({ open: file, auditKey: installation.systemKeys.audit, name: signers[0].name, seeds, checkpointFile });
   return {
     flaws: () => flaws,
     close: async () => {

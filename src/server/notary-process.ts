@@ -12,13 +12,13 @@ import { openOps } from "./serve.ts";
 /** Runs the notary of a database on PostgreSQL, until SIGTERM or SIGINT. */
 export async function runNotary(
   config: Config,
-  { open, keyring, systemKeys }: Installation,
+  { open, keyring, systemKeys, checkpoint }: Installation,
   log: Log,
   say: (line: string) => void,
 ): Promise<void> {
   const database = open("notary");
   const signers = await openSigners(database, keyring, systemKeys.audit);
-  const notary = new Notary({ database, auditKey: systemKeys.audit, signers, log, now: Date.now });
+  const notary = new Notary({ database, auditKey: systemKeys.audit, signers, checkpoint, log, now: Date.now });
   const ops = config.ops && (await notarysOps(config.ops, database, notary, log, say));
   const signalled = untilSignal(log);
   notary.run();

@@ -1,4 +1,5 @@
 import { signerOf } from "../audit/note.ts";
+import { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { Notary } from "./notary.ts";
 import type { NotaryNews, NotaryOrder } from "./notary-link.ts";
@@ -14,13 +15,16 @@ self.onmessage = ({ data }: MessageEvent<NotaryOrder>) => {
   else void stop().then(() => say({ closed: true }));
 };
 
-function open({ open, auditKey, name, seeds }: Extract<NotaryOrder, { open: string }>): () => Promise<void> {
+function open(order: Extract<NotaryOrder, { open: string }>): () => Promise<void> {
+  const { open, auditKey, name, seeds, checkpointFile } = order;
   const database = openSqlite(open, "notary");
   const [first, ...older] = seeds.map((seed) => signerOf(name, seed));
   if (first === undefined) throw new Error("the notary was given no key to sign with");
   const log = (event: Readonly<Record<string, unknown>>) => say({ log: event });
   const told = () => say({ flaws: notary.flaws });
-  const notary = new Notary({ database, auditKey, signers: [first, ...older], log, now: Date.now, told });
+  const signers = [first, ...older] as const;
+  const checkpoint = new NewestCheckpoint({ signers: async () => signers, file: checkpointFile });
+  const notary = new Notary({ database, auditKey, signers, checkpoint, log, now: Date.now, told });
   notary.run();
   return async () => {
     await notary.stop();

@@ -1,15 +1,16 @@
 import { describeFlaw, type Flaw, gapName } from "../audit/flaw.ts";
 import { segmentLeaf } from "../audit/leaf.ts";
 import type { Signer } from "../audit/note.ts";
-import { leafHash, Tree, type TreeHead } from "../audit/tree.ts";
-import { openTreeHead, signTreeHead } from "../audit/tree-note.ts";
+import { leafHash, type Tree } from "../audit/tree.ts";
+import { signTreeHead } from "../audit/tree-note.ts";
 import { ChainWalk } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
+import type { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import { chainOf } from "../store/chain.ts";
-import { type Database, databaseErrorCode, warm } from "../store/database.ts";
+import { type Database, databaseErrorCode } from "../store/database.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { appendLeaves, type LeafRow, lanesBehind, leavesOf, readTree, segmentBefore, treeEnd } from "../store/tree.ts";
+import { appendLeaves, type LeafRow, lanesBehind, leavesOf, readTree, segmentBefore } from "../store/tree.ts";
 import type { Log } from "./log.ts";
 
 /** What a notary works with. */
@@ -18,6 +19,10 @@ export type NotaryOptions = {
   readonly auditKey: Uint8Array;
   /** The keys that may have signed, the one that signs first. */
   readonly signers: readonly [Signer, ...Signer[]];
+  /** What is known of the tree. The notary adds to no other one. */
+  readonly checkpoint: NewestCheckpoint;
+  /** Adds to a tree that was put back: an operator accepts that. */
+  readonly accepts?: boolean;
   readonly log: Log;
   /** Epoch milliseconds. */
   readonly now: () => number;
@@ -33,8 +38,9 @@ export type NotaryOptions = {
 export class Notary {
   readonly #options: NotaryOptions;
   readonly #saltKey: Buffer;
-  /** The newest head that this process has read or signed. */
-  #seen: TreeHead | undefined;
+  /** What all heads from now on keep. */
+  #acceptedAt = 0;
+  #unwritten: string | undefined;
   #flaws = new Map<string, Flaw>();
   /** What is wrong with the tree itself. Then nothing is signed. */
   #misfit: string | undefined;
@@ -79,7 +85,6 @@ export class Notary {
    */
   async round(): Promise<void> {
     const { database, auditKey, now } = this.#options;
-    await warm(database); // goes on to another server if this one is away, or no primary any more
     const tree = await this.#readTree();
     if (tree === undefined) return;
     const startedAt = now();
@@ -123,43 +128,48 @@ export class Notary {
 
   /** @returns whether they are in the tree now; else another notary was faster */
   async #append(tree: Tree, leaves: readonly Leaf[]): Promise<boolean> {
-    const { database, signers, log, now } = this.#options;
+    const { database, signers, checkpoint, log, now } = this.#options;
     const from = tree.size;
     const rows = leaves.map(({ lane, lastSeq, hash }) => ({ lane, lastSeq, hashes: tree.append(hash) }));
-    const { size, root } = tree;
-    const head = { size, root, at: now(), note: signTreeHead(tree, signers[0]) };
-    if (!(await appendLeaves(database, from, rows, head))) return false;
-    this.#seen = { size, root };
-    log({ event: "signed_checkpoint", size, note: head.note });
+    const noted = { size: tree.size, root: tree.root, acceptedAt: this.#acceptedAt };
+    const note = signTreeHead(noted, signers[0]);
+    if (!(await appendLeaves(database, from, rows, { size: noted.size, root: noted.root, at: now(), note }))) {
+      return false;
+    }
+    checkpoint.take(noted, note);
+    this.#noteFile();
+    log({ event: "signed_checkpoint", size: noted.size, note });
     return true;
   }
 
-  /** The tree as it is stored; undefined if it is not one that was signed here, or not the one that was here before. */
+  /** The tree as it is stored; undefined if it is not one that was signed here, or does not go on from what is known. */
   async #readTree(): Promise<Tree | undefined> {
-    const { database, signers, log } = this.#options;
+    const { database, checkpoint, accepts, log, now } = this.#options;
     const before = this.#misfit;
-    const { size, head } = await treeEnd(database);
+    const { size, head, signed, commands } = await checkpoint.compare(database);
+    this.#noteFile();
     try {
       const tree = await readTree(database, size);
-      const signed = head === undefined ? new Tree() : openTreeHead(head.note, signers);
-      const isSigned = signed?.size === size && signed.root.equals(tree.root);
-      const seen = this.#seen;
-      const isLater =
-        seen === undefined || (seen.size <= size && (await readTree(database, seen.size)).root.equals(seen.root));
-      if (isSigned && isLater) {
-        this.#misfit = undefined;
-        this.#seen = { size, root: tree.root };
-        return tree;
-      }
-      this.#misfit = isSigned
-        ? "The tree is not the one that this process has seen: it was put back to an earlier state."
-        : "The leaves of the tree are not those that the newest signed head is of.";
+      const isSigned = head === undefined ? size === 0 : signed?.size === size && signed.root.equals(tree.root);
+      if (!isSigned) this.#misfit = "The leaves of the tree are not those that the newest signed head is of.";
+      else this.#misfit = accepts && commands.inTree < commands.last ? undefined : checkpoint.refusal;
+      const acceptedAt = signed?.acceptedAt ?? 0;
+      this.#acceptedAt = accepts ? Math.max(now(), acceptedAt + 1) : acceptedAt;
+      if (this.#misfit === undefined) return tree;
     } catch (error) {
       if (!(error instanceof Refused) || error.kind !== "conflict") throw error;
       this.#misfit = error.message;
     }
     if (this.#misfit !== before) log({ event: "audit_flaw", flaw: this.#misfit });
     return undefined;
+  }
+
+  #noteFile(): void {
+    const { unwritten } = this.#options.checkpoint;
+    if (unwritten !== undefined && unwritten !== this.#unwritten) {
+      this.#options.log({ event: "checkpoint_unwritten", reason: unwritten });
+    }
+    this.#unwritten = unwritten;
   }
 
   /** @param isAll - whether these are all that there are */

@@ -66,11 +66,6 @@ export async function startServer(
   });
   opening.defer(keyhole.close);
   await warnOf(config, keyhole, say);
-  if (installation.file !== undefined) {
-    const notary = await startNotary(installation, installation.file, log);
-    opening.defer(notary.close);
-    keyhole.metrics?.watch(...flawsMetric, notary.flaws);
-  }
 
   const app = createApp(keyhole);
   const { socket, host, port } = config;
@@ -83,6 +78,11 @@ export async function startServer(
       : listenOnSocket(socket, () => app.listen({ ...serveOptions, unix: socket.path } as object));
   if (server === null) throw new Error("the API listens on nothing");
   opening.defer(() => server.stop(true));
+  if (installation.file !== undefined) {
+    const notary = await startNotary(installation, installation.file, config.checkpointFile, log);
+    opening.defer(notary.close);
+    keyhole.metrics?.watch(...flawsMetric, notary.flaws);
+  }
   const scrape = async () => (await keyhole.metrics?.scrape()) ?? [];
   if (config.ops !== undefined && link === undefined) {
     const { summed } = await import("./metrics.ts");

@@ -15,22 +15,20 @@ export const servingRights = {
     tables.keyUses,
     tables.auditHeads,
     tables.variableRequests,
+    // The tree shows that the database was put back. Its hashes are salted, and tell nothing of an entry.
+    ...[tables.auditLeaves, tables.auditCheckpointsSigned, tables.auditSigners],
   ].map(getTableName),
   /** Rows are added and never changed. */
   append: [tables.auditSegments, tables.variableRequests].map(getTableName),
   /** Rows are made, and this column of theirs is changed. */
   note: { table: getTableName(tables.keyUses), column: "last_used_at" },
   /** What only commands touch, and a view for people. */
-  none: [
-    ...[tables.setVersions, tables.rosters, tables.auditCheckpoints].map(getTableName),
-    ...[tables.auditLeaves, tables.auditCheckpointsSigned, tables.auditSigners].map(getTableName),
-    "audit_entries",
-  ],
+  none: [...[tables.setVersions, tables.rosters, tables.auditCheckpoints].map(getTableName), "audit_entries"],
 } as const;
 
 /** All that the notary's role may do: read the audit, and append to the tree over it. It cannot read a secret. */
 export const notarysRights: readonly (readonly [privileges: string, tables: readonly string[]])[] = [
-  ["SELECT", [tables.systemKeys, tables.auditSegments, tables.auditCheckpoints].map(getTableName)],
+  ["SELECT", [tables.systemKeys, tables.auditSegments, tables.auditCheckpoints, tables.auditHeads].map(getTableName)],
   ["SELECT, INSERT", [tables.auditLeaves, tables.auditCheckpointsSigned, tables.auditSigners].map(getTableName)],
 ];
 

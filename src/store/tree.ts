@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gte, inArray, lt, max, min, notExists, sql } from "drizzle-orm";
-import type { Segment } from "../audit/segment.ts";
+import { commandsLane, type Segment } from "../audit/segment.ts";
 import { completingLeaf, type Node, peaksOf, Tree } from "../audit/tree.ts";
 import { Refused } from "../core/refused.ts";
 import { type Database, databaseErrorCode } from "./database.ts";
@@ -11,16 +11,35 @@ export type LeafRow = Pick<Segment, "lane" | "lastSeq"> & { readonly hashes: rea
 /** The newest head that was signed. */
 export type SignedHead = { readonly size: number; readonly root: Buffer; readonly at: number; readonly note: string };
 
-/** How many leaves there are, and the newest head, both of one moment. */
-export async function treeEnd({ db, tables }: Database): Promise<{ size: number; head: SignedHead | undefined }> {
-  const { auditLeaves: l, auditCheckpointsSigned: c } = tables;
+/** Where the tree ends, all of one moment. */
+export type TreeEnd = {
+  /** How many leaves there are. */
+  readonly size: number;
+  readonly head: SignedHead | undefined;
+  /** The last entry of commands that the tree has, and the last one that there is; 0 if there is none. */
+  readonly commands: { readonly inTree: number; readonly last: number };
+};
+
+export async function treeEnd({ db, tables }: Database): Promise<TreeEnd> {
+  const { auditLeaves: l, auditCheckpointsSigned: c, auditHeads: h } = tables;
   const last = db
     .select({ leaf: max(l.leaf).as("leaf") })
     .from(l)
     .as("last");
   const newest = db.select().from(c).orderBy(desc(c.size)).limit(1).as("newest");
-  const [end] = await db.select().from(last).leftJoin(newest, sql`true`);
-  return { size: end?.last.leaf == null ? 0 : Number(end.last.leaf) + 1, head: end?.newest ?? undefined };
+  const inTree = db
+    .select({ seq: max(l.lastSeq).as("tree_seq") })
+    .from(l)
+    .where(eq(l.lane, commandsLane))
+    .as("in_tree");
+  const lane = db.select({ seq: h.seq }).from(h).where(eq(h.lane, commandsLane)).as("lane");
+  const always = sql`true`;
+  const [end] = await db.select().from(last).leftJoin(newest, always).leftJoin(inTree, always).leftJoin(lane, always);
+  return {
+    size: end?.last.leaf == null ? 0 : Number(end.last.leaf) + 1,
+    head: end?.newest ?? undefined,
+    commands: { inTree: Number(end?.in_tree?.seq ?? 0), last: end?.lane?.seq ?? 0 },
+  };
 }
 
 /** The tree of that many leaves. @throws Refused `conflict` if a node is missing or was cut */

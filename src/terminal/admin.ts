@@ -24,7 +24,12 @@ export async function withAdmin<T>(
       : open(context, () => {}).catch(withhold));
     const who = person === undefined ? operator(actorOf(context.env)) : await whoIs(installation, person);
     const admin = adminContextOf(installation, who);
-    return work(admin).finally(() => admin.close());
+    const run = async () => {
+      // An operator's command must go on: it may be the one that accepts the database.
+      if (person !== undefined) await admin.checkpoint.requireServed(admin.database);
+      return work(admin);
+    };
+    return run().finally(() => admin.close());
   });
 }
 

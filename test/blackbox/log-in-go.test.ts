@@ -33,7 +33,7 @@ whereInstalled(["go"], "Go's own checksum database", (go = "") => {
       nodes.map((node) => rows[completingLeaf(node)]?.[node.level] as Buffer);
     const asText = (hashes: readonly Buffer[]) => hashes.map((hash) => hash.toString("base64"));
     const input = {
-      note: signTreeHead(tree, signer),
+      note: signTreeHead({ size: tree.size, root: tree.root, acceptedAt: 0 }, signer),
       verifier: encodeVerifier(signer),
       leaves: asText(leaves),
       size: tree.size,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { binary } from "../support/keyhole.ts";
-import { freePort } from "../support/port.ts";
-import { eventually, keyOf, onBoth, type Site, siteOf } from "../support/server.ts";
+import { startNotary } from "../support/notary.ts";
+import { eventually, keyOf, onBoth, siteOf } from "../support/server.ts";
 
 const values = "/projects/web/variables?environment=staging";
 
@@ -63,37 +63,6 @@ onBoth("the notary", (dialect) => {
     expect(await again.stop()).toBe(0);
   });
 });
-
-/** Starts what is the notary of this database: the server, or a process beside it. */
-async function startNotary(site: Site) {
-  const env = { KEYHOLE_OPS_PORT: String(freePort()) };
-  if (site.dialect === "sqlite") {
-    const server = await site.serve({ env });
-    return { ops: server.ops(), said: () => server.said().stdout, stop: server.stop, kill: server.kill };
-  }
-  const child = Bun.spawn([binary, "notary"], {
-    cwd: site.folder,
-    env: { ...site.env, ...env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const output = { stdout: "", stderr: "" };
-  const collect = async (name: keyof typeof output) => {
-    const decoder = new TextDecoder();
-    for await (const bytes of child[name]) output[name] += decoder.decode(bytes, { stream: true });
-  };
-  const collected = Promise.all([collect("stdout"), collect("stderr")]);
-  await eventually(() => output.stderr.includes("every 60 s"));
-  const end = async (signal: NodeJS.Signals) => {
-    child.kill(signal);
-    const code = await child.exited;
-    await collected;
-    return code;
-  };
-  const ops = /metrics are on (\S+)/.exec(output.stderr)?.[1] ?? "";
-  return { ops, said: () => output.stdout, stop: () => end("SIGTERM"), kill: () => end("SIGKILL") };
-}
 
 test("the command refuses the embedded database, which has its notary in serve", async () => {
   const ran = Bun.spawnSync([binary, "notary"], { env: {}, cwd: "/tmp" });

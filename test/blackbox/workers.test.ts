@@ -34,7 +34,15 @@ onPostgres("workers", () => {
     expect(await ready.json()).toEqual({
       status: "ready",
       failed: [],
-      checks: { workers: true, database: true, primary: true, migrations: true, root_key: true, audit: true },
+      checks: {
+        workers: true,
+        database: true,
+        primary: true,
+        migrations: true,
+        root_key: true,
+        audit: true,
+        history: true,
+      },
     });
 
     const before = workersOf(server);

@@ -3,12 +3,15 @@ import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { type Installation, openInstallation } from "../../src/installation/installation.ts";
+import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
+import { openSigners } from "../../src/installation/signers.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { applyGrants, grantStatements } from "../../src/people/grants.ts";
 import { createKey, revokeKey } from "../../src/people/keys.ts";
 import { rejectRequest } from "../../src/people/requests.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import { summed } from "../../src/server/metrics.ts";
+import { Notary } from "../../src/server/notary.ts";
 import { makeAuditMonths } from "../../src/store/audit-months.ts";
 import { rightsBeyondServing } from "../../src/store/rights.ts";
 import { connectAgent } from "../support/mcp.ts";
@@ -86,6 +89,20 @@ function suite() {
     expect({ ready, checks }).toMatchObject({ ready: true, checks: { database: true, audit: true } });
   });
 
+  test("compares the tree with what this host has seen, and reads no entry of the audit", async () => {
+    const { keyring, systemKeys } = installation;
+    const signers = await openSigners(w.admin.database, keyring, systemKeys.audit);
+    const checkpoint = new NewestCheckpoint({ signers: async () => signers, file: undefined });
+    const options = { database: w.admin.database, auditKey: systemKeys.audit, signers, checkpoint };
+    const notary = new Notary({ ...options, log: () => {}, now: Date.now });
+    await notary.round();
+    const { size, signed } = await installation.checkpoint.compare(keyhole.database);
+    expect(size).toBeGreaterThan(0);
+    expect([signed?.size, installation.checkpoint.refusal]).toEqual([size, undefined]);
+    await expect(raw`select 1 from audit_segments`).rejects.toMatchObject({ code: "42501" });
+    await expect(raw`delete from audit_leaves`).rejects.toMatchObject({ code: "42501" });
+  });
+
   test("records what left, and when the key was last used", async () => {
     const answer = await client.ask("/projects/web/variables?environment=production", { key });
     expect(answer.json).toMatchObject({ variables: [{ key: "TOKEN", value: "a-token-of-grants" }] });
@@ -146,7 +163,10 @@ function suite() {
       ...Object.fromEntries(
         [
           "api_keys",
+          "audit_checkpoints_signed",
           "audit_heads",
+          "audit_leaves",
+          "audit_signers",
           "data_keys",
           "file_contents",
           "organizations",

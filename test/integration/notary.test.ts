@@ -10,6 +10,7 @@ import {
   verifyInclusion,
 } from "../../src/audit/tree.ts";
 import { openTreeHead } from "../../src/audit/tree-note.ts";
+import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
 import { type OpenedSigner, openSigners } from "../../src/installation/signers.ts";
 import { acceptGaps, pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
 import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
@@ -40,11 +41,12 @@ describeBoth("the notary", (w) => {
   let log: LogEvent[] = [];
   let database: Database;
   let signers: readonly [OpenedSigner, ...OpenedSigner[]];
-  const notaryOn = (on: Database = database) =>
+  const notaryOn = (on: Database = database, file?: string) =>
     new Notary({
       database: on,
       auditKey: w.admin.systemKeys.audit,
       signers,
+      checkpoint: new NewestCheckpoint({ signers: async () => signers, file }),
       log: (event) => log.push(event),
       now: () => clock.now(),
     });
@@ -64,7 +66,7 @@ describeBoth("the notary", (w) => {
       return [];
     }
     const opened = openTreeHead(head.note, signers);
-    expect(opened).toEqual({ size, root: head.root });
+    expect(opened).toEqual({ size, root: head.root, acceptedAt: 0 });
     const read = (nodes: Parameters<typeof readNodes>[1]) => readNodes(database, nodes);
     const proved: string[] = [];
     for (const { leaf, lane, last_seq: lastSeq } of await leaves()) {
@@ -76,7 +78,11 @@ describeBoth("the notary", (w) => {
     }
     for (const row of await w.run("select size, root, note from audit_checkpoints_signed order by size")) {
       const earlier = row as { size: number; root: Buffer; note: string };
-      expect(openTreeHead(earlier.note, signers)).toEqual({ size: earlier.size, root: earlier.root });
+      expect(openTreeHead(earlier.note, signers)).toEqual({
+        size: earlier.size,
+        root: earlier.root,
+        acceptedAt: 0,
+      });
       const proof = await proveConsistency(earlier.size, size, read);
       expect(verifyConsistency(earlier, head, proof)).toBe(true);
     }

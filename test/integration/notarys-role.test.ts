@@ -37,12 +37,12 @@ withPostgres("the role of the notary", () => {
   });
 
   test("does all that a notary does", async () => {
-    const { keyring, systemKeys } = installation;
+    const { keyring, systemKeys, checkpoint } = installation;
     const database = installation.open("notary");
     const signers = await openSigners(database, keyring, systemKeys.audit);
     const events: unknown[] = [];
     const log = ({ event }: { event?: unknown }) => events.push(event);
-    const notary = new Notary({ database, auditKey: systemKeys.audit, signers, log, now: Date.now });
+    const notary = new Notary({ database, auditKey: systemKeys.audit, signers, checkpoint, log, now: Date.now });
     await notary.round();
     await w.organization();
     await notary.round();
@@ -64,6 +64,7 @@ withPostgres("the role of the notary", () => {
     expect(held).toEqual({
       audit_checkpoints: "SELECT",
       audit_checkpoints_signed: "INSERT SELECT",
+      audit_heads: "SELECT",
       audit_leaves: "INSERT SELECT",
       audit_segments: "SELECT",
       audit_signers: "INSERT SELECT",

@@ -171,13 +171,14 @@ describeBoth("metrics and traces", (w) => {
     expect(await keyhole.readiness()).toEqual({
       ready: true,
       draining: false,
-      checks: { database: true, primary: true, migrations: true, root_key: true, audit: true },
+      checks: { database: true, primary: true, migrations: true, root_key: true, audit: true, history: true },
     });
   });
 
   test("readiness asks the look-ups' connections too", async () => {
     const { database } = keyhole;
-    const needs = { database, keyring: w.installation.keyring, journal: { check: async () => true } };
+    const { keyring, checkpoint } = w.installation;
+    const needs = { database, keyring, checkpoint, journal: { check: async () => true } };
     const gone = { ...database, query: () => () => Promise.reject(new Fault("unavailable", "gone")) } as Database;
     expect(await readinessChecks({ ...needs, lookups: database }).database()).toBe(true);
     expect(await readinessChecks({ ...needs, lookups: gone }).database()).toBe(false);
@@ -195,6 +196,7 @@ describeBoth("metrics and traces", (w) => {
       migrations: true,
       root_key: false,
       audit: true,
+      history: true,
     });
     expect(log.findLast(({ event }) => event === "readiness")).toEqual({
       event: "readiness",

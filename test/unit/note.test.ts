@@ -81,7 +81,7 @@ describe("a verifier key", () => {
 describe("the note of a tree's head", () => {
   const tree = new Tree();
   for (const leaf of ["a", "b", "c"]) tree.append(leafHash(leaf));
-  const head = { size: tree.size, root: tree.root };
+  const head = { size: tree.size, root: tree.root, acceptedAt: 0 };
 
   test("has the lines of a tlog checkpoint, and opens to the head", () => {
     const note = signTreeHead(head, signer);
@@ -92,11 +92,22 @@ describe("the note of a tree's head", () => {
     ).toEqual(head);
   });
 
+  test("has a fourth line once an operator accepted that the database was put back", () => {
+    const accepted = { ...head, acceptedAt: 1764547200000 };
+    const note = signTreeHead(accepted, signer);
+    expect(note).toContain(`\n${tree.root.toString("base64")}\naudit.accept-restore 1764547200000\n\n`);
+    expect(openTreeHead(note, [signer])).toEqual(accepted);
+    expect(openTreeHead(note.replace("1764547200000", "1764547200001"), [signer])).toBeUndefined();
+  });
+
   test("opens for the log's own key only, and with extension lines", () => {
     expect(openTreeHead(signTreeHead(head, signer), [other])).toBeUndefined();
     const root = tree.root.toString("base64");
     const signed = (...lines: readonly string[]) => openTreeHead(signNote(`${lines.join("\n")}\n`, signer), [signer]);
     expect(signed(signer.name, "3", root, "more", "and more")).toEqual(head);
+    expect(signed(signer.name, "3", root, "more", "audit.accept-restore 17")).toEqual({ ...head, acceptedAt: 17 });
+    for (const moment of ["", "x", "0", "-1", "1.5", "17x", "99999999999999999"])
+      expect(signed(signer.name, "3", root, `audit.accept-restore ${moment}`)).toBeUndefined();
     for (const lines of [
       ...[
         ["another/origin", "3", root],

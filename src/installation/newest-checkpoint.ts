@@ -1,0 +1,184 @@
+import { readFileSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Verifier } from "../audit/note.ts";
+import { proveConsistency, verifyConsistency } from "../audit/tree.ts";
+import { type NotedHead, openTreeHead } from "../audit/tree-note.ts";
+import { attempt } from "../core/attempt.ts";
+import { Deadline } from "../core/deadline.ts";
+import { Fault } from "../core/fault.ts";
+import { configProblem } from "../core/problem.ts";
+import { Refused } from "../core/refused.ts";
+import { writeWholeSync } from "../core/whole-file.ts";
+import { type Database, databaseErrorCode, warm } from "../store/database.ts";
+import { readNodes, type TreeEnd, treeEnd } from "../store/tree.ts";
+
+type Options = {
+  /** The keys that may have signed, of this database. */
+  readonly signers: (database: Database) => Promise<readonly Verifier[]>;
+  /** Where this host keeps the newest note that it has seen; undefined for nowhere. */
+  readonly file: string | undefined;
+};
+
+/** A checkpoint that is known from elsewhere than the database, and where from. */
+type Known = { readonly from: string; readonly head: NotedHead };
+
+/**
+ * The newest checkpoint of the audit's tree that is known here: from this process's memory, and from the file of this
+ * host. A database whose tree does not go on from there was put back, and is not to be served.
+ */
+export class NewestCheckpoint {
+  readonly #options: Options;
+  #seen: NotedHead | undefined;
+  #refusal: string | undefined;
+  #unwritten: string | undefined;
+  #comparedAtMs = Number.NEGATIVE_INFINITY;
+
+  /** @throws Problem if the file cannot be read, or its folder does not exist */
+  constructor(options: Options) {
+    this.#options = options;
+    if (options.file !== undefined) requireReadable(options.file);
+  }
+
+  /** Why this database is not to be served, as a sentence; undefined if its tree goes on from what is known. */
+  get refusal(): string | undefined {
+    return this.#refusal;
+  }
+
+  /** Why the file could not be written the last time, as a sentence. */
+  get unwritten(): string | undefined {
+    return this.#unwritten;
+  }
+
+  /**
+   * Compares the database with what is known. If it goes on from there, its newest checkpoint is known from then on.
+   * @throws if the database does not answer: then nothing is known anew, and {@link refusal} stays as it was
+   */
+  async compare(database: Database): Promise<TreeEnd & { readonly signed: NotedHead | undefined }> {
+    const seen = this.#seen;
+    await warm(database); // fails on a standby, which may lack the newest checkpoint
+    const signers = await this.#options.signers(database);
+    const end = await treeEnd(database);
+    const signed = end.head && openTreeHead(end.head.note, signers);
+    const file = this.#readFile();
+    const kept = file === undefined ? undefined : openTreeHead(file, signers);
+    const refusal =
+      file !== undefined && kept === undefined
+        ? `The file ${this.#options.file} has a checkpoint that no notary of this database signed. ${advice}`
+        : await this.#judge(database, end, signed, kept);
+    // An answer that was late says nothing of what was seen since.
+    if (this.#seen !== seen) return { ...end, signed };
+    this.#refusal = refusal;
+    this.#comparedAtMs = performance.now();
+    if (this.#refusal === undefined && signed !== undefined && end.head !== undefined) {
+      this.#seen = signed;
+      if (file !== end.head.note) this.#writeFile(end.head.note);
+    }
+    return { ...end, signed };
+  }
+
+  /** Takes a checkpoint that was signed in this process, whatever was known before. */
+  take(head: NotedHead, note: string): void {
+    this.#seen = head;
+    this.#refusal = undefined;
+    this.#writeFile(note);
+  }
+
+  /**
+   * Compares again if the last time was over 10 s ago, and refuses a database that was put back.
+   * @throws Refused `unavailable`, and what {@link compare} throws
+   */
+  async requireServed(database: Database): Promise<void> {
+    if (performance.now() - this.#comparedAtMs > compareEveryMs) await this.look(database);
+    if (this.#refusal !== undefined) throw new Refused("unavailable", this.#refusal);
+  }
+
+  /**
+   * Compares, and puts up with a database that does not answer: whoever reads from it fails anyway. But if it keeps this
+   * one look from answering for a minute, it is refused.
+   * @returns whether it answered
+   */
+  async look(database: Database): Promise<boolean> {
+    try {
+      await deadline.of(this.compare(database));
+      return true;
+    } catch (error) {
+      const knows = this.#seen !== undefined || this.#readFile() !== undefined;
+      const isLate = performance.now() - this.#comparedAtMs > lateAfterMs;
+      if (knows && isLate) this.#refusal ??= `The tree of the audit cannot be compared (${databaseErrorCode(error)}).`;
+      return false;
+    }
+  }
+
+  async #judge(
+    database: Database,
+    { commands }: TreeEnd,
+    signed: NotedHead | undefined,
+    kept: NotedHead | undefined,
+  ): Promise<string | undefined> {
+    if (commands.inTree > commands.last) {
+      return `A part of the database was put back: the tree has entry ${commands.inTree} of commands, and the newest one is ${commands.last}. Restore all of it from one backup.`;
+    }
+    const known: Known[] = [
+      ...(this.#seen ? [{ from: "this process", head: this.#seen }] : []),
+      ...(kept ? [{ from: `the file ${this.#options.file}`, head: kept }] : []),
+    ];
+    for (const one of known) {
+      const why = await misfit(database, one, signed);
+      if (why !== undefined) return `The database was put back to an earlier state: ${why} ${advice}`;
+    }
+    return undefined;
+  }
+
+  #readFile(): string | undefined {
+    const { file } = this.#options;
+    return file === undefined ? undefined : attempt(() => readFileSync(file, "utf8"));
+  }
+
+  #writeFile(note: string): void {
+    const { file } = this.#options;
+    if (file === undefined) return;
+    try {
+      writeWholeSync("checkpoint", file, true, Buffer.from(note));
+      this.#unwritten = undefined;
+    } catch (error) {
+      this.#unwritten = (error as Error).message;
+    }
+  }
+}
+
+function requireReadable(file: string): void {
+  try {
+    readFileSync(file);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" && statSync(dirname(file), { throwIfNoEntry: false })?.isDirectory()) return;
+    throw configProblem(`KEYHOLE_CHECKPOINT_FILE: ${file} cannot be read (${code}).`);
+  }
+}
+
+/** Why the stored tree does not go on from a known head; undefined if it does, or if its loss was accepted. */
+async function misfit(database: Database, { from, head }: Known, stored: NotedHead | undefined) {
+  if (stored === undefined) return `it has no signed checkpoint, and ${from} has seen one of ${segments(head)}.`;
+  if (stored.acceptedAt > head.acceptedAt) return undefined;
+  if (stored.acceptedAt < head.acceptedAt || stored.size < head.size) {
+    return `its tree has ${segments(stored)}, and ${from} has seen ${segments(head)}.`;
+  }
+  if (head.size === 0) return undefined;
+  try {
+    const proof = await proveConsistency(head.size, stored.size, (nodes) => readNodes(database, nodes));
+    if (verifyConsistency(head, stored, proof)) return undefined;
+  } catch (error) {
+    if (!(error instanceof Refused) || error.kind !== "conflict") throw error;
+    return error.message;
+  }
+  return `its tree is another one than ${from} has seen.`;
+}
+
+function segments({ size }: NotedHead): string {
+  return `${size} segment${size === 1 ? "" : "s"}`;
+}
+
+const compareEveryMs = 10_000;
+const lateAfterMs = 60_000;
+const deadline = new Deadline(5000, () => new Fault("unavailable", "the tree was not compared within 5 s"));
+const advice = "If that was meant, an operator accepts it with `keyhole audit accept-restore`.";

@@ -1,0 +1,301 @@
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openTreeHead } from "../../src/audit/tree-note.ts";
+import type { AdminContext } from "../../src/desk/context.ts";
+import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
+import { findVerifiers, openSigners } from "../../src/installation/signers.ts";
+import { acceptRestore } from "../../src/operations/audit.ts";
+import { listAudit } from "../../src/people/audit.ts";
+import { verifyAudit } from "../../src/people/audit-chain.ts";
+import { Notary } from "../../src/server/notary.ts";
+import { type Database, databaseErrorCode } from "../../src/store/database.ts";
+import { visitorOf } from "../support/pages.ts";
+import { describeBoth, type LogEvent, type Row, type World } from "../support/world.ts";
+
+setDefaultTimeout(60_000);
+
+/** What a database has of the audit: of all of it, or of its tree alone. */
+const treeTables = ["audit_leaves", "audit_checkpoints_signed"] as const;
+const auditTables = [...treeTables, "audit_segments", "audit_heads"] as const;
+
+describeBoth("a database that was put back", (w) => {
+  let folder: string;
+  let file: string;
+  let database: Database;
+
+  /** What a process on this host knows. @param path - of its file; none unless it is given */
+  const knowing = (path?: string) =>
+    new NewestCheckpoint({
+      signers: (of) => findVerifiers(of, w.installation.keyring, w.installation.systemKeys.audit),
+      file: path,
+    });
+  const notary = async (checkpoint = knowing(), log: LogEvent[] = []) => {
+    const { keyring, systemKeys } = w.installation;
+    const signers = await openSigners(database, keyring, systemKeys.audit);
+    const add = (event: LogEvent) => log.push(event);
+    return new Notary({ database, auditKey: systemKeys.audit, signers, checkpoint, log: add, now: Date.now });
+  };
+  /** Adds entries of commands, and signs them. @returns how many segments the tree has */
+  const grow = async (count: number, checkpoint?: NewestCheckpoint) => {
+    for (let done = 0; done < count; done++) await w.organization();
+    await (await notary(checkpoint)).round();
+    return size();
+  };
+  const size = async () =>
+    Number((await w.run("select coalesce(max(size), 0) as size from audit_checkpoints_signed"))[0]?.["size"]);
+  const compared = async (checkpoint: NewestCheckpoint) => {
+    await checkpoint.compare(database);
+    return checkpoint.refusal;
+  };
+  const accept = (checkpoint: NewestCheckpoint, agree = async (_: string) => {}) => {
+    const admin: AdminContext = { ...w.admin, checkpoint };
+    return acceptRestore.run(admin, {}, { env: {}, agree, show: async () => {}, report: () => {} });
+  };
+  const saved = async (tables: readonly string[] = auditTables) => {
+    const rows = new Map<string, Row[]>();
+    for (const table of tables) rows.set(table, await w.run(`select * from ${table}`));
+    return async () => {
+      for (const [table, all] of rows) {
+        await w.run(`delete from ${table}`);
+        for (const row of all) {
+          const names = Object.keys(row);
+          const places = names.map(() => "?").join();
+          await w.run(`insert into ${table} (${names.join()}) values (${places})`, Object.values(row));
+        }
+      }
+    };
+  };
+
+  beforeEach(async () => {
+    for (const table of [...auditTables, "audit_signers"]) await w.run(`delete from ${table}`);
+    folder = mkdtempSync(join(tmpdir(), "keyhole-put-back-"));
+    file = join(folder, "checkpoint");
+    database = w.installation.open("notary");
+  });
+  afterEach(async () => {
+    await database.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("is noticed by a process that has seen more, and by one that finds the file of this host", async () => {
+    const running = knowing(file);
+    expect(await compared(running)).toBeUndefined();
+    expect(existsSync(file)).toBe(false);
+    await grow(2, running);
+    const back = await saved();
+    await grow(3);
+    expect(await compared(running)).toBeUndefined();
+    const [newest] = await w.run("select note from audit_checkpoints_signed order by size desc limit 1");
+    expect(readFileSync(file, "utf8")).toBe(newest?.["note"] as string);
+    await back();
+    expect(await compared(running)).toContain("its tree has 2 segments, and this process has seen 5 segments.");
+    expect(await compared(knowing(file))).toContain(`and the file ${file} has seen 5 segments.`);
+    expect(readFileSync(file, "utf8")).toBe(newest?.["note"] as string);
+    // Without either, nothing on this host knows better.
+    expect(await compared(knowing())).toBeUndefined();
+    // Until it has what was seen again, a larger tree is another one.
+    await grow(9);
+    expect(await size()).toBe(11);
+    expect(await compared(running)).toContain("its tree is another one than this process has seen.");
+    expect(await compared(knowing(file))).toContain("its tree is another one");
+  });
+
+  test("is noticed if its tree is as large, with another root", async () => {
+    const running = knowing(file);
+    await grow(2);
+    const back = await saved();
+    await grow(2, running);
+    await back();
+    expect(await grow(2)).toBe(4);
+    expect(await compared(running)).toContain("another one");
+    expect(await compared(knowing(file))).toContain("another one");
+  });
+
+  test("is noticed if it has no tree any more, or if its tree has holes", async () => {
+    await grow(5, knowing(file));
+    const back = await saved();
+    await w.run("delete from audit_leaves where leaf = 3");
+    await w.run("delete from audit_leaves where leaf = 4");
+    await w.run("delete from audit_checkpoints_signed");
+    expect(await compared(knowing(file))).toContain("it has no signed checkpoint");
+    await back();
+    expect(await compared(knowing(file))).toBeUndefined();
+    await grow(1);
+    await w.run("delete from audit_leaves where leaf = 3");
+    expect(await compared(knowing(file))).toContain("Leaf 3 of the audit's tree is missing or was cut.");
+  });
+
+  test("is noticed if all of it was put back but the tree", async () => {
+    await grow(1);
+    const back = await saved(["audit_segments", "audit_heads"]);
+    await grow(2);
+    await back();
+    const refusal = await compared(knowing());
+    expect(refusal).toContain("the tree has entry 3 of commands, and the newest one is 1.");
+    await expect(accept(knowing())).rejects.toThrow(refusal as string);
+    expect(await w.run("select 1 from audit_segments")).toHaveLength(1);
+  });
+
+  test("is not what a tree is that goes on, whoever signed it, and however often it is compared", async () => {
+    const hosts = [knowing(file), knowing(), knowing(join(folder, "other"))];
+    for (let at = 0; at < 9; at++) {
+      await grow(at % 3, hosts[at % 3]);
+      for (const host of hosts) expect(await compared(host)).toBeUndefined();
+    }
+    expect(await size()).toBe(9);
+    // A process that has just started knows the file, and no more is asked of a database that has all of it.
+    expect(await compared(knowing(file))).toBeUndefined();
+  });
+
+  test("is served by nobody: each request is 503 for one reason, and a page and a command say it", async () => {
+    const { key, project } = await w.place({ variables: { staging: { TOKEN: "of-the-put-back" } }, key: {} });
+    await grow(1);
+    const back = await saved();
+    await grow(2);
+    const { checkpoint } = w.installation;
+    await checkpoint.look(database);
+    const visitor = await visitorOf(w);
+    expect((await visitor.page("/")).status).toBe(200);
+    await back();
+    await checkpoint.look(database);
+    const paths = ["/organization", "/projects", `/projects/${project.slug}/variables?environment=staging`];
+    const answers = await Promise.all(
+      paths.flatMap((path) => [w.ask(path, { key }), w.ask(path), w.ask(path, { key: `kh_${"x".repeat(49)}` })]),
+    );
+    const unavailable = { error: "The service cannot answer now; nothing is returned.", code: "unavailable" };
+    for (const { status, json } of answers) expect({ status, json }).toEqual({ status: 503, json: unavailable });
+    expect(w.log.at(-1)).toMatchObject({ status: 503, reason: expect.stringContaining("was put back") });
+    expect((await w.keyhole.readiness()).checks).toMatchObject({ database: true, audit: true, history: false });
+    const page = await visitor.page("/");
+    expect(page.status).toBe(503);
+    expect(page.html).toContain("was put back to an earlier state");
+    await expect(checkpoint.requireServed(database)).rejects.toMatchObject({ kind: "unavailable" });
+    await accept(checkpoint);
+    expect((await w.ask("/organization", { key })).status).toBe(200);
+    expect((await visitor.page("/")).status).toBe(200);
+    expect((await w.keyhole.readiness()).ready).toBe(true);
+  });
+
+  test("gets nothing signed, until an operator accepts it: that is on record, in the tree and in the file", async () => {
+    const running = knowing(file);
+    const other = knowing(join(folder, "other"));
+    await grow(2);
+    const back = await saved();
+    await grow(4, running);
+    await compared(other);
+    await back();
+    const log: LogEvent[] = [];
+    const late = await notary(running, log);
+    await w.organization();
+    await late.round();
+    await late.round();
+    expect(log).toEqual([{ event: "audit_flaw", flaw: expect.stringContaining("was put back to an earlier state") }]);
+    expect([late.flaws, await size()]).toEqual([1, 2]);
+
+    const deeds: string[] = [];
+    const refused = async (deed: string) => {
+      deeds.push(deed);
+      throw new Error("no");
+    };
+    await expect(accept(running, refused)).rejects.toThrow("no");
+    expect(deeds).toEqual([expect.stringContaining("with 2 segments in its tree")]);
+    expect(await listAudit(w.admin, { actions: ["audit.accept-restore"] })).toEqual([]);
+
+    const { document } = await accept(running);
+    expect(document).toMatchObject({ size: 4 });
+    expect(await listAudit(w.admin, { actions: ["audit.accept-restore"] })).toMatchObject([
+      { actor: { name: "ann@host" }, names: ["2"] },
+    ]);
+    const signers = await findVerifiers(database, w.installation.keyring, w.installation.systemKeys.audit);
+    const head = openTreeHead(readFileSync(file, "utf8"), signers);
+    expect(head?.size).toBe(4);
+    expect(head?.acceptedAt).toBeGreaterThan(Date.now() - 60_000);
+    // Hosts that knew more learn of it from the database, and so does the next notary.
+    for (const one of [running, other, knowing(join(folder, "other"))]) expect(await compared(one)).toBeUndefined();
+    await grow(3);
+    expect(await compared(other)).toBeUndefined();
+    const later = openTreeHead(readFileSync(join(folder, "other"), "utf8"), signers);
+    expect(later).toMatchObject({ size: 7, acceptedAt: head?.acceptedAt as number });
+    expect((await verifyAudit(w.admin)).flaws).toEqual([]);
+    // What was accepted is this loss: the old history, and this one put back, are refused.
+    await back();
+    expect(await compared(other)).toContain("its tree has 2 segments");
+    expect(await compared(knowing(file))).toContain("its tree has 2 segments");
+  });
+
+  test("is not accepted by a line that nobody signed, nor by keys that somebody put into the database", async () => {
+    const running = knowing(file);
+    await grow(1);
+    const back = await saved();
+    await grow(3, running);
+    await back();
+    await w.sql`update audit_checkpoints_signed set note = replace(note, ${"=\n\n"}, ${"=\naudit.accept-restore 99\n\n"})`;
+    expect(await compared(running)).toContain("it has no signed checkpoint");
+    const strange = await openSignersOfAnother(w);
+    await w.sql`update audit_signers set public_key = ${strange}`;
+    await expect(compared(running)).rejects.toThrow("its keys do not belong together");
+    expect(running.refusal).toContain("put back");
+    expect(await knowing(file).look(database)).toBe(false);
+  });
+
+  test("is refused if what it should be compared by cannot be read", async () => {
+    await grow(2, knowing(file));
+    await w.run("alter table audit_leaves rename to audit_leaves_gone");
+    const [blind, knows] = [knowing(), knowing(file)];
+    expect([await blind.look(database), await knows.look(database)]).toEqual([false, false]);
+    expect(blind.refusal).toBeUndefined();
+    expect(knows.refusal).toStartWith("The tree of the audit cannot be compared");
+    await w.run("alter table audit_leaves_gone rename to audit_leaves");
+    expect(await knows.look(database)).toBe(true);
+    expect(knows.refusal).toBeUndefined();
+  });
+
+  test("a database that is away says nothing: what was known stays", async () => {
+    const running = knowing(file);
+    await grow(2, running);
+    await compared(running);
+    const away: Database = { ...database, query: () => () => Promise.reject(new Error("away")) };
+    expect(await running.look(away)).toBe(false);
+    expect(running.refusal).toBeUndefined();
+    expect(databaseErrorCode(new Error("away"))).toBe("no code");
+  });
+
+  test("a file of another installation, or of nobody, is refused, and an accept replaces it", async () => {
+    await grow(2);
+    writeFileSync(file, "keyhole/0123456789abcdef\n9\nAAAA\n\n— x y\n");
+    const refusal = await compared(knowing(file));
+    expect(refusal).toContain(`The file ${file} has a checkpoint that no notary of this database signed.`);
+    expect(readFileSync(file, "utf8")).toContain("0123456789abcdef");
+    const checkpoint = knowing(file);
+    await accept(checkpoint);
+    expect(checkpoint.refusal).toBeUndefined();
+    expect(await compared(knowing(file))).toBeUndefined();
+  });
+
+  test("a file that cannot be written is said, and does not keep anything from being served", async () => {
+    writeFileSync(join(folder, "real"), "");
+    await grow(1);
+    symlinkSync("nowhere", file);
+    const checkpoint = knowing(file);
+    expect(await compared(checkpoint)).toBeUndefined();
+    expect(checkpoint.unwritten).toContain("symbolic link");
+    const log: LogEvent[] = [];
+    await (await notary(checkpoint, log)).round();
+    expect(log).toEqual([{ event: "checkpoint_unwritten", reason: expect.stringContaining("symbolic link") }]);
+    rmSync(file);
+    await compared(checkpoint);
+    expect([checkpoint.unwritten, existsSync(file)]).toEqual([undefined, true]);
+    for (const wrong of [folder, join(folder, "no/checkpoint")])
+      expect(() => knowing(wrong)).toThrow("KEYHOLE_CHECKPOINT_FILE");
+  });
+});
+
+/** A public key of nobody here. */
+async function openSignersOfAnother(w: World): Promise<Buffer> {
+  const [row] = await w.run("select public_key from audit_signers");
+  const other = Buffer.from(row?.["public_key"] as Buffer);
+  other[0] = (other[0] ?? 0) ^ 1;
+  return other;
+}
