@@ -11,7 +11,11 @@ if (unlockForm && location.hash.length > 1) {
 }
 
 // Browsers lay out a group of rows once it is seen. Until then its height is that of so many rows.
-for (const body of document.querySelectorAll(".long tbody")) body.style.setProperty("--rows", body.rows.length);
+function stretch(body, rows) {
+  body.style.containIntrinsicBlockSize = `calc(${rows} * var(--row))`;
+}
+
+for (const body of document.querySelectorAll(".long tbody")) stretch(body, body.rows.length);
 
 /* Filter: by parts of a name, and by whole words of marked cells, such as missing. And the search of everything. */
 
@@ -20,9 +24,9 @@ const searchField = document.querySelector("header [name=q]");
 for (const field of document.querySelectorAll("[data-filter]")) {
   const line = field.closest(".filter");
   const table = line.nextElementSibling;
-  const rows = new Map();
-  for (const body of table.tBodies) {
-    for (const row of body.rows) rows.set(row, (row.dataset.name ?? row.cells[0].textContent).toLowerCase());
+  const names = new Map();
+  for (const row of table.querySelectorAll("tbody tr")) {
+    names.set(row, (row.dataset.name ?? row.firstElementChild.textContent).toLowerCase());
   }
   const marks = new Map();
   for (const mark of table.querySelectorAll("tbody :is(.no, .missing, .due)")) {
@@ -32,19 +36,21 @@ for (const field of document.querySelectorAll("[data-filter]")) {
   const count = line.querySelector("output");
   const everywhere = element("a", { hidden: true });
   count.after(everywhere);
+  const groups = [...table.tBodies].map((body) => ({ body, rows: [...body.rows] }));
   const filter = () => {
     const words = field.value.toLowerCase().split(/\s+/);
-    const has = (row) => words.every((word) => rows.get(row).includes(word) || marks.get(row)?.includes(` ${word} `));
+    const has = (row) => words.every((word) => names.get(row).includes(word) || marks.get(row)?.includes(` ${word} `));
     let all = 0;
-    for (const body of table.tBodies) {
-      const shown = new Set([...body.rows].filter(has));
+    for (const { body, rows } of groups) {
+      const shown = new Set(rows.filter(has));
       all += shown.size;
-      body.hidden = shown.size === 0;
-      body.style.setProperty("--rows", shown.size);
-      if (body.hidden) continue;
-      for (const row of body.rows) if (row.hidden === shown.has(row)) row.hidden = !row.hidden;
+      const isHidden = shown.size === 0;
+      if (body.hidden !== isHidden) body.hidden = isHidden;
+      if (isHidden) continue;
+      for (const row of rows) if (row.hidden === shown.has(row)) row.hidden = !row.hidden;
+      stretch(body, shown.size);
     }
-    count.textContent = field.value === "" ? "" : `${all} of ${rows.size}`;
+    count.textContent = field.value === "" ? "" : `${all} of ${names.size}`;
     everywhere.hidden = all > 0 || searchField === null;
     everywhere.href = `/find?q=${encodeURIComponent(field.value)}`;
     everywhere.textContent = `Find ${field.value} everywhere`;
@@ -57,7 +63,10 @@ for (const field of document.querySelectorAll("[data-filter]")) {
     field.value = "";
     filter();
   });
-  table.refilter = filter;
+  table.addEventListener("sort", () => {
+    for (const group of groups) group.rows = [...group.body.rows];
+    filter();
+  });
 }
 
 // In the empty filter, the key goes on to the search.
@@ -95,7 +104,7 @@ for (const button of document.querySelectorAll("button.sort")) {
     for (const [at, body] of bodies.entries()) {
       body.replaceChildren(...sorted.slice(at * size, (at + 1) * size).map(({ row }) => row));
     }
-    table.refilter?.();
+    table.dispatchEvent(new Event("sort"));
   });
 }
 

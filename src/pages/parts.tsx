@@ -168,11 +168,12 @@ function inWords(ms: number): string {
   const size = Math.abs(ms);
   if (size < unitsMs.minute) return ms <= 0 ? "just now" : "in a moment";
   const unit = size < unitsMs.hour ? "minute" : size < 2 * unitsMs.day ? "hour" : "day";
-  return relativeTime.format(Math.trunc(ms / unitsMs[unit]), unit);
+  const count = Math.trunc(size / unitsMs[unit]);
+  const words = `${count} ${unit}${count === 1 ? "" : "s"}`;
+  return ms < 0 ? `${words} ago` : `in ${words}`;
 }
 
 const unitsMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
-const relativeTime = new Intl.RelativeTimeFormat("en");
 
 /** Such as `1 key` or `3 keys`. */
 export function counted(count: number, one: string, many = `${one}s`): string {

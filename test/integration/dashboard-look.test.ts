@@ -86,7 +86,8 @@ describeBoth("names that look like others", (w) => {
     // Ids of one minute begin alike: as many letters are shown as tell them apart.
     const shown = keys.map(({ id }) => rows.find((row) => row.includes(`(id ${id.slice(0, 8)}`)));
     const ids = rows.flatMap((row) => /\(id (\S+?)… \)/.exec(row)?.[1] ?? []);
-    expect(ids.map((id) => keys.filter((key) => key.id.startsWith(id)).length)).toEqual([1, 1, 1]);
+    const alike = keys.slice(0, 3);
+    expect(ids.map((id) => alike.filter((key) => key.id.startsWith(id)).length)).toEqual([1, 1, 1]);
     expect(shown.filter((row) => row?.includes("other"))).toEqual([]);
     expect(rows.filter((row) => row.includes("letters of two alphabets"))).toHaveLength(1);
   });
