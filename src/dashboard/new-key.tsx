@@ -85,7 +85,6 @@ export function NewKeyForm(props: {
   const { org, projects, typed } = props;
   const isWhole = typed.has("command");
   const chosen = (name: string, otherwise: readonly string[] = []) => (isWhole ? typed.all(name) : otherwise);
-  const reach = typed.find("reach");
   return (
     <Change
       action="/keys"
@@ -108,14 +107,9 @@ export function NewKeyForm(props: {
       />
       <fieldset>
         <legend>Projects</legend>
-        <label class="choice">
-          <input type="radio" name="reach" value="some" checked={reach === "some"} required />
-          Only those chosen below
-        </label>
-        <label class="choice">
-          <input type="radio" name="reach" value="all" checked={reach === "all"} />
+        <Box name="reach" value="all" checked={typed.find("reach") === "all"}>
           Every project of {org}, those created later too
-        </label>
+        </Box>
         <ProjectBoxes projects={projects} chosen={typed.all("projects")} />
       </fieldset>
       <Boxes legend="Environments" name="environments" options={environments} checked={typed.all("environments")} />
@@ -193,20 +187,19 @@ const needed = {
 
 /** What a form asks for, as words of `keyhole key create`. @throws Refused `invalid` */
 function wordsFor(form: Form) {
-  const reach = form.find("reach");
+  const isAll = form.find("reach") === "all";
   const projects = form.all("projects").map((chosen) => chosen.split("/")[0] ?? "");
-  if (reach !== "all" && reach !== "some") throw new Refused("invalid", "Choose which projects the key reaches.");
-  if (reach === "all" && projects.length > 0) {
+  if (!isAll && projects.length === 0) throw new Refused("invalid", "Choose which projects the key reaches.");
+  if (isAll && projects.length > 0) {
     throw new Refused("invalid", "Every project is chosen, and some projects are, too. Choose one of the two.");
   }
-  if (reach === "some" && projects.length === 0) throw new Refused("invalid", "Name at least one project.");
   for (const [name, words] of Object.entries(needed)) {
     if (!form.has(name)) throw new Refused("invalid", `Choose ${words}.`);
   }
   return {
     organization: form.read("org"),
     name: form.read("name").trim(),
-    ...(reach === "all" ? { allProjects: true as const } : { projects }),
+    ...(isAll ? { allProjects: true as const } : { projects }),
     environments: form.environments("environments"),
     surfaces: requireMembers("surface", surfaces, form.all("surfaces")),
     resources: requireMembers("resource", resources, form.all("resources")),

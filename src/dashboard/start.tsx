@@ -147,7 +147,7 @@ const forms: Readonly<Record<Step, (visit: Visit) => Promise<VNode>>> = {
   key: async (visit) => {
     const filled = (await listProjects(visit.admin)).find(hasItems) as Project;
     const { where, environment } = await placeIn(visit, filled);
-    const hidden = { org: filled.organization, reach: "some", projects: `${filled.slug}/${filled.id}` };
+    const hidden = { org: filled.organization, projects: `${filled.slug}/${filled.id}` };
     const rest = { environments: environment, surfaces: surfacesByDefault.join(), expires: "90 days", start: "yes" };
     return (
       <>

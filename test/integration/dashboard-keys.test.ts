@@ -10,7 +10,6 @@ const dayMs = 86_400_000;
 /** What a person chooses in the form for a new key. */
 const chosen = {
   name: "ci",
-  reach: "some",
   projects: ["web"],
   environments: ["staging"],
   resources: ["projects", "variables"],
@@ -36,13 +35,12 @@ async function make(w: World, visitor: Visitor, org: string, more: Partial<Recor
 
 /** What a form for a new key is refused with, and how. */
 const refused = [
-  ["no word about projects", { reach: "" }, "Choose which projects the key reaches."],
   [
     "all projects and one",
     { reach: "all" },
     "Every project is chosen, and some projects are, too. Choose one of the two.",
   ],
-  ["no project", { projects: [] }, "Name at least one project."],
+  ["no project", { projects: [] }, "Choose which projects the key reaches."],
   ["a project that is not there", { projects: ["app"] }, 'There is no project "app"'],
   ["no environment", { environments: [] }, "Choose an environment."],
   ["no resource", { resources: [] }, "Choose what the key may read."],
@@ -132,7 +130,7 @@ describeBoth("the command beside the form for a new key", (w) => {
     expect(line).toBe(
       String.raw`keyhole key create --org ${org} --name 'it'\''s <ci> & co' --project web --env staging --expires-in 90d`,
     );
-    expect(html).toContain('name="reach" value="some" checked required');
+    expect(html).not.toContain('value="all" checked');
     expect(html).toContain('name="environments" value="staging" checked');
     const wide = {
       reach: "all",
@@ -155,7 +153,7 @@ describeBoth("the command beside the form for a new key", (w) => {
 });
 
 describeBoth("the lines that use a new key", (w) => {
-  const useOf = async (more: Partial<Record<keyof typeof chosen, string | readonly string[]>>) => {
+  const useOf = async (more: Partial<Record<keyof typeof chosen | "reach", string | readonly string[]>>) => {
     const { org, visitor } = await furnish(w);
     const { secret = "", use } = await visitor.send("/keys", { ...chosen, org, ...more });
     w.secrets.add(secret);

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { dirname } from "node:path";
+import type { Page } from "puppeteer-core";
+import { browserOf, type Dashboard, signIn, startDashboard } from "../support/browser.ts";
+import { binary } from "../support/keyhole.ts";
+import { withPrograms } from "../support/programs.ts";
+import { type Server, type Site, siteOf } from "../support/server.ts";
+
+/* What people do every day, with their clicks counted, and what they do first. */
+
+/** A person at a page, whose clicks are counted. */
+class Person {
+  readonly page: Page;
+  clicks = 0;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  /** Presses what has these words: a link or a button that leads on. */
+  async follow(words: string): Promise<void> {
+    await Promise.all([this.page.waitForNavigation(), this.press(words)]);
+  }
+
+  /** Presses a link, a button, or a box by its label. */
+  async press(words: string): Promise<void> {
+    const what = `*[self::a or self::button or self::label][contains(normalize-space(), "${words}")]`;
+    const found = await this.page.waitForSelector(`xpath///${what}`);
+    this.clicks += 1;
+    await found?.click();
+  }
+
+  type(field: string, text: string): Promise<void> {
+    return this.page.type(`main [name="${field}"]:not([type=hidden])`, text);
+  }
+
+  /** What is seen. */
+  async text(selector = "main"): Promise<string> {
+    return String(await this.page.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`));
+  }
+}
+
+/** Runs lines in a shell, where `keyhole` is the built program. */
+async function inShell(site: Site, lines: string): Promise<string> {
+  const env = { ...site.env, PATH: `${dirname(binary)}:/usr/bin:/bin`, KEYHOLE_ACTOR: "ana@laptop" };
+  const child = Bun.spawn(["/bin/sh", "-ec", lines], { cwd: site.folder, env, stderr: "pipe" });
+  const [out, said, exitCode] = [child.stdout.text(), child.stderr.text(), child.exited];
+  expect([await exitCode, await said]).toEqual([0, expect.any(String)]);
+  return out;
+}
+
+withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) => {
+  const site = siteOf("sqlite", { staging: { TOKEN: "canary-of-staging" } });
+  const { fresh } = browserOf(chromium);
+  let dashboard: Dashboard;
+  let ana: Person;
+
+  beforeAll(async () => {
+    dashboard = await startDashboard(site);
+    ana = new Person(await signIn(await fresh(), dashboard.link));
+  }, 120_000);
+  afterAll(async () => void (await dashboard?.stop()), 60_000);
+
+  test("a key for CI takes five clicks and its name; to revoke it takes two and its name", async () => {
+    ana.clicks = 0;
+    await ana.follow("Keys and trusts");
+    await ana.follow("Create a key");
+    await ana.type("name", "web ci");
+    await ana.press("web");
+    await ana.press("staging");
+    await ana.press("Create");
+    await ana.page.waitForSelector("output.secret:not(:empty)");
+    expect(ana.clicks).toBe(5);
+    const [key] = (await site.json(["key", "list"])) as [{ id: string }];
+    expect(key).toMatchObject({ name: "web ci", projects: ["web"], environments: ["staging"], surfaces: ["rest_api"] });
+    ana.clicks = 0;
+    await ana.follow("Go on");
+    expect(await ana.text()).not.toMatch(/rest_api|mcp_server|ci_action/);
+    await ana.type("again", "web ci");
+    await ana.follow("Revoke");
+    expect(ana.clicks).toBe(2);
+    expect(await ana.text()).toContain("Revoked key");
+    expect(await site.json(["key", "show", key.id])).toMatchObject({ status: "revoked" });
+  });
+
+  test("the command beside the form makes the same key as the form", async () => {
+    await ana.page.goto(`${dashboard.origin}/keys/new`);
+    await ana.type("name", `it's "$HOME" & co`);
+    await ana.press("web");
+    await ana.press("production");
+    await ana.press("Agents: names only");
+    await ana.follow("Show the command");
+    const line = await ana.text("#command");
+    const before = (await site.json(["key", "list"])) as unknown[];
+    expect(await inShell(site, line)).toMatch(/^kh_/);
+    await ana.press("Create");
+    await ana.page.waitForSelector("output.secret:not(:empty)");
+    const made = ((await site.json(["key", "list"])) as Record<string, unknown>[]).slice(before.length);
+    const [byCommand, byForm] = made.map(({ id, createdAt, expiresAt, ...rest }) => {
+      return { ...rest, lifetime: Number(expiresAt) - Number(createdAt) };
+    });
+    expect(byForm).toEqual(byCommand as never);
+    expect(byForm).toMatchObject({ name: `it's "$HOME" & co`, surfaces: ["rest_api", "mcp_server"] });
+  });
+
+  test("who read what last week takes three clicks", async () => {
+    const server = await site.serve();
+    const { key } = await site.key("--name", "reader", "--project", "web", "--env", "staging");
+    const read = `keyhole run -p web -e staging -- true`;
+    for (const _ of [1, 2]) {
+      await inShell(site, `export KEYHOLE_URL=${server.origin} KEYHOLE_API_KEY=${key}\n${read}`);
+    }
+    await ana.page.goto(dashboard.origin);
+    ana.clicks = 0;
+    await ana.follow("Audit");
+    await ana.follow("all reads");
+    await ana.follow("7 days");
+    expect(ana.clicks).toBe(3);
+    const rows = (await ana.text("details[open] table tbody")).replaceAll(/\s+/g, " ");
+    expect(rows).toMatch(/\breader web staging TOKEN 2 /);
+    expect(await ana.text("figcaption")).toContain("2 reads by machines from");
+    await server.stop();
+  });
+});
+
+withPrograms(["chromium"], "the first hour, in Chromium", (chromium) => {
+  const site = siteOf("sqlite");
+  const { fresh } = browserOf(chromium);
+  let server: Server;
+  let dashboard: Dashboard;
+  beforeAll(async () => {
+    server = await site.serve();
+    dashboard = await startDashboard(site);
+  }, 120_000);
+  afterAll(async () => void (await dashboard?.stop()), 60_000);
+
+  test("leads from an empty installation to a read that its last page sees arrive", async () => {
+    const context = await fresh();
+    const ana = new Person(await signIn(context, dashboard.link));
+    const heading = () => ana.text("h1");
+    await ana.follow("Create an organization");
+    await ana.type("slug", "acme");
+    await ana.follow("Create");
+    expect(await heading()).toBe("Create a project");
+    await ana.type("slug", "web");
+    await ana.follow("Create");
+    expect(await heading()).toBe("Write the first variable");
+    await ana.type("name", "GREETING");
+    await ana.type("value.development", "hello from the first hour");
+    await ana.follow("Save");
+    expect(await heading()).toBe("Make the first key");
+    await ana.type("name", "my machine");
+    await ana.press("Create");
+    await ana.page.waitForSelector("output.secret:not(:empty)");
+    const [, lines = ""] = await ana.page.$$eval("output.secret", (all) => all.map((one) => one.textContent ?? ""));
+    await ana.follow("Go on");
+    expect(await heading()).toBe("Read it with the key");
+    expect(await ana.text()).toContain("Waiting for the first read.");
+    const own = lines.replace("https://keyhole.example", server.origin).replace("./start", "printenv GREETING");
+    expect(own).not.toBe(lines);
+    expect(await inShell(site, own)).toBe("hello from the first hour\n");
+    await ana.page.waitForFunction(`document.querySelector("h1").textContent === "The first read has arrived"`);
+    expect(await ana.text()).toContain("my machine read");
+    await ana.follow("Go to Today");
+    expect(await ana.text()).not.toContain("First steps");
+    await context.close();
+  }, 60_000);
+});
