@@ -1,5 +1,5 @@
 import { excerpt } from "../core/visible.ts";
-import { completed, input, wide } from "../desk/inputs.ts";
+import { input, ofOrganization, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, list } from "../desk/outcome.ts";
 import { find, type Hit, type SearchResult } from "../people/find.ts";
@@ -10,20 +10,15 @@ export const findNames = operation({
   path: "find",
   about:
     "Find names by a part of them, in all that you may see: of variables, accounts, files, projects, keys, trusts, requests and persons.",
-  examples: ["keyhole find stripe", "keyhole find warehouse --org acme --org beta"],
+  examples: ["keyhole find stripe", "keyhole find warehouse --org acme"],
   right: ["see", "keys", "decide"],
   inputs: {
     part: input("<part>", "a part of the name, in any case; of several words, each"),
-    organizations: completed(
-      input("--org <org>", "only in this organization; may be repeated", (text, before: readonly string[] = []) => [
-        ...new Set([...before, text]),
-      ]),
-      "organizations",
-    ),
+    organization: ofOrganization("names"),
     wide,
   },
-  run: async (admin, { part, organizations }) => {
-    const found = await find(admin, part, organizations);
+  run: async (admin, { part, organization }) => {
+    const found = await find(admin, part, organization);
     const columns = columnsOf(await shortKeyIds(admin), await shortRequestIds(admin));
     const none = `Nothing that you may see has ${JSON.stringify(part)} in its name.`;
     const { warnings } = found;

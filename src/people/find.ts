@@ -48,21 +48,14 @@ const hitsMax = 200;
  * Finds names by a part of them, in all that somebody may see. What they may not see is not looked at, and every set
  * that they may see is verified, whatever is in it. So neither the answer nor its time tells of another name.
  * @param part - of several words, a name must have each; case is ignored
- * @param organizations - only in these
+ * @param organization - only in it
  * @throws Refused `invalid` without a word; `not_found` for an organization that is not there for them
  */
-export async function find(
-  admin: AdminContext,
-  part: string,
-  organizations: readonly (string | undefined)[] = [undefined],
-): Promise<SearchResult> {
+export async function find(admin: AdminContext, part: string, organization?: string): Promise<SearchResult> {
   if (wordsOf(part).length === 0) throw new Refused("invalid", "Give a part of a name.");
   const search = { admin, part, isNamed: hasPart(part), hits: new Hits(part), paths: new Set<string>() };
-  const warnings: string[] = [];
-  for (const organization of organizations) {
-    warnings.push(...(await findInProjects(search, organization)));
-    await findBeside(search, organization);
-  }
+  const warnings = await findInProjects(search, organization);
+  await findBeside(search, organization);
   return { found: search.hits.best, count: search.hits.count, warnings };
 }
 

@@ -45,7 +45,7 @@ describeBoth("a search", (w) => {
     const id = await w.request(organization.id, key.id, web, asked);
     await addPerson(w.admin, { name: "seeker", organization: slug, signIn: null });
     await grantRights(w.admin, "seeker", { rights: ["see"], projects: ["seek-web"], environments: null });
-    const { found, count, warnings } = await find(w.admin, "sEEk", [slug]);
+    const { found, count, warnings } = await find(w.admin, "sEEk", slug);
     expect(found.map(lineOf)).toEqual([
       `${slug}/seek-web SEEK variable staging production`,
       `${slug}/seek-web seek-web project`,
@@ -60,12 +60,12 @@ describeBoth("a search", (w) => {
     expect(found.find(({ type }) => type === "key")).toMatchObject({ id: key.id, status: "active" });
     expect(found.find(({ type }) => type === "request")).toMatchObject({ id, status: "pending" });
     expect(found.find(({ type }) => type === "person")?.projects).toEqual([web.where]);
-    expect((await find(w.admin, "mail SEEK", [slug])).found.map(({ name }) => name)).toEqual(["seek mail"]);
+    expect((await find(w.admin, "mail SEEK", slug)).found.map(({ name }) => name)).toEqual(["seek mail"]);
     for (const nothing of ["updatedAt", "canary", "version", '"', "in-a-value", "[{"]) {
-      expect([nothing, (await find(w.admin, nothing, [slug])).count]).toEqual([nothing, 0]);
+      expect([nothing, (await find(w.admin, nothing, slug)).count]).toEqual([nothing, 0]);
     }
     expect(find(w.admin, " \t")).rejects.toMatchObject({ kind: "invalid" });
-    expect(find(w.admin, "seek", ["nobody"])).rejects.toMatchObject({ kind: "not_found" });
+    expect(find(w.admin, "seek", "nobody")).rejects.toMatchObject({ kind: "not_found" });
   });
 
   test("shows 200 names, the best of them first, and counts the others", async () => {
@@ -73,7 +73,7 @@ describeBoth("a search", (w) => {
     const names = Array.from({ length: 250 }, (_, at) => [`A_MANY_${at}`, "x"] as const);
     await w.project(organization, "a", { variables: { staging: Object.fromEntries(names) } });
     await w.project(organization, "z", { variables: { staging: { MANY: "x" } } });
-    const { found, count } = await find(w.admin, "many", [organization.slug]);
+    const { found, count } = await find(w.admin, "many", organization.slug);
     expect([found.length, count, found[0]?.project]).toEqual([200, 251, "z"]);
   });
 
@@ -85,7 +85,7 @@ describeBoth("a search", (w) => {
     await w.run(`update sets set listing = '[]' where ${is} 'staging'`, [id]);
     await w.run(`delete from sets where ${is} 'development'`, [id]);
     for (const part of ["KEPT", "LOST"]) {
-      const { found, warnings } = await find(w.admin, part, [organization.slug]);
+      const { found, warnings } = await find(w.admin, part, organization.slug);
       expect(found.map(({ name }) => name)).toEqual(part === "KEPT" ? ["KEPT"] : []);
       expect(warnings).toEqual([
         `The variables of ${where} in development were deleted or changed by other means than Keyhole.`,

@@ -156,7 +156,7 @@ describe("the tree of commands", async () => {
     ["request approve 0199", { of: "requests" }, ["0199a3c4-3"]],
     ["audit list --key ", { of: "keysAndTrusts" }, ["0199a3c4-1", "0199a3c4-2"]],
     ["var get web staging T", { of: "variables", project: "web", environment: "staging" }, ["TOKEN"]],
-    ["var get web staging -", undefined, ["--json", "--help"]],
+    ["var get web staging -", undefined, ["--json", "--version", "--help"]],
     ["account get acme/web ", { of: "accounts", project: "acme/web", environment: undefined }, ["ci"]],
     ["file delete web ", { of: "files", project: "web", environment: undefined }, ["etc/a.pem"]],
     ["run --project ", undefined, []],
