@@ -144,7 +144,7 @@ async function changeBack(visit: Visit, environment: Environment, kind: string):
       <Changed names={plan} />
       {left.length > 0 && (
         <details open={left.length <= 20}>
-          <summary>{counted(left.length, "name")} would stay as somebody has written them since</summary>
+          <summary>What stays: {counted(left.length, "name")} that somebody has written since</summary>
           <ul>
             {left.map(({ name, version, by }) => (
               <li>
@@ -188,13 +188,18 @@ async function itemBack(visit: Visit, environment: Environment, kind: string, na
   const { admin, where } = visit;
   const plan = await planRollback(admin, where, environment, kind, visit.number("to"), { name });
   const { to, between } = plan;
-  const shown = (
+  const isAny = changesOf(plan).length > 0;
+  const shown = !isAny ? (
+    <p>
+      <Name>{name}</Name> is the same in version {to} and now: there is nothing to put back.
+    </p>
+  ) : (
     <p>
       <Name>{name}</Name> would be written as it was in version {to}, and nothing else.
       {between.length > 0 && ` That takes back ${writersOf(between)}.`}
     </p>
   );
-  return { title: `Put ${name} back`, shown, plan, form: { button: "Put it back", hidden: { to, name } } };
+  return { title: `Put ${name} back`, shown, plan, form: isAny && { button: "Put it back", hidden: { to, name } } };
 }
 
 /** @throws Refused `conflict` if somebody wrote the set since the page was shown */

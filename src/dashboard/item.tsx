@@ -1,17 +1,18 @@
 /** @jsxImportSource preact */
 
-import type { VNode } from "preact";
-import { type Environment, environments } from "../core/names.ts";
+import type { ComponentChildren } from "preact";
+import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { findProject } from "../desk/projects.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
-import { Actions, Ago, Change, Env, joined, Lead, Listed, Name, Operators, There, Word } from "../pages/parts.tsx";
+import { Actions, Ago, counted, Env, Facts, Lead, Name, Opened, Operators, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import { seenFields, type Visit } from "../pages/visit.ts";
-import { listAudit } from "../people/audit.ts";
-import { compareEnvironments, type ItemsAcross } from "../people/comparison.ts";
+import { type AuditRecord, listAudit } from "../people/audit.ts";
+import { compareEnvironments } from "../people/comparison.ts";
+import { type ItemHistory, listItemHistory } from "../people/history.ts";
 import { keyNames, listAccess } from "../people/keys.ts";
 import { personsWithAccess } from "../people/persons.ts";
 import { type Gets, personGets } from "../people/readers.ts";
@@ -19,132 +20,239 @@ import { comparison, requireKind } from "./grid.tsx";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf } from "./sentence.tsx";
 
-/** One item: where it is, its value on request, who read it last, and who can. */
+/** One item: where it is, its value on request, who can read it and who did, and its earlier values. */
 export async function itemPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.param("kind"));
-  const { form, reveal: isShown } = kindPages[kind] ?? {};
   const name = visit.query("name") ?? "";
   const { items, environments: seen } = await compareEnvironments(admin, where, kind);
   const found = items.find((one) => one.name === name);
   if (found === undefined)
     throw new Refused("not_found", `There is no ${JSON.stringify(name)} among the ${kind} of ${where}.`);
-  const shown = seenFields(await findProject(admin, where, "see"));
-  const revealed = isShown ? await visit.reached("reveal") : [];
-  const mayChange = form !== undefined && (await visit.reached("write")).length > 0;
+  const { form, reveal: isShown } = kindPages[kind] ?? {};
+  const written = await visit.reached("write");
   const mayAudit = (await visit.reached("audit")).length > 0;
+  const shared = {
+    ...{ where, kind, name, now: admin.now() },
+    project: seenFields(await findProject(admin, where, "see")),
+    revealed: isShown ? await visit.reached("reveal") : [],
+    written,
+  };
+  const whoGets = await readersOf(visit, kind);
+  const readersIn = mayAudit ? await readsOf(visit, kind, name) : undefined;
+  const cards = await Array.fromAsync(seen.toReversed(), async (environment) => (
+    <Card
+      {...shared}
+      environment={environment}
+      changedAt={found.environments[environment]?.updatedAt}
+      history={await listItemHistory(admin, where, environment, kind, name)}
+      gets={(what) => whoGets(environment, what)}
+      reads={await readersIn?.(environment)}
+    />
+  ));
   const main = (
     <>
       <p class="quiet">{comparison(found)}</p>
-      {mayChange && <Actions items={{ Change: projectPagePath(where, `${kind}/set`, { name }) }} />}
-      <div class="cards">
-        {seen.map((environment) => (
-          <section>
-            <h2>
-              <Env value={environment} />
-            </h2>
-            <p>
-              {found.environments[environment] && "Changed "}
-              <There at={found.environments[environment]?.updatedAt} now={admin.now()} />
-            </p>
-            {found.environments[environment] && revealed.includes(environment) && (
-              <Reveal action={projectPagePath(where, `${kind}/reveal`)} hidden={{ ...shown, name, environment }} />
-            )}
-          </section>
-        ))}
-      </div>
-      {mayAudit && (await lastReads(visit, kind, name))}
-      {await readers(visit, kind, found)}
+      {form && written.length > 0 && <Actions items={{ Change: projectPagePath(where, `${kind}/set`, { name }) }} />}
+      <div class="values">{cards}</div>
+      <Operators />
+      {mayAudit && <Lead to={withQuery("/audit", { project: where, name })}>Everything about it in the audit</Lead>}
     </>
   );
   return { title: `${name} · ${where}`, heading: <Name>{name}</Name>, main };
 }
 
-/** Buttons that ask for a value. */
-function Reveal(props: {
-  readonly action: string;
-  readonly hidden: Readonly<Record<string, string | number>> & { readonly environment: Environment };
-}) {
-  const { action, hidden } = props;
-  const buttons = { shown: "Reveal", copied: "Copy" } as const;
+/** An item in one environment. */
+type Place = {
+  readonly where: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly environment: Environment;
+  readonly now: number;
+  /** The hidden fields that name the project. */
+  readonly project: ReturnType<typeof seenFields>;
+  /** The environments in which the person may see values, and in which they may write. */
+  readonly revealed: readonly Environment[];
+  readonly written: readonly Environment[];
+};
+
+/** What there is to know of an item in one environment, and its value on request. */
+function Card(
+  props: Place & {
+    readonly changedAt: number | undefined;
+    readonly history: ItemHistory;
+    readonly gets: (what: Gets) => readonly ComponentChildren[];
+    readonly reads: readonly ComponentChildren[] | undefined;
+  },
+) {
+  const { environment, revealed, changedAt, history, gets, reads, now } = props;
+  const isThere = changedAt !== undefined;
+  const writer = isThere ? history.versions[0]?.actor.name : undefined;
+  const some = (items: readonly ComponentChildren[], none: string) =>
+    items.length === 0 ? <span class="quiet">{none}</span> : <Opened items={items} max={8} between="; " />;
+  const names = gets("names");
+  const earlier = earlierOf(history, isThere);
   return (
-    <div class="actions">
-      {(["shown", "copied"] as const).map((how) => (
-        <Change
-          action={action}
-          button={buttons[how]}
-          label={`${buttons[how]} the value in ${hidden.environment}`}
-          secret={how}
-          hidden={hidden}
-          quiet
-        />
-      ))}
-    </div>
+    <section>
+      <h2>
+        <Env value={environment} />
+      </h2>
+      {isThere ? (
+        <p>
+          Changed <Ago at={changedAt} now={now} />
+          {writer !== undefined && (
+            <>
+              {" "}
+              by <Word>{writer}</Word>
+            </>
+          )}
+        </p>
+      ) : (
+        <p class="missing">missing</p>
+      )}
+      {isThere && revealed.includes(environment) && <Reveal {...props} />}
+      <Facts
+        facts={{
+          "Who can read it": isThere && some(gets("values"), "Nobody but operators."),
+          "Only see its name": isThere && names.length > 0 && some(names, ""),
+          "Who read it last": isThere && reads && some(reads, "Nobody, as far as the audit goes back."),
+          "Earlier values": earlier.length > 0 && <Earlier {...props} rows={earlier} />,
+        }}
+      />
+    </section>
   );
 }
 
-/** The newest reads, however many changes came after them. */
-async function lastReads({ admin, where }: Visit, kind: string, name: string): Promise<VNode> {
+/** A value, on request: the script puts it into the box below the buttons. @param version - an earlier one */
+function Reveal({ where, kind, name, environment, project, version }: Place & { readonly version?: number }) {
+  const hidden = { ...project, name, environment, ...(version !== undefined && { version }) };
+  const what = version === undefined ? `the value in ${environment}` : `version ${version} in ${environment}`;
+  return (
+    <form method="post" action={projectPagePath(where, `${kind}/reveal`)} data-change autocomplete="off">
+      {Object.entries(hidden).map(([field, value]) => (
+        <input type="hidden" name={field} value={value} />
+      ))}
+      <div class="send">
+        <button type="submit" class="quiet" data-secret="shown" aria-label={`Reveal ${what}`}>
+          Reveal
+        </button>
+        {version === undefined && (
+          <button type="submit" class="quiet" data-secret="copied" aria-label={`Copy ${what}`}>
+            Copy
+          </button>
+        )}
+        <span role="alert" class="refusal" />
+      </div>
+      {/* Whoever asks for it looks at it: a screen reader must not say it aloud by itself. */}
+      <output class="secret" aria-live="off" />
+    </form>
+  );
+}
+
+const earlierMax = 100;
+
+/** A version that changed an item. Null: from before the versions that are kept. */
+type EarlierValue = {
+  readonly version: number;
+  readonly at: number | null;
+  readonly by: string | null;
+  readonly isDeleted: boolean;
+};
+
+/** The versions that changed an item, newest first, without the one in force. */
+function earlierOf({ versions, earlier }: ItemHistory, isThere: boolean): EarlierValue[] {
+  const older = (isThere ? versions.slice(1) : versions).map(({ version, at, actor, deleted }) => {
+    return { version, at, by: actor.name, isDeleted: deleted.length > 0 };
+  });
+  return earlier === undefined ? older : [...older, { version: earlier, at: null, by: null, isDeleted: false }];
+}
+
+/** Earlier values, each of which can be shown and put back. */
+function Earlier(props: Place & { readonly rows: readonly EarlierValue[] }) {
+  const { where, kind, name, environment, revealed, written, now, rows } = props;
+  return (
+    <details>
+      <summary>{counted(rows.length, "version")}</summary>
+      <ul class="earlier">
+        {rows.slice(0, earlierMax).map(({ version, at, by, isDeleted }) => (
+          <li>
+            <span>
+              Version {version}
+              {by === null ? (
+                ", from before what is kept"
+              ) : (
+                <>
+                  , <Ago at={at} now={now} />, by <Word>{by}</Word>
+                </>
+              )}
+              {isDeleted && <span class="missing"> deleted</span>}
+            </span>
+            {!isDeleted && revealed.includes(environment) && <Reveal {...props} version={version} />}
+            {!isDeleted && written.includes(environment) && (
+              <a
+                href={projectPagePath(where, "undo", { kind, environment, to: version, name })}
+                aria-label={`Put back version ${version} in ${environment}`}
+              >
+                Put back
+              </a>
+            )}
+          </li>
+        ))}
+      </ul>
+      {rows.length > earlierMax && <p class="quiet">{rows.length - earlierMax} older ones are not shown.</p>}
+    </details>
+  );
+}
+
+const readsMax = 100;
+
+/** Who read an item last in an environment, newest first, with how often each did among the newest reads. */
+async function readsOf({ admin, where }: Visit, kind: string, name: string) {
   const actions = descriptorOf(kind).actions.filter((action) => /\.(?:read|reveal)$/.test(action));
-  const found = listAudit(admin, { project: where, name, actions, limit: 5 });
-  const reads = await unlessRefused(found, ["not_found"], () => []); // no entry names it
+  const find = async (environment?: Environment) => {
+    const found = listAudit(admin, { project: where, name, actions, environment, limit: readsMax });
+    return (await unlessRefused(found, ["not_found"], () => [])).toReversed(); // no entry names it
+  };
+  const newest = await find();
   const names = await keyNames(admin);
-  return (
-    <Listed
-      title="Who read it last"
-      none="Nobody, as far as the audit goes back."
-      items={reads.toReversed().map((one) => (
-        <>
-          <Ago at={one.time} now={admin.now()} />: <Word>{actorOf(one, names)}</Word> {one.environment},{" "}
-          <code>{one.action}</code>
-        </>
-      ))}
-    >
-      <Lead to={withQuery("/audit", { project: where, name })}>Everything about it in the audit</Lead>
-    </Listed>
-  );
+  return async (environment: Environment) => {
+    // A read without an environment is one of them all.
+    const there = newest.filter((one) => (one.environment ?? environment) === environment);
+    const reads = there.length === 0 && newest.length === readsMax ? await find(environment) : there;
+    return [...Map.groupBy(reads, (one) => actorOf(one, names))].map(([who, all]) => (
+      <>
+        <Word>{who}</Word>
+        {all.length > 1 ? `, ${all.length} times, last ` : ", "}
+        <Ago at={(all[0] as AuditRecord).time} now={admin.now()} />
+      </>
+    ));
+  };
 }
 
-/** Who gets the value, in each environment that has it, production first; and who only sees that it is there. */
-async function readers({ admin, where }: Visit, kind: string, item: ItemsAcross["items"][number]): Promise<VNode> {
-  const there = environments.filter((environment) => item.environments[environment] !== undefined).reverse();
+/** Who gets the value in an environment, or only its name. */
+async function readersOf({ admin, where }: Visit, kind: string) {
   const persons = await personsWithAccess(admin, where);
   const keys = await listAccess(admin, where);
-  const who = (environment: Environment, what: Gets) => [
+  return (environment: Environment, what: Gets): ComponentChildren[] => [
     ...persons
       .filter(({ rightsIn }) => personGets(rightsIn[environment]) === what)
-      .map(({ name, signIn }) => [
-        <Word>{name}</Word>,
-        signIn !== null && "group" in signIn ? ", a group of people" : ", a person",
-      ]),
+      .map(({ name, signIn }) => {
+        const sort = signIn !== null && "group" in signIn ? "a group of people" : "a person";
+        return [<Word>{name}</Word>, ` (${sort})`];
+      }),
     ...keys
       .filter(({ environments: reach, gets }) => reach?.includes(environment) !== false && gets[kind] === what)
-      .map(({ id, name, type }) => [<Word to={`/keys/${id}`}>{name}</Word>, `, a ${type}`]),
+      .map(({ id, name, type }) => [<Word to={`/keys/${id}`}>{name}</Word>, ` (a ${type})`]),
   ];
-  return (
-    <>
-      {there.map((environment) => {
-        const names = who(environment, "names");
-        return (
-          <Listed
-            title={["Who can read it in ", <Env value={environment} />]}
-            none="Nobody but operators."
-            items={who(environment, "values")}
-          >
-            {names.length > 0 && <p class="quiet">Only see its name: {joined(names, "; ")}</p>}
-          </Listed>
-        );
-      })}
-      <Operators />
-    </>
-  );
 }
 
-/** The value of an item, on record before it is shown. */
+/** The value of an item, on record before it is shown. With a version, as it was in that one. */
 export async function reveal(visit: Visit): Promise<Answer> {
-  visit.form.requireProject(await findProject(visit.admin, visit.where, "reveal"));
+  const { form } = visit;
+  form.requireProject(await findProject(visit.admin, visit.where, "reveal"));
   const kind = requireKind(visit.param("kind"));
   const read = kindPages[kind]?.reveal;
   if (read === undefined) throw new Refused("not_found", `The ${kind} are not shown here.`);
-  return { secret: await read(visit, visit.form.environment(), visit.form.read("name")) };
+  const version = form.has("version") ? form.number("version") : undefined;
+  return { secret: await read(visit, form.environment(), form.read("name"), version) };
 }

@@ -222,21 +222,24 @@ for (const form of document.querySelectorAll("form[data-change]")) {
 async function send(form, button) {
   // A button that is disabled would lose the focus.
   if (button.ariaDisabled === "true") return;
+  if (hiding.has(button)) return hiding.get(button)();
   const refusal = form.querySelector(".refusal");
   refusal.textContent = "";
   button.ariaDisabled = "true";
   const answer = ask(form, button);
   // Safari copies nothing later than the click, but takes the promise of a text.
-  const copying = form.dataset.secret === "copied" && copy(answer.then(({ secret }) => secret ?? Promise.reject()));
+  const how = button.dataset.secret ?? form.dataset.secret;
+  const copying = how === "copied" && copy(answer.then(({ secret }) => secret ?? Promise.reject()));
   try {
     const { error, to, secret, again, ...rest } = await answer;
     if (error !== undefined) refuse(form, error);
     else if (copying) sayCopied(await copying, button, refusal);
-    else if (secret !== undefined) show(form, secret, to, rest);
+    else if (how === "shown") show(form.querySelector("output.secret"), button, secret);
+    else if (secret !== undefined) finish(form, secret, to, rest);
     else location.assign(to);
     if (again !== undefined) refusal.append(" ", linkTo(again, "Sign in again"));
   } catch {
-    refusal.textContent = form.dataset.secret === "once" ? lostKey : "The dashboard did not answer. Does it still run?";
+    refusal.textContent = how === "once" ? lostKey : "The dashboard did not answer. Does it still run?";
   } finally {
     button.ariaDisabled = null;
   }
@@ -261,13 +264,30 @@ function refuse(form, error) {
 const lostKey =
   "No answer came. If a key was made, nobody has its text: look for it in the list of keys and revoke it, then try again.";
 
-function show(form, secret, to, rest) {
-  const output = form.querySelector("output.secret");
-  output.textContent = secret;
-  // A new key is shown once: it stays until the person leaves.
-  if (form.dataset.secret === "once") return finish(form, output, to, rest);
-  clearTimeout(output.hiding);
-  output.hiding = setTimeout(() => output.replaceChildren(), shownMs);
+/** How to take away each value that is shown, by the button that showed it. */
+const hiding = new Map();
+
+/** Shows a value for a while. Its button counts down, and hides it if it is pressed again. */
+function show(output, button, secret) {
+  const { textContent: words, ariaLabel: label } = button;
+  const endsAt = performance.now() + shownMs;
+  const count = () => {
+    button.textContent = `Hide (${Math.ceil((endsAt - performance.now()) / 1000)} s)`;
+  };
+  output.replaceChildren(secret === "" ? element("em", { textContent: "empty" }) : secret);
+  button.ariaLabel = label.replace(words, "Hide");
+  count();
+  const counting = setInterval(count, 1000);
+  const hide = () => {
+    clearInterval(counting);
+    clearTimeout(ending);
+    hiding.delete(button);
+    output.replaceChildren();
+    button.textContent = words;
+    button.ariaLabel = label;
+  };
+  const ending = setTimeout(hide, shownMs);
+  hiding.set(button, hide);
 }
 
 /** Whether the browser lets the page copy. @param text - the promise of it */
@@ -292,8 +312,10 @@ function sayCopied(isCopied, button, refusal) {
   }, 2000);
 }
 
-/** After a key was made: copying its text, using it and going on are what is left to do. */
-function finish(form, output, to, { notice, use }) {
+/** After a key was made, which is shown once: copying its text, using it and going on are what is left to do. */
+function finish(form, secret, to, { notice, use }) {
+  const output = form.querySelector("output.secret");
+  output.textContent = secret;
   const refusal = form.querySelector(".refusal");
   const note = element("p", { textContent: notice });
   const button = copier(output, refusal);
@@ -333,5 +355,6 @@ function element(name, properties) {
 
 // Nothing is left in a page that the browser keeps for going back.
 addEventListener("pagehide", () => {
+  for (const hide of hiding.values()) hide();
   for (const output of document.querySelectorAll("output.secret")) output.replaceChildren();
 });

@@ -12,6 +12,7 @@ import {
   planRollback,
   planUndo,
   requireAnyLeft,
+  requireOther,
   rollBack,
   type SeenWay,
   undo,
@@ -108,6 +109,7 @@ export const rollback = operation({
   run: async (admin, { project, environment, kind, to, name, wide, dryRun, seen }, { agree }) => {
     const what = `the ${kind} of ${project} in ${environment}`;
     const plan = await planRollback(admin, project, environment, kind, to, { name, seen });
+    requireOther(plan);
     const takesBack = plan.between.length > 0 ? `. That takes back ${writersOf(plan.between)}` : "";
     const one = name !== undefined && `${excerpt(name)}, of ${what}, back to what it was in version ${to}`;
     const whole = `roll ${what} back from version ${plan.from} to ${to}: ${planned(plan, wide)}`;

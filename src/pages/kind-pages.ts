@@ -6,8 +6,11 @@ import type { VersionedSet, Visit } from "./visit.ts";
 
 /** What a kind brings to the dashboard, beside the pages that all kinds share. */
 export type KindPages = {
-  /** The value of an item as text, on record; left out for a kind whose values are not shown. */
-  readonly reveal?: (visit: Visit, environment: Environment, name: string) => Promise<string>;
+  /**
+   * The value of an item as text, on record; left out for a kind whose values are not shown. With a version, as it was
+   * in that one.
+   */
+  readonly reveal?: (visit: Visit, environment: Environment, name: string, version?: number) => Promise<string>;
   /** The page that writes an item; left out for a kind that only commands write. */
   readonly form?: ItemForm;
   /** The kind's own pages below a project, by the words of the link in its grid. */

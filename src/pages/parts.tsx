@@ -464,7 +464,7 @@ export function Change(props: {
   readonly action: string;
   readonly button: string;
   readonly children?: ComponentChildren;
-  readonly secret?: "shown" | "copied" | "once";
+  readonly secret?: "once";
   readonly danger?: boolean;
   readonly hidden?: Readonly<Record<string, string | number>>;
   /** What a screen reader says in place of the button's words. */
@@ -487,7 +487,7 @@ export function Change(props: {
         {beside}
         <span role="alert" class="refusal" />
       </div>
-      {secret && secret !== "copied" && <output class="secret" />}
+      {secret && <output class="secret" />}
     </form>
   );
 }

@@ -76,7 +76,8 @@ export async function listItemHistory(
   return ofItem(admin, of, records, name);
 }
 
-type ItemHistory = { readonly versions: readonly VersionRecord[]; readonly earlier?: number | undefined };
+/** The versions that wrote an item, newest first. `earlier`: the kept version with its value from before them. */
+export type ItemHistory = { readonly versions: readonly VersionRecord[]; readonly earlier?: number | undefined };
 
 async function ofItem(
   admin: AdminContext,

@@ -57,8 +57,8 @@ export type Undo = WayBack & {
 
 /**
  * Finds out what a rollback would do.
- * @throws Refused `invalid` if `to` is the current version or the item is the same in it, `not_found` if it is not kept
- *   or has no such item, `conflict` if something does not open, `ambiguous`
+ * @throws Refused `invalid` if `to` is the current version, `not_found` if it is not kept or has no such item,
+ *   `conflict` if something does not open, `ambiguous`
  */
 export function planRollback(
   admin: AdminContext,
@@ -79,7 +79,7 @@ export function planRollback(
  *
  * @param plan - what {@link planRollback} found out
  * @returns the number of the new version, and what a person must be warned of
- * @throws Refused as {@link planRollback}; `conflict` if the set was written since; `bound` if the project would have
+ * @throws Refused as {@link planRollback} and {@link requireOther}; `conflict` if the set was written since; `bound` if the project would have
  *   too many files
  */
 export function rollBack(
@@ -89,9 +89,17 @@ export function rollBack(
   kind: string,
   plan: SeenWay & Pick<Rollback, "to" | "name">,
 ): Promise<Written> {
-  return goBack(admin, where, environment, kind, plan, (current, { now }) =>
-    wayTo(admin, current, now, plan.to, plan.name),
-  );
+  return goBack(admin, where, environment, kind, plan, async (current, { now }) => {
+    const way = await wayTo(admin, current, now, plan.to, plan.name);
+    requireOther(way.plan);
+    return way;
+  });
+}
+
+/** @throws Refused `invalid` if the one item of a rollback is the same already */
+export function requireOther({ name, to, ...plan }: Rollback): void {
+  if (name === undefined || namesOf(plan).length > 0) return;
+  throw new Refused("invalid", `${name} is the same in version ${to} and now: nothing was changed.`);
 }
 
 /**
@@ -224,9 +232,6 @@ async function wayTo(
   for (const one of names) {
     const [item, old] = [after.get(one), before.items.get(one)];
     if (!(isCompared && item && old && isSame(descriptor, item, old))) wanted.set(one, item);
-  }
-  if (name !== undefined && wanted.size === 0) {
-    throw new Refused("invalid", `${name} is the same in version ${to} and now: nothing was changed.`);
   }
   const { records, unverified } = await readRecords(admin, before, verified);
   const isWriter = (one: VersionRecord) => name === undefined || namesOf(one).includes(name);

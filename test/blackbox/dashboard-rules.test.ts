@@ -391,28 +391,83 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     await tab.close();
   });
 
-  test("a value that is revealed again is shown for 30 seconds of its own", async () => {
+  test("revealing moves no button and counts down, hides at a second press, and a later reveal has its own 30 seconds", async () => {
     const tab = await context.newPage();
-    // Only the timers that take a value away are kept, to be run when the test says so.
+    // The page's clock stands, and the timers that take a value away are kept, until the test moves them.
     await tab.evaluateOnNewDocument(
-      `window.timers = [];
+      `window.nowMs = 0;
+      performance.now = () => nowMs;
+      window.timers = [];
       const later = window.setTimeout;
       window.setTimeout = (run, ms) => (ms === 30_000 ? timers.push(run) : later(run, ms));
-      window.clearTimeout = (id) => { timers[id - 1] = () => {}; };`,
+      window.clearTimeout = (id) => { timers[id - 1] = () => {}; };
+      window.setInterval = (run) => { window.tick = run; };`,
     );
     await tab.goto(`${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`);
     const shown = () => tab.$$eval("output.secret", (all) => all.map((one) => one.textContent).join(""));
-    for (const count of [1, 2]) {
-      await tab.click(`button[aria-label="Reveal the value in staging"]`);
-      await tab.waitForFunction(`timers.length === ${count} && !document.querySelector("[aria-disabled]")`);
-    }
+    const focused = () => tab.evaluate("[document.activeElement.textContent, document.activeElement.ariaLabel]");
+    const placeOf = (words: string) =>
+      tab.$eval(`button[aria-label="${words}"]`, (one) => {
+        const { left, top } = (
+          one as unknown as { getBoundingClientRect(): { left: number; top: number } }
+        ).getBoundingClientRect();
+        return [left, top + (globalThis as unknown as { scrollY: number }).scrollY];
+      });
+    const [reveal, hide, copy] = ["Reveal", "Hide", "Copy"].map((word) => `${word} the value in staging`) as [
+      string,
+      string,
+      string,
+    ];
+    const before = [await placeOf(reveal), await placeOf(copy)];
+    const press = async (words: string) => {
+      await tab.click(`button[aria-label="${words}"]`);
+      await tab.waitForSelector(`button[aria-label="${words === hide ? reveal : hide}"]:not([aria-disabled])`);
+    };
+    await press(reveal);
+    expect([await placeOf(hide), await placeOf(copy)]).toEqual(before);
+    expect([await shown(), await focused()]).toEqual([canary, ["Hide (30 s)", hide]]);
+    // The words of the button have no label of their own, and the value is not said aloud.
+    expect(await tab.$$eval("output.secret", (all) => all.map((one) => one.ariaLive))).not.toContain("polite");
+    await tab.evaluate("nowMs = 2900; tick()");
+    expect(await focused()).toEqual(["Hide (28 s)", hide]);
+    expect([await placeOf(hide), await placeOf(copy)]).toEqual(before);
+    await press(hide);
+    expect([await shown(), await focused()]).toEqual(["", ["Reveal", reveal]]);
+    await press(reveal);
     await tab.evaluate("timers[0]()");
-    expect(await shown()).toBe(canary);
-    expect(await tab.evaluate("document.activeElement.textContent")).toBe("Reveal");
+    expect([await shown(), await focused()]).toEqual([canary, ["Hide (30 s)", hide]]);
     await tab.evaluate("timers[1]()");
-    expect(await shown()).toBe("");
+    expect([await shown(), await focused()]).toEqual(["", ["Reveal", reveal]]);
+    expect([await placeOf(reveal), await placeOf(copy)]).toEqual(before);
     await tab.close();
   });
+
+  test("an earlier value is shown for a while, too, on record, and put back alone", async () => {
+    await site.json(["var", "set", "acme/web", "staging", "TOKEN"], "a-newer-8c1f");
+    const tab = await context.newPage();
+    await tab.goto(`${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`);
+    const reveals = async () => ((await site.json(["audit", "list", "--action", "variables.reveal"])) as Row[]).length;
+    const before = await reveals();
+    await tab.click(".values > section:nth-of-type(2) summary");
+    const back = await tab.$eval(
+      'a[aria-label^="Put back version"]',
+      (one) => (one as unknown as { href: string }).href,
+    );
+    const button = await tab.$('button[aria-label^="Reveal version"]');
+    await button?.click();
+    await tab.waitForSelector("output.secret:not(:empty)");
+    expect(await tab.$$eval("output.secret", (all) => all.map((one) => one.textContent).join(""))).toBe(canary);
+    expect(await reveals()).toBe(before + 1);
+    await button?.click();
+    await tab.waitForFunction(`document.querySelector("output.secret:not(:empty)") === null`);
+    expect(await reveals()).toBe(before + 1);
+    await tab.goto(back);
+    await Promise.all([tab.waitForNavigation(), tab.click("main form button")]);
+    expect(await tab.$eval(".notice", (one) => one.textContent)).toContain("Put TOKEN, of the variables of acme/web");
+    expect((await site.keyhole(["var", "get", "acme/web", "staging", "TOKEN"])).stdout).toBe(canary);
+    await tab.close();
+  });
+
   test("copying that the browser forbids is said to be that", async () => {
     await context.setPermission(dashboard.origin, { permission: { name: "clipboard-write" }, state: "denied" });
     const tab = await context.newPage();

@@ -116,7 +116,7 @@ describeBoth("undoing one change", (w) => {
     const main = withoutTags((await visitor.page(path)).html);
     expect(main).toContain("ben wrote version 4 of the variables of");
     expect(main).toContain("changed: TOKEN");
-    expect(main).toContain("1 name would stay as somebody has written them since");
+    expect(main).toContain("What stays: 1 name that somebody has written since");
     expect(main).toContain("TAKEN, in version 5 by ana");
     const hidden = { kind: "variables", environment: "production", from: "5", version: "4" };
     expect(await visitor.hidden(path, undo)).toEqual({ ...hidden, project: expect.any(String) });
@@ -161,6 +161,8 @@ describeBoth("putting one item back", (w) => {
     expect(await revealVariable(w.admin, where, "production", "TOKEN")).toBe("the-first-value");
     expect(await revealVariable(w.admin, where, "production", "NEW")).toBe("");
     expect((await visitor.send(undo, { ...shown, again: where })).status).toBe(409);
+    expect(withoutTags((await visitor.page(path)).html)).toContain("TOKEN is the same in version 2 and now");
+    expect((await visitor.send(undo, { ...shown, from: 5, again: where })).status).toBe(400);
     expect((await visitor.page(`${undoPath(2)}&name=NEW`)).status).toBe(404);
   });
 });

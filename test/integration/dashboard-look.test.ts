@@ -3,7 +3,9 @@
  * only to who asks for it, on record.
  */
 import { expect, test } from "bun:test";
-import { setVariables } from "../../src/kinds/variables/write.ts";
+import { findProject } from "../../src/desk/projects.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { visitorOf } from "../support/pages.ts";
 import { describeBoth, everything, stored, type World } from "../support/world.ts";
@@ -93,6 +95,19 @@ describeBoth("names that look like others", (w) => {
   });
 });
 
+/** What the page of an item says of each environment, by its headings. */
+function cardsOf(html: string): Record<string, string>[] {
+  const sections = html.split("<section>").slice(1);
+  return sections.map((section) => {
+    const [environment = ""] = /(?<=class="env \w+">)\w+/.exec(section) ?? [];
+    const facts = [...section.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>/g)].map(([, what, fact = ""]) => [
+      what,
+      fact.replace(/<time.*?<\/time>/g, "TIME").replace(/<[^>]+>/g, ""),
+    ]);
+    return { environment, ...Object.fromEntries(facts) };
+  });
+}
+
 describeBoth("the page of one item", (w) => {
   test("shows where it is, who read it last and who can, and no value", async () => {
     const { organization, where, visitor, at } = await place(w);
@@ -104,9 +119,14 @@ describeBoth("the page of one item", (w) => {
     const { html } = await visitor.page(at("variables/item?name=ALL"));
     expect(html).toContain('<p class="quiet">different</p>');
     expect(html.match(/class="missing">missing/g)).toHaveLength(1);
-    const [, read = "", ...can] = html.split(/<h2>Who (?:read it last|can read it)/);
-    expect(read).toContain("<bdi>reader</bdi> production, <code>variables.read</code>");
-    expect([...can.join().matchAll(/<bdi>(.*?)<\/bdi>/g)].map(([, name]) => name)).toEqual(["reader"]);
+    const cards = cardsOf(html);
+    expect(cards.map(({ environment }) => environment)).toEqual(["production", "staging", "development"]);
+    expect(cards[0]).toMatchObject({ "Who can read it": "reader (a key)", "Who read it last": "reader, TIME" });
+    expect(cards[1]).toMatchObject({
+      "Who can read it": "Nobody but operators.",
+      "Who read it last": "Nobody, as far as the audit goes back.",
+    });
+    expect(cards[2]).toEqual({ environment: "development" });
     expect((await visitor.page(at("files/item?name=tls%2Fkey.pem"))).html).not.toContain("data-secret");
     expect((await visitor.page(at("variables/item?name=NEVER"))).status).toBe(404);
     const alone = (await visitor.page(at("variables/item?name=ALONE"))).html;
@@ -120,7 +140,94 @@ describeBoth("the page of one item", (w) => {
       await setVariables(w.admin, where, "staging", [{ name: "SAME", value: `changed ${count}` }]);
     }
     const { html } = await visitor.page(at("variables/item?name=SAME"));
-    expect(html).toContain("<bdi>ann@host</bdi> production, <code>variables.reveal</code>");
+    const [production, staging] = cardsOf(html);
+    expect(production?.["Who read it last"]).toBe("ann@host, TIME");
+    expect(staging?.["Who read it last"]).toBe("Nobody, as far as the audit goes back.");
+  });
+
+  test("folds equal reads: who, how often, and when last", async () => {
+    const { visitor, at } = await place(w);
+    const other = await visitorOf(w, "ben@host");
+    const asked = { name: "SAME", environment: "production" };
+    for (const reader of [visitor, visitor, other, visitor]) await reader.send(at("variables/reveal"), asked);
+    const [production] = cardsOf((await visitor.page(at("variables/item?name=SAME"))).html);
+    expect(production?.["Who read it last"]).toBe("ann@host, 3 times, last TIME; ben@host, TIME");
+  });
+
+  test("says who read it last in an environment although it was read a hundred times in another since", async () => {
+    const { visitor, at } = await place(w);
+    const reveal = (environment: string) => visitor.send(at("variables/reveal"), { name: "SAME", environment });
+    await reveal("production");
+    for (let count = 0; count < 101; count++) await reveal("staging");
+    const [production, staging] = cardsOf((await visitor.page(at("variables/item?name=SAME"))).html);
+    expect(production?.["Who read it last"]).toBe("ann@host, TIME");
+    expect(staging?.["Who read it last"]).toBe("ann@host, 100 times, last TIME");
+  });
+
+  test("lists its earlier values, each to reveal, on record, and to put back", async () => {
+    const { where, visitor, at, other } = await place(w);
+    const secrets = [`canary-${crypto.randomUUID()}`, `canary-${crypto.randomUUID()}`];
+    for (const value of secrets) {
+      w.secrets.add(value);
+      await setVariables(w.admin, where, "production", [{ name: "ALL", value }]);
+    }
+    await setVariables(w.admin, where, "production", [{ name: "BESIDE", value: "" }]);
+    await deleteVariable(w.admin, where, "staging", "ALL");
+    const item = at("variables/item?name=ALL");
+    const { html } = await visitor.page(item);
+    const [production, staging, development] = cardsOf(html);
+    expect(production?.["Earlier values"]).toBe(
+      "2 versionsVersion 3, TIME, by ann@hostRevealPut backVersion 2, TIME, by ann@hostRevealPut back",
+    );
+    expect(staging?.["Earlier values"]).toBe(
+      "2 versionsVersion 3, TIME, by ann@host deletedVersion 2, TIME, by ann@hostRevealPut back",
+    );
+    expect(development?.["Earlier values"]).toBeUndefined();
+    const back = `/p/${where}/undo?kind=variables&environment=production&to=2&name=ALL`;
+    expect(html).toContain(`href="${back.replaceAll("&", "&amp;")}"`);
+    const asked = { name: "ALL", environment: "production" };
+    for (const [version, secret] of [
+      [2, `${other}-2`],
+      [3, secrets[0]],
+      [4, secrets[1]],
+      [5, secrets[1]],
+    ] as const) {
+      const reply = await visitor.send(at("variables/reveal"), { ...asked, version });
+      expect(reply).toEqual({ status: 200, secret: secret as string });
+    }
+    const entries = await listAudit(w.admin, { project: where, actions: ["variables.reveal"], limit: 100 });
+    expect(entries.map(({ names, environment }) => [names, environment])).toEqual(
+      Array(4).fill([["ALL"], "production"]),
+    );
+    for (const [version, status] of [
+      [1, 404],
+      [99, 404],
+      ["x", 400],
+      ["", 400],
+    ] as const) {
+      expect((await visitor.send(at("variables/reveal"), { ...asked, version })).status).toBe(status);
+    }
+    const more = await listAudit(w.admin, { project: where, actions: ["variables.reveal"], limit: 100 });
+    expect(more).toHaveLength(4);
+  });
+
+  test("lists the value from before the versions that are kept, and that of an item with any name", async () => {
+    const { where, visitor, at } = await place(w);
+    const name = String.raw`a"b\%_'`;
+    for (const user of ["first", "second"]) await setAccount(w.admin, where, name, ["staging"], { user });
+    // The record of the version that wrote the first value is gone, and the next one is kept.
+    await setAccount(w.admin, where, "beside", ["staging"], { user: "x" });
+    await setAccount(w.admin, where, name, ["staging"], { user: "third" });
+    const { id } = await findProject(w.admin, where, "see");
+    await w.run(
+      `delete from set_versions where project_id = ? and kind = 'accounts' and environment = 'staging' and version <= 4`,
+      [id],
+    );
+    const page = `${at("accounts/item")}?${new URLSearchParams({ name })}`;
+    const staging = cardsOf((await visitor.page(page)).html).find(({ environment }) => environment === "staging");
+    expect(staging?.["Earlier values"]).toBe("1 versionVersion 5, from before what is keptRevealPut back");
+    const asked = { name, environment: "staging", version: 5 };
+    expect((await visitor.send(at("accounts/reveal"), asked)).secret).toBe("user: second");
   });
 
   test("gives a value to who asks for it, and puts that on record", async () => {

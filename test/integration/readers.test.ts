@@ -91,17 +91,14 @@ describeBoth("who can read a project", (w) => {
     await revokeKey(w.admin, id);
     const visitor = await visitorOf(w);
     const { html } = await visitor.page(`/p/${where}/variables/item?name=TOKEN`);
-    const parts = html.split("<h2>Who can read it in ").slice(1);
-    const said = parts.map((part) =>
-      part
-        .split("</section>")[0]
-        ?.replace(/<[^>]+>/g, " ")
-        .replace(/\s+/g, " ")
-        .trim(),
-    );
+    const said = html.split("<section>").flatMap((part) => {
+      const [environment] = /(?<=class="env \w+">)\w+/.exec(part) ?? [];
+      const [, text] = /<dt>(Who can read it.*)<div><dt>Who read it last/.exec(part) ?? [];
+      return text === undefined ? [] : [`${environment}: ${text.replace(/<[^>]+>/g, "")}`];
+    });
     expect(said).toEqual([
-      `production ana-${w.dialect} , a person old-action , a key Only see its name: ben-${w.dialect} , a person; claude , a key`,
-      "staging old-action , a key deploy , a key Only see its name: claude , a key",
+      `production: Who can read itana-${w.dialect} (a person); old-action (a key)Only see its nameben-${w.dialect} (a person); claude (a key)`,
+      "staging: Who can read itold-action (a key); deploy (a key)Only see its nameclaude (a key)",
     ]);
     const access = (await visitor.page(`/p/${where}/access`)).html;
     const row = (name: string) =>

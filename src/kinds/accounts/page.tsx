@@ -4,8 +4,8 @@ import { form } from "./form.tsx";
 import { revealAccount } from "./reveal.ts";
 
 export const pages: KindPages = {
-  reveal: async ({ admin, where }, environment, name) => {
-    const { values } = await revealAccount(admin, where, name, environment);
+  reveal: async ({ admin, where }, environment, name, version) => {
+    const { values } = await revealAccount(admin, where, name, environment, version);
     return Object.entries(values)
       .map(([field, value]) => `${field}: ${value}`)
       .join("\n");

@@ -10,7 +10,7 @@ import { promote, promotePage } from "./promote-page.tsx";
 import { revealVariable } from "./reveal.ts";
 
 export const pages: KindPages = {
-  reveal: ({ admin, where }, environment, name) => revealVariable(admin, where, environment, name),
+  reveal: ({ admin, where }, environment, name, version) => revealVariable(admin, where, environment, name, version),
   form,
   actions: { Paste: "variables/paste", Promote: "variables/promote" },
   noteOf: (name) => (isSteering(name, "linux") || isSteering(name, "win32") ? "steers programs" : undefined),
