@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { readConfig } from "../../src/core/settings.ts";
 import { redisBuckets } from "../../src/server/shared-limiter.ts";
 import { runBinary } from "../support/keyhole.ts";
+import { startNotary } from "../support/notary.ts";
 import { freePort } from "../support/port.ts";
 import { withPrograms } from "../support/programs.ts";
 import { eventually, makeSite, onPostgres, type Server, type Site } from "../support/server.ts";
@@ -41,7 +42,12 @@ const imageEnv = Object.fromEntries(
   (/^ENV (.*)$/m.exec(dockerfile)?.[1] ?? "").split(" ").map((pair) => pair.split("=") as [string, string]),
 );
 /** What `.env` has. */
-const dotenv = { OWNER_PASSWORD: "of-the-owner", SERVE_PASSWORD: "of-the-server", DOMAIN: "keyhole.example.com" };
+const dotenv = {
+  OWNER_PASSWORD: "of-the-owner",
+  SERVE_PASSWORD: "of-the-server",
+  NOTARY_PASSWORD: "of-the-notary",
+  DOMAIN: "keyhole.example.com",
+};
 
 function service(name: string): Service {
   const found = services[name];
@@ -62,7 +68,7 @@ function environmentOf(name: string): Record<string, string> {
 
 describe("the compose file", () => {
   test("gives Keyhole settings that it knows and takes", () => {
-    expect(ofKeyhole.map(([name]) => name)).toEqual(["keyhole", "owner", "grants"]);
+    expect(ofKeyhole.map(([name]) => name)).toEqual(["keyhole", "notary", "owner", "grants", "notary-grants"]);
     const known = read("src/core/settings.ts");
     for (const [name] of ofKeyhole) {
       const env = environmentOf(name);
@@ -78,8 +84,10 @@ describe("the compose file", () => {
   test("runs the server under the role that docs/least-privilege.md names, and commands under the owner", () => {
     const role = (name: string) => new URL(environmentOf(name)["DATABASE_URL"] ?? "").username;
     expect(["keyhole", "owner", "grants"].map(role)).toEqual(["keyhole_serve", "keyhole", "keyhole"]);
+    expect(["notary", "notary-grants"].map(role)).toEqual(["keyhole_notary", "keyhole"]);
     expect(service("postgres").environment?.["POSTGRES_USER"]).toBe("keyhole");
-    expect(read("docs/least-privilege.md")).toContain("CREATE ROLE keyhole_serve LOGIN");
+    for (const name of ["keyhole_serve", "keyhole_notary"])
+      expect(read("docs/least-privilege.md")).toContain(`CREATE ROLE ${name} LOGIN`);
     expect(service("keyhole").depends_on?.["grants"]?.condition).toBe("service_completed_successfully");
   });
 
@@ -103,15 +111,17 @@ describe("the compose file", () => {
     const { scrape_configs: jobs } = parse(read("docs/prometheus/prometheus.yml")) as {
       scrape_configs: { job_name: string; static_configs: { targets: string[] }[] }[];
     };
-    expect(jobs).toEqual([{ job_name: "keyhole", static_configs: [{ targets: [`keyhole:${ops?.port}`] }] }]);
+    expect(jobs).toEqual([
+      { job_name: "keyhole", static_configs: [{ targets: [`keyhole:${ops?.port}`, `notary:${ops?.port}`] }] },
+    ]);
     expect(service("prometheus").volumes).toContain("../prometheus:/etc/prometheus:ro");
   });
 
   test("joins what has to meet, and nothing else reaches the database", () => {
     expect(compose.networks["back"]?.internal).toBe(true);
     const on = (network: string) => Object.keys(services).filter((name) => service(name).networks.includes(network));
-    expect(on("front")).toEqual(["caddy", "keyhole", "prometheus"]);
-    expect(on("back")).toEqual(["keyhole", "owner", "grants", "postgres", "valkey"]);
+    expect(on("front")).toEqual(["caddy", "keyhole", "notary", "prometheus"]);
+    expect(on("back")).toEqual(["keyhole", "notary", "owner", "grants", "notary-grants", "postgres", "valkey"]);
   });
 
   test("names only folders, files, secrets, volumes and services that are there", () => {
@@ -130,6 +140,7 @@ describe("the compose file", () => {
 onPostgres("what the compose file starts", () => {
   withPrograms(["psql", "valkey-server|redis-server"], "by its own commands", (psql = "", storeProgram = "") => {
     const role = `keyhole_serve_${randomBytes(6).toString("hex")}`;
+    const notaryRole = role.replace("serve", "notary");
     let site: Site;
     let limits: Bun.Subprocess;
     let server: Server;
@@ -150,12 +161,15 @@ onPostgres("what the compose file starts", () => {
       local = (name) => {
         const url = new URL(site.env["DATABASE_URL"] ?? "");
         if (name === "keyhole") Object.assign(url, { username: role, password: dotenv.SERVE_PASSWORD });
-        const { DATABASE_URL, KEYHOLE_ROOT_KEY_FILE, KEYHOLE_LIMITER_URL, ...rest } = environmentOf(name);
+        if (name === "notary") Object.assign(url, { username: notaryRole, password: dotenv.NOTARY_PASSWORD });
+        const { DATABASE_URL, KEYHOLE_ROOT_KEY_FILE, KEYHOLE_LIMITER_URL, KEYHOLE_CHECKPOINT_FILE, ...rest } =
+          environmentOf(name);
         const limiter = KEYHOLE_LIMITER_URL?.replace("redis://valkey:6379", storeUrl);
         return {
           ...rest,
           DATABASE_URL: url.href,
           KEYHOLE_ROOT_KEY_FILE: rootKey,
+          ...(KEYHOLE_CHECKPOINT_FILE !== undefined && { KEYHOLE_CHECKPOINT_FILE: join(site.folder, name) }),
           ...(limiter !== undefined && { KEYHOLE_LIMITER_URL: limiter }),
         };
       };
@@ -170,8 +184,10 @@ onPostgres("what the compose file starts", () => {
     });
     afterAll(async () => {
       await server?.kill();
-      await site?.sql(`drop owned by ${role}`);
-      await site?.sql(`drop role ${role}`);
+      for (const one of [role, notaryRole]) {
+        await site?.sql(`drop owned by ${one}`);
+        await site?.sql(`drop role ${one}`);
+      }
       limits?.kill("SIGKILL");
       await limits?.exited;
       await site?.remove();
@@ -181,10 +197,12 @@ onPostgres("what the compose file starts", () => {
     const grant = () => run("grants", [...(service("grants").command ?? []), "--role", role]);
 
     test("is a server that its own role lets read and record, and that counts in the store", async () => {
-      const script = compose.configs.roles.content.replaceAll("keyhole_serve", role);
+      const script = compose.configs.roles.content
+        .replaceAll("keyhole_serve", role)
+        .replaceAll("keyhole_notary", notaryRole);
       const made = Bun.spawnSync([psql, "--no-psqlrc", "-v", "ON_ERROR_STOP=1", site.env["DATABASE_URL"] ?? ""], {
         stdin: Buffer.from(script),
-        env: { SERVE_PASSWORD: dotenv.SERVE_PASSWORD },
+        env: { SERVE_PASSWORD: dotenv.SERVE_PASSWORD, NOTARY_PASSWORD: dotenv.NOTARY_PASSWORD },
       });
       expect({ code: made.exitCode, said: `${made.stderr}` }).toEqual({ code: 0, said: "" });
       // In this order: nothing begins by accident.
@@ -212,6 +230,17 @@ onPostgres("what the compose file starts", () => {
         return /^keyhole_limiter_fallback 0$/m.test(text) && text;
       });
       expect(metrics).toMatch(/^keyhole_ready 1$/m);
+    });
+
+    test("is a notary that its own role lets sign what there is", async () => {
+      const words = [...(service("notary-grants").command ?? []), "--role", notaryRole];
+      expect(await run("notary-grants", words)).toMatchObject({ exitCode: 0 });
+      // The site brings the same root key by itself.
+      const { DATABASE_URL = "", KEYHOLE_CHECKPOINT_FILE = "" } = local("notary");
+      const notary = await startNotary(site, { DATABASE_URL, KEYHOLE_CHECKPOINT_FILE });
+      await eventually(() => notary.said().includes('"event":"signed_checkpoint"'));
+      expect(await notary.stop()).toBe(0);
+      expect(existsSync(join(site.folder, "notary"))).toBe(true);
     });
 
     test("is well by the image's health check", async () => {

@@ -47,14 +47,15 @@ started=()
 while IFS== read -r key value; do
   case $key in
     EnvironmentFile) set -a; . "$value"; set +a ;;
-    Environment) export "\${value//%d/$credentials}" ;;
+    Environment) value=\${value//%d/$credentials}; export "\${value//\\/var\\/lib/FOLDER/var/lib}" ;;
+    StateDirectory) mkdir -p "FOLDER/var/lib/$value" ;;
     LoadCredentialEncrypted) systemd-creds decrypt --name=x "\${value#*:}" - > "$credentials/\${value%%:*}" ;;
     ExecStart) started+=("$value") ;;
   esac
 done < "FOLDER/etc/systemd/system/$name.service"
 for command in "\${started[@]}"; do
   case $command in
-    *" serve") $command >> FOLDER/journal 2>&1 & echo $! >> FOLDER/pids ;;
+    *" serve" | *" notary") $command >> FOLDER/journal 2>&1 & echo $! >> FOLDER/pids ;;
     *) eval "$command" ;;
   esac
 done`,
@@ -79,7 +80,10 @@ function onPostgres(cluster: Postgres): void {
       if (existsSync(`/proc/${pid}`)) process.kill(Number(pid));
     }
     const psql = [join(cluster.origin, "psql"), "--quiet", cluster.url];
-    const drops = ["DATABASE IF EXISTS keyhole WITH (FORCE)", "ROLE IF EXISTS keyhole_owner, keyhole_serve"];
+    const drops = [
+      "DATABASE IF EXISTS keyhole WITH (FORCE)",
+      "ROLE IF EXISTS keyhole_owner, keyhole_serve, keyhole_notary, keyhole_people",
+    ];
     for (const what of drops) Bun.spawnSync([...psql, "-c", `DROP ${what}`]);
     rmSync(folder, { recursive: true, force: true });
   });
@@ -103,6 +107,7 @@ function onPostgres(cluster: Postgres): void {
       "127.0.0.1:5432": address,
       "https://keyhole.example.com": `http://127.0.0.1:${served}`,
       "KEYHOLE_OPS_PORT=4101": `KEYHOLE_OPS_PORT=${ops}`,
+      "KEYHOLE_OPS_PORT=4102": `KEYHOLE_OPS_PORT=${freePort()}`,
     };
     const scene = { folder, env, words, before: scenes[page] ?? "" };
     for (const name of ["psql", "pg_dump", "pg_restore", "createdb", "dropdb"]) {
@@ -132,9 +137,12 @@ function onPostgres(cluster: Postgres): void {
     if (page !== "docs/production.md") return;
     expect(screen).toContain('"status":"ready"');
     expect(screen).toContain("variables.read");
+    expect(journal).toContain('"event":"signed_checkpoint"');
     expect(screen).toContain(`${new Date().toISOString().slice(0, 10)}.dump`);
     expect(screen).toContain("Every entry is unchanged");
-    expect(readdirSync(join(folder, "etc/keyhole")).sort()).toEqual(["admin.env", "keyhole.env", "root.key.cred"]);
+    expect(readdirSync(join(folder, "etc/keyhole")).sort()).toEqual([
+      ...["admin.env", "keyhole.env", "notary.env", "root.key.cred"],
+    ]);
 
     // A dump that does not open is no backup.
     const backups = join(folder, "var/backups/keyhole");
