@@ -56,10 +56,14 @@ for (const field of document.querySelectorAll("[data-filter]")) {
     everywhere.textContent = `Find ${field.value} everywhere`;
   };
   field.addEventListener("input", filter);
-  field.addEventListener("keydown", ({ key }) => {
-    const first = table.querySelector("tbody:not([hidden]) tr:not([hidden]) :is(a, input)");
-    if (key === "Enter") (first ?? everywhere).focus();
-    if (key !== "Escape") return;
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") {
+      // What gets the focus must not get the key, too: it would follow the link, or send the form.
+      event.preventDefault();
+      const first = table.querySelector("tbody:not([hidden]) tr:not([hidden]) :is(a, input)");
+      (first ?? everywhere).focus();
+    }
+    if (event.key !== "Escape") return;
     field.value = "";
     filter();
   });
