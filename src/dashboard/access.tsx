@@ -1,6 +1,8 @@
 /** @jsxImportSource preact */
 import { environments } from "../core/names.ts";
+import { findProject } from "../desk/projects.ts";
 import { Called, type Cells, Chooser, environmentColumns, Field, Operators, Table, Word } from "../pages/parts.tsx";
+import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type KeyAccess, listAccess } from "../people/keys.ts";
@@ -13,6 +15,8 @@ export async function accessPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const environment = visit.environment();
   const seen = await visit.reached("see");
+  const { id, slug, organization } = await findProject(admin, where, "see");
+  const newKey = withQuery("/keys/new", { org: organization.slug, projects: `${slug}/${id}` });
   const rows = await listAccess(admin, where, environment);
   const persons = await personsWithAccess(admin, where, environment);
   const main = (
@@ -30,7 +34,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
             {visit.may("keys") && (
               <>
                 {" "}
-                <a href="/keys/new">Create a key</a> for a machine that should read it.
+                <a href={newKey}>Create a key</a> for a machine that should read it.
               </>
             )}
           </>

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { VNode } from "preact";
 import { lookalikes } from "../core/visible.ts";
 import { Ago, Called, type Cells, counted, Moment, momentText, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
@@ -23,7 +24,7 @@ export function Chart({ counts }: { readonly counts: AuditCounts }) {
   const mean = total / bars.length;
   const meanText = mean.toLocaleString("en", { maximumSignificantDigits: 2 });
   const sum = `${isWhole ? "" : "At least "}${counted(total, "read")}`;
-  const rest = `On average ${meanText} in ${unit === "hour" ? "an hour" : unit === "day" ? "a day" : unit}, the line`;
+  const rest = `On average ${meanText} in ${unit === "hour" ? "an hour" : unit === "day" ? "a day" : unit}`;
   const yOf = (count: number) => chartHeight - (count / most.count) * chartHeight;
   return (
     <figure>
@@ -51,8 +52,8 @@ export function Chart({ counts }: { readonly counts: AuditCounts }) {
         </span>
       </div>
       <figcaption class="quiet">
-        {sum} by machines {during}. {rest}; at most {most.count.toLocaleString("en")}, from <Moment at={most.at} /> on.
-        {unit !== "hour" && " Days are those of UTC."}
+        {sum} by machines {during}. {rest}, the dashed line. The most, {most.count.toLocaleString("en")}, in the {unit}{" "}
+        from <Moment at={most.at} />.{unit !== "hour" && " Days are those of UTC."}
       </figcaption>
       <details>
         <summary>Each {unit} in numbers</summary>
@@ -102,18 +103,21 @@ export function Who({ counts, typed, keys, now }: Shown) {
   );
 }
 
+type Acting = Pick<Doings, "actor">;
+
+/** Who did it, in a cell. Keys and trusts of one look carry their ids. */
+export function whoOf(rows: readonly Acting[], keys: ReadonlyMap<string, string>): (row: Acting) => VNode {
+  const machines = new Map(rows.flatMap(({ actor }) => (actor.type === "person" ? [] : [[actor.id, actor] as const])));
+  const marks = lookalikes([...machines.values()].map((actor) => ({ id: actor.id, name: actorOf({ actor }, keys) })));
+  return ({ actor }) => {
+    const name = actorOf({ actor }, keys);
+    return actor.type === "person" ? <Word>{name}</Word> : <Called of={{ id: actor.id, name }} marks={marks} />;
+  };
+}
+
 function columnsOf(rows: readonly Doings[], { typed, keys, now }: Omit<Shown, "counts">): Cells<Doings> {
-  const machines = new Map(
-    rows.flatMap(({ actor }) => (actor.type === "person" ? [] : [[actor.id, keys.get(actor.id) ?? actor.id] as const])),
-  );
-  const marks = lookalikes([...machines].map(([id, name]) => ({ id, name })));
   return {
-    Who: (row) =>
-      row.actor.type === "person" ? (
-        <Word>{actorOf(row, keys)}</Word>
-      ) : (
-        <Called of={{ id: row.actor.id, name: actorOf(row, keys) }} marks={marks} />
-      ),
+    Who: whoOf(rows, keys),
     Where: (row) => [row.project ?? row.organization, " ", <EnvironmentOf entry={row} />],
     Names: ({ names }) => <Names items={names.map((name) => keys.get(name) ?? name)} looked={typed["name"]} />,
     Times: ({ count, actor, project, organization, environment }) => {

@@ -28,7 +28,7 @@ import { type AuditFilter, type AuditRecord, auditPages, showAudit, unreadable }
 import { verifyAudit } from "../people/audit-chain.ts";
 import { keyNames } from "../people/keys.ts";
 import { AuditCounts, spanOf } from "../people/reads.ts";
-import { Chart, Who } from "./audit-counts.tsx";
+import { Chart, Who, whoOf } from "./audit-counts.tsx";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf, EnvironmentOf, looksFor, Names } from "./sentence.tsx";
 
@@ -74,7 +74,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
           {found.entries.some(isDamaged) && <Damaged />}
           <Table
             caption="Entries, newest first"
-            columns={columnsOf(found.keys, now, typed.name)}
+            columns={columnsOf(found.entries, found.keys, now, typed.name)}
             rows={found.entries}
             none="No entry fits this filter. Take a part of it away, or look at an earlier time."
             isPart
@@ -192,14 +192,19 @@ function Views({ typed, now }: { readonly typed: Typed; readonly now: number }) 
   );
 }
 
-function columnsOf(keys: ReadonlyMap<string, string>, now: number, looked: string | undefined): Cells<AuditRecord> {
+function columnsOf(
+  entries: readonly AuditRecord[],
+  keys: ReadonlyMap<string, string>,
+  now: number,
+  looked: string | undefined,
+): Cells<AuditRecord> {
   return {
     Time: ({ lane, seq, time }) => (
       <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>
         <Ago at={time} now={now} />
       </a>
     ),
-    Who: (entry) => <Word>{actorOf(entry, keys)}</Word>,
+    Who: whoOf(entries, keys),
     Action: ({ action }) => <code>{action}</code>,
     Where: (entry) => [entry.project ?? entry.organization, " ", <EnvironmentOf entry={entry} />],
     Names: ({ names }) => <Names items={names} looked={looked} />,

@@ -92,8 +92,13 @@ export async function startPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <ol class="steps">
-        {Object.entries(steps).map(([name, words]) => (
-          <li aria-current={name === step ? "step" : undefined}>{words}</li>
+        {Object.entries(steps).map(([name, words], at, all) => (
+          <li
+            aria-current={name === step ? "step" : undefined}
+            class={at < all.findIndex(([other]) => other === step) ? "done" : undefined}
+          >
+            {words}
+          </li>
         ))}
       </ol>
       {mayBegin(visit) && (step !== "organization" || visit.admin.rights === "operator") ? (

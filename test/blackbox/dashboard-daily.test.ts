@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { dirname } from "node:path";
+import axe from "axe-core";
 import type { Page } from "puppeteer-core";
 import { browserOf, type Dashboard, signIn, startDashboard } from "../support/browser.ts";
 import { binary } from "../support/keyhole.ts";
@@ -137,7 +138,13 @@ withPrograms(["chromium"], "the first hour, in Chromium", (chromium) => {
   test("leads from an empty installation to a read that its last page sees arrive", async () => {
     const context = await fresh();
     const ana = new Person(await signIn(context, dashboard.link));
-    const heading = () => ana.text("h1");
+    await ana.page.setBypassCSP(true); // for axe alone, which is put into the page
+    const heading = async () => {
+      await ana.page.evaluate(axe.source);
+      const { violations } = (await ana.page.evaluate('axe.run({ resultTypes: ["violations"] })')) as axe.AxeResults;
+      expect(violations).toEqual([]);
+      return ana.text("h1");
+    };
     await ana.follow("Create an organization");
     await ana.type("slug", "acme");
     await ana.follow("Create");

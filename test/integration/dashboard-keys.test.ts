@@ -348,6 +348,7 @@ describeBoth("the access page", (w) => {
     const { org, visitor } = await furnish(w);
     const { html } = await visitor.page(`/p/${org}/web/access?environment=production`);
     expect(html).toContain(`No valid key or trust reaches ${org}/web in production.`);
-    expect(html).toContain('<a href="/keys/new">Create a key</a>');
+    const link = /<a href="(\/keys\/new[^"]*)">Create a key</.exec(html)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    expect((await visitor.page(link)).html).toMatch(/name="projects" value="web\/[^"]*" checked/);
   });
 });
