@@ -50,6 +50,7 @@ export const ways: readonly Way[] = [
       { text: "Rotation", page: "rotation" },
       { text: "A team on one bastion", page: "team" },
       { text: "Audit", page: "audit" },
+      { text: "Proofs for others", page: "proof" },
       { text: "Several processes", page: "scale-out" },
       { text: "Upgrades", page: "upgrade" },
       { text: "Releases", page: "releases" },

@@ -1,7 +1,7 @@
 import { macOf } from "../core/hash.ts";
 import type { AuditEntry } from "./entry.ts";
 import { decodeEntries, type Segment } from "./segment.ts";
-import { leafHash, Tree } from "./tree.ts";
+import { completingLeaf, leafHash, proveInclusion, type ReadNodes, Tree } from "./tree.ts";
 
 /*
  * A leaf of the tree is a segment, as a text of five lines that each end with a newline:
@@ -18,14 +18,22 @@ import { leafHash, Tree } from "./tree.ts";
 
 /** The leaf of a segment; undefined if its entries are not as Keyhole writes them. */
 export function segmentLeaf(saltKey: Uint8Array, segment: Segment): string | undefined {
+  return segmentTree(saltKey, segment)?.leaf;
+}
+
+/** The leaf of a segment with what proves each of its entries; undefined as {@link segmentLeaf}. */
+export function segmentTree(saltKey: Uint8Array, segment: Segment) {
   const { lane, firstSeq, lastSeq, at } = segment;
   const entries = decodeEntries(segment);
   if (entries === undefined) return undefined;
   const tree = new Tree();
-  for (const [index, entry] of entries.entries()) {
-    tree.append(leafHash(entryLeaf(entrySalt(saltKey, lane, firstSeq + index), entry)));
-  }
-  return `keyhole audit segment v1\n${lane}\n${firstSeq}-${lastSeq}\n${at}\n${tree.root.toString("base64")}\n`;
+  const salted = entries.map((entry, index) => ({ entry, salt: entrySalt(saltKey, lane, firstSeq + index) }));
+  const rows = salted.map(({ entry, salt }) => tree.append(leafHash(entryLeaf(salt, entry))));
+  const leaf = `keyhole audit segment v1\n${lane}\n${firstSeq}-${lastSeq}\n${at}\n${tree.root.toString("base64")}\n`;
+  const read: ReadNodes = async (nodes) =>
+    nodes.map((node) => rows[completingLeaf(node)]?.[node.level] ?? Buffer.alloc(0));
+  const prove = (index: number) => proveInclusion(index, tree.size, read);
+  return { leaf, salted, prove };
 }
 
 /** 32 bytes that only the holder of the key can tell. */

@@ -7,9 +7,13 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 
  *
  * Signatures are Ed25519 over the text with its last newline. The id is the first 4 bytes of SHA-256(NAME, newline,
  * 0x01, public key). A verifier key spells all of that: NAME+HEX(id)+BASE64(0x01, public key).
+ *
+ * A witness's signature (https://c2sp.org/tlog-cosignature) has 0x04 in place of 0x01. It is 8 bytes of a time, in
+ * seconds since 1970, and Ed25519 over two lines, `cosignature/v1` and `time TIME`, with the text behind them.
  */
 
 const ed25519 = Buffer.of(0x01);
+const cosignature = Buffer.of(0x04);
 
 /** Who signed: what a reader must know beforehand. */
 export type Verifier = { readonly name: string; readonly id: Buffer; readonly publicKey: Buffer };
@@ -29,11 +33,20 @@ export function encodeVerifier({ name, id, publicKey }: Verifier): string {
 
 /** A verifier key from its text; undefined if it is not one, or not for Ed25519. */
 export function parseVerifier(text: string): Verifier | undefined {
+  return parseKey(text, ed25519);
+}
+
+/** The same for the key of a witness. */
+export function parseWitness(text: string): Verifier | undefined {
+  return parseKey(text, cosignature);
+}
+
+function parseKey(text: string, type: typeof ed25519): Verifier | undefined {
   const [, name = "", id, encoded = ""] = /^([^\s+]+)\+([0-9a-f]{8})\+([0-9A-Za-z+/]+=*)$/.exec(text) ?? [];
   const key = decodeBase64(encoded);
-  if (key?.length !== 33 || key[0] !== ed25519[0]) return undefined;
+  if (key?.length !== 33 || key[0] !== type[0]) return undefined;
   const publicKey = key.subarray(1);
-  const expected = keyId(name, publicKey);
+  const expected = keyId(name, publicKey, type);
   return expected.toString("hex") === id ? { name, publicKey, id: expected } : undefined;
 }
 
@@ -48,28 +61,59 @@ export function signNote(text: string, { name, id, privateKey }: Signer): string
  * @returns undefined if it is malformed, none of them signed it, or the signature of one of them is wrong
  */
 export function openNote(note: string, verifiers: readonly Verifier[]): string | undefined {
+  const parsed = parseNote(note);
+  if (parsed === undefined) return undefined;
+  const { text, signatures } = parsed;
+  const known = verifiers.flatMap((one) => signatures.filter(isBy(one)).map(({ bytes }) => isSigned(one, text, bytes)));
+  return known.length > 0 && known.every(Boolean) ? text : undefined;
+}
+
+/**
+ * When a witness cosigned a note, in epoch milliseconds.
+ * @returns undefined if it is malformed, or has no signature of the witness, or a wrong one
+ */
+export function cosignedAt(note: string, witness: Verifier): number | undefined {
+  const { text, signatures = [] } = parseNote(note) ?? {};
+  const times = signatures.filter(isBy(witness)).map(({ bytes }) => {
+    if (bytes.length !== 72) return undefined;
+    const time = bytes.readBigUInt64BE();
+    const isRight = isSigned(witness, `cosignature/v1\ntime ${time}\n${text}`, bytes.subarray(8));
+    return isRight && time < 8_640_000_000_000n ? Number(time) * 1000 : undefined;
+  });
+  return times.includes(undefined) ? undefined : times[0];
+}
+
+type Signature = { readonly name: string | undefined; readonly id: Buffer; readonly bytes: Buffer };
+
+const isBy =
+  ({ name, id }: Verifier) =>
+  (one: Signature) =>
+    one.name === name && one.id.equals(id);
+
+function isSigned({ publicKey }: Verifier, text: string, signature: Buffer): boolean {
+  const key = createPublicKey({ key: Buffer.concat([spki, publicKey]), format: "der", type: "spki" });
+  return verify(null, Buffer.from(text), key, signature);
+}
+
+/** Undefined if it is not a note. */
+function parseNote(note: string): { readonly text: string; readonly signatures: readonly Signature[] } | undefined {
   const end = note.lastIndexOf("\n\n") + 1;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those that a note must not have
   if (end === 0 || note.length > lengthMax || /[\x00-\x09\x0b-\x1f]/.test(note)) return undefined;
-  const text = note.slice(0, end);
-  const signed = new Set<Verifier>();
+  const signatures: Signature[] = [];
   const lines = note.slice(end + 1).split("\n");
   if (lines.pop() !== "" || lines.length === 0) return undefined;
   for (const line of lines) {
     const [, name, encoded = ""] = /^— ([^\s+]+) ([0-9A-Za-z+/]+=*)$/.exec(line) ?? [];
     const bytes = decodeBase64(encoded);
     if (bytes === undefined || bytes.length < 5) return undefined;
-    const verifier = verifiers.find((one) => one.name === name && one.id.equals(bytes.subarray(0, 4)));
-    if (verifier === undefined) continue;
-    const key = createPublicKey({ key: Buffer.concat([spki, verifier.publicKey]), format: "der", type: "spki" });
-    if (!verify(null, Buffer.from(text), key, bytes.subarray(4))) return undefined;
-    signed.add(verifier);
+    signatures.push({ name, id: bytes.subarray(0, 4), bytes: bytes.subarray(4) });
   }
-  return signed.size > 0 ? text : undefined;
+  return { text: note.slice(0, end), signatures };
 }
 
-function keyId(name: string, publicKey: Buffer): Buffer {
-  const hash = new Bun.CryptoHasher("sha256").update(`${name}\n`).update(ed25519).update(publicKey).digest();
+function keyId(name: string, publicKey: Buffer, type = ed25519): Buffer {
+  const hash = new Bun.CryptoHasher("sha256").update(`${name}\n`).update(type).update(publicKey).digest();
   return hash.subarray(0, 4);
 }
 

@@ -10,7 +10,7 @@
 /** A full node. */
 export type Node = { readonly level: number; readonly at: number };
 /** Reads full nodes, in this order. */
-type ReadNodes = (nodes: readonly Node[]) => Promise<readonly Buffer[]>;
+export type ReadNodes = (nodes: readonly Node[]) => Promise<readonly Buffer[]>;
 /** The leaves from the first number up to the second, which is left out. */
 type Leaves = { readonly from: number; readonly to: number };
 

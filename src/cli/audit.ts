@@ -43,6 +43,7 @@ import { toProblem } from "../terminal/failure.ts";
 import { logEvents } from "../terminal/log-lines.ts";
 import { perform } from "../terminal/perform.ts";
 import { withProgress, write } from "../terminal/terminal.ts";
+import { proofRows } from "./audit-proof.ts";
 
 const moment = (text: string) => parseMoment(text, Date.now());
 
@@ -195,7 +196,7 @@ const prune = operation({
 
 export const audit: Noun = {
   about: "The record of every value that was read and of every change.",
-  rows: [listOrFollow, show, exportAll, verify, acceptRestore, prune],
+  rows: [listOrFollow, show, exportAll, verify, ...proofRows, acceptRestore, prune],
 };
 
 /** Of different lanes, or of the one that commands share. */

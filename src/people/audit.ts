@@ -6,7 +6,7 @@ import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
-import { newestMoment, segmentsByTime, segmentsHolding } from "../store/segments.ts";
+import { newestMoment, segmentHolding, segmentsByTime, segmentsHolding } from "../store/segments.ts";
 import { requireAuditor } from "./audit-chain.ts";
 import { findKey, keyNames } from "./keys.ts";
 
@@ -98,15 +98,12 @@ type Order = Parameters<typeof segmentsByTime>[2];
  * @throws Refused `forbidden`, `invalid`, or `not_found` if nothing or several entries fit
  */
 export async function showAudit(admin: AdminContext, name: string): Promise<AuditRecord> {
-  const [, start = "", seq] = /^(\S{1,64}):([1-9]\d{0,15})$/.exec(name) ?? [];
+  const [, lane = "", seq] = /^(\S{1,64}):([1-9]\d{0,15})$/.exec(name) ?? [];
   requireAuditor(admin);
   if (seq === undefined) {
     throw new Refused("invalid", "An entry is called LANE:NUMBER, as `keyhole audit list --wide` shows it.");
   }
-  const [segment, second] = await segmentsHolding(admin.database, start, Number(seq));
-  if (segment === undefined) throw noEntry(name);
-  const isAmbiguous = second !== undefined && segment.lane !== start && segment.lane !== second.lane;
-  if (isAmbiguous) throw new Refused("not_found", `Several lanes begin with ${start}: give more of it.`);
+  const segment = await findSegment(admin, lane, Number(seq));
   const records = recordsOf(admin, segment, []);
   // A damaged segment is one entry.
   const isDamaged = records[0]?.action === unreadable;
@@ -115,7 +112,28 @@ export async function showAudit(admin: AdminContext, name: string): Promise<Audi
   return found;
 }
 
-function noEntry(name: string): Refused {
+/**
+ * The segment that holds an entry.
+ * @param start - its lane, or the first 8 or more characters of it
+ * @throws Refused `not_found` if there is none, or several lanes begin so
+ */
+export async function findSegment({ database }: AdminContext, start: string, seq: number): Promise<Segment> {
+  const exact = await segmentHolding(database, { lane: start, seq });
+  if (exact !== undefined) return exact;
+  const [segment, second] = await segmentsHolding(database, start, seq);
+  if (segment === undefined) throw noEntry(`${start}:${seq}`);
+  const isAmbiguous = second !== undefined && segment.lane !== second.lane;
+  if (isAmbiguous) throw new Refused("not_found", `Several lanes begin with ${start}: give more of it.`);
+  return segment;
+}
+
+/** The numbers of the entries of a segment that somebody may see; none if the segment is damaged. */
+export function seenSeqs(admin: AdminContext, segment: Segment): number[] {
+  const records = recordsOf(admin, segment, []);
+  return records[0]?.action === unreadable ? [] : records.map(({ seq }) => seq);
+}
+
+export function noEntry(name: string): Refused {
   return new Refused("not_found", `There is no entry ${name}.`);
 }
 

@@ -53,6 +53,21 @@ export async function* segmentsByLane(
   for await (const page of found) yield* page;
 }
 
+/** The segment of a lane that holds an entry; undefined if there is none. */
+export async function segmentHolding(
+  { db, tables }: Database,
+  { lane, seq }: { readonly lane: string; readonly seq: number },
+): Promise<Segment | undefined> {
+  const { auditSegments: s } = tables;
+  const [found] = await db
+    .select()
+    .from(s)
+    .where(and(eq(s.lane, lane), lte(s.firstSeq, seq)))
+    .orderBy(desc(s.firstSeq), desc(s.at))
+    .limit(1);
+  return found !== undefined && found.lastSeq >= seq ? found : undefined;
+}
+
 /**
  * At most two of the segments that hold the entry with this number; first those of the lane with exactly this name.
  * @param start - the lane, or at least 8 characters of its beginning

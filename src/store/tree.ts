@@ -139,4 +139,17 @@ export async function leavesOf(
   return new Set(rows.map(({ lastSeq }) => lastSeq));
 }
 
+/** The leaf of the segment of a lane that ends with this entry; undefined if it is not in the tree. */
+export async function leafOf(
+  { db, tables }: Database,
+  { lane, lastSeq }: Pick<Segment, "lane" | "lastSeq">,
+): Promise<number | undefined> {
+  const { auditLeaves: l } = tables;
+  const [row] = await db
+    .select({ leaf: l.leaf })
+    .from(l)
+    .where(and(eq(l.lane, lane), eq(l.lastSeq, lastSeq)));
+  return row?.leaf;
+}
+
 const hashBytes = 32;

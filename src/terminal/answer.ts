@@ -48,7 +48,8 @@ export async function handOver(
   const all = { ...document, ...field };
   if (advice === undefined) return answerSecret(context, all, secret, what);
   await write(stdout, context.json ? jsonLine(all) : secret);
-  if (!context.json) context.say([sentence, advice(undefined)].filter(Boolean).join("\n"));
+  const words = [sentence, advice(undefined)].filter(Boolean).join("\n");
+  if (!context.json && words !== "") context.say(words);
 }
 
 /**

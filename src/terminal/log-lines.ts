@@ -1,4 +1,5 @@
 import { attempt } from "../core/attempt.ts";
+import { exits, Problem } from "../core/problem.ts";
 
 /** An event of the server's log. */
 export type LogEvent = Readonly<Record<string, unknown>>;
@@ -33,6 +34,23 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
   if (length > 0) yield line();
 }
 
+/** The lines of a text of any length, whole. @throws Problem if one is longer than 64 MiB */
+export async function* longLinesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let [parts, length]: [Uint8Array[], number] = [[], 0];
+  for await (const chunk of chunks) {
+    let at = 0;
+    for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, at)) {
+      yield Buffer.concat([...parts, chunk.subarray(at, end)]).toString();
+      [parts, length, at] = [[], 0, end + 1];
+    }
+    parts.push(chunk.subarray(at));
+    length += chunk.length - at;
+    if (length > longLineBytesMax) throw new Problem(exits.refused, "bound", "A line has more than 64 MiB.");
+  }
+  if (length > 0) yield Buffer.concat(parts).toString();
+}
+
+const longLineBytesMax = 64 * 1024 * 1024;
 /** Enough for an event of the log. */
 const lineBytesMax = 64 * 1024;
 

@@ -7,7 +7,7 @@ import { binary } from "../support/keyhole.ts";
 import { blocksOf, readPage } from "../support/markdown.ts";
 import { isRun, makeBin, needed, runPage } from "../support/page.ts";
 import { freePort } from "../support/port.ts";
-import { withPrograms } from "../support/programs.ts";
+import { findPython, whereInstalled, withPrograms } from "../support/programs.ts";
 import { keyOf, siteOf } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
@@ -32,6 +32,8 @@ printf 12 | keyhole var set acme/web production URL; printf 13 | keyhole var set
   },
   "docs/index.md": { before: `echo '{ "scripts": { "start": "true" } }' > package.json` },
   // The page revokes its first key, and reads with another one later.
+  // The first round of the notary.
+  "docs/proof.md": { before: "until grep -q signed_checkpoint /var/log/keyhole.log; do :; done" },
   "docs/review.md": {
     before: `touch a; keyhole file put acme/web a --path a --env production
 KEYHOLE_API_KEY=$(keyhole key create --all-projects --all-environments --resource variables,accounts,files)`,
@@ -68,6 +70,31 @@ exec bun "$@"
       const env = { HOME: home, PATH: bin, npm_config_audit: "false", npm_config_update_notifier: "false" };
       const screen = await runPage("README.md", { folder: checkout, env: { ...env, PORT: String(freePort()) } });
       expect(screen.match(/hello from Keyhole/g)).toHaveLength(3);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+whereInstalled(["python3", "bash", "sed"], "the stranger's walk", (_, bash = "", sed = "") => {
+  test("prints what docs/proof.md says, line by line, with two files, Python and no Keyhole", () => {
+    const folder = mkdtempSync(join(tmpdir(), "keyhole-stranger-"));
+    try {
+      for (const name of ["keyhole_proof.py", "deploy.proof"]) {
+        cpSync(join(root, "docs/clients", name), join(folder, name));
+      }
+      const steps = blocksOf("docs/proof.md")
+        .filter(({ language }) => language === "console")
+        .flatMap(({ text }) => text.split(/^\$ /m).slice(1))
+        .map((step) => [step.slice(0, step.indexOf("\n")), step.slice(step.indexOf("\n") + 1)] as const);
+      const script = steps.map(([command]) => `${command} 2>&1; printf '\\f'`).join("\n");
+      const bin = join(folder, "bin");
+      mkdirSync(bin);
+      symlinkSync(findPython("hashlib") ?? "", join(bin, "python3"));
+      symlinkSync(sed, join(bin, "sed"));
+      const { stdout } = Bun.spawnSync([bash, "-c", script], { cwd: folder, env: { PATH: bin } });
+      expect(steps.length).toBeGreaterThan(9);
+      expect(stdout.toString().split("\f").slice(0, -1)).toEqual(steps.map(([, printed]) => printed));
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

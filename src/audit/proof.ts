@@ -1,0 +1,154 @@
+import { attempt } from "../core/attempt.ts";
+import { parseReceipt, receiptName } from "../core/receipt.ts";
+import { entryLeaf } from "./leaf.ts";
+import { cosignedAt, type Verifier } from "./note.ts";
+import { leafHash, type TreeHead, verifyInclusion } from "./tree.ts";
+import { openTreeHead } from "./tree-note.ts";
+
+/*
+ * The proof of one entry is a line of JSON. Whoever has the installation's verifier key checks it without a database.
+ *
+ *   format    "keyhole audit proof v1"
+ *   receipt   LANE:NUMBER
+ *   entry     the entry whole
+ *   salt      base64: the entry's leaf is SHA-256(0x00, salt, the entry as JSON in the form of RFC 8785)
+ *   path      hashes in base64, from that leaf to the root of its segment
+ *   segment   the segment's leaf (`leaf.ts`), which has lane, numbers, time and this root
+ *   proof     that this leaf is in the tree of a signed head, as https://c2sp.org/tlog-proof spells it
+ */
+export type EntryProof = {
+  readonly format: typeof proofFormat;
+  readonly receipt: string;
+  readonly entry: unknown;
+  readonly salt: string;
+  readonly path: readonly string[];
+  readonly segment: string;
+  readonly proof: string;
+};
+
+export const proofFormat = "keyhole audit proof v1";
+
+/** What a proof shows. */
+export type Proved = {
+  readonly receipt: string;
+  /** Of the installation. */
+  readonly origin: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly entry: unknown;
+  readonly tree: TreeHead;
+  /** When each witness signed, in epoch milliseconds, in the order of the witnesses. */
+  readonly cosignedAt: readonly number[];
+};
+
+/** The proof that a leaf is in the tree, as a text. @param note - the signed head of the tree */
+export function encodeTreeProof(index: number, path: readonly Buffer[], note: string): string {
+  const hashes = path.map((hash) => `${hash.toString("base64")}\n`).join("");
+  return `${treeProofFormat}\nindex ${index}\n${hashes}\n${note}`;
+}
+
+/**
+ * Checks a proof.
+ * @param log - the keys that may have signed
+ * @param witnesses - all of them must have signed as well
+ * @returns what is wrong, as a clause, or what is proved
+ */
+export function checkProof(
+  document: unknown,
+  log: readonly Verifier[],
+  witnesses: readonly Verifier[] = [],
+): Proved | { readonly wrong: string } {
+  const proof = parseProof(document);
+  if (typeof proof === "string") return { wrong: proof };
+  const { receipt, entry, salt, path, segment, index, treePath, note } = proof;
+  const tree = openTreeHead(note, log);
+  if (tree === undefined) return { wrong: "its signed head is not signed by the given key" };
+  const times = witnesses.map((witness) => cosignedAt(note, witness));
+  const missing = witnesses.find((_, at) => times[at] === undefined);
+  if (missing !== undefined) return { wrong: `its signed head is not signed by the witness ${missing.name}` };
+  const named = parseReceipt(receipt);
+  const { lane, firstSeq, lastSeq, at, root } = segment;
+  const isIn = named?.lane === lane && named.firstSeq === named.lastSeq;
+  if (!isIn || named.firstSeq < firstSeq || named.firstSeq > lastSeq) {
+    return { wrong: `its segment has ${receiptName(segment)}, and not the entry ${receipt}` };
+  }
+  const leaf = attempt(() => leafHash(entryLeaf(salt, entry as never)));
+  const within = { size: lastSeq - firstSeq + 1, root };
+  if (leaf === undefined || !verifyInclusion(leaf, named.firstSeq - firstSeq, within, path)) {
+    return { wrong: "its entry, salt and path do not lead to the root of its segment" };
+  }
+  if (!verifyInclusion(leafHash(segment.text), index, tree, treePath)) {
+    return { wrong: "its segment and path do not lead to the root that is signed" };
+  }
+  const origin = note.slice(0, note.indexOf("\n"));
+  return { receipt, origin, at, entry, tree, cosignedAt: times as number[] };
+}
+
+const treeProofFormat = "c2sp.org/tlog-proof@v1";
+
+type Parsed = {
+  readonly receipt: string;
+  readonly entry: object;
+  readonly salt: Buffer;
+  readonly path: readonly Buffer[];
+  readonly segment: ParsedSegment;
+  readonly index: number;
+  readonly treePath: readonly Buffer[];
+  readonly note: string;
+};
+
+/** The parts of a proof, or what is wrong with its form. */
+function parseProof(document: unknown): Parsed | string {
+  if (typeof document !== "object" || document === null || Array.isArray(document)) return "it is no JSON object";
+  const { format, receipt, entry, salt, path, segment, proof } = document as Readonly<Record<string, unknown>>;
+  if (format !== proofFormat) return `its format is not \`${proofFormat}\``;
+  const hashes = Array.isArray(path) ? path.map(parseHash) : [undefined];
+  const parsed = {
+    receipt: typeof receipt === "string" && parseReceipt(receipt) ? receipt : undefined,
+    entry: typeof entry === "object" && entry !== null && !Array.isArray(entry) ? entry : undefined,
+    salt: parseHash(salt),
+    path: hashes.includes(undefined) ? undefined : (hashes as Buffer[]),
+    segment: typeof segment === "string" ? parseSegment(segment) : undefined,
+    proof: typeof proof === "string" ? parseTreeProof(proof) : undefined,
+  };
+  const malformed = Object.entries(parsed).find(([, value]) => value === undefined);
+  if (malformed !== undefined) return `its member \`${malformed[0]}\` is malformed or missing`;
+  const { proof: tree, ...rest } = parsed as Required<{ [K in keyof typeof parsed]: NonNullable<(typeof parsed)[K]> }>;
+  return { ...rest, ...tree };
+}
+
+/** 32 bytes of base64, as an encoder spells them. */
+function parseHash(text: unknown): Buffer | undefined {
+  if (typeof text !== "string" || !/^[0-9A-Za-z+/]{43}=$/.test(text)) return undefined;
+  const bytes = Buffer.from(text, "base64");
+  return bytes.toString("base64") === text ? bytes : undefined;
+}
+
+type ParsedSegment = {
+  readonly text: string;
+  readonly lane: string;
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  readonly at: number;
+  readonly root: Buffer;
+};
+
+function parseSegment(text: string): ParsedSegment | undefined {
+  const [, lane = "", first, last, time, encoded] = segmentPattern.exec(text) ?? [];
+  const [firstSeq, lastSeq, at] = [Number(first), Number(last), Number(time)];
+  const root = parseHash(encoded);
+  if (root === undefined || firstSeq > lastSeq || ![lastSeq, at].every(Number.isSafeInteger)) return undefined;
+  return { text, lane, firstSeq, lastSeq, at, root };
+}
+
+const segmentPattern =
+  /^keyhole audit segment v1\n([\w-]{1,64})\n([1-9]\d{0,15})-([1-9]\d{0,15})\n(\d{1,16})\n([0-9A-Za-z+/]{43}=)\n$/;
+
+function parseTreeProof(text: string): Pick<Parsed, "index" | "treePath" | "note"> | undefined {
+  const end = text.indexOf("\n\n");
+  const [format, at = "", ...hashes] = text.slice(0, Math.max(end, 0)).split("\n");
+  const [, index] = /^index (0|[1-9]\d{0,15})$/.exec(at) ?? [];
+  const treePath = hashes.map(parseHash);
+  if (format !== treeProofFormat || index === undefined || treePath.includes(undefined)) return undefined;
+  return { index: Number(index), treePath: treePath as Buffer[], note: text.slice(end + 2) };
+}

@@ -1,0 +1,180 @@
+import { parseVerifier, parseWitness, type Verifier } from "../audit/note.ts";
+import { checkProof, type Proved } from "../audit/proof.ts";
+import { attempt } from "../core/attempt.ts";
+import { parseList, Unfit } from "../core/parse.ts";
+import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { counted, formatTime, joined } from "../core/text.ts";
+import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
+import { input, out, required } from "../desk/inputs.ts";
+import { operation } from "../desk/operation.ts";
+import { auditKeys, proveAudit } from "../people/audit-proof.ts";
+import { answer } from "../terminal/answer.ts";
+import { act } from "../terminal/draw.ts";
+import { localName, readChunks } from "../terminal/input.ts";
+import { longLinesOf } from "../terminal/log-lines.ts";
+
+/* Proofs of entries: `keyhole audit key`, `prove` and `check`. */
+
+const key = operation({
+  path: "audit key",
+  about: "Print the verifier key of the audit, with which others check proofs. The newest comes first.",
+  examples: ["keyhole audit key > keyhole.pub"],
+  right: "audit",
+  inputs: {},
+  run: async (admin) => {
+    const keys = await auditKeys(admin);
+    return { document: { keys }, shows: { text: keys.map((one) => `${one}\n`).join("") } };
+  },
+});
+
+const prove = operation({
+  path: "audit prove",
+  about: "Prove that an entry was recorded and is there: a line of JSON that `audit check` checks without this server.",
+  examples: ["keyhole audit prove 0199a3c4-5b1e-7c53-9d0f-3f6f5ab1c2d4:12 --out deploy.proof"],
+  right: "audit",
+  inputs: {
+    receipt: input("<receipt>", "LANE:NUMBER or LANE:FIRST-LAST, as a receipt has it"),
+    out,
+  },
+  run: async (admin, { receipt }) => {
+    const proofs = await proveAudit(admin, receipt);
+    return {
+      document: { receipt },
+      shows: {
+        secret: proofs.map(jsonLine).join(""),
+        what: `The proof of ${receipt}`,
+        field: { proofs },
+        advice: (path) => (path === undefined ? "" : `Wrote the proof of ${receipt} to ${path}.`),
+      },
+    };
+  },
+});
+
+/** Keys of a list, each of which `parse` knows. */
+const keysOf = (parse: (text: string) => Verifier | undefined, what: string) => (text: string) =>
+  parseList(text).map((one) => {
+    const found = parse(one);
+    if (found === undefined)
+      throw new Unfit(`takes ${what}, which are a name, 8 hex digits and base64 with + between them.`);
+    return found;
+  });
+
+export const logKeys = required(
+  input(
+    "--key <keys>",
+    "the installation's verifier key, as `audit key` prints it; or several with commas",
+    keysOf(parseVerifier, "verifier keys"),
+  ),
+);
+
+const check = act({
+  path: "audit check",
+  about: "Check proofs of entries. It needs the installation's public key, and neither a database nor a root key.",
+  examples: ['keyhole audit check deploy.proof --key "$(cat keyhole.pub)"'],
+  inputs: {
+    file: input("<file>", "what `audit prove` or `audit export --proofs` wrote, or - for stdin"),
+    keys: logKeys,
+    witnesses: input(
+      "--witness <keys>",
+      "verifier keys of witnesses, all of which must have signed, too",
+      keysOf(parseWitness, "verifier keys of witnesses"),
+    ),
+  },
+  act: async (context, { file, keys, witnesses = [] }) => {
+    requireOneName(keys);
+    const found = await checkAll(longLinesOf(readChunks(context, file)), keys, witnesses);
+    if (found.wrong.length > 0) throw unproved(found);
+    if (found.first === undefined) {
+      throw new Problem(exits.failed, "no_proofs", `${localName(file)} has no proof.`);
+    }
+    const { entries, fromAt, toAt, first } = found;
+    const { origin, cosignedAt } = first;
+    const signed = witnesses.map(({ name }, at) => ({ name, at: cosignedAt[at] }));
+    const only = entries === 1 ? { receipt: first.receipt, at: first.at, entry: first.entry } : {};
+    const document = { proved: true, entries, origin, fromAt, toAt, witnesses: signed, ...only };
+    await answer(context, document, entries === 1 ? provedOne(first, witnesses) : provedAll(found, first, witnesses));
+  },
+});
+
+/** @throws Problem if the keys are of several installations */
+export function requireOneName(keys: readonly Verifier[]): void {
+  if (new Set(keys.map(({ name }) => name)).size > 1) throw usageProblem("--key takes keys of one installation.");
+}
+
+export const proofRows = [key, prove, check];
+
+/** What was found in a file of proofs. */
+type Checked = {
+  readonly first: Proved | undefined;
+  readonly entries: number;
+  readonly fromAt: number;
+  readonly toAt: number;
+  /** At most 100 sentences, each of one line of the file. */
+  readonly wrong: readonly string[];
+  readonly moreWrong: number;
+};
+
+async function checkAll(
+  lines: AsyncIterable<string>,
+  keys: readonly Verifier[],
+  witnesses: readonly Verifier[],
+): Promise<Checked> {
+  const wrong: string[] = [];
+  let [number, moreWrong, entries, fromAt, toAt] = [0, 0, 0, Number.POSITIVE_INFINITY, 0];
+  let first: Proved | undefined;
+  for await (const line of lines) {
+    number += 1;
+    const document = attempt<unknown>(() => JSON.parse(line));
+    const found =
+      document === undefined ? { wrong: "it is not JSON: a proof is one line" } : checkProof(document, keys, witnesses);
+    if ("wrong" in found) {
+      if (wrong.length < wrongMax) wrong.push(`Line ${number} proves nothing: ${found.wrong}.`);
+      else moreWrong += 1;
+      continue;
+    }
+    first ??= found;
+    entries += 1;
+    fromAt = Math.min(fromAt, found.at);
+    toAt = Math.max(toAt, found.at);
+  }
+  return { first, entries, fromAt, toAt, wrong, moreWrong };
+}
+
+const wrongMax = 100;
+
+function unproved({ wrong, moreWrong, entries }: Checked): Problem {
+  const lines = [
+    ...wrong,
+    ...(moreWrong > 0 ? [`So do ${moreWrong} more lines.`] : []),
+    ...(entries > 0 ? [`The other lines prove ${counted(entries, "entry", "entries")}.`] : []),
+  ];
+  const document = { proved: false, entries, wrong, moreWrong };
+  return new Problem(exits.failed, "not_proved", lines.join("\n"), { document });
+}
+
+function provedOne({ receipt, origin, at, entry, tree, cosignedAt }: Proved, witnesses: readonly Verifier[]): string {
+  const what = `Proved: entry ${receipt} of ${origin}, of ${formatTime(at)}: ${describeEntry(entry)}.`;
+  return `${what} It is in the tree of ${counted(tree.size, "segment")} that was signed${byWitnesses(witnesses, cosignedAt)}.`;
+}
+
+function provedAll({ entries, fromAt, toAt }: Checked, { origin, cosignedAt }: Proved, witnesses: readonly Verifier[]) {
+  const span = `from ${formatTime(fromAt)} to ${formatTime(toAt)}`;
+  return `Proved: ${entries} entries of ${origin}, ${span}. All are in a tree that was signed${byWitnesses(witnesses, cosignedAt)}.`;
+}
+
+function byWitnesses(witnesses: readonly Verifier[], cosignedAt: readonly number[]): string {
+  const signed = witnesses.map(({ name }, at) => `${name} at ${formatTime(cosignedAt[at])}`);
+  return signed.length === 0 ? "" : `, and cosigned by ${joined(signed)}`;
+}
+
+/** Who did what, in a few words. The entry may have been made by anybody. */
+function describeEntry(entry: unknown): string {
+  const { actor, action, names, organization, project, environment, requestId } = entry as Record<string, unknown>;
+  const { type, id, name } = (actor ?? {}) as Record<string, unknown>;
+  const text = (value: unknown) => (typeof value === "string" ? excerpt(oneLine(value)) : "");
+  const where = [[text(organization), text(project)].filter(Boolean).join("/"), text(environment)].filter(Boolean);
+  const count = Array.isArray(names) && names.length > 0 ? counted(names.length, "name") : "";
+  const request = text(requestId) === "" ? "" : `, request ${text(requestId)}`;
+  const who = `${text(type)} ${text(id) || text(name)}`;
+  return `${who}, ${text(action)} of ${[...where, count].filter(Boolean).join(", ")}${request}`;
+}

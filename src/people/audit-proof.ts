@@ -1,0 +1,115 @@
+import { segmentTree } from "../audit/leaf.ts";
+import { encodeVerifier } from "../audit/note.ts";
+import { type EntryProof, encodeTreeProof, proofFormat } from "../audit/proof.ts";
+import type { Segment } from "../audit/segment.ts";
+import { leafHash, proveInclusion, verifyInclusion } from "../audit/tree.ts";
+import { parseReceipt, receiptName } from "../core/receipt.ts";
+import { Refused } from "../core/refused.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { findVerifiers } from "../installation/signers.ts";
+import { saltKeyOf } from "../seal/keyring.ts";
+import type { Database } from "../store/database.ts";
+import { segmentsByLane } from "../store/segments.ts";
+import { leafOf, readNodes, type SignedHead, treeEnd } from "../store/tree.ts";
+import { findSegment, noEntry, seenSeqs } from "./audit.ts";
+import { requireAuditor } from "./audit-chain.ts";
+
+/**
+ * The keys that sign the tree's heads, as verifier keys, the newest first.
+ * @throws Refused `not_found` if no notary has run yet
+ */
+export async function auditKeys(admin: AdminContext): Promise<string[]> {
+  requireAuditor(admin);
+  const { database, keyring, systemKeys } = admin;
+  const signers = await findVerifiers(database, keyring, systemKeys.audit);
+  if (signers.length > 0) return signers.map(encodeVerifier);
+  throw new Refused("not_found", "There is no key yet: the first notary makes one, in `serve` or `keyhole notary`.");
+}
+
+/**
+ * Proves the entries of a receipt.
+ * @param name - `LANE:SEQ`, or `LANE:FIRST-LAST`; the lane may be shortened to its first 8 or more characters
+ * @throws Refused `forbidden`, `invalid`, `not_found`; `unavailable` if they are in no signed head yet; `conflict` if
+ *   they are not what was put into the tree
+ */
+export async function proveAudit(admin: AdminContext, name: string): Promise<EntryProof[]> {
+  requireAuditor(admin);
+  const named = parseReceipt(name);
+  if (named === undefined) {
+    throw new Refused("invalid", "Give LANE:NUMBER, as a receipt or `keyhole audit list --wide` has it.");
+  }
+  const { firstSeq, lastSeq } = named;
+  if (lastSeq - firstSeq >= entriesMax) {
+    throw new Refused("bound", `${name} has more than ${entriesMax} entries: \`audit export --proofs\` proves many.`);
+  }
+  const { lane, firstSeq: from } = await findSegment(admin, named.lane, firstSeq);
+  const prover = await openProver(admin);
+  const proofs: EntryProof[] = [];
+  for await (const segment of segmentsByLane(admin.database, {}, { lane, seq: from })) {
+    if (segment.firstSeq > lastSeq) break;
+    const asked = seenSeqs(admin, segment).filter((seq) => seq >= firstSeq && seq <= lastSeq);
+    const found = await prover.prove(segment, asked);
+    if (found === undefined) {
+      throw new Refused("unavailable", `${name} is in no signed head yet: the notary takes it in within a minute.`);
+    }
+    proofs.push(...found);
+  }
+  if (proofs.length < lastSeq - firstSeq + 1) throw noEntry(name);
+  return proofs;
+}
+
+/** As many as one answer leaves. */
+const entriesMax = 1000;
+
+/** Proves entries against one signed head. */
+export type Prover = {
+  readonly head: SignedHead | undefined;
+  /**
+   * @param seqs - of the segment's entries that are to be proved
+   * @returns undefined if the segment is not in the head
+   * @throws Refused `conflict` if the segment is not the one of the tree
+   */
+  readonly prove: (segment: Segment, seqs: readonly number[]) => Promise<EntryProof[] | undefined>;
+};
+
+/** A prover against the newest head. */
+export async function openProver({ database, systemKeys }: AdminContext): Promise<Prover> {
+  const { head } = await treeEnd(database);
+  const saltKey = saltKeyOf(systemKeys.audit);
+  return {
+    head,
+    prove: async (segment, seqs) => {
+      if (seqs.length === 0) return [];
+      const leaf = await leafOf(database, segment);
+      if (head === undefined || leaf === undefined || leaf >= head.size) return undefined;
+      const tree = segmentTree(saltKey, segment);
+      const path = await pathOf(database, head, leaf);
+      if (tree === undefined || !verifyInclusion(leafHash(tree.leaf), leaf, head, path)) throw notInTree(segment);
+      const proof = encodeTreeProof(leaf, path, head.note);
+      return Promise.all(
+        seqs.map(async (seq) => {
+          const index = seq - segment.firstSeq;
+          const { entry, salt } = tree.salted[index] as (typeof tree.salted)[number];
+          return {
+            format: proofFormat,
+            receipt: receiptName({ lane: segment.lane, firstSeq: seq, lastSeq: seq }),
+            entry,
+            salt: salt.toString("base64"),
+            path: (await tree.prove(index)).map((hash) => hash.toString("base64")),
+            segment: tree.leaf,
+            proof,
+          };
+        }),
+      );
+    },
+  };
+}
+
+function pathOf(database: Database, { size }: SignedHead, leaf: number): Promise<Buffer[]> {
+  return proveInclusion(leaf, size, (nodes) => readNodes(database, nodes));
+}
+
+function notInTree(segment: Segment): Refused {
+  const words = `${receiptName(segment)} cannot be proved: it is not what the tree has. \`keyhole audit verify\` says more.`;
+  return new Refused("conflict", words);
+}

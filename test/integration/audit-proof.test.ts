@@ -1,0 +1,156 @@
+import { expect, test } from "bun:test";
+import { parseVerifier, type Verifier } from "../../src/audit/note.ts";
+import { checkProof } from "../../src/audit/proof.ts";
+import { Refused } from "../../src/core/refused.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
+import { pruneAudit } from "../../src/people/audit-chain.ts";
+import { auditKeys, proveAudit } from "../../src/people/audit-proof.ts";
+import { entry, journalOn } from "../support/journal.ts";
+import { notarize } from "../support/notarize.ts";
+import { describeBoth } from "../support/world.ts";
+
+const kindOf = (error: unknown) => (error instanceof Refused ? error.kind : error);
+
+describeBoth("a receipt", (w) => {
+  const proofs = async (name: string) => proveAudit(w.admin, name);
+  const refusal = (name: string) => proofs(name).then(() => "proved", kindOf);
+  const keys = async () => (await auditKeys(w.admin)).map((key) => parseVerifier(key) as Verifier);
+  const place = () => w.place({ variables: { staging: { A: "one", B: "two" } }, key: {} });
+  const receiptOf = async (path: string, key: { readonly key: string }) => {
+    const answer = await w.client().ask(path, { key });
+    expect(answer.status).toBe(200);
+    return answer.headers.get("keyhole-audit") ?? "";
+  };
+  const staging = "/projects/web/variables?environment=staging";
+
+  test("has no key to check it with before a notary has run, and no proof before it has signed", async () => {
+    expect(await auditKeys(w.admin).then(() => "", kindOf)).toBe("not_found");
+    const { key } = await place();
+    const receipt = await receiptOf(staging, key);
+    expect(await refusal(receipt)).toBe("unavailable");
+    await notarize(w);
+    const later = await receiptOf(staging, key);
+    expect([await refusal(receipt), await refusal(later)]).toEqual(["proved", "unavailable"]);
+  });
+
+  test("leads to a proof that the installation's public key alone checks", async () => {
+    const { key } = await place();
+    const receipt = await receiptOf(staging, key);
+    expect(await notarize(w)).toBe(0);
+    const [proof, ...more] = await proofs(receipt);
+    expect(more).toEqual([]);
+    const log = await keys();
+    const found = checkProof(JSON.parse(JSON.stringify(proof)), log);
+    expect(found).toMatchObject({
+      receipt,
+      origin: log[0]?.name,
+      entry: { actor: { type: "key", id: key.id }, action: "variables.read", names: ["A", "B"], project: "web" },
+    });
+    const [read] = await w.audit(key);
+    expect(found).toHaveProperty("at", read?.time);
+    expect(JSON.stringify(proof)).not.toContain("one");
+    // An installation with another key has not signed it.
+    const stranger = parseVerifier("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW") as Verifier;
+    expect(checkProof(proof, [stranger])).toHaveProperty("wrong");
+  });
+
+  test("of several files leads to a proof of each, over several segments too", async () => {
+    const { key, project } = await w.place({ key: { resources: ["files"] } });
+    for (const path of ["a", "b", "c"]) {
+      await putFile(w.admin, project.where, { path, environments: ["staging"], content: Buffer.from(path) });
+    }
+    const receipt = await receiptOf("/files?project=web&environment=staging", key);
+    const [lane = "", numbers = ""] = receipt.split(":");
+    const [first, last] = numbers.split("-").map(Number) as [number, number];
+    expect(last - first).toBe(2);
+    await receiptOf("/files?project=web&environment=staging", key);
+    await notarize(w);
+    const log = await keys();
+    const names = async (name: string) =>
+      (await proofs(name)).map((proof) => (checkProof(proof, log) as { entry?: { names: string[] } }).entry?.names[0]);
+    expect(await names(receipt)).toEqual(["a", "b", "c"]);
+    expect(await names(`${lane}:${first + 1}`)).toEqual(["b"]);
+    expect(await names(`${lane}:${first + 2}-${last + 2}`)).toEqual(["c", "a", "b"]);
+    expect(await names(`${lane.slice(0, 30)}:${first}`)).toEqual(["a"]);
+    expect(await refusal(`${lane}:${first}-${last + 9}`)).toBe("not_found");
+  });
+
+  test.each([
+    ["of no entry", "commands:999999", "not_found"],
+    ["of no lane", "none-like-it:1", "not_found"],
+    ["that is misspelled", "commands", "invalid"],
+    ["with a number of nothing", "commands:0", "invalid"],
+    ["of too many entries", "commands:1-1001", "bound"],
+  ])("%s is refused", async (_, name, kind) => {
+    expect(await refusal(name)).toBe(kind);
+  });
+
+  test("is proved of what is in the tree, and of nothing that SQL changed since", async () => {
+    const { key } = await place();
+    const receipt = await receiptOf(staging, key);
+    const [lane = "", seq] = receipt.split(":");
+    await notarize(w);
+    const [saved] =
+      await w.sql`select at, texts, entries from audit_segments where lane = ${lane} and last_seq = ${seq}`;
+    const change = async (column: string, value: unknown) => {
+      await w.run(`update audit_segments set ${column} = ? where lane = ? and last_seq = ?`, [value, lane, seq]);
+      return refusal(receipt);
+    };
+    const rows: [column: string, value: unknown, kind: string][] = [
+      ["texts", String(saved?.["texts"]).replace("staging", "production"), "conflict"],
+      ["at", Number(saved?.["at"]) + 1, "conflict"],
+      ["entries", "{}", "not_found"],
+    ];
+    for (const [column, value, kind] of rows) {
+      expect([column, await change(column, value)]).toEqual([column, kind] as unknown[]);
+      expect(await change(column, saved?.[column])).toBe("proved");
+    }
+    const leaves = await w.run("select leaf, hashes from audit_leaves");
+    const put = (hashesOf: (hashes: Buffer) => Buffer) =>
+      Promise.all(
+        leaves.map(
+          ({ leaf, hashes }) =>
+            w.sql`update audit_leaves set hashes = ${hashesOf(hashes as Buffer)} where leaf = ${leaf}`,
+        ),
+      );
+    await put((hashes) => Buffer.alloc(hashes.length));
+    expect(await refusal(receipt)).toBe("conflict");
+    await put((hashes) => hashes);
+    expect(await refusal(receipt)).toBe("proved");
+  });
+
+  test("stays provable to who kept the proof when retention has dropped the entry", async () => {
+    const month = 31 * 86_400_000;
+    const store = w.installation.openJournal();
+    const journal = journalOn(store.append, {
+      auditKey: w.admin.systemKeys.audit,
+      now: () => Date.now() - 4 * month,
+      checkpoint: () => {},
+    });
+    const receipt = (await journal.record([entry])) ?? "";
+    await journal.close();
+    await store.close();
+    await notarize(w);
+    const [proof] = await proofs(receipt);
+    await pruneAudit(w.admin, month);
+    await notarize(w);
+    expect(await refusal(receipt)).toBe("not_found");
+    expect(checkProof(proof, await keys())).toMatchObject({ receipt });
+  });
+
+  test("is proved to whoever may read the entry, and is not there for anybody else", async () => {
+    const { key, organization, project } = await place();
+    const receipt = await receiptOf(staging, key);
+    await notarize(w);
+    const holding = { organizationId: organization.id, rights: ["audit"] } as const;
+    const as = (projectId: string | null, environments: number) => ({
+      ...w.admin,
+      rights: [{ ...holding, projectId, environments }] as never,
+    });
+    const outcome = (who: ReturnType<typeof as>) => proveAudit(who, receipt).then((all) => all.length, kindOf);
+    expect(await outcome(as(project.id, 7))).toBe(1);
+    expect(await outcome(as(null, 7))).toBe(1);
+    expect(await outcome(as(crypto.randomUUID(), 7))).toBe("not_found");
+    expect(await outcome({ ...w.admin, rights: [] as never })).toBe("forbidden");
+  });
+});
