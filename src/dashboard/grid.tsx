@@ -21,10 +21,8 @@ import {
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { compareEnvironments, type ItemsAcross } from "../people/comparison.ts";
-import { soonMs } from "./today.tsx";
-
-type Compared = ItemsAcross["items"][number];
+import { compareEnvironments } from "../people/comparison.ts";
+import { type Compared, isCompared, partsOf, soonMs } from "./grid-parts.ts";
 
 /** The names of one kind by environment: there, missing, the same, different. */
 export async function gridPage(visit: Visit): Promise<Answer> {
@@ -84,40 +82,6 @@ export async function gridPage(visit: Visit): Promise<Answer> {
     </>
   );
   return { title: `${where} ${kind}`, heading: kind[0]?.toUpperCase() + kind.slice(1), main };
-}
-
-/** The parts of a grid that have a link of their own. The first is everything. */
-function partsOf(seen: readonly Environment[], now: number) {
-  const isDue = ({ environments: found }: Compared) =>
-    Object.values(found).some(({ dueAt = Number.POSITIVE_INFINITY }) => dueAt <= now + soonMs);
-  const parts: readonly Part[] = [
-    { only: undefined, words: "All", has: () => true },
-    {
-      only: "missing-production",
-      words: "Missing in production",
-      has: ({ environments: found }) => found.production === undefined,
-    },
-    { only: "different", words: "Different", has: ({ environments: found }) => groupsIn(found).size > 1 },
-    { only: "due", words: "Due for rotation", has: isDue },
-  ];
-  return parts.filter(({ only }) => only !== "missing-production" || seen.includes("production"));
-}
-
-type Part = {
-  /** Its word in the URL. */
-  readonly only: string | undefined;
-  readonly words: string;
-  readonly has: (item: Compared) => boolean;
-};
-
-/** Which values there are, among those that somebody may compare. */
-function groupsIn(found: Compared["environments"]): ReadonlySet<number> {
-  return new Set(Object.values(found).flatMap(({ group }) => group ?? []));
-}
-
-/** Whether an item has values that somebody may compare. */
-function isCompared({ environments: found }: Compared): boolean {
-  return Object.values(found).filter(({ group }) => group !== null).length > 1;
 }
 
 function columnsOf(where: string, kind: string, seen: readonly Environment[], now: number): Cells<Compared> {

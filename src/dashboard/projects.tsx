@@ -10,6 +10,7 @@ import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { listOrganizations } from "../people/organizations.ts";
 import { listProjects, type Project } from "../people/projects.ts";
+import { missingPart } from "./grid-parts.ts";
 
 const [first] = everyKind;
 const firstKind = first?.kind ?? "";
@@ -26,11 +27,17 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
   const now = admin.now();
   const rows = await listProjects(admin);
   const marks = lookalikes(rows.map(({ id, organization, name }) => ({ id, name: `${organization}/${name}` })));
+  const missing = await missingInProduction(visit, rows);
   const counts = everyKind.map(({ item, kind }) => [kind, (project: Project) => project[`${item}Count`]] as const);
   const columns: Cells<Project> = {
     Project: (project) => <Name to={projectPagePath(pathOf(project), firstKind)}>{pathOf(project)}</Name>,
     Name: (project) => <Called of={project} marks={marks} />,
     ...Object.fromEntries(counts),
+    [missingHeading]: (project) => {
+      const count = missing.get(project.id) ?? 0;
+      const to = projectPagePath(pathOf(project), firstKind, { only: missingPart });
+      return count > 0 && <a href={to}>{count}</a>;
+    },
     "Last change": ({ updatedAt }) => <Ago at={updatedAt} now={now} />,
   };
   const main = (
@@ -41,6 +48,7 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
         rows={rows}
         none="There is no project yet. A project holds what one service needs: create the first one."
         filter="projects"
+        classOf={(_, heading) => (heading === missingHeading ? "num" : undefined)}
         nameOf={(project) => `${pathOf(project)} ${project.name}`}
       />
       {visit.may("write") && <NewProject organizations={await listOrganizations(admin)} />}
@@ -53,6 +61,16 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
     </>
   );
   return { title: "Projects", main };
+}
+
+const missingHeading = "Missing in production";
+
+/** How many items of the first kind each project lacks in production, by its id, if the person may see production. */
+async function missingInProduction({ admin }: Visit, all: readonly Project[]): Promise<ReadonlyMap<string, number>> {
+  const there = new Map((await listProjects(admin, undefined, ["production"])).map((project) => [project.id, project]));
+  const count = (project: Project | undefined) => project?.[`${first?.item}Count`] ?? 0;
+  const using = all.filter(({ environments }) => environments.includes("production"));
+  return new Map(using.map((project) => [project.id, count(project) - count(there.get(project.id))]));
 }
 
 function pathOf({ organization, slug }: Project): string {

@@ -11,12 +11,11 @@ import type { Visit } from "../pages/visit.ts";
 import { listAudit } from "../people/audit.ts";
 import { keyNames, listExpiring } from "../people/keys.ts";
 import { listRequests } from "../people/requests.ts";
+import { soonMs } from "./grid-parts.ts";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf, Deed } from "./sentence.tsx";
 import { invitation } from "./start.tsx";
 
-/** What expires or is due within this time waits for somebody. */
-export const soonMs = 30 * 86_400_000;
 const changeActions = auditActions.filter((action) => !action.endsWith(".read") && action !== requestAction);
 
 /**

@@ -63,9 +63,16 @@ export async function createProject(
   return unlessExists(work, existsAlready(organization.slug, slug));
 }
 
-/** Projects in sight, of one organization or all, by the bytes of organization and slug. */
-export async function listProjects(admin: AdminContext, organization?: string): Promise<Project[]> {
-  return records(admin, await ofOrganization(admin, admin.database.tables.projects, organization));
+/**
+ * Projects in sight, of one organization or all, by the bytes of organization and slug.
+ * @param among - the environments whose items are counted, if the person may see them
+ */
+export async function listProjects(
+  admin: AdminContext,
+  organization?: string,
+  among: readonly Environment[] = environments,
+): Promise<Project[]> {
+  return records(admin, await ofOrganization(admin, admin.database.tables.projects, organization), among);
 }
 
 /** The project at `ORG/PROJECT`, as {@link findProject}. */
@@ -76,7 +83,11 @@ export async function showProject(admin: AdminContext, where: string): Promise<P
   return found;
 }
 
-async function records(admin: AdminContext, where: ReturnType<typeof eq> | undefined): Promise<Project[]> {
+async function records(
+  admin: AdminContext,
+  where: ReturnType<typeof eq> | undefined,
+  among: readonly Environment[] = environments,
+): Promise<Project[]> {
   const { projects: p, organizations: o } = admin.database.tables;
   const rows = await admin.database.db
     .select({ project: p, organization: o.slug })
@@ -86,19 +97,29 @@ async function records(admin: AdminContext, where: ReturnType<typeof eq> | undef
     .orderBy(asc(o.slug), asc(p.slug));
   return rows.flatMap(({ project, organization }) => {
     const seen = reached(admin.rights, ["see"], { organizationId: project.organizationId, projectId: project.id });
-    return seen.length === 0 ? [] : [recordOf(project, organization, seen)];
+    return seen.length === 0 ? [] : [recordOf(project, organization, seen, among)];
   });
 }
 
 type ProjectRow = AdminContext["database"]["tables"]["projects"]["$inferSelect"];
 
-/** A project as people see it. @param seen - the environments whose items are counted, and whose times count */
-function recordOf(row: ProjectRow, organization: string, seen: readonly Environment[]): Project {
+/**
+ * A project as people see it.
+ * @param seen - the environments that the person may see, whose times count
+ * @param among - those of them whose items are counted
+ */
+function recordOf(
+  row: ProjectRow,
+  organization: string,
+  seen: readonly Environment[],
+  among: readonly Environment[] = seen,
+): Project {
   const { id, slug, name, createdAt } = row;
   const times = arrayOf(row.changedAt).filter((_, index) => seen.includes(environments[index] as Environment));
   const updatedAt = Math.max(createdAt, ...times.map((time) => Number(time) || 0));
+  const counted = environmentMask(...seen.filter((environment) => among.includes(environment)));
   const counts: Record<`${string}Count`, number> = Object.fromEntries(
-    everyKind.map((kind) => [`${kind.item}Count`, countIn(row, kind, environmentMask(...seen))]),
+    everyKind.map((kind) => [`${kind.item}Count`, countIn(row, kind, counted)]),
   );
   const used = environmentsOf(row.environments & environmentMask(...seen));
   return { id, organization, slug, name, environments: used, ...counts, createdAt, updatedAt };

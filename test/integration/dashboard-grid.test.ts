@@ -66,6 +66,12 @@ describeBoth("the parts of a grid", (w) => {
     expect((await visitor.page(`/p/${where}/variables?only=nothing`)).status).toBe(404);
   });
 
+  test("begin on the page of projects, which counts what is missing in production", async () => {
+    const { where } = await place(w);
+    const { html } = await (await visitorOf(w)).page("/projects");
+    expect(html).toContain(`<a href="/p/${where}/variables?only=missing-production">4</a>`);
+  });
+
   test("are left out if they are empty, and say so at their link", async () => {
     const { where } = await w.place({ slug: "whole" });
     await setAccount(w.admin, where, "stripe", ["production"], { user: "canary-8" });
@@ -121,7 +127,8 @@ describeBoth("the grid of somebody who may not see or compare everything", (w) =
       expect([grants, ...found]).toEqual([grants, chips, [...new Set(letters)].join(""), copy]);
       const isSeen = grants.see === null;
       const { status } = await visitor.page(`/p/${where}/variables?only=missing-production`);
-      expect([grants, status]).toEqual([grants, isSeen ? 200 : 404]);
+      const leads = (await visitor.page("/projects")).html.includes(`${where}/variables?only=missing-production`);
+      expect([grants, status, leads]).toEqual([grants, isSeen ? 200 : 404, isSeen]);
     }
   });
 
