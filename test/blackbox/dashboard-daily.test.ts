@@ -1,45 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { dirname } from "node:path";
 import axe from "axe-core";
-import type { Page } from "puppeteer-core";
-import { browserOf, type Dashboard, signIn, startDashboard } from "../support/browser.ts";
+import { browserOf, type Dashboard, Person, signIn, startDashboard } from "../support/browser.ts";
 import { binary } from "../support/keyhole.ts";
 import { withPrograms } from "../support/programs.ts";
 import { type Server, type Site, siteOf } from "../support/server.ts";
 
 /* What people do every day, with their clicks counted, and what they do first. */
-
-/** A person at a page, whose clicks are counted. */
-class Person {
-  readonly page: Page;
-  clicks = 0;
-
-  constructor(page: Page) {
-    this.page = page;
-  }
-
-  /** Presses what has these words: a link or a button that leads on. */
-  async follow(words: string): Promise<void> {
-    await Promise.all([this.page.waitForNavigation(), this.press(words)]);
-  }
-
-  /** Presses a link, a button, or a box by its label. */
-  async press(words: string): Promise<void> {
-    const what = `*[self::a or self::button or self::label][contains(normalize-space(), "${words}")]`;
-    const found = await this.page.waitForSelector(`xpath///${what}`);
-    this.clicks += 1;
-    await found?.click();
-  }
-
-  type(field: string, text: string): Promise<void> {
-    return this.page.type(`main [name="${field}"]:not([type=hidden])`, text);
-  }
-
-  /** What is seen. */
-  async text(selector = "main"): Promise<string> {
-    return String(await this.page.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`));
-  }
-}
 
 /** Runs lines in a shell, where `keyhole` is the built program. */
 async function inShell(site: Site, lines: string): Promise<string> {

@@ -283,7 +283,7 @@ describeBoth("the requests of machines", (w) => {
     }
     const { html } = await visitor.page("/requests");
     expect(html.match(/>rejected</g)).toHaveLength(100);
-    expect(html).toMatch(/\d+ older ones are not shown/);
+    expect(html).toMatch(/Show \d+ older ones, too/);
   });
   test("show the machine's words as text, and which key asks", async () => {
     const reason = "</blockquote><script>alert(1)</script>\u202e\nStatus: approved";

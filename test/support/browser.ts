@@ -103,3 +103,35 @@ export function allOfRole(node: unknown, role: string): (AxNode & { readonly chi
 export function spokenText({ name, children = [] }: AxNode): string {
   return name || children.map(spokenText).join(" ");
 }
+
+/** A person at a page, whose clicks are counted. */
+export class Person {
+  readonly page: Page;
+  clicks = 0;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  /** Presses what has these words: a link or a button that leads on. */
+  async follow(words: string): Promise<void> {
+    await Promise.all([this.page.waitForNavigation(), this.press(words)]);
+  }
+
+  /** Presses a link, a button, or a box by its label. */
+  async press(words: string): Promise<void> {
+    const what = `*[self::a or self::button or self::label][contains(normalize-space(), "${words}")]`;
+    const found = await this.page.waitForSelector(`xpath///${what}`);
+    this.clicks += 1;
+    await found?.click();
+  }
+
+  type(field: string, text: string): Promise<void> {
+    return this.page.type(`main [name="${field}"]:not([type=hidden])`, text);
+  }
+
+  /** What is seen. */
+  async text(selector = "main"): Promise<string> {
+    return String(await this.page.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`));
+  }
+}
