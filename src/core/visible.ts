@@ -42,6 +42,7 @@ const excerptMax = 500;
  * Greek letters that look like Latin ones, and blanks at the ends make no difference; upper and lower case do.
  */
 export function lookOf(name: string): string {
+  if (/^[!-~]{0,99}$/.test(name)) return name;
   return excerpt(name.normalize("NFKC"))
     .trim()
     .replace(/[\p{Script=Cyrillic}\p{Script=Greek}]/gu, (letter) => latin.get(letter) ?? letter);

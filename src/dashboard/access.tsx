@@ -1,7 +1,18 @@
 /** @jsxImportSource preact */
 import { environments } from "../core/names.ts";
+import { lookalikes } from "../core/visible.ts";
 import { findProject } from "../desk/projects.ts";
-import { Called, type Cells, Chooser, environmentColumns, Field, Operators, Table, Word } from "../pages/parts.tsx";
+import {
+  Alike,
+  Called,
+  type Cells,
+  Chooser,
+  environmentColumns,
+  Field,
+  Operators,
+  Table,
+  Word,
+} from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -43,7 +54,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
       <h2>Persons</h2>
       <Table
         caption={`The persons with rights in ${where}`}
-        columns={personColumns}
+        columns={personColumns(lookalikes(persons.map(({ name }) => ({ id: name, name }))))}
         rows={persons}
         none="Nobody has rights here. An operator gives them: keyhole person grant."
       />
@@ -53,14 +64,15 @@ export async function accessPage(visit: Visit): Promise<Answer> {
   return { title: `Who can read ${where}`, heading: "Who can read it", main };
 }
 
-const personColumns: Cells<PersonAccess> = {
-  Name: ({ name }) => <Called of={{ id: name, name }} />,
+/** @param alike - has the names that look like another one */
+const personColumns = (alike: ReadonlyMap<string, string>): Cells<PersonAccess> => ({
+  Name: ({ name }) => [<Called of={{ id: name, name }} />, alike.has(name) && <Alike />],
   "Signs in as": ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>),
   ...environmentColumns<PersonAccess>(
     environments,
     ({ rightsIn }, environment) => rightsIn[environment]?.join(", ") || <span class="quiet">nothing</span>,
   ),
-};
+});
 
 function columnsOf(all: readonly KeyAccess[], now: number): Cells<KeyAccess> {
   const kindsOf = ({ gets }: KeyAccess, what: Gets) => Object.keys(gets).filter((kind) => gets[kind] === what);

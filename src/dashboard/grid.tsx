@@ -2,6 +2,7 @@
 import { may } from "../access/rights.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { lookalikes } from "../core/visible.ts";
 import { mayCompare } from "../desk/context.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
@@ -9,6 +10,7 @@ import { kindPages } from "../kinds/pages.ts";
 import {
   Actions,
   Ago,
+  Alike,
   type Cells,
   type Chip,
   Chips,
@@ -57,7 +59,7 @@ export async function gridPage(visit: Visit): Promise<Answer> {
       )}
       <Table
         caption={`The ${kind} of ${where} by environment`}
-        columns={columnsOf(where, kind, seen, now)}
+        columns={columnsOf(where, kind, items, seen, now)}
         classOf={(item, environment) => {
           const found = item.environments[environment as Environment];
           return thereClass(found !== undefined, environment, isCompared(item) ? found?.group : null);
@@ -84,13 +86,20 @@ export async function gridPage(visit: Visit): Promise<Answer> {
   return { title: `${where} ${kind}`, heading: kind[0]?.toUpperCase() + kind.slice(1), main };
 }
 
-function columnsOf(where: string, kind: string, seen: readonly Environment[], now: number): Cells<Compared> {
+function columnsOf(
+  where: string,
+  kind: string,
+  items: readonly Compared[],
+  seen: readonly Environment[],
+  now: number,
+): Cells<Compared> {
   const note = kindPages[kind]?.noteOf;
+  const alike = lookalikes(items.map(({ name }) => ({ id: name, name })));
   return {
     Name: ({ name }) => {
       const words = note?.(name);
       const link = <Name to={projectPagePath(where, `${kind}/item`, { name })}>{name}</Name>;
-      return words === undefined ? link : [link, <span class="missing"> {words}</span>];
+      return [link, alike.has(name) && <Alike />, words !== undefined && <span class="missing"> {words}</span>];
     },
     ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => {
       const { updatedAt, dueAt = Number.POSITIVE_INFINITY } = found[environment] ?? {};

@@ -64,6 +64,11 @@ export function Called(props: {
   );
 }
 
+/** Beside a name that looks like another one, of things without ids. */
+export function Alike() {
+  return <span class="missing"> looks like another</span>;
+}
+
 /** Warns of a variable that would run code in the programs that get it, such as `LD_PRELOAD`. */
 export function Steers({ name }: { readonly name: string }) {
   const steers = isSteering(name, "linux") || isSteering(name, "win32");

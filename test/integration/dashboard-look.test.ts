@@ -78,6 +78,7 @@ describeBoth("names that look like others", (w) => {
     expect(accounts.filter((row) => row.includes("letters of two alphabets"))).toEqual([
       expect.stringMatching(/^stri\u0440e /),
     ]);
+    expect(accounts.map((row) => row.includes("looks like another"))).toEqual([true, true, false]);
     const variables = rowsOf((await visitor.page(`/p/${where}/variables`)).html);
     expect(variables.map((row) => row.includes("steers programs"))).toEqual([true, false]);
     const keys: { id: string }[] = [];
