@@ -95,15 +95,18 @@ async function answered(
       return respond(403, strangerPage(identity, actor.name));
     }
     const { url } = request;
-    const { pathname, searchParams } = new URL(url);
+    const { pathname, search, searchParams } = new URL(url);
+    // Another tab may be loading another page.
+    const at = pathname + search;
     const name = identity === undefined ? personText(actor) : identity.label;
     const sought = searchParams.get("q") ?? undefined;
-    reader = { actor: name, rights, notice: noticeAt(session, url), path: pathname, sought };
+    reader = { actor: name, rights, notice: session.notices.get(at), path: pathname, sought };
     requireRight(route, admin, byScript);
     const answer = await route.answer(admit(parts, session, admin, { url, params, form }));
     if ("chunks" in answer) return download(parts, answer, opened.move());
-    if ("main" in answer && hasSomewhere(rights, "see", "decide")) {
-      reader = { ...reader, pending: await countPending(admin) };
+    if ("main" in answer) {
+      session.notices.delete(at);
+      if (hasSomewhere(rights, "see", "decide")) reader = { ...reader, pending: await countPending(admin) };
     }
     return shown(answer, session, reader, byScript);
   } catch (error) {
@@ -128,21 +131,18 @@ function refused(parts: DashboardParts, error: unknown, byScript: boolean, reade
 
 function shown(answer: Exclude<Answer, Download>, session: Session, reader: Reader, byScript: boolean): Response {
   if ("secret" in answer) return json(200, answer);
-  if ("main" in answer) {
-    if (reader.notice !== undefined) session.notice = undefined;
-    return respond(200, pageOf(answer, reader));
-  }
+  if ("main" in answer) return respond(200, pageOf(answer, reader));
   // Without `see` there is no page to return to, so they go home.
   const to = isPageFor(reader.rights, answer.to) ? answer.to : "/";
-  session.notice = answer.notice === undefined ? undefined : { to, words: visible(answer.notice) };
+  session.notices.delete(to);
+  if (answer.notice !== undefined) session.notices.set(to, visible(answer.notice));
+  const [oldest = ""] = session.notices.keys();
+  if (session.notices.size > noticesMax) session.notices.delete(oldest);
   return byScript ? json(200, { to }) : redirect(to);
 }
 
-/** The notice for a page: another tab may be loading another one. */
-function noticeAt({ notice }: Session, url: string): string | undefined {
-  const { pathname, search } = new URL(url);
-  return notice?.to === pathname + search ? notice.words : undefined;
-}
+/** The most notices of a session that no tab has shown yet. */
+const noticesMax = 20;
 
 /**
  * A page, compressed if the browser takes it. Values come as JSON, and are never compressed: the length would tell

@@ -10,8 +10,8 @@ export type Session = {
   usedAt: number;
   readonly drafts: Drafts;
   readonly choices: Choices;
-  /** What a page says, once. */
-  notice: { readonly to: string; readonly words: string } | undefined;
+  /** What a page says, once, by its path and query: other tabs load other pages. */
+  readonly notices: Map<string, string>;
 };
 
 const idleMs = 15 * 60_000;
@@ -40,7 +40,7 @@ export class Sessions {
       usedAt: now,
       drafts: new Drafts(),
       choices: {},
-      notice: undefined,
+      notices: new Map(),
     });
     return token;
   }

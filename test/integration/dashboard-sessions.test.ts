@@ -104,6 +104,20 @@ describeBoth("the dashboard's sessions", (w) => {
     ]);
   });
 
+  test("a notice goes to the page that the change leads to, whatever other tabs load or change meanwhile", async () => {
+    const { organization } = await w.place();
+    const visitor = await visitorOf(w);
+    const make = async (slug: string) => {
+      return (await visitor.send("/projects", { org: organization.slug, slug, name: "" })).to ?? "";
+    };
+    const [first, second] = [await make("first"), await make("second")];
+    const says = async (path: string) => /class="notice">(.*?)</.exec((await visitor.page(path)).html)?.[1];
+    expect(await says("/")).toBeUndefined();
+    expect(await says(first)).toBe(`Created project ${organization.slug}/first.`);
+    expect(await says(second)).toBe(`Created project ${organization.slug}/second.`);
+    expect([await says(first), await says(second)]).toEqual([undefined, undefined]);
+  });
+
   test("it ends after a time without use, and use puts that off", async () => {
     const options = { port: 0, actor: "ana@host", report: () => {} };
     const unused = startDashboard(w.installation, { ...options, unusedMs: 1 });
