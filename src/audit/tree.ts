@@ -34,7 +34,7 @@ export class Tree {
   }
 
   get root(): Buffer {
-    return joined(this.#peaks);
+    return rootOver(this.#peaks);
   }
 
   /** Appends a leaf by its hash. @returns the nodes to store with it: itself, and those that it completes, by level */
@@ -133,7 +133,7 @@ function joinedAt(side: Beside["side"], other: Buffer, hash: Buffer): Buffer {
 async function readAll(ranges: readonly Leaves[], read: ReadNodes): Promise<Buffer[]> {
   const covers = ranges.map(coverOf);
   const found = [...(await read(covers.flat()))];
-  return covers.map((cover) => joined(found.splice(0, cover.length)));
+  return covers.map((cover) => rootOver(found.splice(0, cover.length)));
 }
 
 /** The full nodes over a range, from left to right. A range begins at a multiple of its largest one. */
@@ -148,12 +148,12 @@ function coverOf({ from, to }: Leaves): Node[] {
 }
 
 /** The root over full subtrees, the largest first. */
-function joined(subtrees: readonly Buffer[]): Buffer {
+export function rootOver(subtrees: readonly Buffer[]): Buffer {
   if (subtrees.length === 0) return new Bun.CryptoHasher("sha256").digest();
   return subtrees.reduceRight((right, left) => nodeHash(left, right));
 }
 
-function nodeHash(left: Buffer, right: Buffer): Buffer {
+export function nodeHash(left: Buffer, right: Buffer): Buffer {
   return new Bun.CryptoHasher("sha256").update(nodePrefix).update(left).update(right).digest();
 }
 

@@ -3,17 +3,22 @@ import { checkProof, type Proved } from "../audit/proof.ts";
 import { attempt } from "../core/attempt.ts";
 import { parseList, Unfit } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { readConfig } from "../core/settings.ts";
 import { counted, formatTime, joined } from "../core/text.ts";
 import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
 import { input, out, required } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
+import { openWithoutKeys } from "../installation/installation.ts";
 import { auditKeys, proveAudit } from "../people/audit-proof.ts";
+import { verifyPublic } from "../people/audit-public.ts";
 import { answer } from "../terminal/answer.ts";
+import type { CommandContext } from "../terminal/command.ts";
 import { act } from "../terminal/draw.ts";
 import { localName, readChunks } from "../terminal/input.ts";
 import { longLinesOf } from "../terminal/log-lines.ts";
+import { withProgress } from "../terminal/terminal.ts";
 
-/* Proofs of entries: `keyhole audit key`, `prove` and `check`. */
+/* Proofs of entries and of the whole tree: `keyhole audit key`, `prove` and `check`. */
 
 const key = operation({
   path: "audit key",
@@ -59,12 +64,10 @@ const keysOf = (parse: (text: string) => Verifier | undefined, what: string) => 
     return found;
   });
 
-export const logKeys = required(
-  input(
-    "--key <keys>",
-    "the installation's verifier key, as `audit key` prints it; or several with commas",
-    keysOf(parseVerifier, "verifier keys"),
-  ),
+export const logKeys = input(
+  "--key <keys>",
+  "the installation's verifier key, as `audit key` prints it; or several with commas",
+  keysOf(parseVerifier, "verifier keys"),
 );
 
 const check = act({
@@ -73,7 +76,7 @@ const check = act({
   examples: ['keyhole audit check deploy.proof --key "$(cat keyhole.pub)"'],
   inputs: {
     file: input("<file>", "what `audit prove` or `audit export --proofs` wrote, or - for stdin"),
-    keys: logKeys,
+    keys: required(logKeys),
     witnesses: input(
       "--witness <keys>",
       "verifier keys of witnesses, all of which must have signed, too",
@@ -102,6 +105,30 @@ export function requireOneName(keys: readonly Verifier[]): void {
 }
 
 export const proofRows = [key, prove, check];
+
+/** `audit verify --public`: says where the tree breaks, with public keys alone. */
+export async function verifyTree(context: CommandContext, keys: readonly Verifier[]): Promise<void> {
+  requireOneName(keys);
+  const database = openWithoutKeys(readConfig(context.env));
+  if (database === undefined) {
+    throw new Problem(
+      exits.notFound,
+      "not_found",
+      "There is no database: KEYHOLE_DATA or DATABASE_URL says where it is.",
+    );
+  }
+  const verify = (report: (leaves: number) => void) => verifyPublic(database, keys, report);
+  const found = await withProgress(context.terminal.stderr, "Verifying", "leaves", verify).finally(() =>
+    database.close(),
+  );
+  const { leaves, heads, flaws, moreFlaws } = found;
+  if (flaws.length > 0) {
+    const lines = [...flaws, ...(moreFlaws > 0 ? [`There are ${moreFlaws} more flaws.`] : [])];
+    throw new Problem(exits.failed, "tree_broken", lines.join("\n"), { document: { verified: false, ...found } });
+  }
+  const words = `The tree is whole: ${counted(leaves, "leaf", "leaves")} under ${counted(heads, "signed head")}.`;
+  await answer(context, { verified: true, leaves, heads }, words);
+}
 
 /** What was found in a file of proofs. */
 type Checked = {

@@ -43,7 +43,7 @@ import { toProblem } from "../terminal/failure.ts";
 import { logEvents } from "../terminal/log-lines.ts";
 import { perform } from "../terminal/perform.ts";
 import { withProgress, write } from "../terminal/terminal.ts";
-import { proofRows } from "./audit-proof.ts";
+import { logKeys, proofRows, verifyTree } from "./audit-proof.ts";
 
 const moment = (text: string) => parseMoment(text, Date.now());
 
@@ -173,6 +173,24 @@ const verify = operation({
   },
 });
 
+const verifyEither = act({
+  ...verify,
+  examples: [...verify.examples, 'keyhole audit verify --public --key "$(cat keyhole.pub)"'],
+  inputs: {
+    ...verify.inputs,
+    isPublic: { ...flag("--public", "verify the signed tree instead, without the root key"), isLocal: true },
+    keys: { ...logKeys, help: `with --public: ${logKeys.help}`, isLocal: true },
+  },
+  act: async (context, { isPublic, keys, ...given }) => {
+    if (isPublic === undefined && keys === undefined) return perform(context, verify, given);
+    if (isPublic === undefined || keys === undefined) throw usageProblem("--public and --key go together.");
+    if (given.checkpoint !== undefined || given.accept !== undefined) {
+      throw usageProblem("--checkpoint and --accept do not go with --public.");
+    }
+    await verifyTree(context, keys);
+  },
+});
+
 const prune = operation({
   path: "audit prune",
   about: "Delete the entries of whole months that are old enough. The rest can still be verified.",
@@ -196,7 +214,7 @@ const prune = operation({
 
 export const audit: Noun = {
   about: "The record of every value that was read and of every change.",
-  rows: [listOrFollow, show, exportAll, verify, ...proofRows, acceptRestore, prune],
+  rows: [listOrFollow, show, exportAll, verifyEither, ...proofRows, acceptRestore, prune],
 };
 
 /** Of different lanes, or of the one that commands share. */

@@ -160,7 +160,7 @@ function notBegun(where: string): Refused {
  * Opens the database for reading, without its keys: makes and migrates nothing, and runs no command for the root key.
  * Undefined if there is none, or if the data folder may be somebody else's.
  */
-export function openForNames({ postgres, dataFolder }: Config): Database | undefined {
+export function openWithoutKeys({ postgres, dataFolder }: Config): Database | undefined {
   if (postgres !== undefined) return openPostgres(new Servers(postgres.servers), "serve");
   const path = join(dataFolder, "keyhole.db");
   return existsSync(path) && isPrivate(dataFolder) ? openSqlite(path, "serve") : undefined;

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Config } from "../core/settings.ts";
 import { arrayOf } from "../desk/validate.ts";
-import { openForNames } from "../installation/installation.ts";
+import { openWithoutKeys } from "../installation/installation.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { Database } from "../store/database.ts";
 import { isMigrated } from "../store/migrate.ts";
@@ -22,7 +22,7 @@ export type Named = { readonly word: string; readonly name?: string };
  * @throws Problem, or what the database throws
  */
 export async function namesInUse(config: Config, asked: NamesAsked): Promise<Named[]> {
-  const database = openForNames(config);
+  const database = openWithoutKeys(config);
   if (database === undefined) return [];
   try {
     if (!(await isMigrated(database))) return [];

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gte, inArray, lt, max, min, notExists, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, sql } from "drizzle-orm";
 import { commandsLane, type Segment } from "../audit/segment.ts";
 import { completingLeaf, type Node, peaksOf, Tree } from "../audit/tree.ts";
 import { Refused } from "../core/refused.ts";
@@ -152,4 +152,40 @@ export async function leafOf(
   return row?.leaf;
 }
 
+/** The leaves below a size, in their order. */
+export async function* leavesInOrder(
+  { db, tables }: Database,
+  size: number,
+): AsyncGenerator<{ readonly leaf: number; readonly hashes: Buffer }> {
+  const { auditLeaves: l } = tables;
+  for (let from = 0; from < size; ) {
+    const rows = await db
+      .select({ leaf: l.leaf, hashes: l.hashes })
+      .from(l)
+      .where(and(gte(l.leaf, from), lt(l.leaf, size)))
+      .orderBy(asc(l.leaf))
+      .limit(rowsPerPage);
+    yield* rows;
+    if (rows.length < rowsPerPage) return;
+    from = (rows.at(-1)?.leaf ?? size) + 1;
+  }
+}
+
+/** The signed heads in order of size, up to the one of this size. */
+export async function* headsInOrder({ db, tables }: Database, newest: number): AsyncGenerator<SignedHead> {
+  const { auditCheckpointsSigned: c } = tables;
+  for (let above = -1; ; ) {
+    const rows = await db
+      .select()
+      .from(c)
+      .where(and(gt(c.size, above), lte(c.size, newest)))
+      .orderBy(asc(c.size))
+      .limit(rowsPerPage);
+    yield* rows;
+    if (rows.length < rowsPerPage) return;
+    above = rows.at(-1)?.size ?? above;
+  }
+}
+
+const rowsPerPage = 10_000;
 const hashBytes = 32;

@@ -5,6 +5,7 @@ import { Refused } from "../../src/core/refused.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { pruneAudit } from "../../src/people/audit-chain.ts";
 import { auditKeys, proveAudit } from "../../src/people/audit-proof.ts";
+import { verifyPublic } from "../../src/people/audit-public.ts";
 import { entry, journalOn } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
 import { describeBoth } from "../support/world.ts";
@@ -117,6 +118,36 @@ describeBoth("a receipt", (w) => {
     expect(await refusal(receipt)).toBe("conflict");
     await put((hashes) => hashes);
     expect(await refusal(receipt)).toBe("proved");
+  });
+
+  test("is in a tree that is verified without a secret, and what SQL changed in it is named", async () => {
+    await notarize(w);
+    const log = await keys();
+    const found = async () => {
+      const database = w.installation.open("serve");
+      return verifyPublic(database, log).finally(() => database.close());
+    };
+    const { leaves, heads, flaws } = await found();
+    const [counts] = await w.run("select count(*) as leaves from audit_leaves");
+    expect([leaves, flaws]).toEqual([Number(counts?.["leaves"]), []]);
+    expect(heads).toBeGreaterThan(1);
+    const changes = [
+      [
+        "update audit_leaves set leaf = leaf + 1 where leaf = ?",
+        "update audit_leaves set leaf = leaf - 1 where leaf = ? + 1",
+      ],
+      ["update audit_leaves set lane = lane where leaf = ?", "", "nothing"],
+      [
+        "update audit_checkpoints_signed set size = size + 1 where size = ? + 1",
+        "update audit_checkpoints_signed set size = size - 1 where size = ? + 2",
+      ],
+    ] as const;
+    for (const [change, back, nothing] of changes) {
+      await w.run(change, [leaves - 1]);
+      expect([change, (await found()).flaws.length > 0]).toEqual([change, nothing === undefined]);
+      if (back !== "") await w.run(back, [leaves - 1]);
+      expect((await found()).flaws).toEqual([]);
+    }
   });
 
   test("stays provable to who kept the proof when retention has dropped the entry", async () => {
