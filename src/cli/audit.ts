@@ -32,7 +32,16 @@ import { type Columns, done, list, one } from "../desk/outcome.ts";
 import { csvLine } from "../formats/csv.ts";
 import { auditActions } from "../kinds/kind.ts";
 import { acceptRestore } from "../operations/audit.ts";
-import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit, showAudit } from "../people/audit.ts";
+import {
+  type AuditFilter,
+  type AuditRecord,
+  AuditTail,
+  auditPages,
+  listAudit,
+  NamesFound,
+  namesWith,
+  showAudit,
+} from "../people/audit.ts";
 import { acceptGaps, pruneAudit, requireAuditor, verifyAudit } from "../people/audit-chain.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { withAdmin } from "../terminal/admin.ts";
@@ -51,7 +60,7 @@ const filterInputs = {
   organization: ofOrganization("entries"),
   project: completed(input("--project <project>", "only entries of this project: ORG/PROJECT, or PROJECT"), "projects"),
   keyId: completed(input("--key <id>", "only what this key or trust read, and what was done to it"), "keysAndTrusts"),
-  name: input("--name <name>", "only what concerns this variable, account or file"),
+  name: input("--name <part>", "only what concerns a variable, account or file with this in its name, in any case"),
   environment: choice("--env <env>", "only entries of this environment", environments),
   actor: input("--actor <actor>", "only what this person did, or a key or a trust with this name or id"),
   actions: choices("--action <list>", "only these actions", auditActions),
@@ -79,8 +88,11 @@ const listSome = operation({
     limit: input("--limit <count>", "only the newest entries (default: 100)", parseCount),
     wide,
   },
-  run: async (admin, filter) =>
-    list(await listAudit(admin, filter), await columnsOf(admin, filter.name), "No entries match."),
+  run: async (admin, filter) => {
+    const entries = await listAudit(admin, filter);
+    const sentence = filter.name === undefined ? "" : new NamesFound(filter.name).add(entries).sentence;
+    return { ...list(entries, await columnsOf(admin, filter.name), "No entries match."), sentence };
+  },
 });
 
 const listOrFollow = act({
@@ -120,8 +132,9 @@ const exportAll = act({
       throw usageProblem("With --json, name a file with --out: stdout then holds one document about it.");
     }
     requireSpan(filter);
+    const found = filter.name === undefined ? undefined : new NamesFound(filter.name);
     const entries = await withAdmin(context, async (admin) => {
-      const exportTo = (put: (text: string) => unknown) => exportAudit(context, admin, filter, format, put);
+      const exportTo = (put: (text: string) => unknown) => exportAudit(context, admin, filter, format, put, found);
       if (out === undefined) return exportTo((text) => write(context.terminal.stdout, text));
       let count = 0;
       await writeWhole("export", out, force === true, async (draft) => {
@@ -130,8 +143,10 @@ const exportAll = act({
       });
       return count;
     });
-    if (out === undefined) return;
-    await answer(context, { file: out, format, entries }, `Wrote ${counted(entries, "entry", "entries")} to ${out}.`);
+    const matched = found?.sentence ?? "";
+    if (out === undefined) return matched === "" ? undefined : context.say(matched);
+    const sentence = `Wrote ${counted(entries, "entry", "entries")} to ${out}.`;
+    await answer(context, { file: out, format, entries }, [sentence, matched].filter(Boolean).join("\n"));
   },
 });
 
@@ -224,8 +239,9 @@ const pollMs = 1000;
 /** How long a connection may not answer before it counts as lost. */
 const followDeadlineMs = 10_000;
 
-/** @param name - comes first in an entry that has many */
-async function columnsOf(admin: AdminContext, name?: string): Promise<Columns<AuditRecord>> {
+/** @param part - names with it come first in an entry that has many */
+async function columnsOf(admin: AdminContext, part?: string): Promise<Columns<AuditRecord>> {
+  const fits = part === undefined ? () => false : namesWith(part);
   const [short, names] = [await shortKeyIds(admin), await keyNames(admin)];
   return {
     TIME: (one) => formatTime(one.time),
@@ -234,7 +250,7 @@ async function columnsOf(admin: AdminContext, name?: string): Promise<Columns<Au
       actor.type === "person" ? personText(actor) : `${actor.type} ${excerpt(names.get(actor.id) ?? short(actor.id))}`,
     ACTION: (one) => one.action,
     WHERE: (one) => [one.project, one.environment].filter(Boolean).join("/") || "-",
-    NAMES: ({ names }) => names.toSorted((a, b) => Number(b === name) - Number(a === name)).join(","),
+    NAMES: ({ names }) => names.toSorted((a, b) => Number(fits(b)) - Number(fits(a))).join(","),
     KEY: ({ actor }) => (actor.type === "person" ? "-" : short(actor.id)),
     REQUEST: (one) => one.requestId || "-",
     ORG: (one) => one.organization ?? "-",
@@ -315,11 +331,13 @@ function exportAudit(
   filter: AuditFilter,
   format: "jsonl" | "csv",
   put: (text: string) => unknown,
+  found?: NamesFound,
 ): Promise<number> {
   return withProgress(context.terminal.stderr, "Exporting", "entries", async (report) => {
     let done = 0;
     if (format === "csv") await put(csvLine(csvFields));
     for await (const page of auditPages(admin, filter)) {
+      found?.add(page);
       await put(
         page
           .map((one) => (format === "csv" ? csvLine(csvFields.map((field) => csvCell(one, field))) : jsonLine(one)))

@@ -13,6 +13,12 @@ export function joined(parts: readonly string[]): string {
   return new Intl.ListFormat("en-GB").format(parts);
 }
 
+/** The first few, and how many more. */
+export function listed(items: readonly string[], between = ", "): string {
+  const shown = items.slice(0, 10).join(between);
+  return items.length > 10 ? `${shown} and ${items.length - 10} more` : shown;
+}
+
 /** @returns ISO 8601 in UTC and whole seconds; `-` for no time */
 export function formatTime(at: number | null | undefined): string {
   if (at === null || at === undefined) return "-";

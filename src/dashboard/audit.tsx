@@ -12,6 +12,7 @@ import {
   counted,
   Facts,
   Field,
+  First,
   joined,
   Lead,
   Moment,
@@ -24,13 +25,21 @@ import {
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { type AuditFilter, type AuditRecord, auditPages, showAudit, unreadable } from "../people/audit.ts";
+import {
+  type AuditFilter,
+  type AuditRecord,
+  auditPages,
+  NamesFound,
+  namesWith,
+  showAudit,
+  unreadable,
+} from "../people/audit.ts";
 import { verifyAudit } from "../people/audit-chain.ts";
 import { keyNames } from "../people/keys.ts";
 import { AuditCounts, spanOf } from "../people/reads.ts";
 import { Chart, Who, whoOf } from "./audit-counts.tsx";
 import { unlessRefused } from "./refusal.ts";
-import { actorOf, EnvironmentOf, looksFor, Names } from "./sentence.tsx";
+import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
 
 /** The fields of the filter, as the URL has them: a filtered page is a link. */
 const fields = ["project", "name", "actor", "key", "action", "environment", "since", "until"] as const;
@@ -65,6 +74,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
       {typeof found !== "string" && (
         <>
           <Views typed={typed} now={now} />
+          {found.named && <Named found={found.named} />}
           {found.counts && mayRead(found.filter) && <Chart counts={found.counts} />}
           {found.counts && <Who counts={found.counts} typed={typed} keys={found.keys} now={now} />}
           <Actions
@@ -125,18 +135,32 @@ async function newest(visit: Visit, typed: Typed) {
   const asked = filterOf(visit, typed);
   const before = visit.query("before") === undefined ? undefined : visit.number("before");
   const filter = before === undefined ? asked : { ...asked, beforeAt: Math.min(before, asked.beforeAt ?? before) };
-  const counts = before === undefined ? new AuditCounts(spanOf(admin.now(), asked), looksFor(typed.name)) : undefined;
+  const { name } = asked;
+  const isCounted = name === undefined ? undefined : namesWith(name);
+  const counts = before === undefined ? new AuditCounts(spanOf(admin.now(), asked), isCounted) : undefined;
+  const named = name === undefined ? undefined : new NamesFound(name);
   const entries: AuditRecord[] = [];
   let olderAt: number | undefined;
   pages: for await (const page of auditPages(admin, filter, "newest first")) {
     for (const entry of page) {
+      named?.add([entry]);
       const last = entries.at(-1);
       if (last && entries.length >= entriesMin && entry.time < last.time) olderAt ??= last.time;
       if (olderAt === undefined) entries.push(entry);
       if (counts?.add(entry) !== true && olderAt !== undefined) break pages;
     }
   }
-  return { filter, entries, olderAt, counts, keys: await keyNames(admin) };
+  return { filter, entries, olderAt, counts, named, keys: await keyNames(admin) };
+}
+
+/** Which names a part of a name has found, unless it is a whole one. */
+function Named({ found: { part, count, names } }: { readonly found: NamesFound }) {
+  if (names.length === 0) return null;
+  return (
+    <p>
+      <Name>{part}</Name> is in {count}: <First items={names.map((name) => <Name>{name}</Name>)} max={10} />.
+    </p>
+  );
 }
 
 /** Whether a filter may find reads by machines. */
@@ -152,7 +176,7 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
       <summary>Filter the entries</summary>
       <form action="/audit" class="filters">
         <Field name="project" label="Project" value={typed.project} />
-        <Field name="name" label="Name" value={typed.name} />
+        <Field name="name" label="Part of a name" value={typed.name} />
         <Field name="actor" label="Person, key or trust" value={typed.actor} />
         <Field name="key" label="Id of a key" value={typed.key} />
         <Field

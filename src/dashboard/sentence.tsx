@@ -5,7 +5,7 @@ import { environments } from "../core/names.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { changesOf, Env, First, joined, Name } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
-import type { AuditRecord } from "../people/audit.ts";
+import { type AuditRecord, namesWith } from "../people/audit.ts";
 
 type Told = {
   readonly entry: AuditRecord;
@@ -83,7 +83,7 @@ export function actorOf({ actor }: Pick<AuditRecord, "actor">, names: ReadonlyMa
 
 /** @param looked - a part of a name that somebody looks for: names with it stand first, and are marked */
 export function Names({ items, looked }: { readonly items: readonly string[]; readonly looked?: string | undefined }) {
-  const isFound = looked === undefined ? () => false : looksFor(looked);
+  const isFound = looked === undefined ? () => false : namesWith(looked);
   const found = items.filter(isFound).map((name) => (
     <mark>
       <Name>{name}</Name>
@@ -91,12 +91,6 @@ export function Names({ items, looked }: { readonly items: readonly string[]; re
   ));
   const others = items.filter((name) => !isFound(name)).map((name) => <Name>{name}</Name>);
   return <First items={[...found, ...others]} />;
-}
-
-/** Whether a name has the part that somebody looks for, in upper or lower case. By default, any name. */
-export function looksFor(part = ""): (name: string) => boolean {
-  const lower = part.toLowerCase();
-  return (name) => name.toLowerCase().includes(lower);
 }
 
 function whereOf({ organization, project }: AuditRecord): string {

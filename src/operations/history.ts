@@ -1,6 +1,6 @@
 import type { NamesWritten } from "../audit/entry.ts";
 import { parseCount } from "../core/parse.ts";
-import { counted, formatTime, joined } from "../core/text.ts";
+import { counted, formatTime, joined, listed } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import { choice, environment, flag, input, ofForm, project, required, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
@@ -18,7 +18,6 @@ import {
   undo,
   type Writer,
 } from "../people/rollback.ts";
-import { listed } from "../people/rotation.ts";
 
 const kinds = everyKind.map(({ kind }) => kind);
 const kind = choice("<kind>", "of what", kinds);

@@ -1,8 +1,11 @@
 import { may, type Rights } from "../access/rights.ts";
 import type { AuditEntry, NamesWritten } from "../audit/entry.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
-import { type Environment, environments } from "../core/names.ts";
+import { hasPart, tracesOf } from "../core/name-part.ts";
+import { compareBytes, type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { counted, listed } from "../core/text.ts";
+import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
@@ -40,7 +43,10 @@ export type AuditFilter = {
   readonly keyId?: string | undefined;
   /** Any of these. */
   readonly actions?: readonly string[] | undefined;
-  /** Something that was read or changed, such as a variable; keys and trusts are found by `keyId`. */
+  /**
+   * A part of the name of something that was read or changed, such as a variable, as {@link hasPart} takes it. Ids, such
+   * as those of keys, are found whole only.
+   */
   readonly name?: string | undefined;
   readonly environment?: Environment | undefined;
   /** Who did it: a person as the entries name them, or a key or a trust by its name or id. */
@@ -137,6 +143,45 @@ export function noEntry(name: string): Refused {
   return new Refused("not_found", `There is no entry ${name}.`);
 }
 
+/** The names that a part of a name has found in entries. */
+export class NamesFound {
+  /** As the filter has it. */
+  readonly part: string;
+  readonly #fits: (name: string) => boolean;
+  readonly #names = new Set<string>();
+
+  constructor(part: string) {
+    this.part = part;
+    this.#fits = namesWith(part);
+  }
+
+  add(entries: readonly Pick<AuditRecord, "names">[]): this {
+    for (const { names } of entries) {
+      for (const name of names) if (this.#names.size < namesMax && this.#fits(name)) this.#names.add(name);
+    }
+    return this;
+  }
+
+  /** Each once, at most 1,000; none if only the whole name that was given is there. */
+  get names(): readonly string[] {
+    const names = [...this.#names].sort(compareBytes);
+    return names.every((name) => name === this.part) ? [] : names;
+  }
+
+  /** How many there are, in words. */
+  get count(): string {
+    return `${this.#names.size === namesMax ? "at least " : ""}${counted(this.#names.size, "name")}`;
+  }
+
+  /** Says which they are, unless there are none to say. */
+  get sentence(): string {
+    if (this.names.length === 0) return "";
+    return `${JSON.stringify(this.part)} is in ${this.count}: ${listed(this.names.map(excerpt))}.`;
+  }
+}
+
+const namesMax = 1000;
+
 /** Follows the entries that are recorded after those already shown. */
 export class AuditTail {
   readonly #filter: AuditFilter;
@@ -200,12 +245,14 @@ function nameOf({ lane, seq, time }: AuditRecord): string {
 
 const lateMs = 5000;
 
-/** Met if one of the texts is among the values of an entry. */
+/** Met if one of the values of an entry fits. */
 type Condition = {
-  readonly texts: readonly string[];
+  readonly fits: (value: string) => boolean;
   readonly valuesOf: (entry: AuditEntry) => readonly string[];
-  /** Whether the texts are names of what was read or changed. */
-  readonly areNames?: true;
+  /** The segment of such an entry has one of these texts. */
+  readonly texts?: readonly string[];
+  /** The names in its segment have all of these in them: {@link tracesOf} a part. */
+  readonly traces?: readonly string[];
   /** The refusal if no entry at all meets the condition. */
   readonly otherwise?: string;
 };
@@ -250,14 +297,33 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
   }
   if (keyId !== undefined)
     conditions.push(await conditionOn(admin, valuesOf.key, keyId, async () => (await findKey(admin, keyId)).id));
-  if (actions !== undefined) conditions.push({ texts: actions, valuesOf: valuesOf.action });
-  if (environment !== undefined) conditions.push({ texts: [environment], valuesOf: valuesOf.environment });
-  if (name !== undefined) {
-    const otherwise = `No entry names ${JSON.stringify(name)}.`;
-    conditions.push({ texts: [name], valuesOf: valuesOf.name, areNames: true, otherwise });
-  }
+  if (actions !== undefined) conditions.push(isOneOf(actions, valuesOf.action));
+  if (environment !== undefined) conditions.push(isOneOf([environment], valuesOf.environment));
+  if (name !== undefined) conditions.push(conditionOnName(name));
   if (actor !== undefined) conditions.push(await conditionOnActor(admin, actor));
   return conditions;
+}
+
+/** The condition that one of the values is one of the texts. */
+function isOneOf(texts: readonly string[], valuesOf: Condition["valuesOf"]): Condition {
+  return { fits: (value) => texts.includes(value), valuesOf, texts };
+}
+
+/** The condition that a name has this part. @throws Refused `invalid` if it is blank */
+function conditionOnName(part: string): Condition {
+  if (part.trim() === "") throw new Refused("invalid", "Give a part of a name.");
+  const otherwise = `No entry has ${JSON.stringify(part)} in a name.`;
+  return { fits: namesWith(part), valuesOf: valuesOf.name, traces: tracesOf(part), otherwise };
+}
+
+/** Whether a name in an entry is what somebody looks for: it has the part; an id is it. */
+export function namesWith(part: string): (name: string) => boolean {
+  const has = hasPart(part);
+  return (name) => name === part || (has(name) && !isId(name));
+}
+
+function isId(name: string): boolean {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name);
 }
 
 /** After a search that found nothing. @throws Refused `not_found` if there is a condition that no entry at all meets */
@@ -284,7 +350,7 @@ async function conditionOnActor(admin: AdminContext, actor: string): Promise<Con
     throw error;
   });
   const found = one === undefined ? named : [...named, one.id];
-  const condition = { texts: [...found, actor], valuesOf: valuesOf.actor };
+  const condition = isOneOf([...found, actor], valuesOf.actor);
   const word = JSON.stringify(actor);
   // The name of a key beyond their rights is answered as one that no key has.
   if (admin.rights !== "operator") return { ...condition, otherwise: `No entry that you may read is by ${word}.` };
@@ -305,10 +371,10 @@ async function conditionOn(
   within: readonly Condition[] = [],
 ): Promise<Condition> {
   try {
-    return { texts: [await find(), word], valuesOf: values };
+    return isOneOf([await find(), word], values);
   } catch (error) {
     if (!(error instanceof Refused) || error.kind !== "not_found") throw error;
-    const condition = { texts: [word], valuesOf: values };
+    const condition = isOneOf([word], values);
     if (await hasEntries(admin, [...within, condition])) return condition;
     throw error;
   }
@@ -331,9 +397,9 @@ async function* pages(
 
 /** Which segments may hold an entry that meets the conditions, and that somebody may see. */
 function segmentsWith({ rights }: AdminContext, conditions: readonly Condition[], { sinceAt, beforeAt }: Times) {
-  const texts = conditions.filter(({ areNames }) => !areNames).map((condition) => condition.texts);
+  const texts = conditions.flatMap((condition) => (condition.texts === undefined ? [] : [condition.texts]));
   if (rights !== "operator") texts.push(rights.map(({ organizationId, projectId }) => projectId ?? organizationId));
-  return { texts, names: conditions.find(({ areNames }) => areNames)?.texts, sinceAt, beforeAt };
+  return { texts, traces: conditions.flatMap(({ traces = [] }) => traces), sinceAt, beforeAt };
 }
 
 type Times = Pick<AuditFilter, "sinceAt" | "beforeAt">;
@@ -350,7 +416,7 @@ function recordsOf({ rights }: AdminContext, segment: Segment, conditions: reado
       ? []
       : [{ time: at, ...unreadableEntry, lane, seq: firstSeq }];
   return entries.flatMap((entry, index) => {
-    const isMet = ({ texts, valuesOf }: Condition) => valuesOf(entry).some((value) => texts.includes(value));
+    const isMet = ({ fits, valuesOf }: Condition) => valuesOf(entry).some(fits);
     if (!mayRead(rights, entry) || !conditions.every(isMet)) return [];
     const { organizationId: _, projectId: __, organization, project, names, write, ...shown } = entry;
     const slugs = { organization: organization || null, project: project || null };

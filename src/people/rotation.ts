@@ -3,6 +3,7 @@ import { Fault } from "../core/fault.ts";
 import { environments, itemsMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Config } from "../core/settings.ts";
+import { listed } from "../core/text.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
@@ -501,9 +502,3 @@ const rewrappedAtOnce = 100;
 const begunAtOnce = 50;
 /** Some 30 ms of work, during which the embedded database can write no audit entry. */
 const atOnceBytes = 4 * 1024 * 1024;
-
-/** The first few, and how many more. */
-export function listed(items: readonly string[], between = ", "): string {
-  const shown = items.slice(0, 10).join(between);
-  return items.length > 10 ? `${shown} and ${items.length - 10} more` : shown;
-}

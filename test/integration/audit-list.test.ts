@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
-import { type AuditFilter, AuditTail, auditPages, listAudit } from "../../src/people/audit.ts";
+import fc from "fast-check";
+import type { Refused } from "../../src/core/refused.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { type AuditFilter, AuditTail, auditPages, listAudit, NamesFound, namesWith } from "../../src/people/audit.ts";
 import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
 import { addPerson } from "../../src/people/persons.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
@@ -75,6 +78,58 @@ describeBoth("a filter of audit entries", (w) => {
     expect(await find({ project: "web" })).toStartWith("ambiguous: There are several organizations");
     expect(await find({ project: `${slug}/web`, organization: "other" })).toStartWith("not_found: ");
     expect(await find({ project: `${slug}/a/b` })).toStartWith("invalid: ");
+  });
+
+  test("by a part of a name finds each name that has it, in any case, and an id as a whole only", async () => {
+    const organization = await w.organization();
+    const names = ["Stripe 100%_mail", 'STRIPE \\ "key"', "Größe", "entries", "stripe", "],[", "a_b", "aXb"];
+    const { where } = await w.project(organization, "parts");
+    for (const name of names) await setAccount(w.admin, where, name, ["staging"], { password: "x" });
+    const { id } = await w.key(organization, { name: "stripe" });
+    const find = async (name: string) => {
+      const filter = { organization: organization.slug, name };
+      const found = await listAudit(w.admin, filter).catch(({ kind }: Refused) => kind);
+      return typeof found === "string" ? found : found.flatMap((one) => one.names);
+    };
+    expect(await find("sTRIPE")).toEqual(["Stripe 100%_mail", 'STRIPE \\ "key"', "stripe"]);
+    expect(await find("mail 100%")).toEqual(["Stripe 100%_mail"]);
+    expect(await find("%_")).toEqual(["Stripe 100%_mail"]);
+    expect(await find("_B")).toEqual(["a_b"]);
+    expect(await find('"KEY"')).toEqual(['STRIPE \\ "key"']);
+    expect(await find("\\")).toEqual(['STRIPE \\ "key"']);
+    expect(await find("GRÖß")).toEqual(["Größe"]);
+    expect(await find("ENTRIES")).toEqual(["entries"]);
+    expect(await find("],[")).toEqual(["],["]);
+    for (const name of ["names", '"names":[', '],"entries":[', '","', "curl", id.slice(0, 13)]) {
+      expect([name, await find(name)]).toEqual([name, "not_found"]);
+    }
+    expect(await find(id)).toEqual([id]);
+    expect(await find(" ")).toBe("invalid");
+  });
+
+  test("by a part of a name says which names it found, unless it is the only one", () => {
+    const entries = [{ names: ["stripe", "STRIPE_KEY", "OTHER"] }, { names: ["STRIPE_KEY"] }];
+    expect(new NamesFound("Stripe").add(entries).sentence).toBe('"Stripe" is in 2 names: STRIPE_KEY, stripe.');
+    expect(new NamesFound("OTHER").add(entries).sentence).toBe("");
+    expect(new NamesFound("none").add(entries).sentence).toBe("");
+    const many = Array.from({ length: 1200 }, (_, at) => `N_${at}`);
+    expect(new NamesFound("n_").add([{ names: many }]).sentence).toEndWith(" and 990 more.");
+    expect(new NamesFound("n_").add([{ names: many }]).count).toBe("at least 1000 names");
+  });
+
+  test("by a part of a name finds what a search without the database's help does", async () => {
+    const all = await listAudit(w.admin, { limit: 10_000 });
+    const letters = fc.string({ unit: fc.constantFrom(...'aeinrstAEINRST_-.%\\"[]:,0 ß'), minLength: 1, maxLength: 3 });
+    const part = letters.filter((text) => text.trim() !== "");
+    await fc.assert(
+      fc.asyncProperty(part, async (name) => {
+        const fits = namesWith(name);
+        const expected = all.filter(({ names }) => names.some(fits));
+        const found = await listAudit(w.admin, { name, limit: 10_000 }).catch(({ kind }: Refused) => kind);
+        expect(found).toEqual(expected.length === 0 ? "not_found" : expected);
+      }),
+      { numRuns: 200 },
+    );
   });
 
   test("that names two organizations is refused", async () => {

@@ -101,12 +101,22 @@ describeBoth("the audit", (w) => {
     w.clock.nowMs = undefined;
   });
 
+  test("takes a part of a name in any case, and says which names it found, unless it is a whole one", async () => {
+    const { where } = await w.place({ variables: { staging: { A_PART: "x", PARTS: "x", OTHER: "x" } } });
+    const textOf = async (name: string) => {
+      const { html } = await (await visitorOf(w)).page(`/audit?project=${encodeURIComponent(where)}&name=${name}`);
+      return html.replace(/<[^>]*>/g, "");
+    };
+    expect(await textOf("part")).toContain("part is in 2 names: A_PART, PARTS.");
+    expect(await textOf("OTHER")).not.toContain("OTHER is in");
+  });
+
   test("says what is wrong with a filter, and shows what was typed as text", async () => {
     const { project, visitor } = await place(w);
     const typed = "<img src=x>";
     const refused = [
       [`actor=${encodeURIComponent(typed)}`, "Nobody called"],
-      [`name=${encodeURIComponent(typed)}`, "No entry names"],
+      [`name=${encodeURIComponent(typed)}`, "No entry has"],
       [`since=${encodeURIComponent(typed)}`, "is not a time"],
       [`action=${encodeURIComponent(typed)}`, "There is no action"],
       [`environment=${encodeURIComponent(typed)}`, "is not an environment"],
