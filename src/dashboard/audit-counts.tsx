@@ -19,7 +19,7 @@ export function Chart({ counts }: { readonly counts: AuditCounts }) {
       from <Moment at={first} /> to <Moment at={last} />
     </>
   );
-  if (total === 0) return <p class="quiet">No machine read anything of this {during}.</p>;
+  if (total === 0) return <p class="quiet">No reads by machines {during}.</p>;
   const most = bars.reduce((a, b) => (b.count > a.count ? b : a));
   const mean = total / bars.length;
   const meanText = mean.toLocaleString("en", { maximumSignificantDigits: 2 });

@@ -97,7 +97,7 @@ export function NewKeyForm(props: {
         </button>
       }
     >
-      <NewName asked={typed.find("name")} help="What it is for, such as the machine that gets it." />
+      <NewName asked={typed.find("name")} help="Such as the machine that gets it." />
       <Boxes
         legend="What it is for"
         name="surfaces"

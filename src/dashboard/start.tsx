@@ -68,7 +68,7 @@ export async function invitation(visit: Visit): Promise<VNode | undefined> {
   const at = Object.keys(steps).indexOf(step);
   return (
     <section class="start">
-      <h2>First steps: {at} of 5 are done</h2>
+      <h2>First steps: {at} of 5 done</h2>
       <div class="actions">
         <a class="button" href="/start">
           {steps[step]}
@@ -104,7 +104,7 @@ export async function startPage(visit: Visit): Promise<Answer> {
       {mayBegin(visit) && (step !== "organization" || visit.admin.rights === "operator") ? (
         await forms[step](visit)
       ) : (
-        <p>Your rights do not reach that far. An operator, or somebody with more rights, does this.</p>
+        <p>Your rights are not enough for this step. An operator can take it.</p>
       )}
       <Lead to="/">Back to Today</Lead>
     </>
@@ -137,8 +137,8 @@ const forms: Readonly<Record<Step, (visit: Visit) => Promise<VNode>>> = {
     return (
       <>
         <p>
-          It is for <Env value={environment} /> of <Name>{where}</Name>. Its value is sealed with a key of its own, and
-          no page shows it unasked.
+          It is for <Env value={environment} /> of <Name>{where}</Name>. It is encrypted before it is stored. People see
+          its value only if they ask for it, and that is on record.
         </p>
         <Change action={projectPagePath(where, `${variables.kind}/set`)} button="Save" hidden={others}>
           <NewName help="Letters, digits and _, such as DATABASE_URL." />
@@ -164,7 +164,7 @@ const forms: Readonly<Record<Step, (visit: Visit) => Promise<VNode>>> = {
           {resourcesByDefault.map((resource) => (
             <input type="hidden" name="resources" value={resource} />
           ))}
-          <NewName help="What it is for, such as the machine that gets it." />
+          <NewName help="Such as the machine that gets it." />
         </Change>
       </>
     );

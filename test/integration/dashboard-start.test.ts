@@ -5,10 +5,10 @@ import { expect, test } from "bun:test";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { type Fields, personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
-import { describeBoth } from "../support/world.ts";
+import { describeBoth, everything } from "../support/world.ts";
 
 const headingOf = (html: string) => /<h1>(.*?)<\/h1>/.exec(html)?.[1];
-const doneOf = (html: string) => /First steps: (\d) of 5 are done/.exec(html)?.[1];
+const doneOf = (html: string) => /First steps: (\d) of 5 done/.exec(html)?.[1];
 
 describeBoth("the first steps", (w) => {
   test("lead an operator from nothing to the first read, and are gone then", async () => {
@@ -74,10 +74,14 @@ describeBoth("the first steps of an installation that has begun", (w) => {
     const other = await person(["see", "write"]);
     expect(doneOf((await other.page("/")).html)).toBeUndefined();
     const { html } = await other.page("/start");
-    expect([html.includes("Your rights do not reach that far"), html.includes('action="/projects"')]).toEqual([
-      true,
-      false,
-    ]);
+    expect([html.includes("Your rights are not enough"), html.includes('action="/projects"')]).toEqual([true, false]);
     expect((await able.send("/organizations", { slug: "mine" })).status).toBe(404);
+  });
+
+  test("stand under a header that counts only requests that somebody may see", async () => {
+    const { organization, project, key } = await w.place({ key: everything });
+    await w.request(organization.id, key.id, project, { environment: "staging", name: "WANTED", reason: "" });
+    expect((await (await visitorOf(w)).page("/")).html).toContain('class="badge"');
+    expect((await (await person(["see"])).page("/")).html).not.toContain('class="badge"');
   });
 });
