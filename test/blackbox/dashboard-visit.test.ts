@@ -57,6 +57,7 @@ async function picture(page: Page, name: string, title: string): Promise<void> {
   const text = String(await page.evaluate("document.body.innerText"))
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
     .replace(/\b(just now|\d+ minutes? ago)\b/g, "just now")
+    .replace(/Hide \(\d+ s\)/g, "Hide (30 s)")
     .replace(/\d+ \w+ \d{4}, [\d:]+ \S+?(?=,| |$)/g, "TIME")
     .replace(/\s+/g, " ");
   if (process.env["TRANSCRIBE"] === "1") writeFileSync(file, await drawn(page, title, text));
