@@ -26,7 +26,9 @@ export function oneLine(text: string): string {
  * like other fields, and of bounded length.
  */
 export function excerpt(text: string): string {
-  const characters = [...oneLine(text)];
+  const line = oneLine(text);
+  if (line.length <= excerptMax) return line;
+  const characters = [...line];
   return characters.length > excerptMax ? `${characters.slice(0, excerptMax).join("")}…` : characters.join("");
 }
 
@@ -42,6 +44,7 @@ const excerptMax = 500;
  * Greek letters that look like Latin ones, and blanks at the ends make no difference; upper and lower case do.
  */
 export function lookOf(name: string): string {
+  if (/^[!-~]*$/.test(name) && name.length <= excerptMax) return name;
   if (/^[!-~]{0,99}$/.test(name)) return name;
   return excerpt(name.normalize("NFKC"))
     .trim()

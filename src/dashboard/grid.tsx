@@ -95,10 +95,11 @@ function columnsOf(
 ): Cells<Compared> {
   const note = kindPages[kind]?.noteOf;
   const alike = lookalikes(items.map(({ name }) => ({ id: name, name })));
+  const item = projectPagePath(where, `${kind}/item`);
   return {
     Name: ({ name }) => {
       const words = note?.(name);
-      const link = <Name to={projectPagePath(where, `${kind}/item`, { name })}>{name}</Name>;
+      const link = <Name to={`${item}?name=${encodeURIComponent(name)}`}>{name}</Name>;
       return [link, alike.has(name) && <Alike />, words !== undefined && <span class="missing"> {words}</span>];
     },
     ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => {
