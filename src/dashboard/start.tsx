@@ -29,6 +29,7 @@ import { listProjects, type Project } from "../people/projects.ts";
 import { requireSets, shownEnvironments } from "../sets/open.ts";
 import { linesWith } from "./new-key.tsx";
 import { NewOrganization, SlugAndName } from "./projects.tsx";
+import { unlessRefused } from "./refusal.ts";
 
 /* The first hour: from an empty installation to the first read, one step a page. */
 
@@ -104,12 +105,16 @@ export async function startPage(visit: Visit): Promise<Answer> {
       {mayBegin(visit) && (step !== "organization" || visit.admin.rights === "operator") ? (
         await forms[step](visit)
       ) : (
-        <p>Your rights are not enough for this step. An operator can take it.</p>
+        <BeyondRights />
       )}
       <Lead to="/">Back to Today</Lead>
     </>
   );
   return { title: steps[step], main };
+}
+
+function BeyondRights() {
+  return <p>Your rights are not enough for this step. An operator can take it.</p>;
 }
 
 const forms: Readonly<Record<Step, (visit: Visit) => Promise<VNode>>> = {
@@ -129,8 +134,9 @@ const forms: Readonly<Record<Step, (visit: Visit) => Promise<VNode>>> = {
     </>
   ),
   variable: async (visit) => {
-    const [first] = await listProjects(visit.admin);
-    const { where, sets, environment, project } = await placeIn(visit, first as Project);
+    const place = await placeAmong(visit, await listProjects(visit.admin));
+    if (place === undefined) return <BeyondRights />;
+    const { where, sets, environment, project } = place;
     const empty = shownEnvironments(project, sets).map((one) => [`value.${one}`, ""]);
     const hidden = { ...seenFields(project, sets), ...Object.fromEntries(empty), new: "yes", start: "yes" };
     const { [`value.${environment}`]: _, ...others } = hidden as Record<string, string | number>;
@@ -150,15 +156,16 @@ const forms: Readonly<Record<Step, (visit: Visit) => Promise<VNode>>> = {
     );
   },
   key: async (visit) => {
-    const filled = (await listProjects(visit.admin)).find(hasItems) as Project;
-    const { where, environment } = await placeIn(visit, filled);
-    const hidden = { org: filled.organization, projects: `${filled.slug}/${filled.id}` };
+    const place = await placeAmong(visit, (await listProjects(visit.admin)).filter(hasItems));
+    if (place === undefined) return <BeyondRights />;
+    const { where, environment, project } = place;
+    const hidden = { org: project.organization.slug, projects: `${project.slug}/${project.id}` };
     const rest = { environments: environment, surfaces: surfacesByDefault.join(), expires: "90 days", start: "yes" };
     return (
       <>
         <p>
           A key lets one machine read. This one reads <Env value={environment} /> of <Name>{where}</Name> for 90 days.
-          Its text is shown once, with the two lines that use it: keep them until the next step.
+          The key is shown once, with two lines that use it. Copy them: the next step needs them.
         </p>
         <Change action="/keys" button="Create" secret="once" hidden={{ ...hidden, ...rest }}>
           {resourcesByDefault.map((resource) => (
@@ -189,13 +196,20 @@ const forms: Readonly<Record<Step, (visit: Visit) => Promise<VNode>>> = {
   },
 };
 
-/** A project with its variables, and the environment to begin with: the first that has some, or that it uses. */
-async function placeIn({ admin }: Visit, { organization, slug }: Project) {
-  const where = `${organization}/${slug}`;
-  const project = await findProject(admin, where, "write");
-  const sets = await requireSets(admin, project, variables);
-  const filled = sets.find(({ entries }) => entries.length > 0)?.environment;
-  return { where, project, sets, environment: filled ?? (shownEnvironments(project, sets)[0] as Environment) };
+/**
+ * The first of some projects in which somebody may write, with its variables, and the environment to begin with: one
+ * that has some, or that the project uses.
+ */
+async function placeAmong({ admin }: Visit, projects: readonly Project[]) {
+  for (const { organization, slug } of projects) {
+    const where = `${organization}/${slug}`;
+    const project = await unlessRefused(findProject(admin, where, "write"), ["not_found"], () => undefined);
+    if (project === undefined) continue;
+    const sets = await requireSets(admin, project, variables);
+    const filled = sets.find(({ entries }) => entries.length > 0)?.environment;
+    return { where, project, sets, environment: filled ?? (shownEnvironments(project, sets)[0] as Environment) };
+  }
+  return undefined;
 }
 
 async function arrived({ admin }: Visit): Promise<VNode> {

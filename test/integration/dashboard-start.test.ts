@@ -2,6 +2,7 @@
  * The first steps: from an empty installation to the first read, each a page with one thing to do.
  */
 import { expect, test } from "bun:test";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { type Fields, personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
@@ -71,11 +72,30 @@ describeBoth("the first steps of an installation that has begun", (w) => {
     const able = await person(["see", "write", "keys", "reveal"]);
     expect(doneOf((await able.page("/")).html)).toBe("1");
     expect(headingOf((await able.page("/start")).html)).toBe("Create a project");
+    const apart = await person(["see", "keys"]);
+    expect(doneOf((await apart.page("/")).html)).toBeUndefined();
     const other = await person(["see", "write"]);
     expect(doneOf((await other.page("/")).html)).toBeUndefined();
     const { html } = await other.page("/start");
     expect([html.includes("Your rights are not enough"), html.includes('action="/projects"')]).toEqual([true, false]);
     expect((await able.send("/organizations", { slug: "mine" })).status).toBe(404);
+  });
+
+  test("begin in a project in which somebody may write", async () => {
+    const organization = await w.organization();
+    for (const slug of ["a", "b"]) await w.project(organization, slug);
+    const signIn = { issuer: "https://id.example", subject: crypto.randomUUID() };
+    await addPerson(w.admin, { name: "bo", organization: organization.slug, signIn });
+    const grant = (rights: readonly string[], projects: readonly string[] | null) => {
+      return grantRights(w.admin, "bo", { rights, organization: organization.slug, projects, environments: null });
+    };
+    await grant(["see", "keys"], null);
+    await grant(["write"], ["b"]);
+    const { html } = await personsVisitor(w, signIn).page("/start");
+    expect(html).toContain(`action="/p/${organization.slug}/b/variables/set"`);
+    await setVariables(w.admin, `${organization.slug}/a`, "staging", [{ name: "A", value: "1" }]);
+    const next = (await personsVisitor(w, signIn).page("/start")).html;
+    expect([headingOf(next), next.includes("Your rights are not enough")]).toEqual(["Make the first key", true]);
   });
 
   test("stand under a header that counts only requests that somebody may see", async () => {
