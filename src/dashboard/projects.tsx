@@ -30,7 +30,7 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
   const missing = await missingInProduction(visit, rows);
   const counts = everyKind.map(({ item, kind }) => [kind, (project: Project) => project[`${item}Count`]] as const);
   const columns: Cells<Project> = {
-    Project: (project) => <Name to={projectPagePath(pathOf(project), firstKind)}>{pathOf(project)}</Name>,
+    Project: (project) => <ProjectLink project={project} />,
     Name: (project) => <Called of={project} marks={marks} />,
     ...Object.fromEntries(counts),
     [missingHeading]: (project) => {
@@ -71,6 +71,11 @@ async function missingInProduction({ admin }: Visit, all: readonly Project[]): P
   const count = (project: Project | undefined) => project?.[`${first?.item}Count`] ?? 0;
   const using = all.filter(({ environments }) => environments.includes("production"));
   return new Map(using.map((project) => [project.id, count(project) - count(there.get(project.id))]));
+}
+
+/** Leads to a project, by its path. */
+export function ProjectLink({ project }: { readonly project: Project }) {
+  return <Name to={projectPagePath(pathOf(project), firstKind)}>{pathOf(project)}</Name>;
 }
 
 function pathOf({ organization, slug }: Project): string {

@@ -10,8 +10,10 @@ import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { listAudit } from "../people/audit.ts";
 import { keyNames, listExpiring } from "../people/keys.ts";
+import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
 import { soonMs } from "./grid-parts.ts";
+import { ProjectLink } from "./projects.tsx";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf, Deed } from "./sentence.tsx";
 import { invitation } from "./start.tsx";
@@ -35,6 +37,7 @@ export async function todayPage(visit: Visit): Promise<Answer> {
         {visit.may("see", "decide") && (await pendingRequests(visit))}
         {visit.may("see", "keys") && (await expiringKeys(visit))}
         {visit.may("see") && (await dueVariables(visit))}
+        {visit.may("see") && (await lastProjects(visit))}
       </div>
       {visit.may("audit") && (await lastChanges(visit))}
     </>
@@ -97,6 +100,24 @@ async function dueVariables({ admin }: Visit): Promise<VNode> {
     />
   );
 }
+
+/** The projects that changed last: people come for one of them most often. */
+async function lastProjects({ admin }: Visit): Promise<VNode> {
+  const projects = (await listProjects(admin)).sort((a, b) => b.updatedAt - a.updatedAt).slice(0, projectsMax);
+  return (
+    <Listed
+      title="Projects"
+      none="None yet."
+      items={projects.map((project) => (
+        <>
+          <ProjectLink project={project} />, changed <Ago at={project.updatedAt} now={admin.now()} />
+        </>
+      ))}
+    />
+  );
+}
+
+const projectsMax = 5;
 
 async function lastChanges(visit: Visit): Promise<VNode> {
   const { admin } = visit;

@@ -477,8 +477,10 @@ export function Change(props: {
   readonly quiet?: boolean;
   /** More buttons. */
   readonly beside?: ComponentChildren;
+  /** A choice that is made by a button each, after the words of `button`: the field and what may be chosen. */
+  readonly choice?: { readonly name: string; readonly options: readonly string[]; readonly value?: string | undefined };
 }) {
-  const { action, button, children, secret, danger, hidden = {}, label, quiet, beside } = props;
+  const { action, button, children, secret, danger, hidden = {}, label, quiet, beside, choice } = props;
   return (
     <form method="post" action={action} data-change data-secret={secret} autocomplete="off">
       {Object.entries(hidden).map(([name, value]) => (
@@ -486,14 +488,44 @@ export function Change(props: {
       ))}
       {children}
       <div class="send">
-        <button type="submit" class={danger ? "danger" : quiet ? "quiet" : undefined} aria-label={label}>
-          {button}
-        </button>
+        {choice === undefined ? (
+          <button type="submit" class={danger ? "danger" : quiet ? "quiet" : undefined} aria-label={label}>
+            {button}
+          </button>
+        ) : (
+          <Choice words={button} {...choice} />
+        )}
         {beside}
         <span role="alert" class="refusal" />
       </div>
       {secret && <output class="secret" />}
     </form>
+  );
+}
+
+/** Buttons that send a form, each with a choice of its own. */
+function Choice(props: {
+  readonly words: string;
+  readonly name: string;
+  readonly options: readonly string[];
+  readonly value?: string | undefined;
+}) {
+  const { words, name, options, value } = props;
+  return (
+    <>
+      <span>{words}</span>
+      {options.map((option) => (
+        <button
+          type="submit"
+          name={name}
+          value={option}
+          class={option === value ? undefined : "quiet"}
+          aria-label={`${words} ${option}`}
+        >
+          {option}
+        </button>
+      ))}
+    </>
   );
 }
 

@@ -120,7 +120,7 @@ export class Person {
 
   /** Presses a link, a button, or a box by its label. */
   async press(words: string): Promise<void> {
-    const what = `*[self::a or self::button or self::label][contains(normalize-space(), "${words}")]`;
+    const what = `*[self::a or self::button or self::label][contains(normalize-space(), "${words}") or contains(@aria-label, "${words}")]`;
     const found = await this.page.waitForSelector(`xpath///${what}`);
     this.clicks += 1;
     await found?.click();

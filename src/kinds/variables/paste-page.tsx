@@ -21,8 +21,11 @@ export async function pastePage(visit: Visit): Promise<Answer> {
   const shown = shownEnvironments(project, await requireSets(admin, project, variables));
   const main = (
     <>
-      <Change action={projectPagePath(where, "variables/paste")} button="See what it would do">
-        <Field name="environment" label="Environment" options={shown} value={visit.environment()} />
+      <Change
+        action={projectPagePath(where, "variables/paste")}
+        button="See what it would do in"
+        choice={{ name: "environment", options: shown, value: visit.environment() }}
+      >
         <Field
           name="text"
           label="Text of an .env file"
