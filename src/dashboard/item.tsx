@@ -210,7 +210,7 @@ const readsMax = 100;
 async function readsOf({ admin, where }: Visit, kind: string, name: string) {
   const actions = descriptorOf(kind).actions.filter((action) => /\.(?:read|reveal)$/.test(action));
   const find = async (environment?: Environment) => {
-    const found = listAudit(admin, { project: where, name, actions, environment, limit: readsMax });
+    const found = listAudit(admin, { project: where, wholeName: name, actions, environment, limit: readsMax });
     return (await unlessRefused(found, ["not_found"], () => [])).toReversed(); // no entry names it
   };
   const newest = await find();

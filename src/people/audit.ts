@@ -48,6 +48,8 @@ export type AuditFilter = {
    * as those of keys, are found whole only.
    */
   readonly name?: string | undefined;
+  /** The whole name of such a thing. */
+  readonly wholeName?: string | undefined;
   readonly environment?: Environment | undefined;
   /** Who did it: a person as the entries name them, or a key or a trust by its name or id. */
   readonly actor?: string | undefined;
@@ -273,7 +275,7 @@ const valuesOf = {
 
 /** @throws Refused `forbidden`, `not_found` as {@link listAudit}, `invalid`, `ambiguous` */
 async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<Condition[]> {
-  const { project, keyId, actions, name, environment, actor } = filter;
+  const { project, keyId, actions, name, wholeName, environment, actor } = filter;
   requireAuditor(admin, undefined, environment);
   const conditions: Condition[] = [];
   const [ofProject] = project?.includes("/") ? project.split("/") : [];
@@ -300,6 +302,11 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
   if (actions !== undefined) conditions.push(isOneOf(actions, valuesOf.action));
   if (environment !== undefined) conditions.push(isOneOf([environment], valuesOf.environment));
   if (name !== undefined) conditions.push(conditionOnName(name));
+  if (wholeName !== undefined) {
+    const traces = isPlain(wholeName) ? [JSON.stringify(wholeName).toLowerCase()] : tracesOf(wholeName);
+    const otherwise = `No entry names ${JSON.stringify(wholeName)}.`;
+    conditions.push({ fits: (one) => one === wholeName, valuesOf: valuesOf.name, traces, otherwise });
+  }
   if (actor !== undefined) conditions.push(await conditionOnActor(admin, actor));
   return conditions;
 }
@@ -320,6 +327,11 @@ function conditionOnName(part: string): Condition {
 export function namesWith(part: string): (name: string) => boolean {
   const has = hasPart(part);
   return (name) => name === part || (has(name) && !isId(name));
+}
+
+/** Whether SQL finds a name as JSON, with its quotation marks. */
+function isPlain(name: string): boolean {
+  return /^[\x20-\x7e]{1,255}$/.test(name);
 }
 
 function isId(name: string): boolean {

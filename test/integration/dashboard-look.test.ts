@@ -146,11 +146,14 @@ describeBoth("the page of one item", (w) => {
     expect(staging?.["Who read it last"]).toBe("Nobody, as far as the audit goes back.");
   });
 
-  test("folds equal reads: who, how often, and when last", async () => {
-    const { visitor, at } = await place(w);
+  test("folds equal reads of this very name: who, how often, and when last", async () => {
+    const { where, visitor, at } = await place(w);
     const other = await visitorOf(w, "ben@host");
     const asked = { name: "SAME", environment: "production" };
+    for (const name of ["NOT_THE_SAME", "same"])
+      await setVariables(w.admin, where, "production", [{ name, value: "" }]);
     for (const reader of [visitor, visitor, other, visitor]) await reader.send(at("variables/reveal"), asked);
+    for (const name of ["NOT_THE_SAME", "same"]) await other.send(at("variables/reveal"), { ...asked, name });
     const [production] = cardsOf((await visitor.page(at("variables/item?name=SAME"))).html);
     expect(production?.["Who read it last"]).toBe("ann@host, 3 times, last TIME; ben@host, TIME");
   });
@@ -225,7 +228,9 @@ describeBoth("the page of one item", (w) => {
       [id],
     );
     const page = `${at("accounts/item")}?${new URLSearchParams({ name })}`;
+    await visitor.send(at("accounts/reveal"), { name, environment: "staging" });
     const staging = cardsOf((await visitor.page(page)).html).find(({ environment }) => environment === "staging");
+    expect(staging?.["Who read it last"]).toBe("ann@host, TIME");
     expect(staging?.["Earlier values"]).toBe("1 versionVersion 5, from before what is keptRevealPut back");
     const asked = { name, environment: "staging", version: 5 };
     expect((await visitor.send(at("accounts/reveal"), asked)).secret).toBe("user: second");

@@ -65,6 +65,11 @@ describeBoth("with a sign-in of more than ten minutes ago", (w) => {
     // A has the same value in both, so nothing would be copied, and nothing put on record.
     expect(await visitor.send(at("variables/promote"), { ...back, names: "A" })).toEqual(refusal);
     expect(await paste("production")).toEqual(refusal);
+    const earlier = { name: "A", environment: "production", version: 2 };
+    expect(await visitor.send(at("variables/reveal"), earlier)).toEqual(refusal);
+    expect((await visitor.page(at("undo?kind=variables&environment=production&to=1&name=A"))).status).toBe(401);
+    // Undoing one change compares nothing and shows nothing.
+    expect((await visitor.page(at("undo?kind=variables&environment=production&version=2"))).status).toBe(200);
     expect((await paste("staging")).status).toBe(200);
     expect((await visitor.page(at("variables/promote?from=development&to=staging"))).status).toBe(200);
     w.clock.nowMs = undefined;
