@@ -196,6 +196,8 @@ def _open_head(text, signatures, keys):
     found = [(key, data) for key in keys for data in _by(key, signatures)]
     lines = text.split("\n")
     is_head = len(lines) > 3 and lines[-1] == "" and "" not in lines[:-1] and lines[0] in [key[0] for key in keys]
+    accepted = [line for line in lines[3:] if line.startswith("audit.accept-restore ")][:1]
+    is_head = is_head and all(re.fullmatch(r"audit\.accept-restore [1-9]\d{0,15}( .*)?", line) for line in accepted)
     if found and is_head and all(_is_signed(key[2], text.encode(), data) for key, data in found):
         try:
             size = _matched(re.compile(r"0|[1-9]\d{0,15}", re.ASCII), lines[1]).group()

@@ -43,6 +43,7 @@ import {
   showAudit,
 } from "../people/audit.ts";
 import { acceptGaps, pruneAudit, requireAuditor, verifyAudit } from "../people/audit-chain.ts";
+import { provenPages } from "../people/audit-proof.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { answer, cellsOf } from "../terminal/answer.ts";
@@ -119,22 +120,32 @@ const exportAll = act({
   examples: [
     "keyhole audit export --format csv --since 2026-01-01 --out audit.csv",
     "keyhole audit export --org acme | gzip > audit.jsonl.gz",
+    "keyhole audit export --proofs --since 2026-01-01 --until 2026-02-01 --out january.proofs",
   ],
   right: "audit",
   inputs: {
     ...filterInputs,
     format: choice("--format <format>", "JSON lines (the default) or CSV", ["jsonl", "csv"]),
+    proofs: flag("--proofs", "write a proof of each entry, which `audit check` checks"),
     out,
     force,
   },
-  act: async (context, { format = "jsonl", out, force, ...filter }) => {
+  act: async (context, { format = "jsonl", proofs, out, force, ...filter }) => {
+    if (proofs && format === "csv") throw usageProblem("--proofs goes with --format jsonl.");
     if (context.json && out === undefined) {
       throw usageProblem("With --json, name a file with --out: stdout then holds one document about it.");
     }
     requireSpan(filter);
     const found = filter.name === undefined ? undefined : new NamesFound(filter.name);
+    let left = 0;
     const entries = await withAdmin(context, async (admin) => {
-      const exportTo = (put: (text: string) => unknown) => exportAudit(context, admin, filter, format, put, found);
+      const noteLeft = (count: number) => {
+        left += count;
+      };
+      const exported: Exported = proofs
+        ? { pages: provenPages(admin, filter, noteLeft), line: jsonLine, entryOf: ({ entry }) => entry }
+        : { pages: auditPages(admin, filter), line: format === "csv" ? csvOf : jsonLine, entryOf: (one) => one };
+      const exportTo = (put: (text: string) => unknown) => exportAudit(context, exported, format, put, found);
       if (out === undefined) return exportTo((text) => write(context.terminal.stdout, text));
       let count = 0;
       await writeWhole("export", out, force === true, async (draft) => {
@@ -143,10 +154,12 @@ const exportAll = act({
       });
       return count;
     });
-    const matched = found?.sentence ?? "";
-    if (out === undefined) return matched === "" ? undefined : context.say(matched);
+    const missing = `Left out: ${counted(left, "entry", "entries")} in no signed head. They are of the last minute, or \`audit verify\` names them.`;
+    const more = [found?.sentence ?? "", left > 0 ? missing : ""].filter(Boolean);
+    if (out === undefined) return more.length === 0 ? undefined : context.say(more.join("\n"));
     const sentence = `Wrote ${counted(entries, "entry", "entries")} to ${out}.`;
-    await answer(context, { file: out, format, entries }, [sentence, matched].filter(Boolean).join("\n"));
+    const document = { file: out, format, entries, ...(proofs && { leftOut: left }) };
+    await answer(context, document, [sentence, ...more].join("\n"));
   },
 });
 
@@ -324,11 +337,17 @@ async function followAudit(
   }
 }
 
+/** What an export writes, and the line of each. */
+type Exported = {
+  readonly pages: AsyncIterable<readonly unknown[]>;
+  readonly line: (one: never) => string;
+  readonly entryOf: (one: never) => Pick<AuditRecord, "names">;
+};
+
 /** @returns how many entries were written */
 function exportAudit(
   context: CommandContext,
-  admin: AdminContext,
-  filter: AuditFilter,
+  { pages, line, entryOf }: Exported,
   format: "jsonl" | "csv",
   put: (text: string) => unknown,
   found?: NamesFound,
@@ -336,18 +355,18 @@ function exportAudit(
   return withProgress(context.terminal.stderr, "Exporting", "entries", async (report) => {
     let done = 0;
     if (format === "csv") await put(csvLine(csvFields));
-    for await (const page of auditPages(admin, filter)) {
-      found?.add(page);
-      await put(
-        page
-          .map((one) => (format === "csv" ? csvLine(csvFields.map((field) => csvCell(one, field))) : jsonLine(one)))
-          .join(""),
-      );
+    for await (const page of pages) {
+      found?.add(page.map((one) => entryOf(one as never)));
+      await put(page.map((one) => line(one as never)).join(""));
       done += page.length;
       report(done);
     }
     return done;
   });
+}
+
+function csvOf(one: AuditRecord): string {
+  return csvLine(csvFields.map((field) => csvCell(one, field)));
 }
 
 const csvFields = [

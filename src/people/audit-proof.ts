@@ -11,7 +11,7 @@ import { saltKeyOf } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
 import { segmentsByLane } from "../store/segments.ts";
 import { leafOf, readNodes, type SignedHead, treeEnd } from "../store/tree.ts";
-import { findSegment, noEntry, seenSeqs } from "./audit.ts";
+import { type AuditFilter, auditSegments, findSegment, noEntry, seenSeqs } from "./audit.ts";
 import { requireAuditor } from "./audit-chain.ts";
 
 /**
@@ -58,12 +58,30 @@ export async function proveAudit(admin: AdminContext, name: string): Promise<Ent
   return proofs;
 }
 
+/**
+ * The proofs of all matching entries against one signed head, in pages, oldest first.
+ * @param left - called with the number of entries that are in no signed head: those of the last minute, and flaws
+ * @throws Refused as {@link auditPages}; `conflict` if a segment is not the one that was taken into the tree
+ */
+export async function* provenPages(
+  admin: AdminContext,
+  filter: AuditFilter,
+  left: (entries: number) => void,
+): AsyncGenerator<EntryProof[]> {
+  const prover = await openProver(admin);
+  for await (const { segment, records } of auditSegments(admin, filter)) {
+    const seqs = records.map(({ seq }) => seq);
+    const proofs = await prover.prove(segment, seqs);
+    if (proofs === undefined) left(seqs.length);
+    else yield proofs;
+  }
+}
+
 /** As many as one answer leaves. */
 const entriesMax = 1000;
 
 /** Proves entries against one signed head. */
-export type Prover = {
-  readonly head: SignedHead | undefined;
+type Prover = {
   /**
    * @param seqs - of the segment's entries that are to be proved
    * @returns undefined if the segment is not in the head
@@ -73,11 +91,10 @@ export type Prover = {
 };
 
 /** A prover against the newest head. */
-export async function openProver({ database, systemKeys }: AdminContext): Promise<Prover> {
+async function openProver({ database, systemKeys }: AdminContext): Promise<Prover> {
   const { head } = await treeEnd(database);
   const saltKey = saltKeyOf(systemKeys.audit);
   return {
-    head,
     prove: async (segment, seqs) => {
       if (seqs.length === 0) return [];
       const leaf = await leafOf(database, segment);

@@ -85,15 +85,27 @@ export async function* auditPages(
   admin: AdminContext,
   filter: AuditFilter,
   order?: Order,
-): AsyncGenerator<AuditRecord[]> {
+): AsyncGenerator<readonly AuditRecord[]> {
+  for await (const { records } of auditSegments(admin, filter, order)) yield records;
+}
+
+/** The matching entries of one segment, at least one. */
+export type Matching = { readonly segment: Segment; readonly records: readonly AuditRecord[] };
+
+/** The same as {@link auditPages}, with the segments of the entries. */
+export async function* auditSegments(
+  admin: AdminContext,
+  filter: AuditFilter,
+  order?: Order,
+): AsyncGenerator<Matching> {
   const conditions = await conditionsOf(admin, filter);
   // Now is when the newest entry was written, because clocks differ: no later entry is dated before it.
   const untilNow = async () => Math.min(filter.beforeAt ?? Infinity, (await newestMoment(admin.database)) + 1);
   const beforeAt = order === "newest first" ? filter.beforeAt : await untilNow();
   let isEmpty = true;
-  for await (const page of pages(admin, conditions, { ...filter, beforeAt }, order)) {
+  for await (const found of matching(admin, conditions, { ...filter, beforeAt }, order)) {
     isEmpty = false;
-    yield page;
+    yield found;
   }
   if (isEmpty) await requireEntries(admin, conditions, filter);
 }
@@ -221,8 +233,8 @@ export class AuditTail {
     this.#conditions ??= await conditionsOf(this.#admin, this.#filter);
     const sinceAt = this.#sinceAt;
     for (const [entry, time] of this.#seen) if (time < sinceAt) this.#seen.delete(entry);
-    for await (const page of pages(this.#admin, this.#conditions, { sinceAt })) {
-      const fresh = page.filter((record) => !this.#seen.has(nameOf(record)));
+    for await (const { records } of matching(this.#admin, this.#conditions, { sinceAt })) {
+      const fresh = records.filter((record) => !this.#seen.has(nameOf(record)));
       for (const record of fresh) this.#note(record);
       if (fresh.length > 0) yield fresh;
     }
@@ -350,7 +362,7 @@ async function requireEntries(admin: AdminContext, conditions: readonly Conditio
 }
 
 async function hasEntries(admin: AdminContext, conditions: readonly Condition[]): Promise<boolean> {
-  for await (const _ of pages(admin, conditions, {})) return true;
+  for await (const _ of matching(admin, conditions, {})) return true;
   return false;
 }
 
@@ -392,17 +404,17 @@ async function conditionOn(
   }
 }
 
-async function* pages(
+async function* matching(
   admin: AdminContext,
   conditions: readonly Condition[],
   times: Times,
   order: Order = "oldest first",
-): AsyncGenerator<AuditRecord[]> {
+): AsyncGenerator<Matching> {
   for await (const page of segmentsByTime(admin.database, segmentsWith(admin, conditions, times), order)) {
     await admin.requireSameRights?.(admin);
     for (const segment of page) {
       const records = recordsOf(admin, segment, conditions);
-      if (records.length > 0) yield order === "oldest first" ? records : records.reverse();
+      if (records.length > 0) yield { segment, records: order === "oldest first" ? records : records.reverse() };
     }
   }
 }

@@ -4,7 +4,7 @@ import { checkProof } from "../../src/audit/proof.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { pruneAudit } from "../../src/people/audit-chain.ts";
-import { auditKeys, proveAudit } from "../../src/people/audit-proof.ts";
+import { auditKeys, proveAudit, provenPages } from "../../src/people/audit-proof.ts";
 import { verifyPublic } from "../../src/people/audit-public.ts";
 import { entry, journalOn } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
@@ -118,6 +118,33 @@ describeBoth("a receipt", (w) => {
     expect(await refusal(receipt)).toBe("conflict");
     await put((hashes) => hashes);
     expect(await refusal(receipt)).toBe("proved");
+  });
+
+  test("is one of a bundle, in which all matching entries are proved against one head", async () => {
+    const { key, organization } = await place();
+    const receipts = [await receiptOf(staging, key), await receiptOf(staging, key)];
+    await notarize(w);
+    await receiptOf(staging, key);
+    let left = 0;
+    const found: unknown[] = [];
+    const bundle = provenPages(w.admin, { keyId: key.id, actions: ["variables.read"] }, (count) => {
+      left += count;
+    });
+    for await (const page of bundle) found.push(...page);
+    const log = await keys();
+    const proved = found.map((proof) => checkProof(proof, log) as { receipt?: string; tree?: unknown });
+    expect(proved.map(({ receipt }) => receipt)).toEqual(receipts);
+    expect(left).toBe(1);
+    expect(new Set(proved.map(({ tree }) => JSON.stringify(tree))).size).toBe(1);
+    const nobodys = {
+      ...w.admin,
+      rights: [{ organizationId: organization.id, projectId: null, rights: ["see"], environments: 7 }],
+    };
+    expect(
+      await provenPages(nobodys as never, {}, () => {})
+        .next()
+        .then(() => "", kindOf),
+    ).toBe("forbidden");
   });
 
   test("is in a tree that is verified without a secret, and what SQL changed in it is named", async () => {
