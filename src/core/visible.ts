@@ -44,7 +44,6 @@ const excerptMax = 500;
  * Greek letters that look like Latin ones, and blanks at the ends make no difference; upper and lower case do.
  */
 export function lookOf(name: string): string {
-  if (/^[!-~]*$/.test(name) && name.length <= excerptMax) return name;
   if (/^[!-~]{0,99}$/.test(name)) return name;
   return excerpt(name.normalize("NFKC"))
     .trim()

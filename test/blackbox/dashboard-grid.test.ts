@@ -126,6 +126,7 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     await page.focus(opened);
     await page.keyboard.press("Enter");
     expect(await page.$eval(opened, (one) => one.ariaExpanded)).toBe("false");
+    expect(await page.$$eval(".copy", (all) => all.filter((one) => one.checkVisibility()))).toEqual([]);
   });
 
   test("on a phone without the script, each row shows everything below headings of full length", async () => {
