@@ -35,6 +35,7 @@ import {
   unreadable,
 } from "../people/audit.ts";
 import { verifyAudit } from "../people/audit-chain.ts";
+import { proveAudit, provedUntil } from "../people/audit-proof.ts";
 import { keyNames } from "../people/keys.ts";
 import { AuditCounts, spanOf } from "../people/reads.ts";
 import { Chart, Who, whoOf } from "./audit-counts.tsx";
@@ -68,6 +69,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
     ({ message }) => message,
   );
   const now = visit.admin.now();
+  const until = await provedUntil(visit.admin);
   const main = (
     <>
       <FilterForm typed={typed} refusal={typeof found === "string" ? found : undefined} />
@@ -81,6 +83,13 @@ export async function auditPage(visit: Visit): Promise<Answer> {
             items={{ "Verify the chain": "/audit/verify", "Export as JSON lines": withQuery("/audit/export", typed) }}
             quiet
           />
+          {found.counts && (
+            <p class="quiet">
+              {until === undefined
+                ? "Nothing can be proved yet: no notary has signed."
+                : ["Proved until ", <Ago at={until} now={now} />]}
+            </p>
+          )}
           {found.entries.some(isDamaged) && <Damaged />}
           <Table
             caption="Entries, newest first"
@@ -262,11 +271,23 @@ export async function entryPage(visit: Visit): Promise<Answer> {
     <>
       {isDamaged(entry) && <Damaged />}
       <Facts facts={facts} />
+      {!isDamaged(entry) && (
+        <Lead to={`/audit/proof/${encodeURIComponent(`${plain.lane}:${plain.seq}`)}`}>Its proof, as a file</Lead>
+      )}
       {actor.type !== "person" && visit.may("see", "keys") && <Lead to={`/keys/${actor.id}`}>The {actor.type}</Lead>}
       <Lead to="/audit">All entries</Lead>
     </>
   );
   return { title: "An entry of the audit", main };
+}
+
+/** The proof of one entry, as `keyhole audit prove` writes it. */
+export async function proofFile(visit: Visit): Promise<Answer> {
+  const proofs = await proveAudit(visit.admin, visit.param("entry"));
+  const chunks = async function* () {
+    yield proofs.map(jsonLine).join("");
+  };
+  return { name: "entry.proof", type: "application/jsonl", chunks: chunks() };
 }
 
 function isDamaged({ action }: AuditRecord): boolean {

@@ -8,7 +8,7 @@ import { makeProject } from "../operations/projects.ts";
 import { approve, reject } from "../operations/requests.ts";
 import { type Route, rightsOf } from "../pages/route.ts";
 import { accessPage } from "./access.tsx";
-import { auditExport, auditPage, entryPage, verifyPage } from "./audit.tsx";
+import { auditExport, auditPage, entryPage, proofFile, verifyPage } from "./audit.tsx";
 import { findPage } from "./find.tsx";
 import { gridPage } from "./grid.tsx";
 import { historyPage, undo, undoPage } from "./history.tsx";
@@ -52,6 +52,7 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/audit/export", rights: ["audit"], answer: auditExport },
   { method: "GET", path: "/audit/verify", rights: ["audit"], answer: verifyPage },
   { method: "GET", path: "/audit/entry/:entry", rights: ["audit"], answer: entryPage },
+  { method: "GET", path: "/audit/proof/:entry", rights: ["audit"], answer: proofFile },
   { method: "GET", path: "/keys", rights: ["see", "keys"], answer: keysPage },
   { method: "GET", path: "/keys/:id", rights: ["see", "keys"], answer: keyPage },
   { method: "POST", path: "/keys/:id/revoke", rights: rightsOf(revoke), answer: revokeNamed },

@@ -26,6 +26,12 @@ export async function auditKeys(admin: AdminContext): Promise<string[]> {
   throw new Refused("not_found", "There is no key yet: the first notary makes one, in `serve` or `keyhole notary`.");
 }
 
+/** When the newest head was signed, in epoch milliseconds: entries from before can be proved. Undefined if there is none. */
+export async function provedUntil({ database }: AdminContext): Promise<number | undefined> {
+  const { head } = await treeEnd(database);
+  return head?.at;
+}
+
 /**
  * Proves the entries of a receipt.
  * @param name - `LANE:SEQ`, or `LANE:FIRST-LAST`; the lane may be shortened to its first 8 or more characters

@@ -2,9 +2,13 @@
  * The audit's pages: which entries a filter finds, what a wrong one says, and what was done to the journal.
  */
 import { expect, test } from "bun:test";
+import { parseVerifier, type Verifier } from "../../src/audit/note.ts";
+import { checkProof } from "../../src/audit/proof.ts";
 import { jsonLine } from "../../src/core/visible.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { auditPages } from "../../src/people/audit.ts";
+import { auditKeys } from "../../src/people/audit-proof.ts";
+import { notarize } from "../support/notarize.ts";
 import { visitorOf } from "../support/pages.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
@@ -22,6 +26,22 @@ const entriesOf = (html: string) => [...html.matchAll(/href="\/audit\/entry\/([^
 const refusalIn = (html: string) => /<p role="alert" class="refusal">(.*?)<\/p>/s.exec(html)?.[1];
 
 describeBoth("the audit", (w) => {
+  test("says until when it is proved, and an entry leads to its proof", async () => {
+    const { project, visitor } = await place(w, 1);
+    const [name = ""] = entriesOf((await visitor.page(`/audit?project=${project}`)).html);
+    const early = await visitor.page(`/audit/proof/${name}`);
+    expect([early.status, early.html.includes("in no signed head yet")]).toEqual([503, true]);
+    await notarize(w);
+    expect((await visitor.page("/audit")).html).toContain("Proved until ");
+    const entry = (await visitor.page(`/audit/entry/${name}`)).html;
+    expect(entry).toContain(`href="/audit/proof/${name}"`);
+    const { status, html } = await visitor.page(`/audit/proof/${name}`);
+    expect(status).toBe(200);
+    const log = (await auditKeys(w.admin)).map((key) => parseVerifier(key) as Verifier);
+    expect(checkProof(JSON.parse(html), log)).toHaveProperty("receipt", decodeURIComponent(name));
+    expect((await visitor.page("/audit/proof/never:1")).status).toBe(404);
+  });
+
   test("shows what the filter finds, newest first, and each entry whole", async () => {
     const { project, visitor } = await place(w);
     const { html } = await visitor.page(`/audit?project=${project}&action=variables.write`);

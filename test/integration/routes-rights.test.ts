@@ -8,6 +8,7 @@ import { Sessions } from "../../src/dashboard/sessions.ts";
 import type { Identity, SignIn } from "../../src/dashboard/sign-in.ts";
 import type { Route } from "../../src/pages/route.ts";
 import { createKey } from "../../src/people/keys.ts";
+import { notarize } from "../support/notarize.ts";
 import { describeBoth } from "../support/world.ts";
 
 /*
@@ -57,6 +58,7 @@ describeBoth("each route", (w) => {
     });
     const asked = { environment: "staging", name: "WANTED", reason: canary } as const;
     const request = await w.request(organization.id, key, web, asked);
+    await notarize(w);
     ids = { organization: organization.id, org: organization.slug, web: web.id, api: api.id, key, request };
   });
 
