@@ -139,7 +139,7 @@ async function changeBack(visit: Visit, environment: Environment, kind: string):
           before, as a new version:
         </p>
       ) : (
-        <p>Nothing is left to undo: all that version {version} changed was written again since.</p>
+        <p>Nothing is left to undo: all that version {version} changed has been written again since.</p>
       )}
       <Changed names={plan} />
       {left.length > 0 && (

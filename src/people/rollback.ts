@@ -22,7 +22,7 @@ import { requireProjectRoom, writingProject } from "../sets/write-project.ts";
 import { contentOf } from "./comparison.ts";
 import { namesOf, readRecords, type VersionRecord } from "./history.ts";
 
-/* Two ways back in the history of a set: to an earlier version, or only to before what one version changed. */
+/* Two ways back in the history of a set: to an earlier version, or to what one version changed, as it was before. */
 
 /** What a way back writes, by name, and what it was found out about. */
 type WayBack = NamesWritten & {
@@ -103,8 +103,8 @@ export function requireOther({ name, to, ...plan }: Rollback): void {
 }
 
 /**
- * Finds out what it would do to take back what one version changed: the names that nobody has written since become what
- * they were before it. No value is compared, so it tells nothing about any.
+ * Finds out what taking back one version's changes would do: the names that nobody has written since become what they
+ * were before it. No value is compared, so it tells nothing about any.
  * @throws Refused `invalid` if the version changed nothing; `not_found` if it, or the version before it, is not kept;
  *   `conflict` if something does not open, or if SQL changed the record of a version since
  */
@@ -144,7 +144,7 @@ export function undo(
 /** @throws Refused `invalid` if somebody has written all names since */
 export function requireAnyLeft({ version, left, ...plan }: Pick<Undo, "version" | "left"> & NamesWritten): void {
   if (namesOf(plan).length > 0) return;
-  const words = `Nothing is left to undo of version ${version}: all that it changed was written again since`;
+  const words = `Nothing of version ${version} is left to undo: all that it changed has been written again since`;
   const who = left.slice(0, 3).map(({ name, version, by }) => `${name} in version ${version} by ${by}`);
   const others = left.length > 3 ? `, and ${left.length - 3} more` : "";
   throw new Refused("invalid", `${words} (${who.join(", ")}${others}). Nothing was changed.`);
@@ -243,7 +243,7 @@ async function wayTo(
   return { plan, changes };
 }
 
-/** The way to before what one version changed, for the names that nobody has written since. */
+/** The way back from what one version changed, for the names that nobody has written since. */
 async function wayBefore(
   admin: AdminContext,
   { verified, before }: Current,

@@ -61,7 +61,7 @@ describeBoth("taking back what one version changed", (w) => {
     const again = await plan(3);
     expect([again.added, again.changed, again.deleted]).toEqual([[], [], []]);
     const refused = undo(w.admin, where, production, "variables", again);
-    const words = "Nothing is left to undo of version 3: all that it changed was written again since";
+    const words = "Nothing of version 3 is left to undo: all that it changed has been written again since";
     await expect(refused).rejects.toMatchObject({ kind: "invalid", message: expect.stringContaining(words) });
     await expect(plan(1)).rejects.toMatchObject({ kind: "invalid" });
     for (const none of [0, 7, 1e9]) await expect(plan(none)).rejects.toMatchObject({ kind: "not_found" });
