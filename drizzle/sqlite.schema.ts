@@ -18,5 +18,6 @@ export const {
   auditCheckpoints,
   auditLeaves,
   auditCheckpointsSigned,
+  auditExceptions,
   auditSigners,
 } = sqliteTables;

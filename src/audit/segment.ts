@@ -12,7 +12,8 @@ import type { Actor, AuditAction, AuditEntry, PersonActor } from "./entry.ts";
  *              10 the names, as a position in `names`           11 the request id itself
  *              12 names added   13 changed   14 deleted         as positions in `names`, for a write only, else null
  *              15 JSON, as a position in `texts`: of a trust, what the token says; of a person, where the name comes
- *                 from, unless it is the account that ran the command
+ *                 from, unless it is the account that ran the command; null if it has none and there is a 16
+ *              16 the version of the set that a write made
  *            An entry ends with the last of these that it has.
  *
  * The mac, HMAC-SHA-256 under the audit key, covers both texts as they are stored, the other columns of the row,
@@ -60,8 +61,10 @@ export function encodeEntries(entries: readonly AuditEntry[]): Pick<Segment, "te
     positionIn(texts, entry.userAgent),
     positionIn(lists, encodeNames(entry.names)),
     entry.requestId,
-    ...writtenOf(entry, (list) => positionIn(lists, encodeNames(list))),
-    ...moreOf(entry, (more) => positionIn(texts, JSON.stringify(more))),
+    ...withVersion(entry, [
+      ...writtenOf(entry, (list) => positionIn(lists, encodeNames(list))),
+      ...moreOf(entry, (more) => positionIn(texts, JSON.stringify(more))),
+    ]),
   ]);
   // So that a filter for the id of a key or trust finds what was done to it too.
   for (const { action, names } of entries)
@@ -83,7 +86,8 @@ export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): Audit
     const listAt = (position: unknown) => (names[position as number] as readonly unknown[]).map(text);
     return entries.map((row): AuditEntry => {
       const [type, who, organizationId, organization, projectId, project, environment, action, ...rest] = row;
-      const [address, agent, list, requestId, added = null, changed, deleted, more] = rest;
+      const [address, agent, list, requestId, added = null, changed, deleted, moreAt, version] = rest;
+      const more = moreAt ?? undefined;
       return {
         actor: actorOf(textAt(type), textAt(who), more === undefined ? undefined : textAt(more)),
         organizationId: textAt(organizationId),
@@ -94,6 +98,7 @@ export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): Audit
         action: textAt(action) as AuditAction,
         names: listAt(list),
         ...(added !== null && { write: { added: listAt(added), changed: listAt(changed), deleted: listAt(deleted) } }),
+        ...(version !== undefined && { version: count(version) }),
         requestId: text(requestId),
         clientAddress: textAt(address),
         userAgent: textAt(agent),
@@ -113,6 +118,11 @@ const writtenLists = ["added", "changed", "deleted"] as const;
 function moreOf({ actor, write, token }: AuditEntry, at: (more: unknown) => number): (number | null)[] {
   const more = actor.type === "person" ? (actor.from === "os" ? undefined : actor.from) : token;
   return more === undefined ? [] : [...(write ? [] : [null, null, null]), at(more)];
+}
+
+function withVersion({ version }: AuditEntry, rest: readonly (number | null)[]): readonly (number | null)[] {
+  if (version === undefined) return rest;
+  return [...rest, ...new Array<null>(4 - rest.length).fill(null), version];
 }
 
 function writtenOf({ write }: AuditEntry, at: (list: readonly string[]) => number): number[] {
@@ -138,6 +148,11 @@ function wordsOf(encoded: string): TokenWords {
 function text(value: unknown): string {
   if (typeof value !== "string") throw new TypeError("no text");
   return value;
+}
+
+function count(value: unknown): number {
+  if (!Number.isSafeInteger(value)) throw new TypeError("no number");
+  return value as number;
 }
 
 function positionIn(known: Map<string, number>, one: string): number {

@@ -3,6 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { personText } from "../audit/entry.ts";
 import { describeFlaw, gapName } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
+import { describeDifference } from "../audit/record.ts";
 import { commandsLane } from "../audit/segment.ts";
 import type { Verified } from "../audit/verify.ts";
 import { Deadline } from "../core/deadline.ts";
@@ -42,7 +43,7 @@ import {
   namesWith,
   showAudit,
 } from "../people/audit.ts";
-import { acceptGaps, pruneAudit, requireAuditor, verifyAudit } from "../people/audit-chain.ts";
+import { type Audited, acceptGaps, pruneAudit, requireAuditor, verifyAudit } from "../people/audit-chain.ts";
 import { provenPages } from "../people/audit-proof.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { withAdmin } from "../terminal/admin.ts";
@@ -177,7 +178,7 @@ const verify = operation({
       bytesMax: Number.POSITIVE_INFINITY,
     }),
     accept: {
-      ...input("--accept <gaps>", "record that these losses are known: LANE:FIRST-LAST, …", parseList),
+      ...input("--accept <names>", "record that these losses or rows are known: LANE:FIRST-LAST, key:ID, …", parseList),
       isLocal: true,
     },
   },
@@ -186,7 +187,7 @@ const verify = operation({
     const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(checkpoint);
     const verified = await verifyAudit(admin, checkpoints, (entries) => report(entries));
     const found = accept.length > 0 ? await acceptGaps(admin, verified, accept) : verified;
-    if (found.flaws.length > 0) throw flawed(found);
+    if (found.flaws.length > 0 || found.differences.length > 0) throw flawed(found);
     const { entries, lanes, accepted } = found;
     const against =
       checkpoint !== undefined ? `, compared with ${counted(found.checkpoints, "checkpoint")} of the log` : "";
@@ -403,21 +404,27 @@ async function readCheckpoints({ name, chunks }: ReadInput): Promise<Checkpoint[
 }
 
 /** Makes a Problem of the flaws. Its document has the first one, and a list of all. */
-function flawed(found: Verified, more: readonly string[] = []): Problem {
+function flawed(found: Verified & Partial<Audited>, more: readonly string[] = []): Problem {
   const flaws = found.flaws.map(({ seals: _, ...flaw }) => flaw);
   const [first] = flaws;
-  const { moreFlaws, accepted } = found;
-  const document = { verified: false, ...first, flaws, moreFlaws, accepted };
+  const { moreFlaws, accepted, differences = [] } = found;
+  const document = { verified: false, ...first, flaws, moreFlaws, accepted, differences };
   const losses = found.flaws.filter(({ seals }) => seals.length > 0).map(gapName);
   const lines = [
     ...found.flaws.map(describeFlaw),
     ...(found.moreFlaws > 0 ? [`There are ${found.moreFlaws} more flaws.`] : []),
+    ...differences.map(describeDifference),
+    ...(differences.length > 0
+      ? [`If a row is as it should be, audit verify --accept ${differences[0]?.subject} records that.`]
+      : []),
     ...more,
     ...(losses.length > 0
       ? [`If you know of a loss, such as from a failover, audit verify --accept ${losses[0]} records that it is known.`]
       : []),
   ];
-  return new Problem(exits.failed, `audit_${first?.what}`, lines.join("\n") + knownLosses(found), { document });
+  return new Problem(exits.failed, `audit_${first?.what ?? "state"}`, lines.join("\n") + knownLosses(found), {
+    document,
+  });
 }
 
 function knownLosses({ accepted }: Verified): string {

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { requestAction } from "../audit/entry.ts";
 import { describeFlaw } from "../audit/flaw.ts";
+import { describeDifference } from "../audit/record.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { jsonLine } from "../core/visible.ts";
@@ -39,6 +40,7 @@ import { proveAudit, provedUntil } from "../people/audit-proof.ts";
 import { keyNames } from "../people/keys.ts";
 import { AuditCounts, spanOf } from "../people/reads.ts";
 import { Chart, Who, whoOf } from "./audit-counts.tsx";
+import { AgainstRecord } from "./exceptions.tsx";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
 
@@ -90,6 +92,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
                 : ["Proved until ", <Ago at={until} now={now} />]}
             </p>
           )}
+          {await AgainstRecord(visit)}
           {found.entries.some(isDamaged) && <Damaged />}
           <Table
             caption="Entries, newest first"
@@ -306,7 +309,7 @@ function Damaged() {
 
 /** Walks the whole chain, which takes as long as it is. */
 export async function verifyPage({ admin }: Visit): Promise<Answer> {
-  const { entries, lanes, flaws, moreFlaws, accepted } = await verifyAudit(admin);
+  const { entries, lanes, flaws, moreFlaws, accepted, differences } = await verifyAudit(admin);
   const more = moreFlaws > 0 ? [`${counted(moreFlaws, "more flaw")}.`] : [];
   const main = (
     <>
@@ -314,7 +317,12 @@ export async function verifyPage({ admin }: Visit): Promise<Answer> {
         {counted(entries, "entry", "entries")} in {counted(lanes, "lane")} verified.
         {accepted.length > 0 && ` ${counted(accepted.length, "known loss", "known losses")} accepted.`}
       </p>
-      <Warnings items={[...flaws.map((flaw) => <Word>{describeFlaw(flaw)}</Word>), ...more]} />
+      <Warnings
+        items={[
+          ...[...flaws.map(describeFlaw), ...differences.map(describeDifference)].map((one) => <Word>{one}</Word>),
+          ...more,
+        ]}
+      />
       <p class="quiet">
         Whether the newest entries are missing shows only <Name>keyhole audit verify --checkpoint</Name> with the
         server's log.
@@ -324,7 +332,7 @@ export async function verifyPage({ admin }: Visit): Promise<Answer> {
   );
   return {
     title: "Verify the chain",
-    heading: flaws.length === 0 ? "Every entry is unchanged" : "The audit does not verify",
+    heading: flaws.length + differences.length === 0 ? "Every entry is unchanged" : "The audit does not verify",
     main,
   };
 }

@@ -12,6 +12,7 @@ import { listAudit } from "../people/audit.ts";
 import { keyNames, listExpiring } from "../people/keys.ts";
 import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
+import { AgainstRecord } from "./exceptions.tsx";
 import { soonMs } from "./grid-parts.ts";
 import { ProjectLink } from "./projects.tsx";
 import { unlessRefused } from "./refusal.ts";
@@ -26,6 +27,7 @@ const changeActions = auditActions.filter((action) => !action.endsWith(".read") 
 export async function todayPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
+      {await AgainstRecord(visit)}
       {await invitation(visit)}
       {!visit.may("see", "keys", "decide", "audit") && (
         <Empty>

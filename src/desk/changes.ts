@@ -19,6 +19,8 @@ export type Change = {
   /** What was touched. */
   readonly names: readonly string[];
   readonly write?: NamesWritten;
+  /** The version that the write made. */
+  readonly version?: number;
 };
 
 /** What a person sees of a secret is on record before it is shown, like what a machine reads. */

@@ -2,6 +2,7 @@ import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
 import { type Holding, hasSomewhere } from "../access/rights.ts";
 import { gapName } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
+import type { StateDifference } from "../audit/record.ts";
 import type { Segment } from "../audit/segment.ts";
 import { type Dropped, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
 import { type Environment, environmentMask } from "../core/names.ts";
@@ -9,24 +10,39 @@ import { Refused } from "../core/refused.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
+import { StateWatch } from "../installation/state-watch.ts";
 import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months.ts";
 import { chainOf } from "../store/chain.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
+import { endException, readExceptions } from "../store/exceptions.ts";
 import { segmentsByLane } from "../store/segments.ts";
 
+/** What was found in the audit, and what the tables hold against it. */
+export type Audited = Verified & { readonly differences: readonly StateDifference[] };
+
 /**
- * Verifies the chain of every lane in bounded memory; see {@link verifyChain}. It shows nothing that an entry holds.
+ * Verifies the chain of every lane in bounded memory; see {@link verifyChain}. It shows nothing that an entry holds. For
+ * an operator it also compares what the tables hold with the record.
  * @param checkpoints - from the log
  */
 export async function verifyAudit(
   admin: Pick<AdminContext, "database" | "systemKeys" | "rights">,
   checkpoints: readonly Checkpoint[] = [],
   progress: (entries: number) => void = () => {},
-): Promise<Verified> {
-  const { database, systemKeys } = admin;
+): Promise<Audited> {
+  const { database, systemKeys, rights } = admin;
   requireAuditor(admin);
-  const chain = await chainOf(database);
-  return verifyChain(systemKeys.audit, chain, checkpoints, progress);
+  const verified = await verifyChain(systemKeys.audit, await chainOf(database), checkpoints, progress);
+  const watch = new StateWatch(systemKeys.audit);
+  return { ...verified, differences: rights === "operator" ? await watch.compare(database) : [] };
+}
+
+/** What the notary found the tables to hold against the record; only for operators, since it is of all organizations. */
+export async function listExceptions({
+  database,
+  rights,
+}: Pick<AdminContext, "database" | "rights">): Promise<readonly StateDifference[]> {
+  return rights === "operator" ? readExceptions(database) : [];
 }
 
 /**
@@ -50,13 +66,15 @@ export function requireAuditor(
 
 /**
  * Records that these losses are known. If a gap grows later, it is reported again.
- * @param gaps - as {@link gapName} spells them
+ * @param gaps - as {@link gapName} spells them; or subjects of differences, whose rows are then as the record says
  * @returns what was found, with these losses accepted
  * @throws Refused `conflict` if entries were changed, not only lost: then none is accepted
  */
-export async function acceptGaps(admin: AdminContext, found: Verified, gaps: readonly string[]): Promise<Verified> {
+export async function acceptGaps(admin: AdminContext, found: Audited, gaps: readonly string[]): Promise<Audited> {
   const known = new Set(found.accepted.map(gapName));
-  const asked = new Set(gaps.filter((gap) => !known.has(gap)));
+  const differences = found.differences.filter(({ subject }) => gaps.includes(subject) && subject !== "roster");
+  const subjects = new Set(differences.map(({ subject }) => subject));
+  const asked = new Set(gaps.filter((gap) => !known.has(gap) && !subjects.has(gap)));
   const flaws = found.flaws.filter((flaw) => asked.has(gapName(flaw)));
   for (const gap of asked) {
     const named = flaws.filter((flaw) => gapName(flaw) === gap);
@@ -64,12 +82,18 @@ export async function acceptGaps(admin: AdminContext, found: Verified, gaps: rea
     if (named.every(({ seals }) => seals.length > 0)) continue;
     throw new Refused("conflict", `Entries were not only lost at ${gap}: what somebody changed cannot be accepted.`);
   }
-  const changes = flaws.map((flaw): Change => {
-    return { action: "audit.accept", organization: null, names: [gapName(flaw), ...flaw.seals] };
+  const names = [
+    ...flaws.map((flaw) => [gapName(flaw), ...flaw.seals]),
+    ...differences.map(({ subject, found }) => [subject, found]),
+  ];
+  const changes = names.map((names): Change => ({ action: "audit.accept", organization: null, names }));
+  await writing(admin, Permit.operator(admin), async (db) => {
+    for (const subject of subjects) await endException(admin.database, db, subject);
+    return [undefined, changes];
   });
-  await writing(admin, Permit.operator(admin), async () => [undefined, changes]);
   return {
     ...found,
+    differences: found.differences.filter((one) => !differences.includes(one)),
     flaws: found.flaws.filter((flaw) => !flaws.includes(flaw)),
     accepted: [...found.accepted, ...flaws.map(({ lane, seq, lastSeq }) => ({ lane, seq, lastSeq }))],
   };

@@ -14,7 +14,10 @@ import { requireAuditor } from "./audit-chain.ts";
 import { findKey, keyNames } from "./keys.ts";
 
 /** An entry as people see it, with what a write did to the names. */
-export type AuditRecord = Pick<AuditEntry, "actor" | "names" | "requestId" | "clientAddress" | "userAgent" | "token"> &
+export type AuditRecord = Pick<
+  AuditEntry,
+  "actor" | "names" | "version" | "requestId" | "clientAddress" | "userAgent" | "token"
+> &
   Partial<NamesWritten> & {
     /** Epoch milliseconds. */
     readonly time: number;

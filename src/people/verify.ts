@@ -1,5 +1,6 @@
 import { asc, count, eq, sql } from "drizzle-orm";
 import { describeFlaw } from "../audit/flaw.ts";
+import { describeDifference } from "../audit/record.ts";
 import { sha256Of } from "../core/hash.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { exits, Problem } from "../core/problem.ts";
@@ -76,6 +77,8 @@ export async function openEverything(admin: AdminContext, progress: (done: numbe
   const audit = await verifyAudit(admin, undefined, (entries) => progress(opened.projects + entries, total));
   const [flaw] = audit.flaws;
   if (flaw) throw damaged(`The audit does not verify. ${describeFlaw(flaw)}`);
+  const [difference] = audit.differences;
+  if (difference) throw damaged(describeDifference(difference));
   opened.auditEntries = audit.entries;
   return opened;
 }

@@ -1,11 +1,13 @@
 import { describeFlaw, type Flaw, gapName } from "../audit/flaw.ts";
 import { segmentLeaf } from "../audit/leaf.ts";
 import type { Signer } from "../audit/note.ts";
+import { describeDifference, type StateDifference } from "../audit/record.ts";
 import { leafHash, type Tree } from "../audit/tree.ts";
 import { signTreeHead } from "../audit/tree-note.ts";
 import { ChainWalk } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
 import type { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
+import { StateWatch } from "../installation/state-watch.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import { chainOf } from "../store/chain.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
@@ -41,6 +43,9 @@ export class Notary {
   /** What all heads from now on keep. */
   #acceptedAt = 0;
   #unwritten: string | undefined;
+  readonly #state: StateWatch;
+  /** By subject: what the tables hold against the record. */
+  #differences = new Map<string, StateDifference>();
   #flaws = new Map<string, Flaw>();
   /** What is wrong with the tree itself. Then nothing is signed. */
   #misfit: string | undefined;
@@ -52,11 +57,12 @@ export class Notary {
   constructor(options: NotaryOptions) {
     this.#options = options;
     this.#saltKey = saltKeyOf(options.auditKey);
+    this.#state = new StateWatch(options.auditKey);
   }
 
   /** How many flaws are known. */
   get flaws(): number {
-    return this.#flaws.size + (this.#misfit === undefined ? 0 : 1);
+    return this.#flaws.size + this.#differences.size + (this.#misfit === undefined ? 0 : 1);
   }
 
   /** Makes a round now and every 60 s. */
@@ -86,6 +92,7 @@ export class Notary {
   async round(): Promise<void> {
     const { database, auditKey, now } = this.#options;
     const tree = await this.#readTree();
+    if (!this.#options.accepts) await this.#compareState();
     if (tree === undefined) return;
     const startedAt = now();
     const isWhole = startedAt - this.#wholeAt >= wholeEveryMs;
@@ -162,6 +169,15 @@ export class Notary {
     }
     if (this.#misfit !== before) log({ event: "audit_flaw", flaw: this.#misfit });
     return undefined;
+  }
+
+  async #compareState(): Promise<void> {
+    const { database, log, now } = this.#options;
+    const found = await this.#state.note(database, now());
+    for (const one of found) {
+      if (!this.#differences.has(one.subject)) log({ event: "audit_flaw", flaw: describeDifference(one) });
+    }
+    this.#differences = new Map(found.map((one) => [one.subject, one]));
   }
 
   #noteFile(): void {

@@ -38,11 +38,11 @@ export async function writingProject<T>(
     if (!locked) throw noProject(projectPath(found));
     const [result, writes, more = []] = await work(locked);
     const { organization, id, slug } = found;
-    const changes = [...writes].map(([environment, { added, changed, deleted }]): Change => {
+    const changes = [...writes].map(([environment, { added, changed, deleted, version }]): Change => {
       const write = { added, changed, deleted };
       const names = [...added, ...changed, ...deleted].sort(compareBytes);
       const project = { id, slug };
-      return { action: `${descriptor.kind}.${action}`, organization, project, environment, names, write };
+      return { action: `${descriptor.kind}.${action}`, organization, project, environment, names, write, version };
     });
     return [result, [...changes, ...more]];
   });

@@ -15,7 +15,12 @@ import {
 } from "./reach.ts";
 import { rowVersion, type SetColumns, setColumns } from "./sets.ts";
 
-type Row = Omit<KeyRow, "target"> & { readonly projectId: string | null; readonly fileCounts: string | null };
+type Row = Omit<KeyRow, "target"> & {
+  readonly projectId: string | null;
+  readonly fileCounts: string | null;
+  /** 1 if the notary has found any row to be against the record, else 0. */
+  readonly excepted: number;
+};
 /** A row for each set, or one without. */
 type RowWithSet = Row & SetColumns;
 /** `sets` has each set's environment and row version, with semicolons between sets. */
@@ -30,10 +35,33 @@ const broughtBytesMax = 256 * 1024;
  * SQLite gives the sets themselves. On PostgreSQL, requests that wait at the same moment share a statement.
  */
 export function keyLookups(database: Database): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
-  return database.dialect === "postgres" ? postgresLookups(database) : sqliteLookups(database);
+  const find = database.dialect === "postgres" ? postgresLookups(database) : sqliteLookups(database);
+  const except = exceptionsOf(database);
+  return async (lookup) => {
+    const found = await find(lookup);
+    return found && found.excepted !== 0 ? except(found, lookup) : found;
+  };
 }
 
-function sqliteLookups(database: Database): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
+/** Prepares the second look, which takes out what was put back: the key, which is not live, and sets, which are not there. */
+function exceptionsOf(database: Database): (found: KeyRow, lookup: KeyLookup) => Promise<KeyRow> {
+  const { auditExceptions: e } = database.tables;
+  const find = database.query<{ subject: string }>(sql`
+    select ${e.subject} as subject from ${e} where ${database.isMember(e.subject, sql.placeholder("subjects"))}`);
+  return async (found, { kind }) => {
+    const { keyId, target } = found;
+    const key = `key:${keyId}`;
+    const subjectOf = (environment: string) => `set:${target?.projectId}/${kind}/${environment}`;
+    const asked = [key, ...(target?.sets ?? []).map(({ environment }) => subjectOf(environment))];
+    const excepted = new Set((await find({ subjects: JSON.stringify(asked) })).map(({ subject }) => subject));
+    const sets = target?.sets.filter(({ environment }) => !excepted.has(subjectOf(environment))) ?? [];
+    return { ...found, live: excepted.has(key) ? 0 : found.live, target: target && { ...target, sets } };
+  };
+}
+
+type Found = (KeyRow & { readonly excepted: number }) | undefined;
+
+function sqliteLookups(database: Database): (lookup: KeyLookup) => Promise<Found> {
   const { sets: s } = database.tables;
   const names = ["digest", "slug", "kind", "environments", "values"];
   const columns = names.map((name) => sql`${sql.placeholder(name)} as ${sql.identifier(name)}`);
@@ -49,7 +77,7 @@ function sqliteLookups(database: Database): (lookup: KeyLookup) => Promise<KeyRo
   };
 }
 
-function postgresLookups(database: Database): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
+function postgresLookups(database: Database): (lookup: KeyLookup) => Promise<Found> {
   const { sets: s } = database.tables;
   const find = database.query<RowWithVersions>(sql`
     select ask.n as n, ${keyColumns(database)}, (
@@ -62,7 +90,7 @@ function postgresLookups(database: Database): (lookup: KeyLookup) => Promise<Key
     const asked = lookups.map(({ digest, slug, kind, environments }, n) => {
       return { n, digest: Buffer.from(digest).toString("hex"), slug, kind, environments };
     });
-    const found: (KeyRow | undefined)[] = lookups.map(() => undefined);
+    const found: Found[] = lookups.map(() => undefined);
     for (const row of await find({ lookups: JSON.stringify(asked) })) {
       if (!answers(row, lookups[row.n])) throw malformed();
       found[row.n] = keyRowOf(row, versionsOf(row.sets));
@@ -78,8 +106,10 @@ function askedSets(database: Database): SQL {
 }
 
 function keyColumns(database: Database): SQL {
-  const { organizations: o, projects: p } = database.tables;
-  return sql`${grantColumns(database)}, ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
+  const { organizations: o, projects: p, auditExceptions: e } = database.tables;
+  // It names no column of the others, so that it is asked once for all lookups of a statement.
+  return sql`case when exists (select 1 from ${e}) then 1 else 0 end as excepted,
+    ${grantColumns(database)}, ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
     ${bounded(o.name, 1024)} as "organizationName", ${bounded(o.plan, 16)} as plan, ${p.id} as "projectId",
     ${bounded(p.fileCounts, 128)} as "fileCounts"`;
 }
@@ -107,6 +137,7 @@ function answers(row: RowWithVersions, lookup: KeyLookup | undefined): boolean {
     Buffer.from(lookup.digest).equals(digest) &&
     (grantSeal === null || grantSeal instanceof Uint8Array) &&
     (live === 0 || live === 1) &&
+    (row.excepted === 0 || row.excepted === 1) &&
     (expiresAt === null || Number.isSafeInteger(expiresAt)) &&
     [row.surfaces, row.resources, row.environments].every(Number.isSafeInteger) &&
     [row.keyId, row.organizationId].every((id) => typeof id === "string") &&
@@ -122,7 +153,7 @@ function versionsOf(sets: string | null): FoundSet[] {
   });
 }
 
-function keyRowOf(row: Row | undefined, sets: readonly FoundSet[]): KeyRow | undefined {
+function keyRowOf(row: Row | undefined, sets: readonly FoundSet[]): Found {
   if (row === undefined) return undefined;
   const { projectId, fileCounts } = row;
   return Object.assign(row, { target: projectId === null ? null : { projectId, fileCounts, sets } });

@@ -17,6 +17,8 @@ export const servingRights = {
     tables.variableRequests,
     // The tree shows that the database was put back. Its hashes are salted, and tell nothing of an entry.
     ...[tables.auditLeaves, tables.auditCheckpointsSigned, tables.auditSigners],
+    // The keys and sets that the notary found to be put back.
+    tables.auditExceptions,
   ].map(getTableName),
   /** Rows are added and never changed. */
   append: [tables.auditSegments, tables.variableRequests].map(getTableName),
@@ -30,6 +32,11 @@ export const servingRights = {
 export const notarysRights: readonly (readonly [privileges: string, tables: readonly string[]])[] = [
   ["SELECT", [tables.systemKeys, tables.auditSegments, tables.auditCheckpoints, tables.auditHeads].map(getTableName)],
   ["SELECT, INSERT", [tables.auditLeaves, tables.auditCheckpointsSigned, tables.auditSigners].map(getTableName)],
+  // What it compares with the record.
+  ["SELECT (id, organization_id, revoked_at)", [getTableName(tables.apiKeys)]],
+  ["SELECT (id, plan)", [getTableName(tables.organizations)]],
+  ["SELECT (project_id, kind, environment, version)", [getTableName(tables.sets)]],
+  ["SELECT, INSERT", [getTableName(tables.auditExceptions)]],
 ];
 
 /**

@@ -21,7 +21,10 @@ export type SetQueries = ReturnType<typeof setQueries>;
 
 /** Prepares the read of sets: lookups by primary key in one snapshot. */
 export function setQueries(database: Database) {
-  const { sets: s } = database.tables;
+  const { sets: s, auditExceptions: e } = database.tables;
+  const subject = sql`'set:' || ${s.projectId} || '/' || ${s.kind} || '/' || ${s.environment}`;
+  // A set that was put back is not found, and one that is not found is never taken for an empty one.
+  const isNoException = sql`not exists (select 1 from ${e} where ${e.subject} = ${subject})`;
   const inReach = setsInReach(database, {
     projectId: sql`standing.reached`,
     kind: textValue("kind"),
@@ -31,7 +34,7 @@ export function setQueries(database: Database) {
   const fetch = database.query<Standing & SetColumns>(sql`
     with ${authorized(database)}
     select ${standingColumns}, ${setColumns(database, integerValue("values"), integerValue("bytesMax"))}
-    from standing left join ${s} on ${inReach} ${withDataKey(database, s)}`);
+    from standing left join ${s} on ${inReach} and ${isNoException} ${withDataKey(database, s)}`);
   return {
     /**
      * The sets that the key reaches, one row each; one row without a set if there is none; no row if the key is gone.

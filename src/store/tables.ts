@@ -352,6 +352,21 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     note: text("note").notNull(),
   });
 
+  /**
+   * What the tables hold and the record does not say, as the notary found it (`audit/record.ts`). A server takes no key
+   * and serves no set that is named here, until an operator accepts it.
+   */
+  const auditExceptions = table("audit_exceptions", {
+    /** `key:ID`, `set:PROJECT/KIND/ENVIRONMENT`, `plan:ORGANIZATION` or `roster`. */
+    subject: text("subject").primaryKey(),
+    /** What the record says, and what the table held. */
+    recorded: text("recorded").notNull(),
+    found: text("found").notNull(),
+    at: bigint("at").notNull(),
+    /** HMAC under the audit key over all of the above. */
+    seal: bytes("seal").notNull(),
+  });
+
   /** The keys that sign these heads, wrapped like system keys. The highest signs, and the others stay listed. */
   const auditSigners = table("audit_signers", {
     /** From 1. */
@@ -379,6 +394,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     auditCheckpoints,
     auditLeaves,
     auditCheckpointsSigned,
+    auditExceptions,
     auditSigners,
   };
 }

@@ -56,7 +56,14 @@ describe("the record of what left", () => {
     const cut = await site.keyhole(["audit", "verify", "--checkpoint", log, "--json"]);
     expect(cut.exitCode).toBe(1);
     const flaw = { lane: expect.any(String), seq: 6, lastSeq: 7, what: "lost" };
-    expect(JSON.parse(cut.stdout)).toEqual({ verified: false, ...flaw, flaws: [flaw], moreFlaws: 0, accepted: [] });
+    expect(JSON.parse(cut.stdout)).toEqual({
+      verified: false,
+      ...flaw,
+      flaws: [flaw],
+      moreFlaws: 0,
+      accepted: [],
+      differences: [],
+    });
     expect(JSON.parse(cut.stderr)).toMatchObject({ code: "audit_lost" });
     await site.sql("delete from audit_segments where lane <> 'commands' or first_seq > 5");
     const { stderr, exitCode } = await site.keyhole(["audit", "verify"]);

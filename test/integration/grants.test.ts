@@ -164,6 +164,7 @@ function suite() {
         [
           "api_keys",
           "audit_checkpoints_signed",
+          "audit_exceptions",
           "audit_heads",
           "audit_leaves",
           "audit_signers",

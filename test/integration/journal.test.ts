@@ -264,6 +264,10 @@ describe("a segment", () => {
     environment: fc.constantFrom("staging" as const, null),
     action: fc.constantFrom("variables.read" as const, "file.read" as const, "key.rotate" as const),
     names: fc.array(anyText),
+    write: fc.option(fc.record({ added: fc.array(anyText), changed: fc.array(anyText), deleted: fc.array(anyText) }), {
+      nil: undefined,
+    }),
+    version: fc.option(fc.nat(), { nil: undefined }),
     requestId: anyText,
     clientAddress: fc.string(),
     userAgent: anyText,

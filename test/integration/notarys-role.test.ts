@@ -62,12 +62,17 @@ withPostgres("the role of the notary", () => {
     const held: Record<string, string> = {};
     for (const { name, privilege } of rows) held[name] = [...(held[name]?.split(" ") ?? []), privilege].join(" ");
     expect(held).toEqual({
+      // Of these three only what it compares with the record: see the next tests.
+      api_keys: "SELECT",
       audit_checkpoints: "SELECT",
       audit_checkpoints_signed: "INSERT SELECT",
+      audit_exceptions: "INSERT SELECT",
       audit_heads: "SELECT",
       audit_leaves: "INSERT SELECT",
       audit_segments: "SELECT",
       audit_signers: "INSERT SELECT",
+      organizations: "SELECT",
+      sets: "SELECT",
       system_keys: "SELECT",
       "drizzle.__drizzle_migrations": "SELECT",
     });
@@ -76,6 +81,12 @@ withPostgres("the role of the notary", () => {
   test.each([
     ["read a secret", "select * from sets"],
     ["read a key", "select * from api_keys"],
+    ["read a value that is sealed", "select sealed from sets"],
+    ["read the names of a set", "select listing from sets"],
+    ["read a key's digest", "select digest from api_keys"],
+    ["read what a key may do", "select projects from api_keys"],
+    ["end an exception", "delete from audit_exceptions"],
+    ["change an exception", "update audit_exceptions set found = 'x'"],
     ["change an audit entry", "update audit_segments set entries = 'x'"],
     ["add an audit entry", "insert into audit_segments select * from audit_segments"],
     ["change a leaf", "update audit_leaves set hashes = ''"],

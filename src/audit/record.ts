@@ -1,0 +1,136 @@
+import { isSameMac, macOf } from "../core/hash.ts";
+import type { AuditEntry } from "./entry.ts";
+import { rosterAction } from "./head.ts";
+
+/*
+ * What the record says that the tables hold. Somebody with SQL can put a single row back as it was, with its seal: a key
+ * that was revoked, or a set at an earlier version. The record of what people did knows better.
+ */
+
+/** What a table holds, as its rows say. */
+export type State = {
+  readonly keys: readonly { readonly id: string; readonly organizationId: string; readonly isRevoked: boolean }[];
+  readonly plans: readonly { readonly id: string; readonly plan: string }[];
+  readonly sets: readonly {
+    readonly projectId: string;
+    readonly kind: string;
+    readonly environment: string;
+    readonly version: number;
+  }[];
+  /** The id of the version in force. */
+  readonly roster: string | null;
+};
+
+/** What a table holds against the record. */
+export type StateDifference = {
+  /** `key:ID` of a key or a trust, `set:PROJECT/KIND/ENVIRONMENT`, `plan:ORGANIZATION`, or `roster`. */
+  readonly subject: string;
+  readonly recorded: string;
+  readonly found: string;
+};
+/** A difference as it is stored. */
+export type Exception = StateDifference & { readonly at: number; readonly seal: Buffer };
+
+export function sealException(auditKey: Uint8Array, { subject, recorded, found, at }: Omit<Exception, "seal">): Buffer {
+  return macOf(auditKey, ["keyhole audit exception v1", subject, recorded, found, at]);
+}
+
+export function isSealed(auditKey: Uint8Array, exception: Exception): boolean {
+  return isSameMac(sealException(auditKey, exception), exception.seal);
+}
+
+/** A sentence about a difference. */
+export function describeDifference({ subject, recorded, found }: StateDifference): string {
+  return `${subject} was put back or changed by other means: it is ${found}, and the record says ${recorded}.`;
+}
+
+type KeyRecord = { readonly organizationId: string; readonly state: typeof live | typeof revoked };
+
+const live = "live";
+const revoked = "revoked";
+const gone = "gone";
+const inWords = (version: number) => `version ${version}`;
+
+/** What people put on record, entry after entry. */
+export class RecordedState {
+  readonly #keys = new Map<string, KeyRecord>();
+  readonly #plans = new Map<string, string>();
+  /** By subject; undefined if the project was deleted. */
+  readonly #sets = new Map<string, { readonly organizationId: string; readonly version: number | undefined }>();
+  #roster: string | undefined;
+
+  /** Takes in the next entry of people. */
+  apply({ action, names, organizationId, projectId, environment, version }: AuditEntry): void {
+    const [first = "", second = ""] = names;
+    const key = (state: KeyRecord["state"]) => ({ organizationId, state });
+    if (action === "key.create" || action === "trust.create") this.#keys.set(first, key(live));
+    else if (action === "key.revoke" || action === "trust.revoke") this.#keys.set(first, key(revoked));
+    else if (action === "key.rotate") this.#keys.set(second, key(live));
+    else if (action === "organization.plan") this.#plans.set(organizationId, first);
+    else if (action === "organization.delete") this.#deleteOrganization(organizationId);
+    else if (action === "project.delete") this.#deleteSets((subject) => subject.startsWith(`set:${projectId}/`));
+    else if (action === rosterAction) this.#roster = first;
+    else if (action === "audit.accept") this.#accept(first, second);
+    else if (version !== undefined && environment !== null) {
+      const subject = `set:${projectId}/${action.slice(0, action.indexOf("."))}/${environment}`;
+      // A write after a set was put back begins behind what was recorded.
+      const before = this.#sets.get(subject)?.version ?? 0;
+      this.#sets.set(subject, { organizationId, version: Math.max(before, version) });
+    }
+  }
+
+  /** What these rows hold against the record. What the record does not have, such as its older part, is passed over. */
+  differences({ keys, plans, sets, roster }: State): StateDifference[] {
+    const found: StateDifference[] = [];
+    const add = (subject: string, recorded: string, is: string) => found.push({ subject, recorded, found: is });
+    const rows = new Map(keys.map((row) => [row.id, row]));
+    for (const [id, { state }] of this.#keys) {
+      const row = rows.get(id);
+      if (state === revoked && row?.isRevoked === false) add(`key:${id}`, revoked, live);
+      if (state === live && row === undefined) add(`key:${id}`, live, gone);
+    }
+    for (const { id, plan } of plans) {
+      const recorded = this.#plans.get(id);
+      if (recorded !== undefined && recorded !== plan) add(`plan:${id}`, recorded, plan);
+    }
+    const versions = new Map(sets.map((set) => [subjectOf(set), set.version]));
+    for (const [subject, { version }] of this.#sets) {
+      const is = versions.get(subject);
+      if (version === undefined && is !== undefined) add(subject, gone, inWords(is));
+      if (version !== undefined && is === undefined) add(subject, inWords(version), gone);
+      if (version !== undefined && is !== undefined && is < version) add(subject, inWords(version), inWords(is));
+    }
+    if (this.#roster !== undefined && this.#roster !== roster) add("roster", this.#roster, roster ?? gone);
+    return found;
+  }
+
+  #deleteOrganization(organizationId: string): void {
+    for (const [id, key] of this.#keys)
+      if (key.organizationId === organizationId) this.#keys.set(id, { ...key, state: revoked });
+    this.#plans.delete(organizationId);
+    this.#deleteSets((_, set) => set.organizationId === organizationId);
+  }
+
+  #deleteSets(isOne: (subject: string, set: { readonly organizationId: string }) => boolean): void {
+    for (const [subject, set] of this.#sets)
+      if (isOne(subject, set)) this.#sets.set(subject, { ...set, version: undefined });
+  }
+
+  /** Somebody accepted a difference: the record says from then on what was found. */
+  #accept(subject: string, found: string): void {
+    const [, of, id = ""] = /^(key|set|plan):(.+)$/.exec(subject) ?? [];
+    const key = this.#keys.get(id);
+    const set = this.#sets.get(subject);
+    const [, version] = /^version (\d{1,15})$/.exec(found) ?? [];
+    if (of === "key" && found === gone) this.#keys.delete(id);
+    else if (of === "key" && key && found === live) this.#keys.set(id, { ...key, state: live });
+    else if (of === "plan" && /^(free|pro)$/.test(found)) this.#plans.set(id, found);
+    else if (of === "set" && found === gone) this.#sets.delete(subject);
+    else if (of === "set" && set && version !== undefined)
+      this.#sets.set(subject, { ...set, version: Number(version) });
+  }
+}
+
+function subjectOf({ projectId, kind, environment }: State["sets"][number]): string {
+  return `set:${projectId}/${kind}/${environment}`;
+}

@@ -1,0 +1,233 @@
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { encodeEntries } from "../../src/audit/segment.ts";
+import { everyEnvironment } from "../../src/core/names.ts";
+import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
+import { openSigners } from "../../src/installation/signers.ts";
+import { StateWatch } from "../../src/installation/state-watch.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { listAudit } from "../../src/people/audit.ts";
+import { acceptGaps, verifyAudit } from "../../src/people/audit-chain.ts";
+import { revokeKey, rotateKey } from "../../src/people/keys.ts";
+import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
+import { deleteProject } from "../../src/people/projects.ts";
+import { rotateData } from "../../src/people/rotation.ts";
+import { Notary } from "../../src/server/notary.ts";
+import type { Database } from "../../src/store/database.ts";
+import { entry } from "../support/journal.ts";
+import { visitorOf } from "../support/pages.ts";
+import { describeBoth, everything, type LogEvent, type Row } from "../support/world.ts";
+
+setDefaultTimeout(60_000);
+
+describeBoth("what the tables hold against the record", (w) => {
+  let database: Database;
+  let log: LogEvent[];
+  let notary: Notary;
+
+  const flaws = () => log.filter(({ event }) => event === "audit_flaw").map(({ flaw }) => flaw);
+  const savedRow = async (table: string, where: string) => {
+    const [row] = await w.run(`select * from ${table} where ${where}`);
+    return async () => {
+      await w.run(`delete from ${table} where ${where}`);
+      const names = Object.keys(row as Row);
+      const places = names.map(() => "?").join();
+      await w.run(`insert into ${table} (${names.join()}) values (${places})`, Object.values(row as Row));
+    };
+  };
+  const start = async () => {
+    const { keyring, systemKeys } = w.installation;
+    const signers = await openSigners(database, keyring, systemKeys.audit);
+    const checkpoint = new NewestCheckpoint({ signers: async () => signers, file: undefined });
+    const options = { database, auditKey: systemKeys.audit, signers, checkpoint };
+    notary = new Notary({ ...options, log: (event) => log.push(event), now: Date.now });
+    await notary.round();
+  };
+  const accept = async (...names: string[]) => acceptGaps(w.admin, await verifyAudit(w.admin), names);
+
+  beforeEach(async () => {
+    log = [];
+    database = w.installation.open("notary");
+    await w.run("delete from audit_exceptions");
+    await start();
+    expect(flaws()).toEqual([]);
+  });
+  afterEach(async () => {
+    expect((await verifyAudit(w.admin)).differences).toEqual([]);
+    await database.close();
+  });
+
+  test("a key that was revoked and put back is 401 within a round, is named, and is accepted on record", async () => {
+    const { key } = await w.place({ key: {} });
+    const status = async () => (await w.ask("/organization", { key })).status;
+    const putBack = await savedRow("api_keys", `id = '${key.id}'`);
+    await revokeKey(w.admin, key.id);
+    await notary.round();
+    expect([await status(), notary.flaws]).toEqual([401, 0]);
+    await putBack();
+    expect(await status()).toBe(200);
+    await notary.round();
+    await notary.round();
+    expect(await status()).toBe(401);
+    const subject = `key:${key.id}`;
+    const sentence = `${subject} was put back or changed by other means: it is live, and the record says revoked.`;
+    expect(flaws()).toEqual([sentence]);
+    expect(notary.flaws).toBe(1);
+    expect((await verifyAudit(w.admin)).differences).toMatchObject([{ subject, recorded: "revoked", found: "live" }]);
+    const visitor = await visitorOf(w);
+    for (const path of ["/", "/audit", "/audit/verify"]) expect((await visitor.page(path)).html).toContain(sentence);
+    // A notary that starts later reads the whole record.
+    log = [];
+    await start();
+    expect(flaws()).toEqual([sentence]);
+    // To take the row away again hides nothing, and neither does to delete what was found.
+    await w.run("delete from audit_exceptions");
+    await notary.round();
+    expect(await status()).toBe(401);
+    expect((await accept(subject)).differences).toEqual([]);
+    expect((await listAudit(w.admin, { actions: ["audit.accept"] })).at(-1)).toMatchObject({
+      names: [subject, "live"],
+    });
+    await notary.round();
+    expect([await status(), notary.flaws]).toEqual([200, 0]);
+    await revokeKey(w.admin, key.id);
+    await notary.round();
+    expect([await status(), notary.flaws]).toEqual([401, 0]);
+  });
+
+  test("a set that was put back is 503 within a round, by name, whole and in metadata; others are served", async () => {
+    const values = { staging: { TOKEN: "the-first-of-it" }, production: { TOKEN: "of-production" } };
+    const { project, key } = await w.place({ variables: values, key: { ...everything } });
+    const path = `/projects/${project.slug}/variables?environment=`;
+    const status = async (rest: string) => (await w.ask(path + rest, { key })).status;
+    const where = `project_id = '${project.id}' and kind = 'variables' and environment = 'staging'`;
+    const putBack = await savedRow("sets", where);
+    await setVariables(w.admin, project.where, "staging", [{ name: "TOKEN", value: "the-second-of-it" }]);
+    await notary.round();
+    await putBack();
+    expect(await status("staging")).toBe(200);
+    await notary.round();
+    for (const rest of ["staging", "staging&keys=TOKEN", "staging&metadata_only=true"])
+      expect(await status(rest)).toBe(503);
+    const { json } = await w.ask(`${path}staging`, { key });
+    expect(json).toMatchObject({ code: "decryption_failed" });
+    expect(await status("production")).toBe(200);
+    const subject = `set:${project.id}/variables/staging`;
+    expect(flaws()).toEqual([expect.stringContaining(`${subject} was put back`)]);
+    // A write that begins from what was put back does not end it.
+    await setVariables(w.admin, project.where, "staging", [{ name: "OTHER", value: "written-after-that" }]);
+    await notary.round();
+    expect([await status("staging"), notary.flaws]).toEqual([503, 1]);
+    await accept(subject);
+    await notary.round();
+    expect([await status("staging"), notary.flaws]).toEqual([200, 0]);
+  });
+
+  test("what is done by Keyhole is no difference: writes, rotations, new plans, deletions", async () => {
+    const { organization, project, key } = await w.place({ variables: { staging: { A: "1" } }, key: {} });
+    const second = await w.place({ variables: { staging: { A: "1" } }, key: {} });
+    await rotateKey(w.admin, key.id, 60_000);
+    for (const plan of ["free", "pro"] as const) await setPlan(w.admin, organization.slug, plan);
+    await rotateData(w.admin, project.where);
+    await setVariables(w.admin, project.where, "staging", [{ name: "A", value: "2" }]);
+    await deleteProject(w.admin, second.project.where);
+    await deleteOrganization(w.admin, second.organization.slug);
+    await notary.round();
+    await start();
+    expect(flaws()).toEqual([]);
+  });
+
+  test("nor is what changes while it is compared", async () => {
+    const { organization } = await w.place({});
+    await setPlan(w.admin, organization.slug, "pro");
+    const watch = new StateWatch(w.admin.systemKeys.audit);
+    let changes = 0;
+    const changing = new Proxy(database.db, {
+      get: (db, name) => {
+        if (name !== "select") return Reflect.get(db, name);
+        return (columns?: Record<string, unknown>) => {
+          const query = columns === undefined ? db.select() : db.select(columns as never);
+          if (columns === undefined || !("plan" in columns)) return query;
+          // Between the record, which was read, and the plans.
+          const from = async (table: never) => {
+            changes += 1;
+            await setPlan(w.admin, organization.slug, "free");
+            return query.from(table);
+          };
+          return { from };
+        };
+      },
+    });
+    expect(await watch.compare({ ...database, db: changing })).toEqual([]);
+    expect(changes).toBe(1);
+  });
+
+  test("a set that was put back is not fetched after a wait", async () => {
+    const { project, key } = await w.place({ variables: { staging: { A: "1" }, production: { A: "1" } }, key: {} });
+    await setVariables(w.admin, project.where, "staging", [{ name: "A", value: "2" }]);
+    const where = `project_id = '${project.id}' and kind = 'variables' and environment = 'staging'`;
+    await w.run(`update sets set version = 1 where ${where}`);
+    await notary.round();
+    const at = { keyId: key.id, slug: project.slug, projectId: project.id };
+    const ask = { kind: "variables", environments: everyEnvironment, values: 0, bytesMax: 1_000_000 };
+    const rows = await w.keyhole.source.sets.fetch(at, ask);
+    expect(rows.map(({ environment }) => environment).sort()).toEqual(["development", "production"]);
+    await accept(`set:${project.id}/variables/staging`);
+    expect(await w.keyhole.source.sets.fetch(at, ask)).toHaveLength(3);
+  });
+
+  test("an entry that nobody wrote is no record", async () => {
+    const { organization, key } = await w.place({ key: {} });
+    const [head] = await w.run("select seq, at from audit_heads");
+    const { seq, at } = head as { seq: number; at: number };
+    const made = encodeEntries([
+      { ...entry, action: "key.revoke", organizationId: organization.id, names: [key.id], projectId: "", project: "" },
+    ]);
+    await w.sql`insert into audit_segments (lane, first_seq, last_seq, at, mac, texts, entries)
+      values ('commands', ${seq + 1}, ${seq + 1}, ${at}, ${Buffer.alloc(32, 1)}, ${made.texts}, ${made.entries})`;
+    await notary.round();
+    expect((await w.ask("/organization", { key })).status).toBe(200);
+    expect(flaws()).toEqual([`Lane commands: the chain breaks at entry ${seq + 1}.`]);
+    await w.sql`delete from audit_segments where lane = 'commands' and first_seq = ${seq + 1}`;
+  });
+
+  test("a plan, and what belonged to a project or an organization that was deleted, is named, too", async () => {
+    const { organization, project, key } = await w.place({ variables: { staging: { A: "1" } }, key: {} });
+    const other = await w.place({ key: {} });
+    await setPlan(w.admin, organization.slug, "free");
+    await w.sql`update organizations set plan = 'pro' where id = ${organization.id}`;
+    const where = `project_id = '${project.id}' and kind = 'variables' and environment = 'staging'`;
+    const putBack = [
+      await savedRow("projects", `id = '${project.id}'`),
+      await savedRow("data_keys", `project_id = '${project.id}'`),
+      await savedRow("sets", where),
+    ];
+    await deleteProject(w.admin, project.where);
+    for (const row of putBack) await row();
+    await w.sql`delete from key_uses where key_id = ${other.key?.id}`;
+    await w.sql`delete from api_keys where id = ${other.key?.id}`;
+    await notary.round();
+    const subjects = [`key:${other.key?.id}`, `plan:${organization.id}`, `set:${project.id}/variables/staging`];
+    expect((await verifyAudit(w.admin)).differences.map(({ subject }) => subject).sort()).toEqual(subjects.sort());
+    expect(flaws()).toHaveLength(3);
+    expect((await w.ask("/organization", { key })).status).toBe(200);
+    await accept(...subjects);
+    await w.sql`delete from sets where project_id = ${project.id}`;
+    await w.sql`delete from data_keys where project_id = ${project.id}`;
+    await w.sql`delete from projects where id = ${project.id}`;
+    await accept(...(await verifyAudit(w.admin)).differences.map(({ subject }) => subject));
+    await notary.round();
+    expect(notary.flaws).toBe(0);
+  });
+
+  test("an exception that nobody signed is named, and what it names stays shut until it ends", async () => {
+    const { key } = await w.place({ key: {} });
+    const subject = `key:${key.id}`;
+    await w.sql`insert into audit_exceptions values (${subject}, 'revoked', 'live', 1, ${Buffer.alloc(32)})`;
+    expect((await w.ask("/organization", { key })).status).toBe(401);
+    await notary.round();
+    expect(flaws()).toEqual([expect.stringContaining("made up in audit_exceptions")]);
+    await accept(subject);
+    await notary.round();
+    expect([(await w.ask("/organization", { key })).status, notary.flaws]).toEqual([200, 0]);
+  });
+});
