@@ -17,13 +17,14 @@ describe("a part of a name", () => {
   test("is found in each name that has it, in any case, and in the JSON of that name", () => {
     const name = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
     fc.assert(
-      fc.property(name, fc.nat(20), fc.nat(20), fc.constantFrom("toLowerCase", "toString"), (whole, from, to, as) => {
-        const part = [...whole].slice(Math.min(from, to), Math.max(from, to)).join("")[as]();
+      fc.property(name, fc.nat(20), fc.nat(20), (whole, from, to) => {
+        const part = [...whole].slice(Math.min(from, to), Math.max(from, to)).join("");
         expect(hasPart(part)(whole)).toBe(true);
         expect(mayHavePart(part)(JSON.stringify([{ key: whole }]))).toBe(true);
       }),
     );
     expect(["ΟΔΟΣ", "οδος", "οδός"].filter(hasPart("δοσ"))).toEqual(["ΟΔΟΣ", "οδος"]);
+    expect(["a.b", "axb", "a\\db", "A.B"].filter(hasPart("a.b"))).toEqual(["a.b", "A.B"]);
     expect(["stripe_key", "KEY of Stripe", "strip", "key"].filter(hasPart(" key STRIPE\t"))).toEqual([
       "stripe_key",
       "KEY of Stripe",
