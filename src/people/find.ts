@@ -1,4 +1,4 @@
-import { and, asc, eq, sql } from "drizzle-orm";
+import { asc, eq, sql } from "drizzle-orm";
 import { hasPart, mayHavePart, rankOf, wordsOf } from "../core/name-part.ts";
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
@@ -134,15 +134,23 @@ class Hits {
 /** The projects in which somebody may see names, by the bytes of organization and slug. */
 async function projectsIn(admin: AdminContext, organization: string | undefined): Promise<ProjectAsked[]> {
   const { projects: p, organizations: o, sets: s } = admin.database.tables;
-  const bytes = sql`(select sum(octet_length(${s.listing})) from ${s} where ${s.projectId} = ${p.id})`;
-  const rows = await admin.database.db
-    .select({ id: p.id, organizationId: p.organizationId, bytes: bytes.mapWith(Number) })
+  const { db } = admin.database;
+  const rows = await db
+    .select({ id: p.id, organizationId: p.organizationId })
     .from(p)
     .innerJoin(o, eq(o.id, p.organizationId))
-    .where(and(await ofOrganization(admin, p, organization)))
+    .where(await ofOrganization(admin, p, organization))
     .orderBy(asc(o.slug), asc(p.slug));
-  return rows.flatMap(({ id, organizationId, bytes }) => {
+  const seen = rows.flatMap(({ id, organizationId }) => {
     const permit = Permit.find(admin, ["see"], { organizationId, projectId: id });
-    return permit === undefined ? [] : [{ id, permit, bytes }];
+    return permit === undefined ? [] : [{ id, permit }];
   });
+  const ids = JSON.stringify(seen.map(({ id }) => id));
+  const sizes = await db
+    .select({ id: s.projectId, bytes: sql`sum(octet_length(${s.listing}))`.mapWith(Number) })
+    .from(s)
+    .where(admin.database.isMember(s.projectId, sql`${ids}`))
+    .groupBy(s.projectId);
+  const bytesOf = new Map(sizes.map(({ id, bytes }) => [id, bytes]));
+  return seen.map((one) => ({ ...one, bytes: bytesOf.get(one.id) ?? 0 }));
 }
