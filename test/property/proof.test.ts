@@ -57,16 +57,14 @@ async function proofsOf(segments: readonly Segment[], size: number, by = signer)
   return (await Promise.all(all)).flat();
 }
 
-const anyTree = fc
-  .array(fc.integer({ min: 1, max: 9 }), { minLength: 2, maxLength: 20 })
-  .chain((sizes) =>
-    fc.record({
-      sizes: fc.constant(sizes),
-      size: fc.integer({ min: 2, max: sizes.length }),
-      pick: fc.nat(),
-      other: fc.nat(),
-    }),
-  );
+const anyTree = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 2, maxLength: 20 }).chain((sizes) =>
+  fc.record({
+    sizes: fc.constant(sizes),
+    size: fc.integer({ min: 2, max: sizes.length }),
+    pick: fc.nat(),
+    other: fc.nat(),
+  }),
+);
 
 /** Text with one letter or digit changed. */
 const changed = (text: string, pick: number) => {
