@@ -52,7 +52,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
   ));
   const main = (
     <>
-      <p class="quiet">{comparison(found)}</p>
+      <p class="quiet">Values: {comparison(found)}</p>
       {form && written.length > 0 && <Actions items={{ Change: projectPagePath(where, `${kind}/set`, { name }) }} />}
       <div class="values">{cards}</div>
       <Operators />

@@ -112,7 +112,7 @@ async function lastProjects({ admin }: Visit): Promise<VNode> {
       none="None yet."
       items={projects.map((project) => (
         <>
-          <ProjectLink project={project} />, changed <Ago at={project.updatedAt} now={admin.now()} />
+          <ProjectLink project={project} /> <Ago at={project.updatedAt} now={admin.now()} />
         </>
       ))}
     />
