@@ -324,8 +324,8 @@ export async function verifyPage({ admin }: Visit): Promise<Answer> {
         ]}
       />
       <p class="quiet">
-        Whether the newest entries are missing shows only <Name>keyhole audit verify --checkpoint</Name> with the
-        server's log.
+        Only <Name>keyhole audit verify --checkpoint</Name>, with the server's log, shows whether the newest entries are
+        missing.
       </p>
       <Lead to="/audit">All entries</Lead>
     </>
