@@ -1,7 +1,21 @@
+import { Refused } from "./refused.ts";
+
 /* Names that people look for by a part of them: by its words, each of which a name must have. Case is ignored. */
 
-/** The words of a part. It may have none. */
-export function wordsOf(part: string): readonly string[] {
+/** @throws Refused `invalid` if a part has no word, or is longer than any name */
+export function requirePart(part: string): void {
+  if (wordsOf(part).length === 0) throw new Refused("invalid", "Give a part of a name.");
+  if (part.length <= lengthMax) return;
+  throw new Refused(
+    "invalid",
+    `No name has more than ${lengthMax.toLocaleString("en")} characters: give a part of one.`,
+  );
+}
+
+/** The longest names are paths. Each word is looked for in every name, so thousands of words would hold up everybody. */
+const lengthMax = 1024;
+
+function wordsOf(part: string): readonly string[] {
   return part.split(/\s+/u).filter((word) => word !== "");
 }
 

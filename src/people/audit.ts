@@ -1,7 +1,7 @@
 import { may, type Rights } from "../access/rights.ts";
 import type { AuditEntry, NamesWritten } from "../audit/entry.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
-import { hasPart, tracesOf } from "../core/name-part.ts";
+import { hasPart, requirePart, tracesOf } from "../core/name-part.ts";
 import { compareBytes, type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { counted, listed } from "../core/text.ts";
@@ -331,9 +331,9 @@ function isOneOf(texts: readonly string[], valuesOf: Condition["valuesOf"]): Con
   return { fits: (value) => texts.includes(value), valuesOf, texts };
 }
 
-/** The condition that a name has this part. @throws Refused `invalid` if it is blank */
+/** The condition that a name has this part. @throws Refused as {@link requirePart} */
 function conditionOnName(part: string): Condition {
-  if (part.trim() === "") throw new Refused("invalid", "Give a part of a name.");
+  requirePart(part);
   const otherwise = `No entry has ${JSON.stringify(part)} in a name.`;
   return { fits: namesWith(part), valuesOf: valuesOf.name, traces: tracesOf(part), otherwise };
 }

@@ -1,7 +1,6 @@
 import { asc, eq, sql } from "drizzle-orm";
-import { hasPart, mayHavePart, rankOf, wordsOf } from "../core/name-part.ts";
+import { hasPart, mayHavePart, rankOf, requirePart } from "../core/name-part.ts";
 import type { Environment } from "../core/names.ts";
-import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
@@ -49,10 +48,10 @@ const hitsMax = 200;
  * that they may see is verified, whatever is in it. So neither the answer nor its time tells of another name.
  * @param part - of several words, a name must have each; case is ignored
  * @param organization - only in it
- * @throws Refused `invalid` without a word; `not_found` for an organization that is not there for them
+ * @throws Refused as {@link requirePart}; `not_found` for an organization that is not there for them
  */
 export async function find(admin: AdminContext, part: string, organization?: string): Promise<SearchResult> {
-  if (wordsOf(part).length === 0) throw new Refused("invalid", "Give a part of a name.");
+  requirePart(part);
   const search = { admin, part, isNamed: hasPart(part), hits: new Hits(part), paths: new Set<string>() };
   const warnings = await findInProjects(search, organization);
   await findBeside(search, organization);

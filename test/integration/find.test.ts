@@ -70,6 +70,19 @@ describeBoth("a search", (w) => {
     expect(find(w.admin, "seek", "nobody")).rejects.toMatchObject({ kind: "not_found" });
   });
 
+  test("looks for no part that is longer than any name, nor does the audit", async () => {
+    await w.place();
+    const visitor = await visitorOf(w);
+    const pages = async (part: string) => [
+      (await visitor.page(`/find?q=${part}`)).html,
+      (await visitor.page(`/audit?name=${part}`)).html,
+    ];
+    const refused = "No name has more than 1,024 characters: give a part of one.";
+    for (const html of await pages("a+".repeat(3000))) expect(html).toContain(refused);
+    for (const html of await pages("a+".repeat(512))) expect(html).not.toContain(refused);
+    expect(visitor.reported).toEqual([]);
+  });
+
   test("shows 200 names, the best of them first, and counts the others", async () => {
     const organization = await w.organization();
     const names = Array.from({ length: 250 }, (_, at) => [`A_MANY_${at}`, "x"] as const);
