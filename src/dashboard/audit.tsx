@@ -270,13 +270,15 @@ export async function entryPage(visit: Visit): Promise<Answer> {
     Token: token && `${token.sub}, run ${token.run}, id ${token.jti}`,
     Entry: `${plain.lane}:${plain.seq}`,
   };
+  const isProved = !isDamaged(entry) && plain.time < ((await provedUntil(admin)) ?? 0);
   const main = (
     <>
       {isDamaged(entry) && <Damaged />}
       <Facts facts={facts} />
-      {!isDamaged(entry) && (
+      {isProved && (
         <Lead to={`/audit/proof/${encodeURIComponent(`${plain.lane}:${plain.seq}`)}`}>Its proof, as a file</Lead>
       )}
+      {!isProved && !isDamaged(entry) && <p class="quiet">It can be proved when the notary has taken it in.</p>}
       {actor.type !== "person" && visit.may("see", "keys") && <Lead to={`/keys/${actor.id}`}>The {actor.type}</Lead>}
       <Lead to="/audit">All entries</Lead>
     </>

@@ -190,7 +190,7 @@ async function crawl(page: Page, origin: string): Promise<string[]> {
   for (const path of found) {
     await page.goto(`${origin}${path}`);
     for (const link of await linksOn(page)) {
-      if (seen.has(shapeOf(link)) || link.startsWith("/audit/export")) continue;
+      if (seen.has(shapeOf(link)) || /^\/audit\/(?:export|proof)/.test(link)) continue;
       seen.add(shapeOf(link));
       found.push(link);
     }

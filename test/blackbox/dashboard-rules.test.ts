@@ -338,7 +338,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
       for (const link of await linksOn(tab)) {
         // One page of each kind is enough, one filtered audit too, and a download is no page.
         const shape = link.replace(/(?<=^\/audit\?).*/, "").replace(/[0-9a-f]{8}-[0-9a-f-]{27}|%3A\d+|\d+/g, "N");
-        if (seen.has(shape) || link.startsWith("/audit/export")) continue;
+        if (seen.has(shape) || /^\/audit\/(?:export|proof)/.test(link)) continue;
         seen.add(shape);
         waiting.push(link);
       }

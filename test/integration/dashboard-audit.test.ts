@@ -31,6 +31,7 @@ describeBoth("the audit", (w) => {
     const [name = ""] = entriesOf((await visitor.page(`/audit?project=${project}`)).html);
     const early = await visitor.page(`/audit/proof/${name}`);
     expect([early.status, early.html.includes("in no signed head yet")]).toEqual([503, true]);
+    expect((await visitor.page(`/audit/entry/${name}`)).html).toContain("It can be proved when the notary");
     await notarize(w);
     expect((await visitor.page("/audit")).html).toContain("Proved until ");
     const entry = (await visitor.page(`/audit/entry/${name}`)).html;
