@@ -136,11 +136,11 @@ export class Notary {
   /** @returns whether they are in the tree now; else another notary was faster */
   async #append(tree: Tree, leaves: readonly Leaf[]): Promise<boolean> {
     const { database, signers, checkpoint, log, now } = this.#options;
-    const from = tree.size;
+    const before = { size: tree.size, root: tree.root };
     const rows = leaves.map(({ lane, lastSeq, hash }) => ({ lane, lastSeq, hashes: tree.append(hash) }));
     const noted = { size: tree.size, root: tree.root, acceptedAt: this.#acceptedAt };
     const note = signTreeHead(noted, signers[0]);
-    if (!(await appendLeaves(database, from, rows, { size: noted.size, root: noted.root, at: now(), note }))) {
+    if (!(await appendLeaves(database, before, rows, { size: noted.size, root: noted.root, at: now(), note }))) {
       return false;
     }
     checkpoint.take(noted, note);

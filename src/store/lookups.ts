@@ -108,10 +108,10 @@ function askedSets(database: Database): SQL {
 function keyColumns(database: Database): SQL {
   const { organizations: o, projects: p, auditExceptions: e } = database.tables;
   // It names no column of the others, so that it is asked once for all lookups of a statement.
-  return sql`case when exists (select 1 from ${e}) then 1 else 0 end as excepted,
-    ${grantColumns(database)}, ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
+  const excepted = sql`case when exists (select 1 from ${e}) then 1 else 0 end`;
+  return sql`${grantColumns(database)}, ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
     ${bounded(o.name, 1024)} as "organizationName", ${bounded(o.plan, 16)} as plan, ${p.id} as "projectId",
-    ${bounded(p.fileCounts, 128)} as "fileCounts"`;
+    ${bounded(p.fileCounts, 128)} as "fileCounts", ${excepted} as excepted`;
 }
 
 function keyJoins(database: Database, digest: SQL): SQL {

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, sql } from "drizzle-orm";
 import { commandsLane, type Segment } from "../audit/segment.ts";
-import { completingLeaf, type Node, peaksOf, Tree } from "../audit/tree.ts";
+import { completingLeaf, type Node, peaksOf, Tree, type TreeHead } from "../audit/tree.ts";
 import { Refused } from "../core/refused.ts";
 import { type Database, databaseErrorCode } from "./database.ts";
 
@@ -65,24 +65,28 @@ export async function readNodes({ db, tables }: Database, nodes: readonly Node[]
 
 /**
  * Appends leaves and the head that was signed over them, in one transaction.
- * @returns false if another notary has appended meanwhile: then nothing was stored
+ * @param before - the tree that they are appended to
+ * @returns false if the tree is another one by now, because another notary has appended or the database was put back:
+ *   then nothing was stored
  */
 export async function appendLeaves(
   database: Database,
-  size: number,
+  before: TreeHead,
   leaves: readonly LeafRow[],
   head: SignedHead,
 ): Promise<boolean> {
   const { auditLeaves: l, auditCheckpointsSigned: c } = database.tables;
   const rows = leaves.map(({ lane, lastSeq, hashes }, at) => {
-    return { leaf: size + at, lane, lastSeq, hashes: Buffer.concat(hashes) };
+    return { leaf: before.size + at, lane, lastSeq, hashes: Buffer.concat(hashes) };
   });
   try {
-    await database.transaction(async (db) => {
+    return await database.transaction(async (db) => {
+      const end = await treeEnd({ ...database, db });
+      if (end.size !== before.size || (end.head && !end.head.root.equals(before.root))) return false;
       await db.insert(l).values(rows);
       await db.insert(c).values(head);
+      return true;
     });
-    return true;
   } catch (error) {
     if (/^(23505|SQLITE_CONSTRAINT)/.test(databaseErrorCode(error))) return false;
     throw error;

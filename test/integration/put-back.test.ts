@@ -225,6 +225,28 @@ describeBoth("a database that was put back", (w) => {
     expect(await compared(knowing(file))).toContain("its tree has 2 segments");
   });
 
+  test("gets no leaf of the tree that was there when a notary began its round", async () => {
+    await grow(2);
+    const back = await saved();
+    await grow(3);
+    const later = await saved();
+    await w.organization();
+    const racing: Database = {
+      ...database,
+      transaction: async (work) => {
+        await back();
+        return database.transaction(work);
+      },
+    };
+    const { keyring, systemKeys } = w.installation;
+    const signers = await openSigners(database, keyring, systemKeys.audit);
+    const options = { auditKey: systemKeys.audit, signers, checkpoint: knowing(), log: () => {}, now: Date.now };
+    await new Notary({ ...options, database: racing }).round();
+    expect(await w.run("select leaf from audit_leaves order by leaf")).toEqual([{ leaf: 0 }, { leaf: 1 }]);
+    expect(await size()).toBe(2);
+    await later();
+  });
+
   test("is not accepted by a line that nobody signed, nor by keys that somebody put into the database", async () => {
     const running = knowing(file);
     await grow(1);
