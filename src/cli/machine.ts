@@ -81,7 +81,11 @@ export async function atMachine<T>(
   return holdNotes(context, async (say) => {
     const api = await readApi({ ...context, say }, options);
     const keep = receipt === undefined ? undefined : (kept: readonly KeptReceipt[]) => keepReceipts(receipt, kept);
-    return work({ asked, client: new Client({ ...api, say, keep }), say });
+    const client = new Client({ ...api, say, keep });
+    const result = await work({ asked, client, say });
+    // A file of an earlier run must not look like this one's.
+    if (client.receipts.length === 0) await keep?.([]);
+    return result;
   });
 }
 
