@@ -20,7 +20,7 @@ onBoth("the notary", (dialect) => {
     expect(await server.stop()).toBe(0);
     const all = await segments();
     const notary = await startNotary(site);
-    await eventually(async () => (await size()) === all);
+    await eventually(async () => (await size()) === all && notary.said().includes("signed_checkpoint"));
     expect(await notary.stop()).toBe(0);
     const line = notary
       .said()
