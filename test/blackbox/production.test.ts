@@ -47,7 +47,7 @@ started=()
 while IFS== read -r key value; do
   case $key in
     EnvironmentFile) set -a; . "$value"; set +a ;;
-    Environment) value=\${value//%d/$credentials}; export "\${value//\\/var\\/lib/FOLDER/var/lib}" ;;
+    Environment) export "\${value//%d/$credentials}" ;;
     StateDirectory) mkdir -p "FOLDER/var/lib/$value" ;;
     LoadCredentialEncrypted) systemd-creds decrypt --name=x "\${value#*:}" - > "$credentials/\${value%%:*}" ;;
     ExecStart) started+=("$value") ;;
