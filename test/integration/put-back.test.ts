@@ -214,12 +214,15 @@ describeBoth("a database that was put back", (w) => {
     expect(head?.acceptedAt).toBeGreaterThan(Date.now() - 60_000);
     // Hosts that knew more learn of it from the database, and so does the next notary.
     for (const one of [running, other, knowing(join(folder, "other"))]) expect(await compared(one)).toBeUndefined();
+    const accepted = await saved();
     await grow(3);
     expect(await compared(other)).toBeUndefined();
     const later = openTreeHead(readFileSync(join(folder, "other"), "utf8"), signers);
     expect(later).toMatchObject({ size: 7, acceptedAt: head?.acceptedAt as number });
     expect((await verifyAudit(w.admin)).flaws).toEqual([]);
-    // What was accepted is this loss: the old history, and this one put back, are refused.
+    // What was accepted is this loss: this history put back, and the old one, are refused.
+    await accepted();
+    expect(await compared(other)).toContain("its tree has 4 segments");
     await back();
     expect(await compared(other)).toContain("its tree has 2 segments");
     expect(await compared(knowing(file))).toContain("its tree has 2 segments");
