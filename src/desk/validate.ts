@@ -1,12 +1,14 @@
 import { attempt } from "../core/attempt.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environments, isEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { oneLine } from "../core/visible.ts";
 import { databaseErrorCode } from "../store/database.ts";
 
-/** A display name: 1 to 255 characters without control characters. */
+/** A display name: 1 to 255 characters without control characters. People may have to type it again, so it is not blank. */
 export function displayName(what: string, name: string): string {
-  if (/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u.test(name)) return name;
-  throw new Refused("invalid", `The ${what} name must have 1 to 255 characters and no control characters.`);
+  if (/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u.test(name) && oneLine(name).trim() !== "") return name;
+  const words = `The ${what} name must have 1 to 255 characters, not blanks alone, and no control characters.`;
+  throw new Refused("invalid", words);
 }
 
 /** @throws Refused `invalid` */

@@ -632,6 +632,8 @@ describeBoth("the page that sets an account", (w) => {
       ["accounts/set?name=stripe", { ...one, drop: "yes" }, 400, again("stripe")],
       ["accounts/set", { ...one, name: "" }, 400, "The account name must have 1 to 255 characters"],
       ["accounts/set", { ...one, name: "a\u0007b" }, 400, "The account name must have 1 to 255 characters"],
+      // Nobody would have to type it again.
+      ["accounts/set", { ...one, name: "\u2800", environment: ["production"] }, 400, "not blanks alone"],
       ["accounts/set", { ...one, name: "a", environment: [] }, 400, "Name at least one environment"],
       ["accounts/set", { ...one, name: "a", field: [""] }, 400, "Field 1 has a value and no name."],
       ["accounts/set", { ...one, name: "a", value: [""] }, 400, 'The field "user" has no value. Nothing was changed.'],
