@@ -146,10 +146,17 @@ async function projectsIn(admin: AdminContext, organization: string | undefined)
   });
   const ids = JSON.stringify(seen.map(({ id }) => id));
   const sizes = await db
-    .select({ id: s.projectId, bytes: sql`sum(octet_length(${s.listing}))`.mapWith(Number) })
+    .select({
+      id: s.projectId,
+      environment: s.environment,
+      bytes: sql`sum(octet_length(${s.listing}))`.mapWith(Number),
+    })
     .from(s)
     .where(admin.database.isMember(s.projectId, sql`${ids}`))
-    .groupBy(s.projectId);
-  const bytesOf = new Map(sizes.map(({ id, bytes }) => [id, bytes]));
-  return seen.map((one) => ({ ...one, bytes: bytesOf.get(one.id) ?? 0 }));
+    .groupBy(s.projectId, s.environment);
+  const sizesOf = Map.groupBy(sizes, ({ id }) => id);
+  return seen.map(({ id, permit }) => {
+    const read = sizesOf.get(id)?.filter(({ environment }) => permit.environments.includes(environment)) ?? [];
+    return { id, permit, bytes: read.reduce((sum, { bytes }) => sum + bytes, 0) };
+  });
 }

@@ -15,7 +15,7 @@ import { damageOf } from "./open.ts";
 export type ProjectAsked = {
   readonly id: string;
   readonly permit: Permit;
-  /** The bytes of all its listings. */
+  /** The bytes of these listings. */
   readonly bytes: number;
 };
 

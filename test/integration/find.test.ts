@@ -195,6 +195,33 @@ describeBoth("a search tells nobody a name that they may not see", (w, dialect) 
     expect(await find({ ...w.admin, rights }, "sought")).toEqual(before);
     expect((await find(w.admin, "sought")).warnings.join(" ")).toContain(other.where);
   });
+
+  test("nor does the number of its statements tell how much is there", async () => {
+    const organization = await w.organization();
+    const rights: Holding[] = [];
+    for (const slug of ["one", "two"]) {
+      const { id: projectId } = await w.project(organization, slug);
+      rights.push({ rights: ["see"], organizationId: organization.id, projectId, environments: 1 });
+    }
+    const statements = async () => {
+      const { db } = w.admin.database;
+      let count = 0;
+      const counted = new Proxy(db, {
+        get: (_, name) => {
+          if (name === "select") count += 1;
+          return Reflect.get(db, name) as unknown;
+        },
+      });
+      await find({ ...w.admin, rights, database: { ...w.admin.database, db: counted } }, "sought");
+      return count;
+    };
+    const before = await statements();
+    for (const { projectId } of rights) {
+      const isTheirs = "project_id = ? and environment = 'production'";
+      await w.run(`update sets set listing = ? where ${isTheirs}`, ["x".repeat(1024 * 1024), projectId]);
+    }
+    expect(await statements()).toBe(before);
+  });
 });
 
 describeBoth("the page that finds names", (w) => {
