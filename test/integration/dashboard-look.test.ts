@@ -118,7 +118,7 @@ describeBoth("the page of one item", (w) => {
     const path = `/projects/${where.split("/")[1]}/variables?environment=production`;
     expect((await w.ask(path, { key: reader })).status).toBe(200);
     const { html } = await visitor.page(at("variables/item?name=ALL"));
-    expect(html).toContain('<p class="quiet">different</p>');
+    expect(html).toContain('<p class="quiet">Values: different</p>');
     expect(html.match(/class="missing">missing/g)).toHaveLength(1);
     const cards = cardsOf(html);
     expect(cards.map(({ environment }) => environment)).toEqual(["production", "staging", "development"]);

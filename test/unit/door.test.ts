@@ -80,6 +80,7 @@ describe("the door", () => {
     expect(shut.toSorted()).toEqual(
       [
         ...["org create", "org plan", "org delete", "var edit", "history purge", "audit prune"],
+        ...["audit accept-restore", "audit check"],
         ...["run", "pull", "files pull", "compose up", "compose down", "mcp", "manifest kubernetes"],
         ...["serve", "notary", "demo", "health", "backup", "backup verify", "restore", "rotate root", "rotate data"],
         "db grants",
@@ -87,6 +88,6 @@ describe("the door", () => {
         ...["door", "dashboard", "explain", "openapi", "completion"],
       ].toSorted(),
     );
-    expect(all.length - shut.length).toBe(49);
+    expect(all.length - shut.length).toBe(51);
   });
 });
