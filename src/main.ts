@@ -56,6 +56,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   "Operators:": {
     serve: async () => (await import("./cli/serve.ts")).serveCommand,
     notary: async () => (await import("./cli/notary.ts")).notaryCommand,
+    witness: async () => (await import("./cli/witness.ts")).witnessCommand,
     demo: async () => (await import("./cli/demo.ts")).demoCommand,
     health: async () => (await import("./cli/health.ts")).healthCommand,
     backup: drawn(async () => (await import("./cli/backup.ts")).backups),

@@ -51,6 +51,7 @@ export const ways: readonly Way[] = [
       { text: "A team on one bastion", page: "team" },
       { text: "Audit", page: "audit" },
       { text: "Proofs for others", page: "proof" },
+      { text: "A witness", page: "witness" },
       { text: "Several processes", page: "scale-out" },
       { text: "Upgrades", page: "upgrade" },
       { text: "Releases", page: "releases" },

@@ -21,14 +21,32 @@ export type Signer = Verifier & { readonly privateKey: KeyObject };
 
 /** @param seed - 32 random bytes, the Ed25519 private key */
 export function signerOf(name: string, seed: Uint8Array): Signer {
+  return makeSigner(name, seed, ed25519);
+}
+
+/** The same for a witness. */
+export function witnessOf(name: string, seed: Uint8Array): Signer {
+  return makeSigner(name, seed, cosignature);
+}
+
+function makeSigner(name: string, seed: Uint8Array, type: typeof ed25519): Signer {
   const privateKey = createPrivateKey({ key: Buffer.concat([pkcs8, seed]), format: "der", type: "pkcs8" });
   const publicKey = createPublicKey(privateKey).export({ format: "der", type: "spki" }).subarray(spki.length);
-  return { name, publicKey, id: keyId(name, publicKey), privateKey };
+  return { name, publicKey, id: keyId(name, publicKey, type), privateKey };
 }
 
 /** A verifier key as text. */
-export function encodeVerifier({ name, id, publicKey }: Verifier): string {
-  return `${name}+${id.toString("hex")}+${Buffer.concat([ed25519, publicKey]).toString("base64")}`;
+export function encodeVerifier(verifier: Verifier): string {
+  return encodeKey(verifier, ed25519);
+}
+
+/** The same for the key of a witness. */
+export function encodeWitness(verifier: Verifier): string {
+  return encodeKey(verifier, cosignature);
+}
+
+function encodeKey({ name, id, publicKey }: Verifier, type: typeof ed25519): string {
+  return `${name}+${id.toString("hex")}+${Buffer.concat([type, publicKey]).toString("base64")}`;
 }
 
 /** A verifier key from its text; undefined if it is not one, or not for Ed25519. */
@@ -52,8 +70,28 @@ function parseKey(text: string, type: typeof ed25519): Verifier | undefined {
 
 /** @param text - ends with a newline */
 export function signNote(text: string, { name, id, privateKey }: Signer): string {
-  const signature = Buffer.concat([id, sign(null, Buffer.from(text), privateKey)]);
-  return `${text}\n— ${name} ${signature.toString("base64")}\n`;
+  return `${text}\n${signatureLine(name, [id, sign(null, Buffer.from(text), privateKey)])}`;
+}
+
+/** A witness's signature of a note's text, as a line. @param at - epoch milliseconds */
+export function cosign(text: string, { name, id, privateKey }: Signer, at: number): string {
+  const time = Buffer.alloc(8);
+  time.writeBigUInt64BE(BigInt(Math.floor(at / 1000)));
+  const signed = Buffer.from(cosignedText(time, text));
+  return signatureLine(name, [id, time, sign(null, signed, privateKey)]);
+}
+
+function cosignedText(time: Buffer, text: string): string {
+  return `cosignature/v1\ntime ${time.readBigUInt64BE()}\n${text}`;
+}
+
+function signatureLine(name: string, parts: readonly Buffer[]): string {
+  return `— ${name} ${Buffer.concat(parts).toString("base64")}\n`;
+}
+
+/** The text of a note, whoever signed it; undefined if it is malformed. */
+export function noteText(note: string): string | undefined {
+  return parseNote(note)?.text;
 }
 
 /**
@@ -77,7 +115,7 @@ export function cosignedAt(note: string, witness: Verifier): number | undefined 
   const times = signatures.filter(isBy(witness)).map(({ bytes }) => {
     if (bytes.length !== 72) return undefined;
     const time = bytes.readBigUInt64BE();
-    const isRight = isSigned(witness, `cosignature/v1\ntime ${time}\n${text}`, bytes.subarray(8));
+    const isRight = isSigned(witness, cosignedText(bytes, text ?? ""), bytes.subarray(8));
     return isRight && time < 8_640_000_000_000n ? Number(time) * 1000 : undefined;
   });
   return times.includes(undefined) ? undefined : times[0];

@@ -24,13 +24,18 @@ export function signTreeHead({ size, root, acceptedAt }: NotedHead, signer: Sign
 
 /** The head that a note shows, if the log itself signed it; its other lines and signatures are passed over. */
 export function openTreeHead(note: string, log: readonly Verifier[]): NotedHead | undefined {
-  const [origin, size = "", root = "", ...more] = openNote(note, log)?.split("\n") ?? [];
-  const isOrigin = log.some(({ name }) => name === origin);
-  if (!isOrigin || !/^(0|[1-9]\d{0,15})$/.test(size) || !/^[0-9A-Za-z+/]{43}=$/.test(root)) return undefined;
+  const { origin, ...head } = parseTreeHead(openNote(note, log) ?? "") ?? {};
+  return log.some(({ name }) => name === origin) ? (head as NotedHead) : undefined;
+}
+
+/** The head that the text of a note shows, whoever signed it. */
+export function parseTreeHead(text: string): (NotedHead & { readonly origin: string }) | undefined {
+  const [origin = "", size = "", root = "", ...more] = text.split("\n");
+  if (origin === "" || !/^(0|[1-9]\d{0,15})$/.test(size) || !/^[0-9A-Za-z+/]{43}=$/.test(root)) return undefined;
   if (more.pop() !== "" || more.includes("") || !Number.isSafeInteger(Number(size))) return undefined;
   const [accepted, acceptedAt] = more.find((line) => line.startsWith(`${acceptedLine} `))?.split(" ") ?? [];
   if (accepted !== undefined && !/^[1-9]\d{0,15}$/.test(acceptedAt ?? "")) return undefined;
-  return { size: Number(size), root: Buffer.from(root, "base64"), acceptedAt: Number(acceptedAt ?? 0) };
+  return { origin, size: Number(size), root: Buffer.from(root, "base64"), acceptedAt: Number(acceptedAt ?? 0) };
 }
 
 const acceptedLine = "audit.accept-restore";

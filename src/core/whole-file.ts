@@ -27,7 +27,16 @@ import { exits, Problem } from "./problem.ts";
  */
 
 /** What is written: its name is part of a draft's name. */
-export type WholeFile = "root-key" | "api-key" | "backup" | "export" | "pull" | "files" | "receipt" | "checkpoint";
+export type WholeFile =
+  | "root-key"
+  | "api-key"
+  | "backup"
+  | "export"
+  | "pull"
+  | "files"
+  | "receipt"
+  | "checkpoint"
+  | "witness";
 
 /**
  * Writes a file that appears whole or not at all, with mode 0600. It is on the disk when this resolves.

@@ -1,0 +1,71 @@
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { encodeWitness, parseVerifier, type Verifier } from "../audit/note.ts";
+import { isLoopback } from "../core/json-request.ts";
+import { Unfit } from "../core/parse.ts";
+import { usageProblem } from "../core/problem.ts";
+import { parseHost, parsePort } from "../core/settings.ts";
+import { boundedOutput, openLog } from "../server/log.ts";
+import { openWitness, startWitness } from "../server/witness.ts";
+import { type CommandContext, parser, verb } from "../terminal/command.ts";
+import { harden } from "./harden.ts";
+
+/** `keyhole witness`: signs what goes on from what it signed before, on a second machine. */
+export function witnessCommand(context: CommandContext) {
+  return verb(
+    "witness",
+    "Witness other machines' logs by tlog-witness: sign each checkpoint that goes on from the one signed before.",
+    "keyhole witness --log keyhole/0123456789abcdef+43a07f9e+AYybVkh73E3s5H7Qg0faD3pvFQVhPriyXvh+NxQksFaT",
+  )
+    .requiredOption(
+      "--log <key>",
+      "the verifier key of an installation, as `audit key` prints it; may be repeated",
+      parser(addLog),
+    )
+    .option("--port <number>", "port to listen on, behind a proxy with TLS (default: 4101)")
+    .option("--host <address>", "address to listen on (default: 127.0.0.1)")
+    .option("--folder <path>", "where its key and what it signed are kept (default: ./witness)")
+    .option(
+      "--name <name>",
+      "what a new witness is called in its key (default: the name of this machine)",
+      parser(parseName),
+    )
+    .action(async ({ log: logs, port = "4101", host = "127.0.0.1", folder = "witness", name }) => {
+      const { stdout } = context.terminal;
+      const { log, flush } = openLog(boundedOutput(stdout), { pretty: stdout.isTTY, now: Date.now });
+      const signer = openWitness(resolve(folder), name, hostname(), context.say);
+      harden();
+      const address = { host: parseHost("--host", host), port: parsePort("--port", port) };
+      const witness = listen(() =>
+        startWitness({ ...address, folder: resolve(folder), signer, logs, log, now: Date.now }),
+      );
+      context.say(`The key of this witness is ${encodeWitness(signer)}`);
+      context.say(`Witnessing ${[...new Set(logs.map((one) => one.name))].join(", ")} on ${witness.origin}.`);
+      if (!isLoopback(new URL(witness.origin).hostname))
+        context.say("WARNING: The witness listens beyond this machine without TLS.");
+      await new Promise<void>((end) => {
+        for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end());
+      });
+      await witness.stop();
+      flush();
+    });
+}
+
+function listen<T>(start: () => T): T {
+  try {
+    return start();
+  } catch (error) {
+    throw usageProblem(`The address cannot be listened on: ${(error as NodeJS.ErrnoException).code}.`);
+  }
+}
+
+function addLog(text: string, before: readonly Verifier[] = []): readonly Verifier[] {
+  const key = parseVerifier(text);
+  if (key === undefined) throw new Unfit("is not a verifier key, as `keyhole audit key` prints it.");
+  return [...before, key];
+}
+
+function parseName(text: string): string {
+  if (/^[\w./-]{1,200}$/.test(text)) return text;
+  throw new Unfit("must have letters, digits and . / - _ alone.");
+}

@@ -1,0 +1,137 @@
+/** `keyhole witness`: its folder, its answers over HTTP, and what is left of it after kill -9. */
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { cosignedAt, encodeVerifier, parseWitness, signerOf, type Verifier } from "../../src/audit/note.ts";
+import { leafHash, type Node, proveConsistency, Tree } from "../../src/audit/tree.ts";
+import { signTreeHead } from "../../src/audit/tree-note.ts";
+import { encodeSubmission, originHash } from "../../src/audit/witness.ts";
+import { runBinary } from "../support/keyhole.ts";
+import { startWitness } from "../support/witness.ts";
+
+setDefaultTimeout(120_000);
+
+const log = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(7));
+const folder = mkdtempSync(join(tmpdir(), "keyhole-witness-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A log of one leaf more for each size. */
+function growing(prefix: string) {
+  const tree = new Tree();
+  const nodes = new Map<string, Buffer>();
+  const notes = [""];
+  const name = ({ level, at }: Node) => `${level}/${at}`;
+  return {
+    /** The request to sign `size`, for a witness that signed `old`. */
+    submission: async (old: number, size: number) => {
+      while (tree.size < size) {
+        const leaf = tree.size;
+        tree.append(leafHash(`${prefix} ${leaf}`)).forEach((node, level) => {
+          nodes.set(name({ level, at: (leaf + 1) / 2 ** level - 1 }), node);
+        });
+        notes.push(signTreeHead({ size: tree.size, root: tree.root, acceptedAt: 0 }, log));
+      }
+      const read = async (asked: readonly Node[]) => asked.map((node) => nodes.get(name(node)) as Buffer);
+      return encodeSubmission(old, old === 0 ? [] : await proveConsistency(old, size, read), notes[size] ?? "");
+    },
+    note: (size: number) => notes[size] ?? "",
+  };
+}
+
+const ours = growing("ours");
+const options = { folder, logs: [encodeVerifier(log)] };
+const state = join(folder, `${originHash(log.name)}.checkpoint`);
+
+describe("a witness", () => {
+  test("makes its key at first, with mode 0600, prints it, and keeps it and its name", async () => {
+    const first = await startWitness({ ...options, name: "witness.example" });
+    expect(first.key).toStartWith("witness.example+");
+    expect(statSync(join(folder, "witness.key")).mode & 0o777).toBe(0o600);
+    const second = await runBinary(args("--port", "0"), {});
+    expect(second).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("Another witness uses") });
+    await first.stop();
+    expect((await startAndStop()).key).toBe(first.key);
+    const renamed = await runBinary(args("--port", "0", "--name", "other"), {});
+    expect(renamed).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("is called witness.example") });
+  });
+
+  test("signs, shows what it signed, and answers old sizes, forks, strangers and 10 MiB", async () => {
+    const witness = await startWitness(options);
+    const key = parseWitness(witness.key) as Verifier;
+    const signed = await witness.submit(await ours.submission(0, 3));
+    expect(signed.status).toBe(200);
+    expect(cosignedAt(ours.note(3) + (await signed.text()), key)).toBeGreaterThan(1_700_000_000_000);
+    const shown = await fetch(`${witness.origin}/${originHash(log.name)}/checkpoint`);
+    expect([shown.status, await shown.text()]).toEqual([200, readFileSync(state, "utf8")]);
+    expect(cosignedAt(readFileSync(state, "utf8"), key)).toBeDefined();
+    const old = await witness.submit(await ours.submission(0, 5));
+    expect([old.status, old.headers.get("content-type"), await old.text()]).toEqual([409, "text/x.tlog.size", "3\n"]);
+    const fork = growing("fork");
+    expect((await witness.submit(await fork.submission(3, 5))).status).toBe(422);
+    expect((await witness.submit(await ours.submission(3, 5))).status).toBe(200);
+    expect(
+      (
+        await witness.submit(
+          encodeSubmission(
+            0,
+            [],
+            signTreeHead({ size: 1, root: leafHash("x"), acceptedAt: 0 }, signerOf("keyhole/f", new Uint8Array(32))),
+          ),
+        )
+      ).status,
+    ).toBe(404);
+    expect((await witness.submit("x".repeat(10 * 1024 * 1024)).catch(() => ({ status: 413 }))).status).toBe(413);
+    for (const path of ["/", "/x/checkpoint", "/witness.key", `/${originHash("x")}/checkpoint`, "/add-checkpoint"]) {
+      expect((await fetch(`${witness.origin}${path}`)).status).toBe(404);
+    }
+    await witness.stop();
+  });
+
+  test("has signed nothing that it does not remember, whenever it is killed", async () => {
+    let signed = 5;
+    for (let round = 0; round < 12; round++) {
+      const witness = await startWitness(options);
+      const remembered = Number(await (await witness.submit(await ours.submission(0, signed + 1))).text());
+      expect(remembered).toBeGreaterThanOrEqual(signed);
+      signed = remembered;
+      const asked = (async () => {
+        for (;;) {
+          const body = await ours.submission(signed, signed + 1);
+          if ((await witness.submit(body)).status !== 200) throw new Error("refused");
+          signed += 1;
+        }
+      })().catch((error: Error) => error.message);
+      await Bun.sleep(round * 7);
+      await witness.kill();
+      expect(await asked).not.toBe("refused");
+    }
+    const witness = await startWitness(options);
+    // The answer that got lost is given again.
+    const size = Number(await (await witness.submit(await ours.submission(0, 1))).text());
+    expect((await witness.submit(await ours.submission(size, size))).status).toBe(200);
+    expect((await witness.submit(await growing("fork").submission(size, size))).status).toBe(422);
+    await witness.stop();
+    expect(readdirSync(folder).filter((name) => name.endsWith(".checkpoint"))).toHaveLength(1);
+  });
+
+  test("signs nothing if its memory was changed", async () => {
+    const note = readFileSync(state, "utf8");
+    writeFileSync(state, note.replace(/\n\d+\n/, "\n1\n"));
+    const witness = await startWitness(options);
+    expect((await witness.submit(await ours.submission(1, 2))).status).toBe(500);
+    writeFileSync(state, note);
+    expect((await witness.submit(await ours.submission(0, 2))).status).toBe(409);
+    await witness.stop();
+  });
+});
+
+function args(...more: readonly string[]): string[] {
+  return ["witness", "--folder", folder, ...options.logs.flatMap((key) => ["--log", key]), ...more];
+}
+
+async function startAndStop() {
+  const witness = await startWitness(options);
+  await witness.stop();
+  return witness;
+}
