@@ -18,6 +18,7 @@ export type Person = {
   readonly organizationId: string;
   /** Null for somebody who comes over SSH only. */
   readonly signIn: SignInAs | null;
+  /** Those that have ended, too. */
   readonly holdings: readonly Holding[];
 };
 
@@ -29,7 +30,7 @@ export function sealRoster(grantKey: Uint8Array, { id, version, listing }: Store
   return macOf(grantKey, ["keyhole roster v1", id, version, listing]);
 }
 
-/** The text of a version. */
+/** The text of a version. A right without an end has the text that it had before rights could end. */
 export function encodePersons(persons: readonly Person[]): string {
   return JSON.stringify(persons);
 }
@@ -37,8 +38,10 @@ export function encodePersons(persons: readonly Person[]): string {
 /** The persons of a sealed text. @throws TypeError if a newer program wrote it */
 export function decodePersons(listing: string): readonly Person[] {
   const persons = JSON.parse(listing) as readonly Person[];
-  const isKnown = ({ rights, environments }: Holding) =>
-    rights.every((right: Right) => everyRight.includes(right)) && (environments & ~everyEnvironment) === 0;
+  const isKnown = ({ rights, environments, until = 0 }: Holding) =>
+    rights.every((right: Right) => everyRight.includes(right)) &&
+    (environments & ~everyEnvironment) === 0 &&
+    Number.isSafeInteger(until);
   if (persons.every(({ holdings }) => holdings.every(isKnown))) return persons;
   throw new TypeError("a right that this program does not know");
 }

@@ -37,14 +37,30 @@ export function parseInterval(text: string): number {
 
 /** @returns epoch milliseconds; takes a duration ago, a day (its start in UTC), or a time with an offset */
 export function parseMoment(text: string, nowMs: number): number {
-  if (/^\d+[smhd]$/.test(text)) return nowMs - parseDuration(text);
+  return isDuration(text) ? nowMs - parseDuration(text) : parseDate(text, "a duration ago such as 24h");
+}
+
+/** @returns the end of something that begins at a moment; takes a duration, a day (its start in UTC), or a time */
+export function parseEnd(text: string): (startMs: number) => number {
+  if (isDuration(text)) {
+    const durationMs = parseDuration(text);
+    return (startMs) => startMs + durationMs;
+  }
+  const endMs = parseDate(text, "a duration such as 4h");
+  return () => endMs;
+}
+
+function isDuration(text: string): boolean {
+  return /^\d+[smhd]$/.test(text);
+}
+
+/** @param otherwise - what else the input takes */
+function parseDate(text: string, otherwise: string): number {
   const [, day, time = "T00:00Z"] =
     /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
   const moment = Date.parse(`${day}${time}`);
   if (day !== undefined && !Number.isNaN(moment) && isDay(day)) return moment;
-  throw new Unfit(
-    "takes a duration ago such as 24h, a day such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.",
-  );
+  throw new Unfit(`takes ${otherwise}, a day such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.`);
 }
 
 /** @returns the day, which must not be over in UTC */

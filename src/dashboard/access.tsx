@@ -3,6 +3,7 @@ import { environments } from "../core/names.ts";
 import { lookalikes } from "../core/visible.ts";
 import { findProject } from "../desk/projects.ts";
 import {
+  Ago,
   Alike,
   Called,
   type Cells,
@@ -54,7 +55,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
       <h2>Persons</h2>
       <Table
         caption={`The persons with rights in ${where}`}
-        columns={personColumns(lookalikes(persons.map(({ name }) => ({ id: name, name }))))}
+        columns={personColumns(lookalikes(persons.map(({ name }) => ({ id: name, name }))), admin.now())}
         rows={persons}
         none="Nobody has rights here. An operator gives them: keyhole person grant."
       />
@@ -65,12 +66,16 @@ export async function accessPage(visit: Visit): Promise<Answer> {
 }
 
 /** @param alike - has the names that look like another one */
-const personColumns = (alike: ReadonlyMap<string, string>): Cells<PersonAccess> => ({
+const personColumns = (alike: ReadonlyMap<string, string>, now: number): Cells<PersonAccess> => ({
   Name: ({ name }) => [<Called of={{ id: name, name }} />, alike.has(name) && <Alike />],
   "Signs in as": ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>),
   ...environmentColumns<PersonAccess>(
     environments,
-    ({ rightsIn }, environment) => rightsIn[environment]?.join(", ") || <span class="quiet">nothing</span>,
+    ({ rightsIn, endsIn }, environment) =>
+      rightsIn[environment]?.map((right, index) => {
+        const end = endsIn[environment]?.[right];
+        return [index > 0 && ", ", right, end !== undefined && [" (ends ", <Ago at={end} now={now} />, ")"]];
+      }) ?? <span class="quiet">nothing</span>,
   ),
 });
 

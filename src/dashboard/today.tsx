@@ -10,6 +10,7 @@ import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { listAudit } from "../people/audit.ts";
 import { keyNames, listExpiring } from "../people/keys.ts";
+import { listEndingRights } from "../people/persons.ts";
 import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
 import { AgainstRecord } from "./exceptions.tsx";
@@ -67,39 +68,55 @@ async function pendingRequests({ admin }: Visit): Promise<VNode> {
 async function expiringKeys({ admin }: Visit): Promise<VNode> {
   const expiring = await listExpiring(admin, soonMs);
   const marks = lookalikes(expiring);
+  // A list of people that fails verification must not hide the keys.
+  const rights = await unlessRefused(listEndingRights(admin, soonMs), ["conflict"], damaged);
+  const ofKeys = expiring.map((one) => ({
+    ...one,
+    item: (
+      <>
+        <Called of={one} marks={marks} to={`/keys/${one.id}`} />, a {one.type} of {one.organization},{" "}
+        <Ago at={one.expiresAt} now={admin.now()} />
+      </>
+    ),
+  }));
+  const ofPersons = (typeof rights === "string" ? [] : rights).map((one) => ({
+    ...one,
+    item: (
+      <>
+        <Word>{one.name}</Word>, {one.rights.join(", ")} in {one.projects?.join(", ") ?? "all projects"} of{" "}
+        {one.organization}, <Ago at={one.expiresAt} now={admin.now()} />
+      </>
+    ),
+  }));
+  const inOrder = [...ofKeys, ...ofPersons].sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0));
   return (
     <Listed
       title="Expires within 30 days"
-      none="No key and no trust."
-      items={expiring.map((one) => (
-        <>
-          <Called of={one} marks={marks} to={`/keys/${one.id}`} />, a {one.type} of {one.organization},{" "}
-          <Ago at={one.expiresAt} now={admin.now()} />
-        </>
-      ))}
+      none="No key, no trust and no person's right."
+      items={[...inOrder.map(({ item }) => item), ...(typeof rights === "string" ? [<Damaged words={rights} />] : [])]}
     />
   );
 }
 
 async function dueVariables({ admin }: Visit): Promise<VNode> {
   // One damaged set must not hide what else waits for a person.
-  const due = await unlessRefused(listDueVariables(admin, soonMs), ["conflict"], ({ message }) =>
-    visibleLines(message),
-  );
+  const due = await unlessRefused(listDueVariables(admin, soonMs), ["conflict"], damaged);
   return (
     <Listed
       title="To rotate within 30 days"
       none="No value."
-      items={
-        typeof due === "string"
-          ? [
-              <p class="warning">
-                <Prose>{due}</Prose>
-              </p>,
-            ]
-          : due.map((one) => <Due variable={one} />)
-      }
+      items={typeof due === "string" ? [<Damaged words={due} />] : due.map((one) => <Due variable={one} />)}
     />
+  );
+}
+
+const damaged = ({ message }: Error) => visibleLines(message);
+
+function Damaged({ words }: { readonly words: string }) {
+  return (
+    <p class="warning">
+      <Prose>{words}</Prose>
+    </p>
   );
 }
 

@@ -49,14 +49,12 @@ export async function recordChanges(
   const { auditSegments: s, auditHeads: h } = admin.database.tables;
   const lane = commandsLane;
   const head = await lockCommands(admin, db);
-  const now = admin.now();
   const segment = {
     lane,
     firstSeq: head.seq + 1,
     lastSeq: head.seq + changes.length,
-    // Retention drops the beginning of a lane, so no segment may be older than the one before. A head that is further
-    // ahead than a clock steps was changed in SQL, and must not date entries.
-    at: head.at - now > clockStepMsMax ? now : Math.max(now, head.at),
+    // Retention drops the beginning of a lane, so no segment may be older than the one before.
+    at: notBefore(head, admin.now()),
     ...encodeEntries(changes.map((change) => entryOf(admin.actor, change))),
   };
   const mac = segmentMac(admin.systemKeys.audit, head.mac, segment);
@@ -66,6 +64,14 @@ export async function recordChanges(
   const end = { ...next, seal: roster === undefined ? null : sealHead(admin.systemKeys.audit, next) };
   await db.insert(s).values({ ...segment, mac });
   await db.update(h).set(end).where(eq(h.lane, lane));
+}
+
+/**
+ * A moment that is not before the last entry, if a clock was set back a little. A head that is further ahead was dated by
+ * a wrong clock, and counts for nothing.
+ */
+export function notBefore({ at }: Pick<Head, "at">, now: number): number {
+  return at - now > clockStepMsMax ? now : Math.max(now, at);
 }
 
 type Locking = { readonly database: Database; readonly systemKeys: { readonly audit: Uint8Array } };

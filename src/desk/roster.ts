@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
 import { desc, eq } from "drizzle-orm";
-import type { Holding } from "../access/rights.ts";
+import { inForce } from "../access/rights.ts";
 import { decodePersons, type Person, type StoredRoster, sealRoster } from "../access/roster.ts";
 import { isWhole, rosterAction } from "../audit/head.ts";
 import { commandsLane } from "../audit/segment.ts";
 import { isSameMac } from "../core/hash.ts";
 import { Refused } from "../core/refused.ts";
 import type { Installation } from "../installation/installation.ts";
-import type { Db } from "../store/database.ts";
+import { clockOf, type Db } from "../store/database.ts";
 import { laneEnd } from "../store/segments.ts";
-import type { Change } from "./changes.ts";
+import { type Change, notBefore } from "./changes.ts";
 import type { KeyedDatabase, Who } from "./context.ts";
 
 /*
@@ -22,24 +22,31 @@ import type { KeyedDatabase, Who } from "./context.ts";
 /** The persons in force. */
 export type Roster = { readonly id: string; readonly version: number; readonly persons: readonly Person[] };
 
+/**
+ * Persons, and the moment at which they were read, by which the ends of their rights are judged: by the database's
+ * clock, and not before the last change on record. So a clock that is set back a little gives no right back that ended
+ * before that change.
+ */
+export type PersonsAt = Pick<Roster, "persons"> & { readonly at: number };
+
 /** Finds the roster in force. It never returns an older one than before. */
 export class RosterWatch {
   #given: Roster | undefined;
 
   /**
-   * The roster in force; undefined if there never was one. If it is the last one that was given, only the end of the
+   * The roster in force; no persons if there never was one. If it is the last one that was given, only the end of the
    * lane is read.
    * @throws Refused `conflict` if the end of the lane, or the version that it names, is not as Keyhole wrote it
    */
-  async current(admin: KeyedDatabase): Promise<Roster | undefined> {
+  async current(admin: KeyedDatabase): Promise<PersonsAt> {
     const before = this.#given;
-    const end = await laneEnd(admin.database, commandsLane);
+    const [end, now] = await Promise.all([laneEnd(admin.database, commandsLane), clockOf(admin.database)]);
     if (!isWhole(admin.systemKeys.audit, end)) throw distrust(`the end of the lane ${commandsLane} was changed`);
     const id = end.head?.roster ?? undefined;
     const roster = id === before?.id ? before : id === undefined ? undefined : await read(admin, id);
     if (versionOf(roster) < versionOf(before)) throw distrust("an earlier version was put back");
     if (versionOf(roster) > versionOf(this.#given)) this.#given = roster;
-    return roster;
+    return { persons: roster?.persons ?? [], at: end.head === null ? now : notBefore(end.head, now) };
   }
 }
 
@@ -72,18 +79,23 @@ export async function rightsInForce(
   admin: KeyedDatabase,
   find: (persons: readonly Person[]) => readonly Person[],
 ): Promise<{ readonly persons: readonly Person[] } & Pick<Who, "rights" | "requireSameRights">> {
-  const findNow = async (reading: KeyedDatabase) => find((await watch.current(reading))?.persons ?? []);
-  const persons = await findNow(admin);
-  const rights = rightsOf(persons);
+  const findNow = async (reading: KeyedDatabase) => {
+    const { persons: all, at } = await watch.current(reading);
+    const persons = find(all);
+    return {
+      persons,
+      rights: inForce(
+        persons.flatMap(({ holdings }) => holdings),
+        at,
+      ),
+    };
+  };
+  const { persons, rights } = await findNow(admin);
   const requireSameRights = async (reading: KeyedDatabase) => {
-    if (isDeepStrictEqual(rightsOf(await findNow(reading)), rights)) return;
+    if (isDeepStrictEqual((await findNow(reading)).rights, rights)) return;
     throw new Refused("conflict", "Your rights have changed in between. Nothing was done: try again.");
   };
   return { persons, rights, requireSameRights };
-}
-
-function rightsOf(persons: readonly Person[]): readonly Holding[] {
-  return persons.flatMap(({ holdings }) => holdings);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Environment, environments } from "../core/names.ts";
+import { environments } from "../core/names.ts";
 import { parseDuration } from "../core/parse.ts";
 import { counted, formatTime } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
@@ -17,7 +17,7 @@ import {
   neverEnds,
   shortKeyIds,
 } from "../people/keys.ts";
-import { type PersonAccess, personsWithAccess } from "../people/persons.ts";
+import { type EndingRights, listEndingRights, type PersonAccess, personsWithAccess } from "../people/persons.ts";
 import { personGets } from "../people/readers.ts";
 
 const listAll = operation({
@@ -43,13 +43,17 @@ function byKinds({ gets, ...key }: KeyAccess) {
   return { ...key, reads: Object.values(gets).includes("values") };
 }
 
-/** A person, once for the environments in which they have the same rights. */
-function byRights({ rightsIn, ...person }: PersonAccess) {
-  const places = environments.filter((environment) => rightsIn[environment]);
-  return [...Map.groupBy(places, (environment) => rightsIn[environment]?.join(","))].map(([, alike]) => {
-    const rights = rightsIn[alike[0] as Environment] ?? [];
+/** A person, once for the environments in which they have the same rights until the same moment. */
+function byRights({ rightsIn, endsIn, ...person }: PersonAccess) {
+  const found = environments.flatMap((environment) => {
+    const ends = Map.groupBy(rightsIn[environment] ?? [], (right) => endsIn[environment]?.[right] ?? null);
+    return [...ends].map(([expiresAt, rights]) => ({ environment, rights, expiresAt }));
+  });
+  return [...Map.groupBy(found, ({ rights, expiresAt }) => JSON.stringify([rights, expiresAt]))].map(([, alike]) => {
+    const { rights, expiresAt } = alike[0] as (typeof found)[number];
     const reads = personGets(rights) === "values";
-    return { type: "person" as const, ...person, rights, environments: alike, reads };
+    const among = alike.map(({ environment }) => environment);
+    return { type: "person" as const, ...person, rights, environments: among, expiresAt, reads };
   });
 }
 
@@ -60,7 +64,7 @@ function accessColumns(short: (id: string) => string): Columns<Access> {
     "MAY READ OR DO": (one) => (one.type === "person" ? one.rights : one.resources).join(","),
     READS: (one) => (one.reads ? "yes" : "no"),
     ENVIRONMENTS: (one) => one.environments?.join(",") ?? "all",
-    EXPIRES: (one) => (one.type === "person" ? "-" : formatTime(one.expiresAt)),
+    EXPIRES: (one) => formatTime(one.expiresAt),
     "LAST USED": (one) => (one.type === "person" ? "-" : formatTime(one.lastUsedAt)),
     TYPE: (one) => one.type,
   };
@@ -68,7 +72,8 @@ function accessColumns(short: (id: string) => string): Columns<Access> {
 
 const listEnds = operation({
   path: "expiring",
-  about: "List the keys and trusts that expire soon, and the variables to rotate soon or overdue: the next one first.",
+  about:
+    "List the keys, trusts and persons' rights that end soon, and the variables to rotate soon or overdue: the next one first.",
   examples: ["keyhole expiring --within 14d"],
   right: ["see", "keys"],
   inputs: { withinMs: input("--within <duration>", "how soon (default: 30d)", parseDuration), wide },
@@ -88,10 +93,14 @@ const listEnds = operation({
 async function findExpiring(admin: AdminContext, withinMs: number): Promise<Expiring[]> {
   const keys = (await listExpiring(admin, withinMs)).map((one) => ({ kind: one.type, ...one }));
   const variables = (await listDueVariables(admin, withinMs)).map((one) => ({ kind: "variable" as const, ...one }));
-  return [...keys, ...variables].sort((a, b) => endOf(a) - endOf(b));
+  const rights = (await listEndingRights(admin, withinMs)).map((one) => ({ kind: "person" as const, ...one }));
+  return [...keys, ...variables, ...rights].sort((a, b) => endOf(a) - endOf(b));
 }
 
-type Expiring = ({ readonly kind: CredentialType } & KeyRecord) | ({ readonly kind: "variable" } & DueVariable);
+type Expiring =
+  | ({ readonly kind: CredentialType } & KeyRecord)
+  | ({ readonly kind: "variable" } & DueVariable)
+  | ({ readonly kind: "person" } & EndingRights);
 
 function endOf(one: Expiring): number {
   return one.kind === "variable" ? one.dueAt : (one.expiresAt ?? 0);
@@ -99,7 +108,7 @@ function endOf(one: Expiring): number {
 
 function expiringColumns(short: (id: string) => string): Columns<Expiring> {
   return {
-    WHAT: (one) => (one.kind === "variable" ? "variable" : `${one.kind} ${short(one.id)}`),
+    WHAT: (one) => ("id" in one ? `${one.kind} ${short(one.id)}` : one.kind),
     NAME: (one) => excerpt(one.name),
     ENDS: (one) =>
       one.kind === "variable"
@@ -107,9 +116,12 @@ function expiringColumns(short: (id: string) => string): Columns<Expiring> {
         : formatTime(one.expiresAt),
     PROJECTS: (one) => (one.kind === "variable" ? one.project : (one.projects?.join(",") ?? "all")),
     ENVIRONMENTS: (one) => (one.kind === "variable" ? one.environment : (one.environments?.join(",") ?? "all")),
-    ORG: (one) => one.organization,
-    RESOURCES: (one) => (one.kind === "variable" ? "-" : one.resources.join(",")),
-    "LAST USED": (one) => formatTime(one.kind === "variable" ? null : one.lastUsedAt),
+    ORG: (one) => one.organization ?? "-",
+    RESOURCES: (one) => {
+      if (one.kind === "variable") return "-";
+      return (one.kind === "person" ? one.rights : one.resources).join(",");
+    },
+    "LAST USED": (one) => formatTime("lastUsedAt" in one ? one.lastUsedAt : null),
   };
 }
 

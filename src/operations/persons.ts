@@ -2,8 +2,9 @@ import { everyRight } from "../access/rights.ts";
 import type { SignInAs } from "../access/roster.ts";
 import { personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
-import { parseChoices, parseList } from "../core/parse.ts";
+import { parseChoices, parseEnd, parseList } from "../core/parse.ts";
 import { usageProblem } from "../core/problem.ts";
+import { formatTime } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import { choices, completed, flag, type Given, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
@@ -97,16 +98,18 @@ const grant = operation({
   examples: [
     "keyhole person grant ana see,write --project web --env development,staging",
     "keyhole person grant lee see,audit --all-projects --all-environments",
+    "keyhole person grant ana reveal --project web --env production --until 4h",
   ],
   right: "operator",
   inputs: {
     name,
     rights: input("<rights>", `comma-separated: ${everyRight.join(", ")}`, parseChoices(everyRight)),
     ...reachInputs,
+    endFrom: input("--until <time>", "4h, 2030-01-31 (its start in UTC), 2030-01-31T18:00Z (default: never)", parseEnd),
   },
   check: ({ rights, ...given }) => placesOf(rights, given),
-  run: async (admin, { name, rights, asTheyAre, ...given }) =>
-    mayNow(await grantRights(admin, name, placesOf(rights, given), { asTheyAre })),
+  run: async (admin, { name, rights, asTheyAre, endFrom, ...given }) =>
+    mayNow(await grantRights(admin, name, { ...placesOf(rights, given), endFrom }, { asTheyAre })),
 });
 
 const revoke = operation({
@@ -190,7 +193,7 @@ function placesOf(
 }
 
 function mayNow(person: PersonRecord) {
-  return done(person, `${person.name} may now:\n${rightsText(person.rights)}`);
+  return done(person, `${person.name} may now:\n${rightsText(person.rights.filter(({ ended }) => !ended))}`);
 }
 
 /** A line for each place. */
@@ -199,7 +202,9 @@ function rightsText(rights: readonly RightsInPlace[], between = "\n"): string {
   return rights
     .map((one) => {
       const where = one.project === null ? `all projects of ${one.organization}` : `${one.organization}/${one.project}`;
-      return `${one.rights.join(",")} in ${where}, ${one.environments.length === environments.length ? "every environment" : one.environments.join(",")}`;
+      const among = one.environments.length === environments.length ? "every environment" : one.environments.join(",");
+      const end = one.until === null ? "" : `, ${one.ended ? "ended" : "until"} ${formatTime(one.until)}`;
+      return `${one.rights.join(",")} in ${where}, ${among}${end}`;
     })
     .join(between);
 }

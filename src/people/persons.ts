@@ -1,18 +1,30 @@
 import { isDeepStrictEqual } from "node:util";
 import { sql } from "drizzle-orm";
-import { everyRight, type Holding, may, type Right } from "../access/rights.ts";
+import {
+  endOf,
+  everyRight,
+  type Holding,
+  inForce,
+  isSamePlace,
+  may,
+  merged,
+  type Right,
+  reached,
+} from "../access/rights.ts";
 import { encodePersons, type Person, type SignInAs } from "../access/roster.ts";
 import type { PersonActor } from "../audit/entry.ts";
 import { isIssuer, issuerRule } from "../core/json-request.ts";
-import { type Environment, environmentsOf, everyEnvironment } from "../core/names.ts";
+import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { formatTime } from "../core/text.ts";
 import { lockCommands } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
-import { newestSealed, RosterWatch, writeRoster } from "../desk/roster.ts";
+import { newestSealed, type PersonsAt, RosterWatch, writeRoster } from "../desk/roster.ts";
 import { requireEnvironments, requireMembers, requireWord } from "../desk/validate.ts";
+import { clockOf } from "../store/database.ts";
 
 /* The persons of an installation and their rights. Only operators change them: no right changes rights. */
 
@@ -31,6 +43,9 @@ export type RightsInPlace = {
   /** Its slug; null for every project. A project that was deleted has its id here. */
   readonly project: string | null;
   readonly environments: readonly Environment[];
+  /** When they end, in epoch milliseconds; null if they never do. */
+  readonly until: number | null;
+  readonly ended: boolean;
 };
 
 /** Rights in some places. Null means every project, future ones too, or every environment. */
@@ -89,10 +104,29 @@ async function wasGiven({ database }: AdminContext, name: string): Promise<boole
   return (await database.db.select({ id: r.id }).from(r).where(has).limit(1)).length > 0;
 }
 
-/** Gives a person rights, beside those that they have. */
-export function grantRights(admin: AdminContext, name: string, reach: Reach, trust: Trust = {}): Promise<PersonRecord> {
-  return changeRights(admin, name, reach, trust, (held, rights, places) => {
-    return [...held, ...places.map((place) => ({ ...place, rights }))];
+/**
+ * Gives a person rights, beside those that they have. A right that they have in the very place ends as this one does.
+ * @param endFrom - when it ends, if that is counted from a moment. If it is left out, never
+ * @throws Refused `invalid` if it would have ended
+ */
+export function grantRights(
+  admin: AdminContext,
+  name: string,
+  { endFrom, ...reach }: Reach & { readonly endFrom?: ((startMs: number) => number) | undefined },
+  trust: Trust = {},
+): Promise<PersonRecord> {
+  return changeRights(admin, name, reach, trust, ({ held, rights, places, at }) => {
+    const until = endFrom?.(at);
+    if (until !== undefined && until <= at) {
+      throw new Refused("invalid", `${formatTime(until)} is past: the rights would have ended already.`);
+    }
+    const given = places.map((place) => ({ ...place, rights, ...(until !== undefined && { until }) }));
+    const again = (one: Holding) => (rights.some((right) => one.rights.includes(right)) ? given : []);
+    const kept = ofOneRight(held).map((one) => {
+      const taken = again(one).find((more) => isSamePlace(one, more))?.environments ?? 0;
+      return { ...one, environments: one.environments & ~taken };
+    });
+    return [...kept, ...given];
   });
 }
 
@@ -101,11 +135,14 @@ export function grantRights(admin: AdminContext, name: string, reach: Reach, tru
  * @throws Refused as {@link grantRights}; `invalid` to take from one project what the person may do in all
  */
 export function revokeRights(admin: AdminContext, name: string, reach: Reach, trust: Trust = {}) {
-  return changeRights(admin, name, reach, trust, (held, rights, places) => {
-    // One right in each holding.
-    const single = held.flatMap(({ rights, ...place }) => rights.map((right) => ({ ...place, rights: [right] })));
-    return places.reduce<Holding[]>((left, place) => without(name, left, rights, place), single);
-  });
+  return changeRights(admin, name, reach, trust, ({ held, rights, places }) =>
+    places.reduce((left, place) => without(name, left, rights, place), ofOneRight(held)),
+  );
+}
+
+/** The same rights, with one right in each holding. */
+function ofOneRight(held: readonly Holding[]): Holding[] {
+  return held.flatMap(({ rights, ...place }) => rights.map((right) => ({ ...place, rights: [right] })));
 }
 
 async function changeRights(
@@ -113,13 +150,18 @@ async function changeRights(
   name: string,
   reach: Reach,
   trust: Trust,
-  change: (held: readonly Holding[], rights: readonly Right[], places: readonly Place[]) => readonly Holding[],
+  change: (asked: {
+    readonly held: readonly Holding[];
+    readonly rights: readonly Right[];
+    readonly places: readonly Place[];
+    readonly at: number;
+  }) => readonly Holding[],
 ): Promise<PersonRecord> {
   const rights = requireMembers("right", everyRight, reach.rights);
   const places = await placesIn(admin, name, reach, trust);
-  return changePerson(admin, name, trust, (before) => {
+  return changePerson(admin, name, trust, (before, _, at) => {
     const person = requirePerson(before, name);
-    return { ...person, holdings: normal(change(person.holdings, rights, places)) };
+    return { ...person, holdings: merged(change({ held: person.holdings, rights, places, at })) };
   });
 }
 
@@ -133,10 +175,10 @@ export async function listPersons(admin: AdminContext, organization?: string): P
   Permit.operator(admin);
   const only = organization === undefined ? undefined : (await findOrganization(admin, organization)).id;
   const slugs = await slugsOf(admin);
-  const persons = await readPersons(admin);
+  const { persons, at } = await readPersons(admin);
   return persons
     .filter(({ organizationId }) => organizationId === (only ?? organizationId))
-    .map((one) => shown(slugs, one));
+    .map((one) => shown(slugs, one, at));
 }
 
 export async function showPerson(admin: AdminContext, name: string): Promise<PersonRecord> {
@@ -154,7 +196,40 @@ export type OwnRights = Pick<PersonActor, "name" | "from"> & {
 export async function ownRights(admin: AdminContext): Promise<OwnRights> {
   const { actor, rights } = admin;
   const { name, from } = actor;
-  return { name, from, rights: rights === "operator" ? rights : shownRights(await slugsOf(admin), normal(rights)) };
+  if (rights === "operator") return { name, from, rights };
+  // All of these are in force.
+  return { name, from, rights: shownRights(await slugsOf(admin), merged(rights), 0) };
+}
+
+/** Rights of one person in one place that end together, as a list of keys shows them. */
+export type EndingRights = Pick<RightsInPlace, "rights" | "organization"> & {
+  readonly name: string;
+  /** Slugs; null for every project. */
+  readonly projects: readonly string[] | null;
+  /** Null for every environment. */
+  readonly environments: readonly Environment[] | null;
+  readonly expiresAt: number;
+};
+
+/** The rights that end soon, the next first, in the places of which somebody may see something. */
+export async function listEndingRights(admin: AdminContext, withinMs: number): Promise<EndingRights[]> {
+  const { persons, at } = await readPersons(admin);
+  const slugs = await slugsOf(admin);
+  const found = persons.flatMap(({ name, holdings }) =>
+    inForce(holdings, at).flatMap((holding): EndingRights[] => {
+      const mask = environmentMask(...reached(admin.rights, ["see"], holding)) & holding.environments;
+      if (endOf(holding) > at + withinMs || mask === 0) return [];
+      return shownRights(slugs, [{ ...holding, environments: mask }], at).map((one) => ({
+        name,
+        rights: one.rights,
+        organization: one.organization,
+        projects: one.project === null ? null : [one.project],
+        environments: mask === everyEnvironment ? null : one.environments,
+        expiresAt: endOf(holding),
+      }));
+    }),
+  );
+  return found.sort((a, b) => a.expiresAt - b.expiresAt);
 }
 
 /** One person's rights in a project, as anybody with `see` there is shown them. */
@@ -163,25 +238,34 @@ export type PersonAccess = {
   readonly signIn: SignInAs | null;
   /** In each environment that somebody may see. */
   readonly rightsIn: Readonly<Partial<Record<Environment, readonly Right[]>>>;
+  /** When each of these rights ends, if it does. */
+  readonly endsIn: Readonly<Partial<Record<Environment, Readonly<Partial<Record<Right, number>>>>>>;
 };
 
 /** The persons who have rights in a project, in one environment or in any that somebody may see. */
 export async function personsWithAccess(admin: AdminContext, where: string, environment?: Environment) {
   const project = await findProject(admin, where, "see", environment && [environment]);
-  const rightsOf = ({ holdings }: Person, one: Environment) =>
-    everyRight.filter((right) => may(holdings, right, placeOf(project), one));
-  return (await readPersons(admin)).flatMap((person) => {
-    const found = project.permit.environments.map((one) => [one, rightsOf(person, one)] as const);
-    const held = found.filter(([, rights]) => rights.length > 0);
-    const { name, signIn } = person;
-    return held.length === 0 ? [] : [{ name, signIn, rightsIn: Object.fromEntries(held) }];
+  const { persons, at } = await readPersons(admin);
+  return persons.flatMap(({ name, signIn, holdings }): PersonAccess[] => {
+    const held = inForce(holdings, at);
+    const found = project.permit.environments.flatMap((one) => {
+      const ends = everyRight.flatMap((right) => {
+        const those = held.filter((holding) => may([holding], right, placeOf(project), one));
+        return those.length === 0 ? [] : [[right, Math.max(...those.map(endOf))] as const];
+      });
+      return ends.length === 0 ? [] : [[one, ends] as const];
+    });
+    if (found.length === 0) return [];
+    const rightsIn = Object.fromEntries(found.map(([one, ends]) => [one, ends.map(([right]) => right)]));
+    const ending = found.map(([one, ends]) => [one, Object.fromEntries(ends.filter(([, end]) => end < endOf({})))]);
+    return [{ name, signIn, rightsIn, endsIn: Object.fromEntries(ending) }];
   });
 }
 
 /** The persons in force. @throws Refused `conflict` if SQL changed them or put earlier ones back */
-async function readPersons(admin: AdminContext, { asTheyAre }: Trust = {}): Promise<readonly Person[]> {
-  const roster = asTheyAre ? await newestSealed(admin) : await new RosterWatch().current(admin);
-  return roster?.persons ?? [];
+async function readPersons(admin: AdminContext, { asTheyAre }: Trust = {}): Promise<PersonsAt> {
+  if (!asTheyAre) return new RosterWatch().current(admin);
+  return { persons: (await newestSealed(admin))?.persons ?? [], at: await clockOf(admin.database) };
 }
 
 /**
@@ -193,41 +277,42 @@ async function changePerson(
   admin: AdminContext,
   name: string,
   trust: Trust,
-  change: (before: Person | undefined, others: readonly Person[]) => Person | undefined,
+  change: (before: Person | undefined, others: readonly Person[], at: number) => Person | undefined,
 ): Promise<PersonRecord> {
   return writing(admin, Permit.operator(admin), async (db) => {
     await lockCommands(admin, db);
     const inside = { ...admin, database: { ...admin.database, db } };
-    const persons = await readPersons(inside, trust);
+    const { persons, at } = await readPersons(inside, trust);
     const before = persons.find((one) => one.name === name);
     const others = persons.filter((one) => one !== before);
-    const after = change(before, others);
+    const after = change(before, others, at);
     const person = after ?? requirePerson(before, name);
     const listing = encodePersons(after ? [...others, after].sort((a, b) => (a.name < b.name ? -1 : 1)) : others);
     if (Buffer.byteLength(listing) > listingBytesMax) {
       throw new Refused("bound", `The persons and their rights take more than ${listingBytesMax / 1024} KiB.`);
     }
     const slugs = await slugsOf(inside);
-    const [old, now] = [before ? linesOf(slugs, before) : [], after ? linesOf(slugs, after) : []];
+    const lines = (one: Person | undefined) => (one === undefined ? [] : linesOf(shown(slugs, one, at)));
+    const [old, now] = [lines(before), lines(after)];
     const write = {
       added: now.filter((line) => !old.includes(line)),
       changed: [],
       deleted: old.filter((line) => !now.includes(line)),
     };
-    return [shown(slugs, person), [{ ...(await writeRoster(admin, db, listing, name)), write }]];
+    return [shown(slugs, person, at), [{ ...(await writeRoster(admin, db, listing, name)), write }]];
   });
 }
 
 /** Enough for some thousand persons; every request of the dashboard reads it. */
 const listingBytesMax = 1024 * 1024;
 
-type Place = Omit<Holding, "rights">;
+type Place = Omit<Holding, "rights" | "until">;
 
 /** The places that a command names. */
 async function placesIn(admin: AdminContext, name: string, reach: Reach, trust: Trust): Promise<Place[]> {
   Permit.operator(admin);
   const person = requirePerson(
-    (await readPersons(admin, trust)).find((one) => one.name === name),
+    (await readPersons(admin, trust)).persons.find((one) => one.name === name),
     name,
   );
   const home = (await slugsOf(admin)).get(person.organizationId);
@@ -260,22 +345,6 @@ function without(name: string, holdings: readonly Holding[], rights: readonly Ri
   });
 }
 
-/** Each place once with its environments, in a fixed order: equal rights have equal texts. */
-function normal(holdings: readonly Holding[]): Holding[] {
-  const places = Map.groupBy(holdings, ({ organizationId, projectId }) => JSON.stringify([organizationId, projectId]));
-  const inOrder = [...places].sort(([a], [b]) => (a < b ? -1 : 1));
-  return inOrder.flatMap(([, held]) => {
-    const masks = everyRight.map((right) =>
-      held.reduce((mask, { rights, environments }) => (rights.includes(right) ? mask | environments : mask), 0),
-    );
-    const distinct = [...new Set(masks)].filter((mask) => mask !== 0).sort();
-    return distinct.map((environments) => {
-      const rights = everyRight.filter((_, index) => masks[index] === environments);
-      return { ...(held[0] as Holding), environments, rights };
-    });
-  });
-}
-
 /** Of all organizations and projects, by their ids. */
 type Slugs = ReadonlyMap<string, string>;
 
@@ -286,26 +355,33 @@ async function slugsOf({ database: { db, tables } }: AdminContext): Promise<Slug
   return new Map([...organizations, ...projects].map(({ id, slug }) => [id, slug]));
 }
 
-function shown(slugs: Slugs, { name, organizationId, signIn, holdings }: Person): PersonRecord {
-  return { name, organization: slugs.get(organizationId) ?? null, signIn, rights: shownRights(slugs, holdings) };
+function shown(slugs: Slugs, { name, organizationId, signIn, holdings }: Person, at: number): PersonRecord {
+  return { name, organization: slugs.get(organizationId) ?? null, signIn, rights: shownRights(slugs, holdings, at) };
 }
 
-function shownRights(slugs: Slugs, holdings: readonly Holding[]): RightsInPlace[] {
+function shownRights(slugs: Slugs, holdings: readonly Holding[], at: number): RightsInPlace[] {
   return holdings.map((holding) => ({
     rights: holding.rights,
     organization: slugs.get(holding.organizationId) ?? null,
     project: holding.projectId && (slugs.get(holding.projectId) ?? holding.projectId),
     environments: environmentsOf(holding.environments),
+    until: holding.until ?? null,
+    ended: endOf(holding) <= at,
   }));
 }
 
-/** A person's rights as the audit records them: a line for the person, and one for each right in each place. */
-function linesOf(slugs: Slugs, person: Person): string[] {
-  const { name, signIn, rights } = shown(slugs, person);
+/**
+ * A person's rights as the audit records them: a line for the person, and one for each right in each place. It names the
+ * end, because nothing is written when a right ends.
+ */
+function linesOf({ name, signIn, rights }: PersonRecord): string[] {
   const who = signIn === null ? name : `${name} ${signInText(signIn)}`;
   const lines = rights.flatMap((one) =>
     one.environments.flatMap((environment) =>
-      one.rights.map((right) => `${name} ${right} ${one.organization}/${one.project ?? "*"} ${environment}`),
+      one.rights.map((right) => {
+        const end = one.until === null ? "" : ` until ${formatTime(one.until)}`;
+        return `${name} ${right} ${one.organization}/${one.project ?? "*"} ${environment}${end}`;
+      }),
     ),
   );
   return [who, ...lines];

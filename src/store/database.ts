@@ -56,6 +56,12 @@ export async function warm(database: Database): Promise<void> {
   await database.query(sql`select 1 as one`)({});
 }
 
+/** What the database's clock says, in epoch milliseconds. */
+export async function clockOf({ db, nowMs }: Pick<Database, "db" | "nowMs">): Promise<number> {
+  const [row] = await db.select({ now: nowMs }).from(sql`(select 1) as one`);
+  return Number(row?.now);
+}
+
 /** What drizzle's two dialects share, under their private types. */
 type SqlDialect = { sqlToQuery(text: SQL): { sql: string; params: unknown[] } };
 

@@ -139,7 +139,7 @@ describeBoth("the head of the lane of commands", (w) => {
     const checkpoint = { lane: "commands", seq: Number(seq), mac: (mac as Buffer).toString("hex") };
     expect(await flawsIn(w, [checkpoint])).toEqual([]);
     expect((await dashboard()).rights).toEqual([]);
-    expect((await watch.current(w.admin))?.persons.map((one) => one.name)).not.toContain(name);
+    expect((await watch.current(w.admin)).persons.map((one) => one.name)).not.toContain(name);
     for (let count = 0; count < 2; count++) await deleteNewest();
     await putHeadBack(w, before);
     expect((await door()).rights).toHaveLength(1);
