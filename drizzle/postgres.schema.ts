@@ -18,6 +18,7 @@ export const {
   auditCheckpoints,
   auditLeaves,
   auditCheckpointsSigned,
+  auditCosignatures,
   auditExceptions,
   auditSigners,
 } = postgresTables;

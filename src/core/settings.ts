@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { withoutSettings } from "./inherited.ts";
+import { mayAsk } from "./json-request.ts";
 import { type Postgres, parsePostgresUrl } from "./postgres-url.ts";
 import { configProblem } from "./problem.ts";
 import { wordsOf } from "./words.ts";
@@ -42,9 +43,14 @@ export type Config = {
   readonly historyBytesMax: number;
   /** Where this host keeps the newest checkpoint that it has seen: an absolute path; undefined for nowhere. */
   readonly checkpointFile?: string | undefined;
+  /** Witnesses that the notary asks. */
+  readonly witnesses?: readonly WitnessSetting[] | undefined;
   /** Origins that browsers may use the Model Context Protocol from; undefined if it is not served. */
   readonly mcpOrigins?: readonly string[] | undefined;
 };
+
+/** Where a witness is, without a slash at the end or with one, and its verifier key. */
+export type WitnessSetting = { readonly url: string; readonly key: string };
 
 /** A Unix socket, and who may connect to it. */
 export type Socket = {
@@ -77,6 +83,7 @@ export function readConfig(env: Env): Config {
     tracesUrl: readUrl(env, "OTEL_EXPORTER_OTLP_ENDPOINT", ["http:", "https:"], 4318),
     historyBytesMax: readHistory(env["KEYHOLE_HISTORY_MIB"] ?? "64"),
     checkpointFile: env["KEYHOLE_CHECKPOINT_FILE"] && resolve(env["KEYHOLE_CHECKPOINT_FILE"]),
+    witnesses: env["KEYHOLE_WITNESS"]?.split(",").map(parseWitnessSetting),
     mcpOrigins: readMcpOrigins(env),
   });
 }
@@ -130,6 +137,7 @@ const settings = new Set<string>([
     "KEYHOLE_SOCKET_MODE",
     "KEYHOLE_SOCKET_GROUP",
     "KEYHOLE_CHECKPOINT_FILE",
+    "KEYHOLE_WITNESS",
     "KEYHOLE_LIMITER_URL",
     "KEYHOLE_ACTOR",
     "KEYHOLE_HISTORY_MIB",
@@ -150,6 +158,14 @@ function readOps(env: Env): Config["ops"] {
   }
   if (host === undefined) return undefined;
   throw configProblem("KEYHOLE_OPS_HOST is set without KEYHOLE_OPS_PORT, which turns the listener on.");
+}
+
+function parseWitnessSetting(text: string): WitnessSetting {
+  const [, url = "", key = ""] = /^([^#]+)#([^#]+)$/.exec(text) ?? [];
+  if (mayAsk(url) && !/[?@]/.test(url)) return { url, key };
+  throw configProblem(
+    "KEYHOLE_WITNESS must be https://HOST#KEY, or several with commas; KEY is the witness's verifier key.",
+  );
 }
 
 function readMcpOrigins(env: Env): Config["mcpOrigins"] {

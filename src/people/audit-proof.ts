@@ -10,7 +10,7 @@ import { findVerifiers } from "../installation/signers.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { leafOf, readNodes, type SignedHead, treeEnd } from "../store/tree.ts";
+import { cosignedNote, leafOf, readNodes, type SignedHead, treeEnd } from "../store/tree.ts";
 import { type AuditFilter, auditSegments, findSegment, noEntry, seenSeqs } from "./audit.ts";
 import { requireAuditor } from "./audit-chain.ts";
 
@@ -99,6 +99,7 @@ type Prover = {
 /** A prover against the newest head. */
 async function openProver({ database, systemKeys }: AdminContext): Promise<Prover> {
   const { head } = await treeEnd(database);
+  const note = head === undefined ? "" : await cosignedNote(database, head);
   const saltKey = saltKeyOf(systemKeys.audit);
   return {
     prove: async (segment, seqs) => {
@@ -108,7 +109,7 @@ async function openProver({ database, systemKeys }: AdminContext): Promise<Prove
       const tree = segmentTree(saltKey, segment);
       const path = await pathOf(database, head, leaf);
       if (tree === undefined || !verifyInclusion(leafHash(tree.leaf), leaf, head, path)) throw notInTree(segment);
-      const proof = encodeTreeProof(leaf, path, head.note);
+      const proof = encodeTreeProof(leaf, path, note);
       return Promise.all(
         seqs.map(async (seq) => {
           const index = seq - segment.firstSeq;

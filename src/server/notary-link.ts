@@ -1,7 +1,9 @@
+import type { Config, WitnessSetting } from "../core/settings.ts";
 import type { Installation } from "../installation/installation.ts";
 import { openSigners } from "../installation/signers.ts";
 import { threadUrl } from "../thread-url.ts";
 import type { Log } from "./log.ts";
+import { openWitnesses } from "./witnesses.ts";
 
 /** What the notary's thread is told: where the database is and its keys, then to end. */
 export type NotaryOrder =
@@ -13,42 +15,47 @@ export type NotaryOrder =
       readonly seeds: readonly Uint8Array[];
       /** Where this host keeps the newest checkpoint. */
       readonly checkpointFile: string | undefined;
+      readonly witnesses: readonly WitnessSetting[];
     }
   | { readonly close: true };
 /** What it answers. */
 export type NotaryNews =
   | { readonly log: Readonly<Record<string, unknown>> }
-  | { readonly flaws: number }
+  | { readonly flaws: number; readonly away: number }
   | { readonly closed: true };
 
 /** A notary that runs. */
 export type RunningNotary = {
   /** How many flaws it knows. */
   readonly flaws: () => number;
+  /** How many witnesses have not signed the newest head. */
+  readonly away: () => number;
   readonly close: () => Promise<void>;
 };
 
+export const awayMetric = ["keyhole_witnesses_away", "Witnesses that have not signed the newest head."] as const;
 export const flawsMetric = ["keyhole_audit_flaws", "Flaws that the notary knows of in the audit."] as const;
 
 /** Starts the notary of the embedded database in a thread of its own. Without one, reads go on and the log says so. */
 export async function startNotary(
   installation: Installation,
   file: string,
-  checkpointFile: string | undefined,
+  { checkpointFile, witnesses = [] }: Pick<Config, "checkpointFile" | "witnesses">,
   log: Log,
 ): Promise<RunningNotary> {
+  openWitnesses(witnesses); // a wrong key ends the start, and not the thread
   const failed = (reason: string) => log({ event: "notary_failed", reason });
   const signers = await signersOf(installation).catch((error: unknown) => {
     failed(error instanceof Error ? error.message : "its keys do not open");
   });
-  if (signers === undefined) return { flaws: () => 1, close: async () => {} };
+  if (signers === undefined) return { flaws: () => 1, away: () => witnesses.length, close: async () => {} };
   const thread = new Worker(threadUrl("server/notary-thread.ts"));
   const send = (order: NotaryOrder) => thread.postMessage(order);
   const closed = Promise.withResolvers<void>();
-  let flaws = 0;
+  let [flaws, away] = [0, 0];
   thread.onmessage = ({ data }: MessageEvent<NotaryNews>) => {
     if ("log" in data) log(data.log);
-    else if ("flaws" in data) flaws = data.flaws;
+    else if ("flaws" in data) [flaws, away] = [data.flaws, data.away];
     else closed.resolve();
   };
   thread.onerror = ({ message }) => {
@@ -57,9 +64,11 @@ export async function startNotary(
     closed.resolve();
   };
   const seeds = signers.map(({ seed }) => seed);
-  send({ open: file, auditKey: installation.systemKeys.audit, name: signers[0].name, seeds, checkpointFile });
+  const auditKey = installation.systemKeys.audit;
+  send({ open: file, auditKey, name: signers[0].name, seeds, checkpointFile, witnesses });
   return {
     flaws: () => flaws,
+    away: () => away,
     close: async () => {
       send({ close: true });
       await closed.promise;

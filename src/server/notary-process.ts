@@ -6,8 +6,9 @@ import { type Database, databaseErrorCode, isStrayConnectionFailure, warm } from
 import { watchReadiness } from "./health.ts";
 import type { Log } from "./log.ts";
 import { Notary } from "./notary.ts";
-import { flawsMetric } from "./notary-link.ts";
+import { awayMetric, flawsMetric } from "./notary-link.ts";
 import { openOps } from "./serve.ts";
+import { Witnesses } from "./witnesses.ts";
 
 /** Runs the notary of a database on PostgreSQL, until SIGTERM or SIGINT. */
 export async function runNotary(
@@ -18,8 +19,17 @@ export async function runNotary(
 ): Promise<void> {
   const database = open("notary");
   const signers = await openSigners(database, keyring, systemKeys.audit);
-  const notary = new Notary({ database, auditKey: systemKeys.audit, signers, checkpoint, log, now: Date.now });
-  const ops = config.ops && (await notarysOps(config.ops, database, notary, log, say));
+  const witnesses = new Witnesses(database, config.witnesses ?? [], log);
+  const notary = new Notary({
+    database,
+    auditKey: systemKeys.audit,
+    signers,
+    checkpoint,
+    witnesses,
+    log,
+    now: Date.now,
+  });
+  const ops = config.ops && (await notarysOps(config.ops, database, notary, witnesses, log, say));
   const signalled = untilSignal(log);
   notary.run();
   say("The notary looks for new audit entries every 60 s.");
@@ -34,12 +44,14 @@ async function notarysOps(
   address: NonNullable<Config["ops"]>,
   database: Database,
   notary: Notary,
+  witnesses: Witnesses,
   log: Log,
   say: (line: string) => void,
 ) {
   const { Metrics, summed } = await import("../server/metrics.ts");
   const metrics = new Metrics(version, database.dialect);
   metrics.watch(...flawsMetric, () => notary.flaws);
+  metrics.watch(...awayMetric, () => witnesses.away);
   const isThere = () => warm(database).then(() => true);
   const readiness = watchReadiness({ database: isThere }, () => false, log);
   return openOps(address, { readiness, metrics: async (ready) => summed([await metrics.scrape()], ready) }, say);

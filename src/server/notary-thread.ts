@@ -3,6 +3,7 @@ import { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { Notary } from "./notary.ts";
 import type { NotaryNews, NotaryOrder } from "./notary-link.ts";
+import { Witnesses } from "./witnesses.ts";
 
 // The embedded database's notary, in its own thread: it reads and hashes much, and no request may wait for that.
 declare const self: Worker;
@@ -16,15 +17,16 @@ self.onmessage = ({ data }: MessageEvent<NotaryOrder>) => {
 };
 
 function open(order: Extract<NotaryOrder, { open: string }>): () => Promise<void> {
-  const { open, auditKey, name, seeds, checkpointFile } = order;
+  const { open, auditKey, name, seeds, checkpointFile, witnesses: settings } = order;
   const database = openSqlite(open, "notary");
   const [first, ...older] = seeds.map((seed) => signerOf(name, seed));
   if (first === undefined) throw new Error("the notary was given no key to sign with");
   const log = (event: Readonly<Record<string, unknown>>) => say({ log: event });
-  const told = () => say({ flaws: notary.flaws });
+  const told = () => say({ flaws: notary.flaws, away: witnesses.away });
   const signers = [first, ...older] as const;
   const checkpoint = new NewestCheckpoint({ signers: async () => signers, file: checkpointFile });
-  const notary = new Notary({ database, auditKey, signers, checkpoint, log, now: Date.now, told });
+  const witnesses = new Witnesses(database, settings, log);
+  const notary = new Notary({ database, auditKey, signers, checkpoint, witnesses, log, now: Date.now, told });
   notary.run();
   return async () => {
     await notary.stop();

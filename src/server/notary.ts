@@ -14,6 +14,7 @@ import { type Database, databaseErrorCode } from "../store/database.ts";
 import { segmentsByLane } from "../store/segments.ts";
 import { appendLeaves, type LeafRow, lanesBehind, leavesOf, readTree, segmentBefore } from "../store/tree.ts";
 import type { Log } from "./log.ts";
+import type { Witnesses } from "./witnesses.ts";
 
 /** What a notary works with. */
 export type NotaryOptions = {
@@ -28,6 +29,8 @@ export type NotaryOptions = {
   readonly log: Log;
   /** Epoch milliseconds. */
   readonly now: () => number;
+  /** Who signs the heads, too. */
+  readonly witnesses?: Witnesses;
   /** Called after each round of {@link Notary.run}. */
   readonly told?: () => void;
 };
@@ -67,7 +70,7 @@ export class Notary {
 
   /** Makes a round now and every 60 s. */
   run(): void {
-    this.#working = this.round()
+    this.#working = this.#roundAndWitnesses()
       .catch((error: unknown) => {
         const reason = error instanceof Refused ? error.message : databaseErrorCode(error);
         this.#options.log({ event: "notary_failed", reason });
@@ -78,9 +81,16 @@ export class Notary {
       });
   }
 
+  async #roundAndWitnesses(): Promise<void> {
+    await this.round();
+    this.#options.told?.();
+    if (this.#misfit === undefined && !this.#stopping) await this.#options.witnesses?.ask();
+  }
+
   /** Ends the round that is under way between two segments. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    this.#options.witnesses?.stop();
     clearTimeout(this.#timer);
     await this.#working;
   }

@@ -12,7 +12,7 @@ import { exclusively } from "../store/sqlite-file.ts";
 import { type OpenKeyhole, openKeyhole } from "./compose.ts";
 import { type Readiness, startOps } from "./health.ts";
 import type { Log } from "./log.ts";
-import { flawsMetric, startNotary } from "./notary-link.ts";
+import { awayMetric, flawsMetric, startNotary } from "./notary-link.ts";
 import { redisBuckets } from "./shared-limiter.ts";
 import { listenOnSocket, requireFreeSocket } from "./socket.ts";
 import type { WorkerLink } from "./worker-link.ts";
@@ -79,9 +79,10 @@ export async function startServer(
   if (server === null) throw new Error("the API listens on nothing");
   opening.defer(() => server.stop(true));
   if (installation.file !== undefined) {
-    const notary = await startNotary(installation, installation.file, config.checkpointFile, log);
+    const notary = await startNotary(installation, installation.file, config, log);
     opening.defer(notary.close);
     keyhole.metrics?.watch(...flawsMetric, notary.flaws);
+    keyhole.metrics?.watch(...awayMetric, notary.away);
   }
   const scrape = async () => (await keyhole.metrics?.scrape()) ?? [];
   if (config.ops !== undefined && link === undefined) {

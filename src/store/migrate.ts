@@ -7,6 +7,7 @@ import postgresHeads from "../../drizzle/postgres/0003_heads.sql" with { type: "
 import postgresEnvironments from "../../drizzle/postgres/0004_environments.sql" with { type: "text" };
 import postgresNotary from "../../drizzle/postgres/0005_notary.sql" with { type: "text" };
 import postgresExceptions from "../../drizzle/postgres/0006_exceptions.sql" with { type: "text" };
+import postgresCosignatures from "../../drizzle/postgres/0007_cosignatures.sql" with { type: "text" };
 import postgresJournal from "../../drizzle/postgres/meta/_journal.json" with { type: "json" };
 import sqliteTables from "../../drizzle/sqlite/0000_tables.sql" with { type: "text" };
 import sqliteSeal from "../../drizzle/sqlite/0001_organization_seal.sql" with { type: "text" };
@@ -15,6 +16,7 @@ import sqliteHeads from "../../drizzle/sqlite/0003_heads.sql" with { type: "text
 import sqliteEnvironments from "../../drizzle/sqlite/0004_environments.sql" with { type: "text" };
 import sqliteNotary from "../../drizzle/sqlite/0005_notary.sql" with { type: "text" };
 import sqliteExceptions from "../../drizzle/sqlite/0006_exceptions.sql" with { type: "text" };
+import sqliteCosignatures from "../../drizzle/sqlite/0007_cosignatures.sql" with { type: "text" };
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
 import { sha256Of } from "../core/hash.ts";
 import { configProblem } from "../core/problem.ts";
@@ -32,6 +34,7 @@ export const migrations = {
     "0004_environments": postgresEnvironments,
     "0005_notary": postgresNotary,
     "0006_exceptions": postgresExceptions,
+    "0007_cosignatures": postgresCosignatures,
   }),
   sqlite: listed(sqliteJournal.entries, {
     "0000_tables": sqliteTables,
@@ -41,6 +44,7 @@ export const migrations = {
     "0004_environments": sqliteEnvironments,
     "0005_notary": sqliteNotary,
     "0006_exceptions": sqliteExceptions,
+    "0007_cosignatures": sqliteCosignatures,
   }),
 };
 

@@ -25,13 +25,21 @@ export const servingRights = {
   /** Rows are made, and this column of theirs is changed. */
   note: { table: getTableName(tables.keyUses), column: "last_used_at" },
   /** What only commands touch, and a view for people. */
-  none: [...[tables.setVersions, tables.rosters, tables.auditCheckpoints].map(getTableName), "audit_entries"],
+  none: [
+    ...[tables.setVersions, tables.rosters, tables.auditCheckpoints, tables.auditCosignatures].map(getTableName),
+    "audit_entries",
+  ],
 } as const;
 
 /** All that the notary's role may do: read the audit, and append to the tree over it. It cannot read a secret. */
 export const notarysRights: readonly (readonly [privileges: string, tables: readonly string[]])[] = [
   ["SELECT", [tables.systemKeys, tables.auditSegments, tables.auditCheckpoints, tables.auditHeads].map(getTableName)],
-  ["SELECT, INSERT", [tables.auditLeaves, tables.auditCheckpointsSigned, tables.auditSigners].map(getTableName)],
+  [
+    "SELECT, INSERT",
+    [tables.auditLeaves, tables.auditCheckpointsSigned, tables.auditCosignatures, tables.auditSigners].map(
+      getTableName,
+    ),
+  ],
   // What it compares with the record.
   ["SELECT (id, organization_id, revoked_at)", [getTableName(tables.apiKeys)]],
   ["SELECT (id, plan)", [getTableName(tables.organizations)]],

@@ -352,6 +352,20 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     note: text("note").notNull(),
   });
 
+  /** Signatures of these heads by witnesses. */
+  const auditCosignatures = table(
+    "audit_cosignatures",
+    {
+      size: bigint("size").notNull(),
+      /** Its verifier key. */
+      witness: text("witness").notNull(),
+      at: bigint("at").notNull(),
+      /** The line that a note takes. */
+      line: text("line").notNull(),
+    },
+    (t) => [kit.primaryKey({ columns: [t.witness, t.size] })],
+  );
+
   /**
    * What the tables hold and the record does not say, as the notary found it (`audit/record.ts`). A server takes no key
    * and serves no set that is named here, until an operator accepts it.
@@ -394,6 +408,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     auditCheckpoints,
     auditLeaves,
     auditCheckpointsSigned,
+    auditCosignatures,
     auditExceptions,
     auditSigners,
   };

@@ -93,6 +93,48 @@ export async function appendLeaves(
   }
 }
 
+/** A witness's signature of a head. */
+export type Cosignature = {
+  readonly size: number;
+  /** Its verifier key. */
+  readonly witness: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** As a note has it. */
+  readonly line: string;
+};
+
+/** Stores a signature, unless another notary has. */
+export async function addCosignature({ db, tables }: Database, signature: Cosignature): Promise<void> {
+  await db.insert(tables.auditCosignatures).values(signature).onConflictDoNothing();
+}
+
+/** The size of the newest head that a witness signed, of those up to a size; undefined if there is none. */
+export async function newestCosigned(
+  { db, tables }: Database,
+  witness: string,
+  sizeMax: number,
+): Promise<number | undefined> {
+  const { auditCosignatures: c } = tables;
+  const [row] = await db
+    .select({ size: max(c.size) })
+    .from(c)
+    .where(and(eq(c.witness, witness), lte(c.size, sizeMax)));
+  return row?.size == null ? undefined : Number(row.size);
+}
+
+/** The note of a head with the signatures of its witnesses. */
+export async function cosignedNote({ db, tables }: Database, { size, note }: SignedHead): Promise<string> {
+  const { auditCosignatures: c } = tables;
+  const rows = await db
+    .select({ line: c.line })
+    .from(c)
+    .where(eq(c.size, size))
+    .orderBy(asc(c.witness))
+    .limit(signaturesMax);
+  return note + rows.map(({ line }) => line).join("");
+}
+
 /**
  * The lanes with segments that are not in the tree, and the first entry of the first of them.
  * @param sinceAt - only segments that are as new as that, in epoch milliseconds
@@ -193,3 +235,5 @@ export async function* headsInOrder({ db, tables }: Database, newest: number): A
 
 const rowsPerPage = 10_000;
 const hashBytes = 32;
+/** As many as others read, with the log's own. */
+const signaturesMax = 15;

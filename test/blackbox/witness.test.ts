@@ -3,11 +3,22 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { cosignedAt, encodeVerifier, parseWitness, signerOf, type Verifier } from "../../src/audit/note.ts";
+import {
+  cosignedAt,
+  encodeVerifier,
+  encodeWitness,
+  parseWitness,
+  signerOf,
+  type Verifier,
+  witnessOf,
+} from "../../src/audit/note.ts";
 import { leafHash, type Node, proveConsistency, Tree } from "../../src/audit/tree.ts";
 import { signTreeHead } from "../../src/audit/tree-note.ts";
 import { encodeSubmission, originHash } from "../../src/audit/witness.ts";
 import { runBinary } from "../support/keyhole.ts";
+import { startNotary } from "../support/notary.ts";
+import { freePort } from "../support/port.ts";
+import { eventually, onBoth, siteOf } from "../support/server.ts";
 import { startWitness } from "../support/witness.ts";
 
 setDefaultTimeout(120_000);
@@ -123,6 +134,49 @@ describe("a witness", () => {
     writeFileSync(state, note);
     expect((await witness.submit(await ours.submission(0, 2))).status).toBe(409);
     await witness.stop();
+  });
+});
+
+onBoth("a notary with two witnesses", (dialect) => {
+  const site = siteOf(dialect, { staging: { TOKEN: "canary-of-the-witness" } });
+
+  test("has the signature of the one that is there, and a proof that it signed", async () => {
+    const first = await startNotary(site);
+    await eventually(() => first.said().includes("signed_checkpoint"));
+    expect(await first.stop()).toBe(0);
+    const { keys } = (await site.json(["audit", "key"])) as { keys: string[] };
+    const own = mkdtempSync(join(tmpdir(), "keyhole-witness-"));
+    const witness = await startWitness({ folder: own, logs: keys, name: "witness.example" });
+    const away = encodeWitness(witnessOf("away.example", new Uint8Array(32).fill(9)));
+    const KEYHOLE_WITNESS = `${witness.setting},http://127.0.0.1:${freePort()}#${away}`;
+    const notary = await startNotary(site, { KEYHOLE_WITNESS });
+    await eventually(() => notary.said().includes('"event":"cosigned"') && notary.said().includes('"witness_away"'));
+    await eventually(async () =>
+      (await (await fetch(`${notary.ops}/metrics`)).text()).includes("keyhole_witnesses_away 1"),
+    );
+    expect((await fetch(`${notary.ops}/readyz`)).status).toBe(200);
+    expect(await notary.stop()).toBe(0);
+    await witness.stop();
+    rmSync(own, { recursive: true, force: true });
+    const proof = (await site.keyhole(["audit", "prove", "commands:1"])).stdout;
+    const check = (key: string) =>
+      runBinary(["audit", "check", "-", "--key", keys.join(), "--witness", key], { stdin: proof });
+    expect(await check(witness.key)).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining("cosigned by witness.example at "),
+    });
+    expect((await check(away)).exitCode).toBe(1);
+  });
+
+  test("does not start if a witness is named without its key", async () => {
+    for (const wrong of ["https://witness.example", "https://witness.example#key", "http://witness.example#key", ""]) {
+      const command = dialect === "sqlite" ? "serve" : "notary";
+      const ran = await runBinary([command], {
+        cwd: site.folder,
+        env: { ...site.env, PORT: "0", KEYHOLE_WITNESS: wrong },
+      });
+      expect(ran).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("KEYHOLE_WITNESS") });
+    }
   });
 });
 

@@ -77,7 +77,14 @@ describeBoth("the row of an organization that SQL changed", (w) => {
     await w.run("alter table organizations rename column seal to kept");
     await w.run("alter table organizations drop column kept");
     const migrations = w.dialect === "sqlite" ? "__drizzle_migrations" : "drizzle.__drizzle_migrations";
-    const tables = ["rosters", "audit_checkpoints_signed", "audit_leaves", "audit_signers", "audit_exceptions"];
+    const tables = [
+      "rosters",
+      "audit_cosignatures",
+      "audit_checkpoints_signed",
+      "audit_leaves",
+      "audit_signers",
+      "audit_exceptions",
+    ];
     for (const table of tables) await w.run(`drop table ${table}`);
     for (const column of ["roster", "seal"]) await w.run(`alter table audit_heads drop column ${column}`);
     await w.run("alter table projects drop column environments");

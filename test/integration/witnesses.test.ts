@@ -1,0 +1,146 @@
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { cosign, encodeWitness, noteText, witnessOf } from "../../src/audit/note.ts";
+import { checkProof } from "../../src/audit/proof.ts";
+import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
+import { openSigners } from "../../src/installation/signers.ts";
+import { proveAudit } from "../../src/people/audit-proof.ts";
+import { createOrganization } from "../../src/people/organizations.ts";
+import { Notary } from "../../src/server/notary.ts";
+import { startWitness } from "../../src/server/witness.ts";
+import { Witnesses } from "../../src/server/witnesses.ts";
+import type { Database } from "../../src/store/database.ts";
+import { describeBoth } from "../support/world.ts";
+
+setDefaultTimeout(60_000);
+
+describeBoth("the notary's witnesses", (w) => {
+  const folder = mkdtempSync(join(tmpdir(), "keyhole-witnesses-"));
+  const ours = witnessOf("witness.example", new Uint8Array(32).fill(8));
+  let log: Readonly<Record<string, unknown>>[] = [];
+  let database: Database;
+  let signers: Awaited<ReturnType<typeof openSigners>>;
+  const closing: (() => Promise<void>)[] = [];
+
+  /** Appends something and signs it. */
+  const grow = async () => {
+    await createOrganization(w.admin, { slug: `w-${crypto.randomUUID()}`, name: "W", plan: "pro" });
+    const checkpoint = new NewestCheckpoint({ signers: async () => signers, file: undefined });
+    const auditKey = w.admin.systemKeys.audit;
+    await new Notary({ database, auditKey, signers, checkpoint, log: () => {}, now: Date.now }).round();
+  };
+  const witness = (port = 0) => {
+    const options = { folder, signer: ours, logs: signers, host: "127.0.0.1", log: () => {}, now: Date.now };
+    const started = startWitness({ ...options, port });
+    closing.push(started.stop);
+    return started;
+  };
+  /** Something that answers in place of a witness. */
+  const liar = (answer: (body: string) => Response | Promise<Response>) => {
+    const server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: async (request) => answer(await request.text()),
+    });
+    closing.push(() => server.stop(true));
+    return `http://127.0.0.1:${server.port}`;
+  };
+  const asking = (...urls: readonly string[]) => {
+    const settings = urls.map((url) => ({ url, key: encodeWitness(ours) }));
+    return new Witnesses(database, settings, (event) => log.push(event));
+  };
+  const stored = async () => (await w.run("select * from audit_cosignatures")).length;
+  const noteOf = (body: string) => body.slice(body.indexOf("\n\n") + 2);
+  const reasons = () => log.filter(({ event }) => event === "witness_away").map(({ reason }) => reason);
+
+  beforeAll(async () => {
+    database = w.installation.open("notary");
+    signers = await openSigners(database, w.admin.keyring, w.admin.systemKeys.audit);
+    await grow();
+  });
+  afterEach(async () => {
+    log = [];
+    for (const close of closing.splice(0)) await close();
+  });
+  afterAll(async () => {
+    await database.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const lies: Readonly<Record<string, (body: string) => Response | Promise<Response>>> = {
+    "its answer has no signature by its key": () => new Response("— witness.example AAAA\n"),
+    "it answered 503": () => new Response("", { status: 503 }),
+    "it answered 302": () => new Response("", { status: 302, headers: { Location: "http://127.0.0.1/" } }),
+    "it answered 409": () => new Response("1e3\n", { status: 409 }),
+    "it did not answer within 5 s": () => new Promise<Response>(() => {}),
+  };
+  test.each(Object.entries(lies))("have not signed if one says this: %s", async (reason, answer) => {
+    const witnesses = asking(liar(answer));
+    await witnesses.ask();
+    expect([reasons(), witnesses.away, await stored()]).toEqual([[reason], 1, 0]);
+    if (reason.includes("within")) return;
+    await witnesses.ask();
+    expect(reasons()).toHaveLength(1);
+  });
+
+  test("have not signed if one answers 10 MiB", async () => {
+    const witnesses = asking(liar(() => new Response("x".repeat(10 * 1024 * 1024))));
+    await witnesses.ask();
+    expect([reasons(), await stored()]).toEqual([["its answer has no signature by its key"], 0]);
+  });
+
+  test("count only by their own key, and only for the head that they were shown", async () => {
+    const stranger = witnessOf(ours.name, new Uint8Array(32).fill(9));
+    const ofStranger = (body: string) => new Response(cosign(noteText(noteOf(body)) ?? "", stranger, Date.now()));
+    const ofOther = () => new Response(cosign("keyhole/other\n1\nAAAA\n", ours, Date.now()));
+    for (const answer of [ofStranger, ofOther]) {
+      const witnesses = asking(liar(answer));
+      await witnesses.ask();
+      expect([witnesses.away, await stored()]).toEqual([1, 0]);
+    }
+  });
+
+  test("sign what goes on, again after a lost answer, and while another one is away", async () => {
+    const { origin } = witness();
+    const gone = liar(() => new Response(""));
+    await closing.pop()?.();
+    const witnesses = asking(origin);
+    await witnesses.ask();
+    expect([witnesses.away, await stored()]).toEqual([0, 1]);
+    await grow();
+    await witnesses.ask();
+    expect(await stored()).toBe(2);
+    // What was signed and not stored: the witness says its size, and signs that head again.
+    await w.run("delete from audit_cosignatures");
+    await witnesses.ask();
+    expect([witnesses.away, await stored()]).toEqual([0, 1]);
+    await w.run("delete from audit_cosignatures");
+    const other = encodeWitness(witnessOf("other.example", new Uint8Array(32).fill(9)));
+    const settings = [
+      { url: gone, key: other },
+      { url: origin, key: encodeWitness(ours) },
+    ];
+    const both = new Witnesses(database, settings, (event) => log.push(event));
+    await both.ask();
+    expect([both.away, await stored()]).toEqual([1, 1]);
+  });
+
+  test("who have signed more than the database has are said to be away", async () => {
+    const witnesses = asking(liar(() => new Response("1000000\n", { status: 409 })));
+    await grow();
+    await witnesses.ask();
+    expect(reasons()).toEqual([expect.stringMatching(/^it has signed 1000000 segments, and the newest head has \d+$/)]);
+  });
+
+  test("are in proofs, which are checked by their keys", async () => {
+    const { origin } = witness();
+    await grow();
+    await asking(origin).ask();
+    const [proof] = await proveAudit(w.admin, "commands:1");
+    expect(checkProof(proof, signers, [ours])).toMatchObject({ cosignedAt: [expect.any(Number)] });
+    const stranger = witnessOf(ours.name, new Uint8Array(32).fill(9));
+    expect(checkProof(proof, signers, [stranger])).toEqual({ wrong: expect.stringContaining("witness.example") });
+  });
+});
