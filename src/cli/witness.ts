@@ -15,7 +15,7 @@ export function witnessCommand(context: CommandContext) {
   return verb(
     "witness",
     "Witness other machines' logs by tlog-witness: sign each checkpoint that goes on from the one signed before.",
-    "keyhole witness --log keyhole/0123456789abcdef+43a07f9e+AYybVkh73E3s5H7Qg0faD3pvFQVhPriyXvh+NxQksFaT",
+    'keyhole witness --log "$(cat keyhole.pub)"',
   )
     .requiredOption(
       "--log <key>",

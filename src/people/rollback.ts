@@ -79,8 +79,8 @@ export function planRollback(
  *
  * @param plan - what {@link planRollback} found out
  * @returns the number of the new version, and what a person must be warned of
- * @throws Refused as {@link planRollback} and {@link requireOther}; `conflict` if the set was written since; `bound` if the project would have
- *   too many files
+ * @throws Refused as {@link planRollback} and {@link requireOther}; `conflict` if the set was written since; `bound` if
+ *   the project would have too many files
  */
 export function rollBack(
   admin: AdminContext,
