@@ -64,7 +64,7 @@ async function picture(page: Page, name: string, title: string): Promise<void> {
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
     .replace(/\b(just now|\d+ minutes? ago)\b/g, "just now")
     .replace(/Hide \(\d+ s\)/g, "Hide (30 s)")
-    .replace(/\d+ \w+ \d{4}, [\d:]+ \S+?(?=,| |$)/g, "TIME")
+    .replace(/\d+ \w+ \d{4}, [\d:]+ \S+?(?=[\s,.]|$)/g, "TIME")
     .replace(/\s+/g, " ");
   if (process.env["TRANSCRIBE"] === "1") writeFileSync(file, await drawn(page, title, text));
   expect([name, descriptionOf(readFileSync(file, "utf8"))]).toEqual([name, text]);
