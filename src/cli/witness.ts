@@ -18,7 +18,7 @@ export function witnessCommand(context: CommandContext) {
     'keyhole witness --log "$(cat keyhole.pub)"',
   )
     .requiredOption(
-      "--log <key>",
+      "--log <key...>",
       "the verifier key of an installation, as `audit key` prints it; may be repeated",
       parser(addLog),
     )

@@ -55,6 +55,14 @@ const options = { folder, logs: [encodeVerifier(log)] };
 const state = join(folder, `${originHash(log.name)}.checkpoint`);
 
 describe("a witness", () => {
+  test("takes several logs and keys", async () => {
+    const other = signerOf("keyhole/fedcba9876543210", new Uint8Array(32).fill(9));
+    const mine = join(folder, "of-several");
+    const witness = await startWitness({ folder: mine, logs: [...options.logs, encodeVerifier(other)] });
+    expect(witness.origin).toStartWith("http://127.0.0.1:");
+    await witness.stop();
+  });
+
   test("makes its key at first, with mode 0600, prints it, and keeps it and its name", async () => {
     const first = await startWitness({ ...options, name: "witness.example" });
     expect(first.key).toStartWith("witness.example+");
