@@ -11,9 +11,15 @@ export async function requireFreeSocket({ path }: Socket): Promise<void> {
   const found = attempt(() => lstatSync(path));
   if (found === undefined) return;
   if (!found.isSocket()) throw new Refused("unavailable", `${path} is there and no socket: name another path.`);
-  const connected = await Bun.connect({ unix: path, socket: { data() {} } }).catch(() => undefined);
-  connected?.end();
-  if (connected !== undefined) throw new Refused("unavailable", `A server listens on ${path} already.`);
+  // Only a refused connection says that nobody listens: a socket that this account may not use could be a live one.
+  const why = await Bun.connect({ unix: path, socket: { data() {} } }).then(
+    (connected) => void connected.end(),
+    ({ code }: NodeJS.ErrnoException) => code ?? "no reason given",
+  );
+  if (why === undefined) throw new Refused("unavailable", `A server listens on ${path} already.`);
+  if (why !== "ECONNREFUSED" && why !== "ENOENT") {
+    throw new Refused("unavailable", `${path} is there, and cannot be asked (${why}): name another path.`);
+  }
   rmSync(path, { force: true });
 }
 

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { chmodSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Ran, runBinary } from "../support/keyhole.ts";
+import { binary, type Ran, runBinary } from "../support/keyhole.ts";
 import { keyOf, siteOf } from "../support/server.ts";
 
 /* `HOST=unix:/path`: the API on a socket, and clients that ask there. */
@@ -80,6 +80,23 @@ test("one that a killed server left is taken over, and no other file and no serv
   expect(refused.stderr).toBe(`keyhole: ${socket.path} is there and no socket: name another path.\n`);
   expect(lstatSync(socket.path).isFile()).toBe(true);
 });
+
+test.if(process.getuid?.() === 0)(
+  "the socket of another account is no leftover, since it cannot be asked",
+  async () => {
+    using socket = place();
+    const server = await serve(socket.path);
+    chmodSync(join(socket.path, ".."), 0o777);
+    const program = join(socket.path, "../keyhole");
+    copyFileSync(binary, program);
+    chmodSync(program, 0o755);
+    const other = { HOST: `unix:${socket.path}`, KEYHOLE_DATA: join(socket.path, "../data") };
+    const ran = await runBinary(["serve"], { env: other, as: ["setpriv", "--reuid=65534", "--clear-groups"], program });
+    expect(ran.stderr).toBe(`keyhole: ${socket.path} is there, and cannot be asked (EACCES): name another path.\n`);
+    expect([ran.exitCode, (await pull(socket.path)).exitCode]).toEqual([6, 0]);
+    await server.stop();
+  },
+);
 
 test("a socket that cannot be made is refused in one sentence", async () => {
   using socket = place();
