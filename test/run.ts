@@ -75,10 +75,13 @@ const line = `${total.passed} passed, ${total.failed} failed${total.skipped > 0 
 await new Promise((resolve) => process.stdout.write(line, resolve));
 process.exit(total.failed > 0 ? 1 : 0);
 
-/** The size, whether files are named, which run whatever their size is, and what `bun test` gets. */
+/**
+ * The size, whether files are named, which run whatever their size is, and what `bun test` gets.
+ * `--quick` comes from `bun run check --quick`, behind the size of `check`.
+ */
 function readArguments(args: readonly string[]): { size: Size; named: boolean; passedOn: readonly string[] } {
-  const size = sizes.find((one) => args[0] === `--size=${one}`);
-  const passedOn = size === undefined ? args : args.slice(1);
+  const size = args.includes("--quick") ? "quick" : sizes.find((one) => args[0] === `--size=${one}`);
+  const passedOn = args.filter((argument) => !/^--(quick|size=.*)$/.test(argument));
   const options = { "test-name-pattern": { type: "string", short: "t" } } as const;
   const { positionals } = parseArgs({ args: [...passedOn], options, strict: false, allowPositionals: true });
   return { size: size ?? "usual", named: positionals.length > 0, passedOn };

@@ -16,6 +16,7 @@ import type { NamedValue } from "../../src/formats/dotenv.ts";
 import { renderGithub, renderMasks } from "../../src/formats/github.ts";
 import {
   renderDocker,
+  renderJson,
   renderPowershell,
   renderShell,
   renderTfvars,
@@ -184,6 +185,10 @@ describe("github", () => {
       expect(left).toEqual([]);
     }
   });
+});
+
+describe("json", () => {
+  pythonReads("json", "json.loads(text)", sets.map(renderJson));
 });
 
 describe("yaml", () => {

@@ -1,0 +1,47 @@
+/** What is added without a test of its own fails here, in the quick run. The tests themselves may take longer. */
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import { isPeoples } from "../../src/cli/door.ts";
+import { formats } from "../../src/formats/format.ts";
+import { buildProgram } from "../../src/main.ts";
+import { pathOf } from "../../src/terminal/command.ts";
+
+const read = (file: string) => readFileSync(join(import.meta.dir, "..", file), "utf8");
+
+/** Every file of a folder of tests, as one text. */
+function textOf(folder: string): string {
+  const entries = readdirSync(join(import.meta.dir, "..", folder), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8"))
+    .join("\n");
+}
+
+/** The commands that do something. */
+function leaves(command: CommandUnknownOpts): CommandUnknownOpts[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
+}
+
+test("each command that comes through the door has a line in commands-rights, and each other one is run by the built program", async () => {
+  const terminal = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr };
+  const nowhere = { env: {}, terminal, json: false, say: () => {}, flush: async () => {}, inherited: [] };
+  const lines = read("integration/commands-rights.test.ts");
+  const blackbox = textOf("blackbox");
+  const isTried = (command: CommandUnknownOpts) => {
+    const words = pathOf(command).replace("keyhole ", "").split(" ");
+    if (isPeoples(command)) return new RegExp(`words:\\s*"${words.join(" ")}[ "]`).test(lines);
+    const typed = new RegExp(`\\bkeyhole ${words.map((word) => `(-\\S+ )*${word}`).join(" ")}\\b`);
+    return typed.test(blackbox) || blackbox.includes(words.map((word) => `"${word}"`).join(", "));
+  };
+  const untried = leaves(await buildProgram(nowhere)).filter((command) => !isTried(command));
+  expect(untried.map(pathOf)).toEqual(["keyhole version"]);
+});
+
+test("each format of variables is read back by another program", () => {
+  const readers = read("property/formats.test.ts");
+  const unread = formats.filter((format) => !readers.includes(`describe("${format}"`));
+  expect(unread).toEqual(["env"]); // whose readers have a file of their own
+  expect(read("property/dotenv-readers.test.ts")).toContain("renderDotenv");
+});
