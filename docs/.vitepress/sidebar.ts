@@ -25,6 +25,7 @@ export const ways: readonly Way[] = [
       { text: "Containers", page: "containers" },
       { text: "Docker Compose", page: "compose" },
       { text: "Kubernetes", page: "kubernetes" },
+      { text: "SPIFFE", page: "spiffe" },
       { text: "systemd", page: "systemd" },
       { text: "direnv", page: "direnv" },
       { text: "Terraform, OpenTofu", page: "terraform" },

@@ -121,10 +121,17 @@ export function wordsOf({ payload }: Token): TokenWords {
 /** The keys of a JSON Web Key Set. @throws Error whose message says what is wrong with it */
 export function parseKeySet(document: unknown): KeySet {
   const { keys } = (document ?? {}) as { readonly keys?: unknown };
-  if (!Array.isArray(keys) || keys.length === 0 || !keys.every(isObject)) throw new Error("it is no JSON Web Key Set");
+  if (!Array.isArray(keys) || !keys.every(isObject)) throw new Error("it is no JSON Web Key Set");
   if (keys.length > keysMax) throw new Error(`it has more than ${keysMax} keys`);
-  const kids = keys.map(({ kid }) => kid).filter((kid) => typeof kid === "string");
-  return { getKey: createLocalJWKSet({ keys } as JSONWebKeySet), kids: new Set(kids), keys };
+  // jose knows only `sig`.
+  const own = keys.filter(isForTokens).map(({ use, ...key }) => key);
+  const kids = own.map(({ kid }) => kid).filter((kid) => typeof kid === "string");
+  return { getKey: createLocalJWKSet({ keys: own } as JSONWebKeySet), kids: new Set(kids), keys };
+}
+
+/** A SPIFFE bundle says `jwt-svid` where others say `sig`. It holds the keys of other documents, too. */
+function isForTokens({ use }: Readonly<Record<string, unknown>>): boolean {
+  return use === undefined || use === "sig" || use === "jwt-svid";
 }
 
 /** A clause for people: which keys can verify a token. */
@@ -136,8 +143,8 @@ export function usableKeys(keys: readonly object[]): number {
 }
 
 function isUsable(given: object): boolean {
-  const { alg, use = "sig", key_ops: operations = ["verify"], ...key } = given as Readonly<Record<string, unknown>>;
-  if (use !== "sig" || !Array.isArray(operations) || !operations.includes("verify")) return false;
+  const { alg, use, key_ops: operations = ["verify"], ...key } = given as Readonly<Record<string, unknown>>;
+  if (!isForTokens({ use }) || !Array.isArray(operations) || !operations.includes("verify")) return false;
   try {
     const { asymmetricKeyType: type, asymmetricKeyDetails: details } = createPublicKey({ format: "jwk", key });
     const fitting = type === "rsa" ? ["RS256", "PS256"] : type === "ec" ? ["ES256"] : ["EdDSA"];

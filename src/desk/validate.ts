@@ -31,9 +31,9 @@ export function requireMembers<T extends string>(what: string, all: readonly T[]
 }
 
 /** A name that another system has given, such as an issuer or a claim. */
-export function requireWord(what: string, text: string): string {
-  if (/^[^\p{C}\p{Zl}\p{Zp}]{1,512}$/u.test(text)) return text;
-  throw new Refused("invalid", `${what} must have 1 to 512 characters and no control characters.`);
+export function requireWord(what: string, text: string, charactersMax = 512): string {
+  if (/^[^\p{C}\p{Zl}\p{Zp}]+$/u.test(text) && [...text].length <= charactersMax) return text;
+  throw new Refused("invalid", `${what} must have 1 to ${charactersMax} characters and no control characters.`);
 }
 
 /** The text of a value: UTF-8 without NUL. @throws Refused `invalid` that names `what` and does not show the value */

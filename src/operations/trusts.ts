@@ -10,8 +10,8 @@ import {
   verifyToken,
 } from "../access/token.ts";
 import { Fault } from "../core/fault.ts";
-import { Unfit } from "../core/parse.ts";
-import { exits, Problem } from "../core/problem.ts";
+import { parseSpiffeId, Unfit } from "../core/parse.ts";
+import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { file, id, input, required, typed } from "../desk/inputs.ts";
@@ -32,6 +32,7 @@ const add = operation({
   examples: [
     "keyhole trust add --org acme --name web-deploy --issuer https://token.actions.githubusercontent.com --audience https://keyhole.example.com --claim repository_id=123456 --claim environment=production --project web --env production",
     "keyhole trust add --org acme --name web-pods --issuer https://kubernetes.default.svc.cluster.local --audience keyhole --claim sub=system:serviceaccount:web:web --jwks-file jwks.json --project web --env production",
+    "keyhole trust add --org acme --name web --issuer https://oidc.example.org --audience keyhole --spiffe-id spiffe://example.org/web --project web --env production",
   ],
   right: "keys",
   inputs: {
@@ -39,16 +40,15 @@ const add = operation({
     name: required(input("--name <name>", "what it is for")),
     issuer: required(input("--issuer <url>", "who issues the tokens, exactly as in their claim iss")),
     audience: required(input("--audience <text>", "whom the tokens must be for, their only aud")),
-    claims: required(
-      input("--claim <name=value...>", "a claim that they must have, exactly; may be repeated", parseClaim),
-    ),
+    claims: input("--claim <name=value...>", "a claim that they must have, exactly; may be repeated", parseClaim),
+    spiffeId: input("--spiffe-id <id>", "the workload that they must be of: the claim sub of SPIFFE", parseSpiffeId),
     jwks: file("--jwks-file <file>", "the issuer's public keys, for a server that cannot fetch them", {
       bytesMax: jwksBytesMax,
     }),
   },
-  check: (given) => grantOf(given),
-  run: async (admin, { name, issuer, audience, claims, jwks, ...given }) => {
-    const asked = { ...grantOf(given), name, issuer, audience, claims };
+  check: (given) => [grantOf(given), claimsOf(given)],
+  run: async (admin, { name, issuer, audience, claims, spiffeId, jwks, ...given }) => {
+    const asked = { ...grantOf(given), name, issuer, audience, claims: claimsOf({ claims, spiffeId }) };
     if (jwks !== undefined) await permittedReach(admin, asked);
     const text = jwks && requireText(jwks.name, await jwks.read());
     const { trust, keys, warnings } = await createTrust(admin, { ...asked, ...(text !== undefined && { jwks: text }) });
@@ -98,6 +98,20 @@ export const trusts: Operations = {
   about: "Tokens of CI jobs and pods in place of API keys.",
   rows: [add, listAll, show, revoke, tryToken],
 };
+
+/** The claims that are asked for. @throws Problem if there are none, or the subject is given twice */
+function claimsOf(given: {
+  readonly claims: ReadonlyMap<string, string> | undefined;
+  readonly spiffeId: string | undefined;
+}): ReadonlyMap<string, string> {
+  const { claims = new Map<string, string>(), spiffeId } = given;
+  if (spiffeId === undefined && claims.size === 0) {
+    throw usageProblem("Say whose tokens these are: --claim, or --spiffe-id for SPIFFE.");
+  }
+  if (spiffeId === undefined) return claims;
+  if (claims.has("sub")) throw usageProblem("--spiffe-id is the claim sub: give one of them.");
+  return new Map([["sub", spiffeId], ...claims]);
+}
 
 function parseClaim(text: string, before: ReadonlyMap<string, string> | undefined): ReadonlyMap<string, string> {
   const [, name = "", value = ""] = /^([^=]+)=(.+)$/su.exec(text) ?? [];

@@ -1,6 +1,7 @@
 import { parseKeySet, type Terms, type Trust, usableKeys, usableKinds } from "../access/token.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
 import { isIssuer, issuerRule } from "../core/json-request.ts";
+import { spiffeIdBytesMax } from "../core/parse.ts";
 import { isPublicUrl } from "../core/public-fetch.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -99,7 +100,7 @@ const reserved = ["iss", "aud", "exp", "iat", "nbf", "jti"];
 function requireClaims(issuer: string, claims: ReadonlyMap<string, string>): Record<string, string> {
   for (const [name, value] of claims) {
     requireWord("The name of a claim", name);
-    requireWord(`The claim ${name}`, value);
+    requireWord(`The claim ${name}`, value, spiffeIdBytesMax);
     if (reserved.includes(name)) {
       throw new Refused("invalid", `The claim ${name} is not an identity: it is checked in every token.`);
     }

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import Provider from "oidc-provider";
-import { audience, newSigningKey, startRunner } from "../support/issuer.ts";
+import { audience, compact, newSigningKey, publicJwk, startRunner } from "../support/issuer.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { eventually, serverOf, siteOf } from "../support/server.ts";
 
@@ -167,6 +167,30 @@ describe("a machine without a stored key", () => {
     await eventually(async () => (await machine(["pull"], env)).exitCode === 0);
     expect(await site.keyhole(["trust", "test", added.id], env.TOKEN)).toMatchObject({ exitCode: 0 });
     await site.json(["trust", "revoke", added.id]);
+  });
+
+  test("is trusted as a SPIFFE workload by a bundle, and follows the file that its helper writes", async () => {
+    const signing = newSigningKey("ES256");
+    const { alg: _, ...jwk } = publicJwk("one", signing);
+    const bundle = { keys: [{ ...jwk, use: "jwt-svid" }], spiffe_sequence: 1, spiffe_refresh_hint: 300 };
+    const [jwks, token] = [join(site.folder, "bundle.json"), join(site.folder, "svid")];
+    writeFileSync(jwks, JSON.stringify(bundle));
+    const sub = "spiffe://example.org/web";
+    const terms = ["--issuer", "example.org", "--audience", "keyhole", "--spiffe-id", sub, "--jwks-file", jwks];
+    await site.json(["trust", "add", "--name", "workload", ...terms, ...reach]);
+    const write = (iat: number) => {
+      const svid = { iss: "example.org", sub, aud: ["keyhole"], iat, exp: iat + 300 };
+      writeFileSync(token, compact({ alg: "ES256", kid: "one", typ: "JWT" }, svid, signing));
+    };
+    const env = { KEYHOLE_OIDC: `file:${token}` };
+    const now = Math.floor(Date.now() / 1000);
+    write(now);
+    // The server's list of trusts may be a tenth of a second old.
+    await eventually(async () => (await machine(["pull"], env)).exitCode === 0);
+    write(now - 1000);
+    expect(await machine(["pull"], env)).toMatchObject({ exitCode: 3, stdout: "" });
+    write(now);
+    expect(await machine(["pull"], env)).toMatchObject({ exitCode: 0, stdout: "API_TOKEN='value of the token'\n" });
   });
 
   test.each([

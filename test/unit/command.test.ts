@@ -2,7 +2,7 @@ import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { complete } from "../../src/cli/completion.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { parseCount, parseDuration, parseList, parseMoment } from "../../src/core/parse.ts";
+import { parseCount, parseDuration, parseList, parseMoment, parseSpiffeId } from "../../src/core/parse.ts";
 import { configProblem, interrupted, Problem } from "../../src/core/problem.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { failureOf } from "../../src/installation/failure.ts";
@@ -192,6 +192,47 @@ describe("what a person types for a time, a list or a number", () => {
       expect(() => parseDuration(text)).toThrow("takes a duration");
     },
   );
+
+  test.each([
+    "spiffe://example.org/ns/web/sa/web",
+    "spiffe://trust_domain-1.example/A.b_c-9",
+    "spiffe://10.0.0.1/...",
+    `spiffe://${"x".repeat(255)}/web`,
+    `spiffe://example.org/${"x".repeat(2048 - 21)}`,
+  ])("%s is the id of a workload", (text) => {
+    expect(parseSpiffeId(text)).toBe(text);
+  });
+  test.each([
+    "",
+    "spiffe://",
+    "spiffe:///web",
+    "SPIFFE://example.org/web",
+    "https://example.org/web",
+    " spiffe://example.org/web",
+    "spiffe://example.org/web\n",
+    "spiffe://Example.org/web",
+    "spiffe://exämple.org/web",
+    "spiffe://example.org:8443/web",
+    "spiffe://user@example.org/web",
+    "spiffe://[::1]/web",
+    "spiffe://ex%61mple.org/web",
+    "spiffe://example.org/web/",
+    "spiffe://example.org//web",
+    "spiffe://example.org/./web",
+    "spiffe://example.org/web/..",
+    "spiffe://example.org/w%65b",
+    "spiffe://example.org/wéb",
+    "spiffe://example.org/*",
+    "spiffe://example.org/web?a=b",
+    "spiffe://example.org/web#a",
+    `spiffe://${"x".repeat(256)}/web`,
+    `spiffe://example.org/${"x".repeat(2049 - 21)}`,
+  ])("%j is no SPIFFE ID", (text) => {
+    expect(() => parseSpiffeId(text)).toThrow("takes a SPIFFE ID");
+  });
+  test("spiffe://example.org is the id of no workload", () => {
+    expect(() => parseSpiffeId("spiffe://example.org")).toThrow("names a trust domain");
+  });
 
   const nowMs = Date.parse("2026-03-01T12:00:00Z");
   test.each([

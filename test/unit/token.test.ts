@@ -42,11 +42,12 @@ describe("a token in the shape of", () => {
     expect(await whyRefused(token, other, nowMs)).toContain("its audience is ");
   });
 
-  test("GitHub and GitLab names its run, and one of Kubernetes has none", () => {
+  test("GitHub and GitLab names its run, and those of Kubernetes and SPIRE have none", () => {
     expect(recorded.map(({ token }) => wordsOf(readToken(token)))).toEqual([
       { jti: expect.any(String), sub: "repo:acme/web:environment:production", run: "12857775555" },
       { jti: expect.any(String), sub: "project_path:acme/web:ref_type:branch:ref:main", run: "302" },
       { jti: expect.any(String), sub: "system:serviceaccount:web:web", run: "" },
+      { jti: "", sub: "spiffe://example.org/ns/web/sa/web", run: "" },
     ]);
   });
 });
@@ -69,13 +70,34 @@ describe("a key set", () => {
     }
   });
 
+  test("of SPIFFE verifies tokens by its keys for JWT-SVIDs, and by no other", async () => {
+    const bundle = (use: string) => ({
+      keys: [
+        { ...publicJwk("one", another), alg: undefined, kid: undefined, use: "x509-svid" },
+        { ...publicJwk("one", key), alg: undefined, use },
+      ],
+      spiffe_sequence: 1,
+    });
+    expect(await whyRefused(token, trust(bundle("jwt-svid")))).toBe("accepted");
+    const unnamed = readToken(compact({ alg: "ES256" }, usualClaims(issuer), another));
+    expect(await whyRefused(unnamed, trust(bundle("jwt-svid")))).toContain("its signature is not by the issuer's key");
+    for (const use of ["x509-svid", "wit-svid", "JWT-SVID"]) {
+      expect(await whyRefused(token, trust(bundle(use)))).toContain("the issuer has no such key");
+    }
+    expect(parseKeySet(bundle("wit-svid")).kids.size).toBe(0);
+  });
+
+  test("without keys verifies nothing: its issuer has withdrawn them", async () => {
+    expect(await whyRefused(token, trust({ keys: [] }))).toContain("the issuer has no such key");
+  });
+
   test("of a shared secret verifies nothing", async () => {
     const jwks = { keys: [{ kty: "oct", kid: "one", k: Buffer.alloc(32).toString("base64url") }] };
     expect(await whyRefused(token, trust(jwks))).toContain("the issuer has no such key");
   });
 
   test("is refused as a whole if it is no key set, or a long one", () => {
-    const none: unknown[] = [null, [], {}, { keys: [] }, { keys: {} }, { keys: [null] }, { keys: ["x"] }];
+    const none: unknown[] = [null, [], {}, { keys: {} }, { keys: [null] }, { keys: ["x"] }];
     for (const document of none) expect(() => parseKeySet(document)).toThrow("it is no JSON Web Key Set");
     expect(() => parseKeySet({ keys: Array(101).fill({ kty: "RSA" }) })).toThrow("it has more than 100 keys");
   });
