@@ -45,7 +45,8 @@ export async function requestJson(url: string, request: JsonRequest): Promise<Js
   let response: Response | undefined;
   try {
     response = await fetch(url, {
-      headers,
+      // On a connection that is used again, Bun and Node take an answer that nobody asked for as the next one.
+      headers: { ...headers, Connection: "close" },
       ...(post !== undefined && { method: "POST", body: post }),
       redirect: "manual",
       signal,

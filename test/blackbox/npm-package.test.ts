@@ -7,6 +7,7 @@ import { type Liar, startLiar } from "../support/liar.ts";
 import { blocksOf } from "../support/markdown.ts";
 import { whereInstalled, withPrograms } from "../support/programs.ts";
 import { serverOf, siteOf } from "../support/server.ts";
+import { startUnasked } from "../support/unasked.ts";
 
 setDefaultTimeout(120_000);
 
@@ -18,7 +19,7 @@ const program = `
 import { inspect } from "node:util";
 import { createClient, KeyholeError } from "keyhole/client";
 
-const { KEYHOLE_URL: url, KEYHOLE_API_KEY: apiKey, LIAR_URL: liarUrl } = process.env;
+const { KEYHOLE_URL: url, KEYHOLE_API_KEY: apiKey, LIAR_URL: liarUrl, UNASKED_URL: unaskedUrl } = process.env;
 const keyhole = createClient({ url, apiKey });
 const liar = createClient({ url: liarUrl, apiKey });
 // Only silence is meant to last that long: on a slow machine any other answer may take its time.
@@ -28,6 +29,9 @@ const failure = async (promise) => {
   return error instanceof KeyholeError ? error.code : String(error);
 };
 const notFound = await keyhole.project("absent").catch((error) => error);
+const unasked = createClient({ url: unaskedUrl, apiKey });
+const slugs = new Set();
+for (let n = 0; n < 200; n++) slugs.add((await unasked.organization()).slug);
 console.log(JSON.stringify({
   organization: await keyhole.organization(),
   projects: await keyhole.projects(),
@@ -44,6 +48,7 @@ console.log(JSON.stringify({
   endless: await failure(liar.project("endless")),
   silent: await failure(impatient.project("silent")),
   cut: await failure(liar.project("cut")),
+  slugs: [...slugs],
 }));
 `;
 
@@ -136,9 +141,22 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
     expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", ...client, "keyhole.js", "package.json"]);
   });
 
+  test("runs nothing when it is installed, and needs nobody else's package (@bitwarden/cli 2026.4.0)", () => {
+    const manifest = JSON.parse(readFileSync(join(folder, "node_modules/keyhole/package.json"), "utf8"));
+    const { optionalDependencies, version } = manifest;
+    for (const name of ["scripts", "dependencies", "peerDependencies", "bundleDependencies", "gypfile"])
+      expect([name, manifest[name]]).toEqual([name, undefined]);
+    const foreign = Object.entries(optionalDependencies).filter(
+      ([name, wanted]) => !name.startsWith("@keyhole/") || wanted !== version,
+    );
+    expect(foreign).toEqual([]);
+  });
+
   describe("reads everything, exactly, and withstands other servers", () => {
     const readsAll = async (...command: string[]) => {
-      const done = await expectDone([...command, "all.mjs"], folder, await settings({ LIAR_URL: liar.origin }));
+      using unasked = await startUnasked();
+      const urls = { LIAR_URL: liar.origin, UNASKED_URL: unasked.origin };
+      const done = await expectDone([...command, "all.mjs"], folder, await settings(urls));
       const read = JSON.parse(done);
       const updatedAt = expect.any(Number);
       const summary = { id: expect.any(String), name: "web", slug: "web", variableCount: 3, accountCount: 1 };
@@ -179,6 +197,7 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
         endless: "invalid_answer",
         silent: "timeout",
         cut: "unreachable",
+        slugs: ["asked"], // CVE-2026-48931
       });
     };
     test("in Node", () => readsAll(node ?? ""));
