@@ -25,7 +25,7 @@ const begin = "<!-- measured: made by `bun run bench` -->";
 const end = "<!-- end of measured -->";
 const pages: Readonly<Record<string, (results: Results) => string[]>> = {
   "performance.md": forUsers,
-  "performance-method.md": inFull,
+  "maintainers/performance-method.md": inFull,
 };
 
 /** Reads recorded results; none if there is no file. @throws Error if the file is not a results file */

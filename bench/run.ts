@@ -1,6 +1,6 @@
 /**
  * `bun run bench`: measures what a request costs in the compiled program, and compares it with bare servers. See
- * `docs/performance-method.md` for the method, and `--help`.
+ * `docs/maintainers/performance-method.md` for the method, and `--help`.
  */
 import { randomBytes } from "node:crypto";
 import { copyFileSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";

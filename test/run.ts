@@ -6,7 +6,7 @@
  *
  * An interrupted run ends what it started and counts nothing.
  */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism, constants } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -133,9 +133,8 @@ async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
   const counted = xml === undefined ? undefined : parseReport(xml);
   const isWhole = size === "full" && passedOn.length === 0;
   if (isWhole && inCi) {
-    const pages = readdirSync(join(root, "docs")).filter((name) => /^proofs.*\.md$/.test(name));
-    for (const page of pages) {
-      problems.push(...missingProofs(`docs/${page}`, readFileSync(join(root, "docs", page), "utf8"), xml ?? ""));
+    for (const page of new Bun.Glob("docs/maintainers/proofs*.md").scanSync(root)) {
+      problems.push(...missingProofs(page, readFileSync(join(root, page), "utf8"), xml ?? ""));
     }
   }
   if (!counted && onlyChanged && tests.exitCode === 0) return total;

@@ -1,10 +1,10 @@
 import { copyFileSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { defineConfig, type MarkdownRenderer } from "vitepress";
+import { type DefaultTheme, defineConfig, type MarkdownRenderer } from "vitepress";
 import { storyOf } from "./month.ts";
 import { referenceOf } from "./reference.ts";
-import { ways } from "./sidebar.ts";
+import { pagesOf, shelves } from "./sidebar.ts";
 
 const docs = fileURLToPath(new URL("..", import.meta.url));
 
@@ -61,20 +61,36 @@ export default defineConfig({
   },
   themeConfig: {
     logo: { src: "/icon.svg", alt: "" },
-    nav: ways.map(({ text, pages }) => ({
-      text,
-      link: `/${pages[0]?.page}`,
-      activeMatch: `^/(${pages.map(({ page }) => page).join("|")})$`,
+    nav: shelves.map((shelf) => ({
+      text: shelf.text,
+      link: `/${pagesOf(shelf)[0]?.page}`,
+      activeMatch: `^/(${pagesOf(shelf)
+        .map(({ page }) => page)
+        .join("|")})$`,
     })),
-    sidebar: ways.map(({ text, pages }) => ({
+    sidebar: shelves.map(({ text, groups }) => ({
       text,
-      items: pages.map(({ text, page }) => ({ text, link: `/${page}` })),
+      items: groups.flatMap(({ text, pages }): DefaultTheme.SidebarItem[] => {
+        const items = pages.map(({ text, page }) => ({ text, link: `/${page}` }));
+        return text === undefined ? items : [{ text, items, collapsed: true }];
+      }),
     })),
     outline: [2, 3],
     // In the browser: nothing that is searched for leaves it.
-    search: { provider: "local", options: { _render: (text, env, md) => md.render(expand(text), env) } },
+    search: {
+      provider: "local",
+      options: {
+        _render: (text, env, md) => (isForMaintainers(env.relativePath) ? "" : md.render(expand(text), env)),
+        // A short word with one letter changed is another word: 429 and 422, helm and held.
+        miniSearch: { searchOptions: { fuzzy: (term) => (term.length > 6 ? 0.2 : false) } },
+      },
+    },
   },
 });
+
+function isForMaintainers(page: string): boolean {
+  return page.startsWith("maintainers/");
+}
 
 function expand(text: string, all = parts): string {
   return all.reduce((text, [placeholder, part]) => text.replace(placeholder, part), text);

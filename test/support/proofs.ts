@@ -1,10 +1,10 @@
 /*
- * The pages docs/proofs*.md name the tests that fail without a defence, as `folder/file`: "name". Of a long name they
+ * The pages docs/maintainers/proofs*.md name the tests that fail without a defence, as `folder/file`: "name". Of a long name they
  * say a part, with … for the rest. A test that was renamed or deleted would leave a defence without its proof.
  */
 
 /**
- * @param name - of the page, such as `docs/proofs-sets.md`
+ * @param name - of the page, such as `docs/maintainers/proofs-sets.md`
  * @param page - its text
  * @param report - of `bun test` over the whole suite, as JUnit
  * @returns a sentence for each test that the page names and that did not run

@@ -12,5 +12,5 @@ test.each([
   ['"refuses"; `unit/other`: "refuses"', 1],
 ])("the page's row %s names tests that did not run: %d", (cell, count) => {
   const page = `| defence | patch | test |\n| one | another | \`unit/keys\`: ${cell} |\n`;
-  expect(missingProofs("docs/proofs.md", page, report)).toHaveLength(count);
+  expect(missingProofs("docs/maintainers/proofs.md", page, report)).toHaveLength(count);
 });
