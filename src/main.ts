@@ -2,23 +2,12 @@ import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typ
 import { description } from "../package.json";
 import { doorCommand, judgeCommand, leadsThrough } from "./cli/door.ts";
 import { inheritedDescriptors } from "./core/inherited.ts";
-import { version } from "./core/version.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindOperations } from "./kinds/commands.ts";
-import { answer } from "./terminal/answer.ts";
 import { type CommandContext, frame, noun, refuseMangled } from "./terminal/command.ts";
-import { act, commandFor, type Noun } from "./terminal/draw.ts";
+import { commandFor, type Noun } from "./terminal/draw.ts";
 import { complain, toProblem } from "./terminal/failure.ts";
 import { fitted, write } from "./terminal/terminal.ts";
-
-const versionRow = act({
-  path: "version",
-  about: "Show the version.",
-  examples: ["keyhole version"],
-  right: "anybody",
-  inputs: {},
-  act: (context) => sayVersion(context),
-});
 
 type Load = () => Promise<(context: CommandContext) => CommandUnknownOpts>;
 
@@ -75,7 +64,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
       const { completionCommand } = await import("./cli/completion.ts");
       return (context) => completionCommand(context, () => buildProgram(context));
     },
-    version: drawn(async () => ({ rows: [versionRow] })),
+    version: drawn(async () => (await import("./cli/version.ts")).versions),
   },
 };
 
@@ -169,7 +158,9 @@ export async function execute(
 async function run(context: CommandContext, args: readonly string[]): Promise<void> {
   const at = args.findIndex((arg) => !arg.startsWith("-"));
   const options = at === -1 ? args : args.slice(0, at);
-  if (options.includes("-V") || options.includes("--version")) return sayVersion(context);
+  if (options.includes("-V") || options.includes("--version")) {
+    return (await import("./cli/version.ts")).sayVersion(context);
+  }
   // `keyhole help key create` and `keyhole -h key create` are `keyhole key create --help`.
   const isHelp = (arg: string | undefined) => arg === "-h" || arg === "--help";
   const words = args.slice(options.length + (args[at] === "help" ? 1 : 0));
@@ -196,10 +187,6 @@ async function run(context: CommandContext, args: readonly string[]): Promise<vo
     if (!(error instanceof CommanderError)) throw error;
     await write(context.terminal.stdout, context.json ? jsonLine({ help }) : help);
   }
-}
-
-function sayVersion(context: CommandContext): Promise<void> {
-  return answer(context, { name: "keyhole", version }, "", `keyhole ${version}\n`);
 }
 
 const codesHelp = `

@@ -1,4 +1,5 @@
 import { $ } from "bun";
+import type { Target } from "./targets.ts";
 
 /** What a release is made of. */
 export type Source = {
@@ -48,6 +49,11 @@ export async function tar(
 /** gzip, without a name or a time. Level 1 takes a third of the time of level 6, for 6 % more bytes. */
 export function gzip(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return Bun.gzipSync(bytes, { library: "libdeflate", level: 1 });
+}
+
+/** The name of a target's archive, and of the one folder in it. */
+export function archiveOf({ name }: Target, { version }: Source): string {
+  return `keyhole-${version}-${name}`;
 }
 
 /** SHA-256 in hexadecimal digits. */

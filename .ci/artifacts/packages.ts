@@ -1,12 +1,15 @@
 /**
  * `bun .ci/artifacts/packages.ts FOLDER NAME=PROGRAM …` makes of ready programs everything that a release holds:
- * archives, npm packages, Debian packages and images, then their provenance and their checksums. The bill of materials
+ * archives, npm packages, Debian packages and images, what Homebrew and apt find them by, then their provenance and
+ * their checksums. The bill of materials
  * that cdxgen made of the lockfile lies in FOLDER already.
  */
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { gzip, readSource, sha256, tar } from "./archive.ts";
+import { join, relative } from "node:path";
+import { layOutRepository } from "./apt.ts";
+import { archiveOf, gzip, readSource, sha256, tar } from "./archive.ts";
+import { writeFormula } from "./brew.ts";
 import { packDeb } from "./deb.ts";
 import { packForNpm } from "./npm.ts";
 import { type DebianPackage, packImage } from "./oci.ts";
@@ -38,20 +41,30 @@ try {
     packages.push(await packImage(folder, program, target.debian, source, scratch));
   }
   await packForNpm(folder, programs, source, scratch);
+  await layOutRepository(folder, source);
+  writeFormula(folder, [...programs.keys()], source);
   completeBill(join(folder, `keyhole-${source.version}.cdx.json`), packages);
-  const provenance = provenanceOf(readdirSync(folder).sort(), packages);
+  const provenance = provenanceOf(filesIn(folder), packages);
   writeFileSync(join(folder, `keyhole-${source.version}.provenance.json`), `${JSON.stringify(provenance)}\n`);
-  const sums = readdirSync(folder)
-    .sort()
-    .map((file) => `${sha256(readFileSync(join(folder, file)))}  ${file}\n`);
+  // And the programs, under their names in the archives: `keyhole version --verify` finds its own there.
+  const inside = [...programs].map(([target, program]) => [`${archiveOf(target, source)}/keyhole`, program] as const);
+  const sums = [...filesIn(folder).map((file) => [file, join(folder, file)] as const), ...inside]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, file]) => `${sha256(readFileSync(file))}  ${name}\n`);
   writeFileSync(join(folder, "SHA256SUMS"), sums.join(""));
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
 
+/** The files in a folder and in those below it, by their paths. */
+function filesIn(folder: string): string[] {
+  const all = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+  return all.map(({ parentPath, name }) => relative(folder, join(parentPath, name))).sort();
+}
+
 /** The program as an archive, for everybody without a package manager. */
-async function packArchive(folder: string, { name }: Target, program: string): Promise<void> {
-  const top = `keyhole-${source.version}-${name}`;
+async function packArchive(folder: string, target: Target, program: string): Promise<void> {
+  const top = archiveOf(target, source);
   const place = join(scratch, "archives", top);
   mkdirSync(place, { recursive: true });
   for (const file of ["LICENSE", "CHANGELOG.md", "docs/deploy/keyhole.service"]) {
@@ -86,7 +99,7 @@ function completeBill(file: string, packages: readonly DebianPackage[]): void {
 }
 
 /**
- * Returns the provenance of these files: what they were made from, and how. It is not signed: the publisher signs it.
+ * Returns the provenance of these files: what they were made from, and how. SHA256SUMS lists it, which is signed.
  *
  * @see https://slsa.dev/spec/v1.0/provenance
  */

@@ -1,14 +1,28 @@
 /** A release made of the built program: each artefact is installed and used from an empty environment. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { targets } from "../../.ci/artifacts/targets.ts";
-import { version } from "../../package.json";
+import { publisher, version } from "../../package.json";
 import { binary, type Ran, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import { freePort } from "../support/port.ts";
-import { whereInstalled, withPrograms } from "../support/programs.ts";
+import { findProgram, noteMissing, whereInstalled, withPrograms } from "../support/programs.ts";
 import { eventually, furnish, makeSite, type Site } from "../support/server.ts";
 
 /** A version before a release sorts before it. */
@@ -20,13 +34,36 @@ const root = join(import.meta.dir, "../..");
 const target = targets.find(
   ({ os, cpu, libc }) => os === process.platform && cpu === process.arch && libc !== "musl",
 ) as (typeof targets)[number];
-const tools = ["apt-get", "dpkg-deb", "git", "node", "npm", "npx", "umoci", "bwrap"];
+const tools = ["git", "node", "npm", "npx", "umoci", "bwrap", "apt-get", "dpkg-deb", "gpg", "minisign"];
 
-withPrograms(tools, "a release", (_apt, _dpkg, git, node, npm, npx, umoci, bwrap) => {
+withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
   let folder: string;
   let release: string;
+  let made: readonly string[];
+  let publicKey: string;
   const at = (...path: string[]) => join(folder, ...path);
   const artefact = (name: string) => join(release, name);
+  const top = `keyhole-${version}-${target.name}`;
+  const gpg = {
+    get GNUPGHOME() {
+      return at("gpg");
+    },
+  };
+  const verify = (...files: string[]) =>
+    runBinary(["version", "--verify", ...files, "--key", publicKey], { cwd: release });
+
+  /** Which of the ways to check a file of the release accept it. */
+  const whatAccepts = async (file: string): Promise<string[]> => {
+    const ways: Readonly<Record<string, () => Promise<Ran>>> = {
+      minisign: () => run(["minisign", "-Vm", file, "-P", publicKey], { cwd: release }),
+      gpg: () => run(["gpg", "--verify", "Release.gpg", "Release"], { cwd: artefact("apt/dists/stable"), env: gpg }),
+      sha256sum: () => run(["sh", "-c", `grep -F "  $1" SHA256SUMS | sha256sum --check`, "sh", file], { cwd: release }),
+      keyhole: () => verify(artefact(file)),
+    };
+    const accepted: string[] = [];
+    for (const way of acceptedBy(file)) if ((await ways[way]?.())?.exitCode === 0) accepted.push(way);
+    return accepted;
+  };
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "keyhole-release-"));
@@ -36,27 +73,89 @@ withPrograms(tools, "a release", (_apt, _dpkg, git, node, npm, npx, umoci, bwrap
     writeFileSync(artefact(`keyhole-${version}.cdx.json`), JSON.stringify(bill));
     const packages = [process.execPath, "--no-env-file", ".ci/artifacts/packages.ts"];
     await done([...packages, release, `${target.name}=${binary}`], { cwd: root, env: { ...process.env } });
+    made = filesIn(release);
+    await done(["minisign", "-G", "-W", "-p", at("minisign.pub"), "-s", at("minisign.key")], {});
+    publicKey = readFileSync(at("minisign.pub"), "utf8").split("\n")[1] ?? "";
+    mkdirSync(gpg.GNUPGHOME, { mode: 0o700 });
+    const makeKey = [
+      "gpg",
+      "--batch",
+      "--passphrase",
+      "",
+      "--quick-generate-key",
+      "keyhole",
+      "ed25519",
+      "sign",
+      "never",
+    ];
+    await done(makeKey, { env: gpg });
+    await done([join(root, ".ci/sign"), at("minisign.key"), "keyhole", release], { env: gpg });
   });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  afterAll(async () => {
+    await run(["gpgconf", "--kill", "all"], { env: gpg });
+    rmSync(folder, { recursive: true, force: true });
+  });
 
   describe("can be verified:", () => {
-    test("SHA256SUMS covers every file, and each file's name has the version", async () => {
-      const files = readdirSync(release).filter((file) => file !== "SHA256SUMS");
+    test("SHA256SUMS covers every file and the program, and each file's name has the version", async () => {
       const sums = readFileSync(artefact("SHA256SUMS"), "utf8");
-      expect([...sums.matchAll(/ {2}(.*)$/gm)].map(([, file]) => file ?? "")).toEqual(files.sort());
-      expect(files.filter((file) => !file.includes(version) && !file.includes(ofDebian))).toEqual([]);
-      await done(["sha256sum", "--check", "--strict", "SHA256SUMS"], { cwd: release });
+      const inside = `${top}/keyhole`;
+      expect([...sums.matchAll(/ {2}(.*)$/gm)].map(([, file]) => file ?? "")).toEqual(
+        [...made.filter((file) => file !== "SHA256SUMS"), inside].sort(),
+      );
+      const named = [version, ofDebian, "apt/dists/", "keyhole.rb", "SHA256SUMS"];
+      expect(made.filter((file) => !named.some((part) => file.includes(part)))).toEqual([]);
+      await done(["sha256sum", "--check", "--strict", "--ignore-missing", "SHA256SUMS"], { cwd: release });
+    });
+
+    test("signing changes no file of it", () => {
+      const signatures = /\.minisig$|^apt\/keyhole\.asc$|^apt\/dists\/stable\/(InRelease|Release\.gpg)$/;
+      expect(filesIn(release).filter((file) => !signatures.test(file))).toEqual([...made]);
+    });
+
+    test("each file by minisign, by sha256sum, and by the program, which knows itself too", async () => {
+      for (const file of made) expect([file, await whatAccepts(file)]).toEqual([file, acceptedBy(file)]);
+      const { stdout } = await verify();
+      expect(stdout).toBe(`${binary} is the program of keyhole ${version}, as its publisher signed it.\n`);
+    });
+
+    test("a change of one byte in any file is refused by all of them", async () => {
+      for (const file of filesIn(release).filter((one) => !one.startsWith("apt/dists/stable/InRelease"))) {
+        const signature = file.endsWith(".minisig") ? file.replace(/\.minisig$/, "") : file;
+        const restore = flip(artefact(file));
+        const accepted = await whatAccepts(signature);
+        restore();
+        // Only the signature of SHA256SUMS counts for others than minisign.
+        const still = file === signature || signature === "SHA256SUMS" ? [] : acceptedBy(signature).slice(1);
+        expect([file, accepted]).toEqual([file, still]);
+      }
+    });
+
+    test("a program with one more byte, and a file from elsewhere, are not of the release", async () => {
+      const changed = at("changed");
+      writeFileSync(changed, Buffer.concat([readFileSync(binary), Buffer.of(0)]), { mode: 0o755 });
+      const ran = await run([changed, "version", "--verify", "--key", publicKey], { cwd: release });
+      expect(ran).toEqual({ exitCode: 1, stdout: "", stderr: `keyhole: ${changed} is not what SHA256SUMS lists.\n` });
+      rmSync(changed);
+      const other = artefact("other.txt");
+      writeFileSync(other, "");
+      const { exitCode, stderr } = await verify(other);
+      rmSync(other);
+      expect({ exitCode, stderr }).toEqual({
+        exitCode: 1,
+        stderr: `keyhole: ${other} is not what SHA256SUMS lists.\n`,
+      });
     });
 
     test("the provenance names every artefact, the commit and what came from elsewhere", async () => {
       const statement = JSON.parse(readFileSync(artefact(`keyhole-${version}.provenance.json`), "utf8"));
-      const artefacts = readdirSync(release).filter((file) => !/SHA256SUMS|provenance/.test(file));
+      const artefacts = made.filter((file) => !/SHA256SUMS|provenance/.test(file));
       expect(statement).toMatchObject({
         _type: "https://in-toto.io/Statement/v1",
         predicateType: "https://slsa.dev/provenance/v1",
       });
       expect(statement.subject).toEqual(
-        artefacts.sort().map((name) => ({ name, digest: { sha256: sha256(readFileSync(artefact(name))) } })),
+        artefacts.map((name) => ({ name, digest: { sha256: sha256(readFileSync(artefact(name))) } })),
       );
       const { buildDefinition } = statement.predicate;
       const commit = (await done([git, "rev-parse", "HEAD"], { cwd: root })).trim();
@@ -88,10 +187,19 @@ withPrograms(tools, "a release", (_apt, _dpkg, git, node, npm, npx, umoci, bwrap
   });
 
   test("the archive holds the program, which runs alone", async () => {
-    const top = `keyhole-${version}-${target.name}`;
     await done(["tar", "--extract", "--gzip", "--file", artefact(`${top}.tar.gz`), "--directory", folder], {});
     expect(readdirSync(at(top)).sort()).toEqual(["CHANGELOG.md", "LICENSE", "keyhole", "keyhole.service"]);
     expect(await done([at(top, "keyhole"), "version"], {})).toContain(version);
+  });
+
+  test("the formula names the archive by its place and checksum", async () => {
+    const formula = readFileSync(artefact("keyhole.rb"), "utf8");
+    expect(formula).toContain(
+      `url "${publisher.releases}/v${version}/${top}.tar.gz"\n      sha256 "${sha256(readFileSync(artefact(`${top}.tar.gz`)))}"`,
+    );
+    const ruby = findProgram("ruby");
+    if (ruby !== undefined) expect(await done([ruby, "-wc", artefact("keyhole.rb")], {})).toBe("Syntax OK\n");
+    else noteMissing(["ruby"], "the syntax of the Homebrew formula");
   });
 
   describe("the npm package", () => {
@@ -192,19 +300,60 @@ withPrograms(tools, "a release", (_apt, _dpkg, git, node, npm, npx, umoci, bwrap
 
   describe("the Debian package", () => {
     let system: string;
-    const dpkg = (...args: string[]) => {
-      const asRoot = [bwrap, "--dev-bind", "/", "/", "--unshare-user", "--uid", "0", "--gid", "0"];
-      const alone = ["--force-depends", "--force-script-chrootless", "--log=/dev/null"];
-      return done([...asRoot, "dpkg", `--root=${system}`, ...alone, ...args], {});
+    const asRoot = [bwrap, "--dev-bind", "/", "/", "--unshare-user", "--uid", "0", "--gid", "0"];
+    const alone = () => [`--root=${system}`, "--force-script-chrootless", "--log=/dev/null"];
+    const apt = (...args: string[]) => {
+      const options = {
+        "Dir::State": at("apt/state"),
+        "Dir::State::status": join(system, "var/lib/dpkg/status"),
+        "Dir::Cache": at("apt/cache"),
+        "Dir::Log": at("apt/log"),
+        "Dir::Etc": at("apt/etc"),
+        "APT::Sandbox::User": "",
+        "Debug::NoLocking": "true",
+      };
+      const given = [
+        ...Object.entries(options).map(([name, value]) => `${name}=${value}`),
+        ...alone().map((option) => `DPkg::Options::=${option}`),
+      ];
+      return run([...asRoot, "apt-get", ...given.flatMap((one) => ["-o", one]), "--yes", ...args], {});
     };
-    const install = () => dpkg("--install", artefact(`keyhole_${ofDebian}_${target.debian}.deb`));
+    const install = async () => {
+      for (const args of [["update"], ["install", "--reinstall", "keyhole"]]) {
+        const { exitCode, stdout, stderr } = await apt(...args);
+        if (exitCode !== 0) throw new Error(`${stdout}${stderr}`);
+      }
+    };
 
     beforeAll(async () => {
       system = at("system");
       for (const path of ["info", "updates"]) mkdirSync(join(system, "var/lib/dpkg", path), { recursive: true });
-      writeFileSync(join(system, "var/lib/dpkg/status"), "");
+      const libc = ["Package: libc6", "Status: install ok installed", "Maintainer: nobody", "Version: 2.36"];
+      const more = [`Architecture: ${target.debian}`, "Description: as of this machine", "", ""];
+      writeFileSync(join(system, "var/lib/dpkg/status"), [...libc, ...more].join("\n"));
+      for (const path of ["state/lists/partial", "cache/archives/partial", "log", "etc"]) {
+        mkdirSync(at("apt", path), { recursive: true });
+      }
+      const key = artefact("apt/keyhole.asc");
+      writeFileSync(at("apt/etc/sources.list"), `deb [signed-by=${key}] file:${artefact("apt")} stable main\n`);
       await install();
     });
+
+    test.each(["InRelease", "main/binary-ARCH/Packages.gz", "DEB"])(
+      "is refused by apt if %s is changed",
+      async (name) => {
+        const stable = `apt/dists/stable/${name.replace("ARCH", target.debian ?? "")}`;
+        const file = name === "DEB" ? `apt/pool/keyhole_${ofDebian}_${target.debian}.deb` : stable;
+        rmSync(at("apt/state/lists"), { recursive: true });
+        mkdirSync(at("apt/state/lists/partial"), { recursive: true });
+        const restore = flip(artefact(file));
+        const updated = await apt("update", "--error-on=any");
+        const installed = await apt("install", "--reinstall", "keyhole");
+        restore();
+        const failed = [updated, installed].filter(({ exitCode }) => exitCode !== 0);
+        expect(failed.map(({ stderr }) => stderr).join("")).toMatch(/signature|Hash Sum mismatch|unexpected size/);
+      },
+    );
 
     test("installs the program and the unit of docs/deploy", async () => {
       expect(await done([join(system, "usr/bin/keyhole"), "version"], {})).toContain(version);
@@ -228,7 +377,7 @@ withPrograms(tools, "a release", (_apt, _dpkg, git, node, npm, npx, umoci, bwrap
       const settings = join(system, "etc/keyhole/keyhole.env");
       writeFileSync(settings, "DATABASE_URL=postgres://own\n");
       await install();
-      await dpkg("--remove", "keyhole");
+      await done([...asRoot, "dpkg", ...alone(), "--remove", "keyhole"], {});
       expect(existsSync(join(system, "usr/bin/keyhole"))).toBe(false);
       expect(readFileSync(settings, "utf8")).toBe("DATABASE_URL=postgres://own\n");
     });
@@ -305,6 +454,33 @@ withPrograms(tools, "a release", (_apt, _dpkg, git, node, npm, npx, umoci, bwrap
     });
   });
 });
+
+/** How a file of the release can be checked. */
+function acceptedBy(file: string): string[] {
+  if (file === "SHA256SUMS") return ["minisign"];
+  if (/^apt\/dists\/stable\/Release(\.gpg)?$/.test(file)) return ["gpg"];
+  if (file === "apt/keyhole.asc") return ["minisign"];
+  return file.includes("/") ? ["sha256sum"] : ["minisign", "sha256sum", "keyhole"];
+}
+
+/** Changes one byte in the middle of a file. Returns what changes it back. */
+function flip(file: string): () => void {
+  const open = openSync(file, "r+");
+  const at = Math.floor(fstatSync(open).size / 2);
+  const byte = Buffer.alloc(1);
+  readSync(open, byte, 0, 1, at);
+  writeSync(open, Buffer.of((byte[0] ?? 0) ^ 1), 0, 1, at);
+  return () => {
+    writeSync(open, byte, 0, 1, at);
+    closeSync(open);
+  };
+}
+
+/** The files in a folder and in those below it, by their paths. */
+function filesIn(folder: string): string[] {
+  const all = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return all.filter((file) => statSync(join(folder, file)).isFile()).sort();
+}
 
 type Options = {
   readonly cwd?: string;
