@@ -274,7 +274,7 @@ describe("the compiler", () => {
   const examples = documented.flatMap((file) => examplesOf(file));
   beforeAll(() => {
     errors = compile(folder, [...refused, ...accepted, ...examples]);
-  });
+  }, 60_000); // a busy machine takes long to compile
   afterAll(() => rmSync(folder, { recursive: true }));
 
   test.each(refused)("refuses %s", (what, _, reason) => {
