@@ -152,10 +152,15 @@ export async function createDatabase(url: string, template?: string): Promise<Te
 
 /**
  * Creates a copy of this run's template: quicker than to bring an empty database to the same state each time.
+ * @param state - a word for that state
  * @param fill - makes the template of the empty database at a URL, once for each run, and leaves no connection
  */
-export async function copyTemplate(url: string, fill: (url: string) => Promise<void>): Promise<TestDatabase> {
-  const template = `${prefix}template`;
+export async function copyTemplate(
+  url: string,
+  state: string,
+  fill: (url: string) => Promise<void>,
+): Promise<TestDatabase> {
+  const template = `${prefix}template_${state}`;
   try {
     return await createDatabase(url, template);
   } catch (error) {
