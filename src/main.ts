@@ -50,6 +50,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     health: async () => (await import("./cli/health.ts")).healthCommand,
     backup: drawn(async () => (await import("./cli/backup.ts")).backups),
     restore: drawn(async () => (await import("./cli/backup.ts")).restores),
+    export: drawn(async () => (await import("./cli/export.ts")).exporting),
     rotate: drawn(async () => (await import("./operations/rotation.ts")).rotations),
     door: async () => {
       return (context) =>

@@ -6,6 +6,7 @@ import {
   fsyncSync,
   linkSync,
   lstatSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readSync,
@@ -15,7 +16,7 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { attempt } from "./attempt.ts";
 import { exits, Problem } from "./problem.ts";
 
@@ -32,6 +33,7 @@ export type WholeFile =
   | "api-key"
   | "backup"
   | "export"
+  | "folder"
   | "pull"
   | "files"
   | "receipt"
@@ -58,6 +60,32 @@ export async function writeWhole(
   }
 }
 
+/**
+ * Writes a folder that appears whole or not at all, with mode 0700. It takes the place of an empty folder.
+ * @param fill - fills the draft, an empty folder whose path it gets
+ * @throws Problem `exists`, `obstructed` or `unwritable`; and what `fill` throws
+ */
+export async function writeWholeFolder(path: string, fill: (draft: string) => Promise<void>): Promise<void> {
+  const named = resolve(path);
+  const above = dirname(named);
+  try {
+    requireEmpty(path, named);
+    removeDrafts(above, "folder");
+    const draft = draftIn(above, "folder");
+    mkdirSync(draft, { mode: 0o700 });
+    try {
+      await fill(draft);
+      syncFolder(draft);
+      renameSync(draft, named); // fails if somebody has put something there
+      syncFolder(above);
+    } finally {
+      rmSync(draft, { force: true, recursive: true });
+    }
+  } catch (error) {
+    throw problemOf(path, error);
+  }
+}
+
 /** The same for content in memory. */
 export function writeWholeSync(kind: WholeFile, path: string, force: boolean, content: Uint8Array): void {
   onFile(path, () => {
@@ -74,7 +102,7 @@ export function removeDrafts(folder: string, kind: WholeFile, beforeMs = Date.no
   for (const name of attempt(() => readdirSync(folder)) ?? []) {
     const [draft, itsKind = kind, at = ""] = draftName.exec(name) ?? []; // drafts of 0.2.0 name no kind and no moment
     if (draft === undefined || itsKind !== kind || Number.parseInt(at, 16) >= beforeMs) continue;
-    attempt(() => rmSync(join(folder, draft), { force: true }));
+    attempt(() => rmSync(join(folder, draft), { force: true, recursive: kind === "folder" }));
   }
 }
 
@@ -86,11 +114,7 @@ export function moveIntoPlace(draft: string, path: string, force: boolean): void
   sync(draft, "r+");
   if (force) renameSync(draft, path);
   else linkSync(draft, path);
-  try {
-    sync(dirname(path), "r"); // makes the new name durable
-  } catch (error) {
-    if (!cannotSync.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
-  }
+  syncFolder(dirname(path)); // makes the new name durable
 }
 
 /** A path for a draft, with the moment and a random part in its name: nobody can have created that file before. */
@@ -164,6 +188,7 @@ function problemOf(path: string, error: unknown): unknown {
   const { syscall, code = "no reason given" } = error as NodeJS.ErrnoException;
   if (syscall === undefined) return error;
   if (code === "EEXIST") return exists(path);
+  if (code === "ENOTEMPTY") return obstructed(path, notEmpty);
   const words = `'${path}' cannot be written: ${reasons[code] ?? code}.`;
   return new Problem(exits.failed, "unwritable", words, { cause: error });
 }
@@ -189,6 +214,26 @@ function newDraft(kind: WholeFile, path: string, force: boolean, content: Uint8A
 
 /** Errors of Windows, of file systems that cannot sync a folder, and of folders that may be written but not read. */
 const cannotSync = ["EISDIR", "EPERM", "EINVAL", "ENOTSUP", "EACCES"];
+
+function syncFolder(path: string): void {
+  try {
+    sync(path, "r");
+  } catch (error) {
+    if (!cannotSync.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+/** @throws Problem `obstructed` unless a folder can take this place */
+function requireEmpty(path: string, named: string): void {
+  const stat = tryStat(named);
+  if (stat === undefined) return;
+  if (stat.isSymbolicLink()) throw obstructed(path, "is a symbolic link, and Keyhole does not write through links");
+  if (!stat.isDirectory()) throw obstructed(path, "is not a folder");
+  if (readdirSync(named).length > 0) throw obstructed(path, notEmpty);
+  if (named === process.cwd()) throw obstructed(path, "is the folder that you are in: name one that is not there yet");
+}
+
+const notEmpty = "is not empty: name a folder that is not there yet";
 
 function sync(path: string, flags: "r" | "r+"): void {
   const fd = openSync(path, flags);

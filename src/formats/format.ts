@@ -17,15 +17,20 @@ const writers = {
   docker: ["a line break, or a line of 64 KiB", lines.renderDocker],
   powershell: ["an empty value, or names that differ only in case", lines.renderPowershell],
 } as const;
-type Written = keyof typeof writers;
-export type Format = Written | "github";
-export const formats = [...Object.keys(writers), "github"] as readonly Format[];
+export type TextFormat = keyof typeof writers;
+export type Format = TextFormat | "github";
+export const textFormats = Object.keys(writers) as readonly TextFormat[];
+export const formats: readonly Format[] = [...textFormats, "github"];
 
 /** Formats that are data. Every other becomes an environment. */
 export const dataFormats: readonly Format[] = ["json", "yaml", "toml", "csv", "tfvars"];
 
 /** Variables as text. @throws Problem that names those it cannot carry */
-export function renderPulled(format: Written, variables: readonly NamedValue[], say: (line: string) => void): string {
+export function renderPulled(
+  format: TextFormat,
+  variables: readonly NamedValue[],
+  say: (line: string) => void,
+): string {
   const [limit, write] = writers[format];
   return carrying(format, limit, () => write(variables, say));
 }

@@ -44,6 +44,8 @@ export type Comparison =
 
 export type Walk = "descriptor" | "lstat";
 
+type PlacedFile = Pick<FetchedFile, "path" | "mode" | "content">;
+
 /** The folder below which secret files are written. */
 export class Root {
   readonly #walk: Walk;
@@ -72,7 +74,7 @@ export class Root {
    * Writes all of these files, whose paths are safe together, or none.
    * @param report - called after each temporary file, while everything can still be undone; may throw to stop
    */
-  async place(files: readonly FetchedFile[], report: (done: number, total: number) => void = () => {}): Promise<void> {
+  async place(files: readonly PlacedFile[], report: (done: number, total: number) => void = () => {}): Promise<void> {
     const made: string[] = [];
     const drafts: Draft[] = [];
     const replaced: Replaced[] = [];
@@ -108,12 +110,18 @@ export class Root {
     for (const folder of folders) if (folder !== undefined) removeDrafts(folder.at, "files");
   }
 
-  [Symbol.dispose](): void {
-    for (const { fd } of [...this.#folders.values(), this.#top]) if (fd !== undefined) closeSync(fd);
+  /** Closes the folders below the root. The next file opens those that it needs. */
+  closeFolders(): void {
+    for (const { fd } of this.#folders.values()) if (fd !== undefined) closeSync(fd);
     this.#folders.clear();
   }
 
-  #writeDraft({ path, mode, content }: FetchedFile, made: string[]): Draft {
+  [Symbol.dispose](): void {
+    this.closeFolders();
+    if (this.#top.fd !== undefined) closeSync(this.#top.fd);
+  }
+
+  #writeDraft({ path, mode, content }: PlacedFile, made: string[]): Draft {
     const folder = this.#folderOf(path, made);
     if (folder === undefined) throw new Error("a folder that was made is missing");
     const named = nameIn(folder, path);

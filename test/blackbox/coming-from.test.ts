@@ -79,7 +79,7 @@ const scenes: Readonly<Record<string, Scene & { readonly stores: object }>> = {
 };
 
 test("each block of the page has a scene, and each scene a block", () => {
-  const entering = lines.filter(({ text }) => !text.includes("keyhole var export"));
+  const entering = lines.filter(({ text }) => !text.includes("keyhole export"));
   const found = entering.map(({ text }) => Object.keys(scenes).filter((word) => text.includes(word)));
   expect(found.map(({ length }) => length)).toEqual(found.map(() => 1));
   expect(found.flat().sort()).toEqual(Object.keys(scenes).sort());
@@ -155,7 +155,7 @@ withPrograms(["bash", "jq", "node"], "coming from elsewhere", () => {
     });
 
     test("leaving: what was brought in goes out", async () => {
-      const { text = "" } = lines.find((block) => block.text.includes("keyhole var export")) ?? {};
+      const { text = "" } = lines.find((block) => block.text.includes("keyhole export")) ?? {};
       const { text: entering = "" } = lines.find((block) => block.text.includes("doppler")) ?? {};
       const came = await run(entering, { prints: goJson(values) });
       writeFileSync(join(came.folder, "key.pem"), pem);
@@ -163,9 +163,10 @@ withPrograms(["bash", "jq", "node"], "coming from elsewhere", () => {
       await site.json(["file", "put", `acme/${came.slug}`, join(came.folder, "key.pem"), ...place]);
       const left = await run(text, {}, came.slug);
       expect(left.exitCode).toBe(0);
-      expect(JSON.parse(readFileSync(join(left.folder, "web.json"), "utf8"))).toEqual(values);
-      expect(statSync(join(left.folder, "web.json")).mode & 0o777).toBe(0o600);
-      expect(readFileSync(join(left.folder, "files/tls/key.pem"), "utf8")).toBe(pem);
+      const production = join(left.folder, "acme", came.slug, "production");
+      expect(JSON.parse(readFileSync(join(production, "variables.json"), "utf8"))).toEqual(values);
+      expect(statSync(join(production, "variables.json")).mode & 0o777).toBe(0o600);
+      expect(readFileSync(join(production, "files/tls/key.pem"), "utf8")).toBe(pem);
       for (const { folder } of [came, left]) rmSync(folder, { recursive: true });
     });
   });

@@ -13,6 +13,7 @@ import { findProject } from "../../src/desk/projects.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
+import { exportOrganization } from "../../src/people/export.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { namesInUse } from "../../src/people/names-in-use.ts";
 import { deleteProject, renameProject, showProject } from "../../src/people/projects.ts";
@@ -158,6 +159,12 @@ describeBoth("a kind that Keyhole does not have", (w) => {
     expect(Number(data?.["keys"])).toBe(1);
 
     expect((await openEverything(w.admin)).items).toMatchObject({ variables: 1, notes: 2 });
+    const left = await Array.fromAsync(exportOrganization(w.admin, organization.slug, { formats: [], warn: () => {} }));
+    const notesLeft = left.find(({ path }) => path === "shop/production/notes.json");
+    expect(JSON.parse(String(notesLeft?.content))).toEqual({
+      door: "a note about the door",
+      stove: "a note about the stove",
+    });
     expect(await purgeHistory(w.admin, shop, "production", notes.kind)).toMatchObject({ removed: 3 });
     const actions = (await listAudit(w.admin, { actions: notes.actions, limit: 10 })).map(({ action }) => action);
     expect(actions.sort()).toEqual(["notes.rollback", "notes.write", "notes.write"]);

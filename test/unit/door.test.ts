@@ -80,7 +80,7 @@ describe("the door", () => {
     expect(shut.toSorted()).toEqual(
       [
         ...["org create", "org plan", "org delete", "var edit", "history purge", "audit prune"],
-        ...["audit accept-restore", "audit check"],
+        ...["audit accept-restore", "audit check", "export"],
         ...["run", "pull", "files pull", "compose up", "compose down", "mcp", "manifest kubernetes"],
         ...[
           "serve",

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Problem } from "../../src/core/problem.ts";
-import { writeNew, writeWhole, writeWholeSync } from "../../src/core/whole-file.ts";
+import { writeNew, writeWhole, writeWholeFolder, writeWholeSync } from "../../src/core/whole-file.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "keyhole-whole-file-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -115,4 +115,56 @@ test("a new file never opens what is there", () => {
   }
   expect(readFileSync(join(folder, "victim"), "utf8")).toBe("as it was");
   expect(readdirSync(folder).sort()).toEqual(["dangling", "link", "victim"]);
+});
+
+describe("a folder written whole", () => {
+  const fill = async (draft: string) => writeFileSync(join(draft, "a"), content);
+
+  test("has mode 0700, takes the place of an empty folder, and leaves nothing else", async () => {
+    const path = join(folder, "out");
+    mkdirSync(path, { mode: 0o755 });
+    await writeWholeFolder(`${path}/`, fill);
+    expect(statSync(path).mode & 0o7777).toBe(0o700);
+    expect(readFileSync(join(path, "a"))).toEqual(content);
+    expect(readdirSync(folder)).toEqual(["out"]);
+  });
+
+  test("leaves nothing if it cannot be filled, and an empty folder stays", async () => {
+    const path = join(folder, "out");
+    const failing = async (draft: string) => {
+      await fill(draft);
+      expect(statSync(draft).mode & 0o7777).toBe(0o700);
+      throw new Error("no more");
+    };
+    await expect(writeWholeFolder(path, failing)).rejects.toThrow("no more");
+    expect(readdirSync(folder)).toEqual([]);
+    mkdirSync(path);
+    await expect(writeWholeFolder(path, failing)).rejects.toThrow("no more");
+    expect(readdirSync(folder)).toEqual(["out"]);
+    expect(readdirSync(path)).toEqual([]);
+  });
+
+  const taken: [what: string, take: (path: string) => void][] = [
+    ["a file", (path) => writeFileSync(path, "mine")],
+    ["a folder that is not empty", (path) => mkdirSync(join(path, "mine"), { recursive: true })],
+    ["a link to an empty folder", (path) => symlinkSync(mkdtempSync(join(scratch, "empty-")), path)],
+  ];
+  test.each(taken)("takes the place of nothing else: %s, there before or put there meanwhile", async (_, take) => {
+    const [before, meanwhile] = [join(folder, "before"), join(folder, "meanwhile")];
+    take(before);
+    let isFilled = false;
+    const late = async (draft: string) => {
+      isFilled = true;
+      await fill(draft);
+    };
+    await expect(writeWholeFolder(before, late)).rejects.toBeInstanceOf(Problem);
+    expect(isFilled).toBe(false);
+    const racing = async (draft: string) => {
+      await fill(draft);
+      take(meanwhile);
+    };
+    await expect(writeWholeFolder(meanwhile, racing)).rejects.toBeInstanceOf(Problem);
+    expect(lstatSync(meanwhile).mode).toBe(lstatSync(before).mode);
+    expect(readdirSync(folder).sort()).toEqual(["before", "meanwhile"]);
+  });
 });

@@ -1,0 +1,70 @@
+import { onInterrupt, type Problem, usageProblem } from "../core/problem.ts";
+import { counted, joined } from "../core/text.ts";
+import { writeWholeFolder } from "../core/whole-file.ts";
+import { choices, completed, input, required } from "../desk/inputs.ts";
+import { textFormats } from "../formats/format.ts";
+import { everyKind } from "../kinds/kind.ts";
+import { Root } from "../machines/safe-files.ts";
+import { type Exported, type ExportedFile, exportOrganization } from "../people/export.ts";
+import { withAdmin } from "../terminal/admin.ts";
+import { answer } from "../terminal/answer.ts";
+import { act, type Noun } from "../terminal/draw.ts";
+import { withProgress } from "../terminal/terminal.ts";
+
+const exportAll = act({
+  path: "export",
+  about:
+    "Write all variables, accounts and files of an organization into a new folder, or nothing if one of them does not open. The audit records that you saw them.",
+  examples: ["keyhole export --org acme --out acme", "keyhole export --out acme --format env,yaml"],
+  right: "operator",
+  inputs: {
+    organization: completed(input("--org <org>", "the organization; optional if only one exists"), "organizations"),
+    out: required(input("--out <folder>", "the folder, mode 0700; it must be empty, or not there yet")),
+    formats: choices("--format <list>", "what to write variables as, besides JSON (default: env)", textFormats),
+  },
+  act: async (context, { organization, out, formats = ["env"] as const }) => {
+    if (out === "") throw usageProblem("--out is empty.");
+    const warnings: string[] = [];
+    const ask = { formats, warn: (line: string) => warnings.push(line) };
+    let exported: Exported | undefined;
+    let interruption: Problem | undefined;
+    // From before there is a draft until it is gone.
+    using _ = onInterrupt((problem) => {
+      interruption = problem;
+    });
+    const goOn = () => {
+      if (interruption !== undefined) throw interruption;
+    };
+    await writeWholeFolder(out, (draft) =>
+      withProgress(context.terminal.stderr, "Exporting", "projects", (report) =>
+        withAdmin(context, async (admin) => {
+          exported = await placeAll(draft, exportOrganization(admin, organization, ask, report), goOn);
+        }),
+      ),
+    );
+    for (const warning of warnings) context.say(warning);
+    const { organization: slug, projects, items } = exported as Exported;
+    const what = joined(everyKind.map(({ kind, item }) => counted(items[kind] ?? 0, item)));
+    const sentence = `Wrote ${what} of ${counted(projects, "project")} of ${slug} to ${out}.`;
+    await answer(context, { organization: slug, out, projects, ...items, warnings }, sentence);
+  },
+});
+
+/** Writes each file before it asks for the next one. @param goOn - throws to stop */
+async function placeAll(
+  folder: string,
+  files: AsyncGenerator<ExportedFile, Exported>,
+  goOn: () => void,
+): Promise<Exported> {
+  using root = new Root(folder);
+  for (;;) {
+    const next = await files.next();
+    goOn();
+    if (next.done) return next.value;
+    await root.place([next.value]);
+    root.closeFolders(); // there may be more of them than one process may open
+    next.value.content.fill(0);
+  }
+}
+
+export const exporting: Noun = { rows: [exportAll] };
