@@ -14,16 +14,25 @@ type Layer = { readonly packed: Uint8Array<ArrayBuffer>; readonly diffId: string
 /** What an image is made of besides the program: a Debian package, by its URL-like name and SHA-256. */
 export type DebianPackage = { readonly uri: string; readonly digest: { readonly sha256: string } };
 
+/** An image in an index. */
+export type Manifest = {
+  readonly mediaType: string;
+  readonly digest: string;
+  readonly size: number;
+  readonly platform: { readonly architecture: string; readonly os: string };
+};
+
+const type = "application/vnd.oci.image";
 const nonroot = 65532;
 
-/** Packs the image of a program. Returns what else is in it. */
+/** Packs the image of a program. Returns what an index says of it, and what else is in it. */
 export async function packImage(
   folder: string,
   program: string,
   architecture: string,
   source: Source,
   scratch: string,
-): Promise<DebianPackage> {
+): Promise<{ readonly manifest: Manifest; readonly libc: DebianPackage }> {
   const place = (name: string) => join(scratch, `oci-${architecture}`, name);
   mkdirSync(place("download"), { recursive: true });
   const libc = await download("libc6", architecture, place("download"));
@@ -52,15 +61,28 @@ export async function packImage(
     await layer("program", "/usr/bin/keyhole"),
     await layer("data", "/data", nonroot),
   ];
+  const manifest = await layOut(place("layout"), architecture, layers, source);
   await Bun.write(
     join(folder, `keyhole-${source.version}-oci-${architecture}.tar`),
-    await layOut(place("layout"), architecture, layers, source),
+    await tar(place("layout"), ["oci-layout", "index.json", "blobs"], source),
   );
-  return { uri: libc.uri, digest: { sha256: sha256(readFileSync(libc.file)) } };
+  return { manifest, libc: { uri: libc.uri, digest: { sha256: sha256(readFileSync(libc.file)) } } };
 }
 
-/** Writes the layout and returns it as tar. */
-async function layOut(folder: string, architecture: string, layers: readonly Layer[], source: Source) {
+/** Writes the index of images that a registry has under one name. Returns its digest, which is the name's. */
+export function writeIndex(folder: string, manifests: readonly Manifest[], { version }: Source): string {
+  const index = JSON.stringify({ schemaVersion: 2, mediaType: `${type}.index.v1+json`, manifests });
+  writeFileSync(join(folder, `keyhole-${version}-oci-index.json`), index);
+  return `sha256:${sha256(index)}`;
+}
+
+/** Writes the layout. Returns what an index says of its image. */
+async function layOut(
+  folder: string,
+  architecture: string,
+  layers: readonly Layer[],
+  source: Source,
+): Promise<Manifest> {
   const { version, commit, license, description, madeAt } = source;
   const created = new Date(madeAt * 1000).toISOString();
   mkdirSync(join(folder, "blobs/sha256"), { recursive: true });
@@ -85,7 +107,6 @@ async function layOut(folder: string, architecture: string, layers: readonly Lay
     rootfs: { type: "layers", diff_ids: layers.map(({ diffId }) => diffId) },
     history: layers.map(({ from }) => ({ created, created_by: from })),
   };
-  const type = "application/vnd.oci.image";
   const manifest = {
     schemaVersion: 2,
     mediaType: `${type}.manifest.v1+json`,
@@ -94,12 +115,13 @@ async function layOut(folder: string, architecture: string, layers: readonly Lay
     annotations,
   };
   const names = { "org.opencontainers.image.ref.name": version, "io.containerd.image.name": `keyhole:${version}` };
-  const entry = { ...blob(manifest.mediaType, JSON.stringify(manifest)), platform, annotations: names };
-  const index = { schemaVersion: 2, mediaType: `${type}.index.v1+json`, manifests: [entry] };
+  const entry = { ...blob(manifest.mediaType, JSON.stringify(manifest)), platform };
+  const manifests = [{ ...entry, annotations: names }];
+  const index = { schemaVersion: 2, mediaType: `${type}.index.v1+json`, manifests };
   writeFileSync(join(folder, "index.json"), JSON.stringify(index));
   writeFileSync(join(folder, "oci-layout"), '{"imageLayoutVersion":"1.0.0"}');
   await $`chmod -R u=rwX,go=rX ${folder}`;
-  return tar(folder, ["oci-layout", "index.json", "blobs"], source);
+  return entry;
 }
 
 /** What the last stage of the Dockerfile says about how the image runs. `Healthcheck` is Docker's addition to OCI. */

@@ -1,6 +1,6 @@
 /**
  * `bun .ci/artifacts/packages.ts FOLDER NAME=PROGRAM …` makes of ready programs everything that a release holds:
- * archives, npm packages, Debian packages and images, what Homebrew and apt find them by, then their provenance and
+ * archives, npm packages, Debian packages and images, what Homebrew, apt and Helm find them by, then their provenance and
  * their checksums. The bill of materials
  * that cdxgen made of the lockfile lies in FOLDER already.
  */
@@ -10,9 +10,10 @@ import { join, relative } from "node:path";
 import { layOutRepository } from "./apt.ts";
 import { archiveOf, gzip, readSource, sha256, tar } from "./archive.ts";
 import { writeFormula } from "./brew.ts";
+import { packChart } from "./chart.ts";
 import { packDeb } from "./deb.ts";
 import { packForNpm } from "./npm.ts";
-import { type DebianPackage, packImage } from "./oci.ts";
+import { type DebianPackage, type Manifest, packImage, writeIndex } from "./oci.ts";
 import { findTarget, type Target } from "./targets.ts";
 
 const [folder, ...given] = process.argv.slice(2);
@@ -34,14 +35,18 @@ mkdirSync(folder, { recursive: true });
 const scratch = mkdtempSync(join(tmpdir(), "keyhole-release-"));
 try {
   const packages: DebianPackage[] = [];
+  const images: Manifest[] = [];
   for (const [target, program] of programs) {
     await packArchive(folder, target, program);
     if (target.debian === undefined) continue;
     await packDeb(folder, program, target.debian, source, scratch);
-    packages.push(await packImage(folder, program, target.debian, source, scratch));
+    const { manifest, libc } = await packImage(folder, program, target.debian, source, scratch);
+    images.push(manifest);
+    packages.push(libc);
   }
   await packForNpm(folder, programs, source, scratch);
   await layOutRepository(folder, source);
+  await packChart(folder, writeIndex(folder, images, source), source, scratch);
   writeFormula(folder, [...programs.keys()], source);
   completeBill(join(folder, `keyhole-${source.version}.cdx.json`), packages);
   const provenance = provenanceOf(filesIn(folder), packages);

@@ -18,6 +18,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parse as parseYaml } from "yaml";
 import { targets } from "../../.ci/artifacts/targets.ts";
 import { publisher, version } from "../../package.json";
 import { binary, type Ran, runBinary, startOnTerminal } from "../support/keyhole.ts";
@@ -200,6 +201,26 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
     const ruby = findProgram("ruby");
     if (ruby !== undefined) expect(await done([ruby, "-wc", artefact("keyhole.rb")], {})).toBe("Syntax OK\n");
     else noteMissing(["ruby"], "the syntax of the Homebrew formula");
+  });
+
+  describe("the chart", () => {
+    test("has the version, and names the image by the digest of its index", async () => {
+      const read = async (file: string) => {
+        const chart = artefact(`keyhole-chart-${version}.tgz`);
+        return parseYaml(await done(["tar", "--extract", "--to-stdout", "--file", chart, `keyhole/${file}`], {}));
+      };
+      expect(await read("Chart.yaml")).toMatchObject({ name: "keyhole", version, appVersion: version });
+      const digest = `sha256:${sha256(readFileSync(artefact(`keyhole-${version}-oci-index.json`)))}`;
+      expect((await read("values.yaml")).image).toMatchObject({ repository: publisher.image, digest });
+    });
+
+    whereInstalled(["helm"], "the chart of a release", (helm) => {
+      test("is installed by Helm from its file", async () => {
+        const chart = artefact(`keyhole-chart-${version}.tgz`);
+        const words = ["template", "keyhole", chart, "--set", "rootKey.secret=root"];
+        expect(await done([helm, ...words], { env: { HOME: folder } })).toContain(`"${publisher.image}@sha256:`);
+      });
+    });
   });
 
   describe("the npm package", () => {
@@ -429,6 +450,34 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
         },
       });
       expect(process_).toMatchObject({ args: ["/usr/bin/keyhole", "serve"], user: { uid: 65532, gid: 65532 } });
+    });
+
+    whereInstalled(["docker-registry", "skopeo"], "an image in a registry", (registry, skopeo) => {
+      test("is there by the digest that the chart names", async () => {
+        const address = `127.0.0.1:${freePort()}`;
+        const config = `{ version: 0.1, http: { addr: "${address}" }, storage: { filesystem: { rootdirectory: ${at("registry")} } } }`;
+        writeFileSync(at("registry.yaml"), config);
+        const server = Bun.spawn([registry, "serve", at("registry.yaml")], { stdout: "ignore", stderr: "ignore" });
+        try {
+          await eventually(() =>
+            fetch(`http://${address}/v2/`).then(
+              ({ ok }) => ok,
+              () => false,
+            ),
+          );
+          const push = [join(root, ".ci/push-image"), `${address}/keyhole`, release, "--dest-tls-verify=false"];
+          const pushed = (await done(push, { env: { HOME: folder } })).trim().split("\n").at(-1);
+          const index = readFileSync(artefact(`keyhole-${version}-oci-index.json`));
+          expect(pushed).toBe(`${address}/keyhole@sha256:${sha256(index)}`);
+          const inspect = async (...words: string[]) =>
+            done([skopeo, "inspect", "--tls-verify=false", ...words, `docker://${pushed}`], { env: { HOME: folder } });
+          expect(await inspect("--raw")).toBe(index.toString());
+          expect(JSON.parse(await inspect("--config")).config.Entrypoint).toEqual(["/usr/bin/keyhole"]);
+        } finally {
+          server.kill();
+          await server.exited;
+        }
+      });
     });
 
     test("holds no shell and no package manager", () => {
