@@ -36,7 +36,7 @@ import {
   unreadable,
 } from "../people/audit.ts";
 import { verifyAudit } from "../people/audit-chain.ts";
-import { proveAudit, provedUntil } from "../people/audit-proof.ts";
+import { listWitnesses, proveAudit, provedUntil, type WitnessRecord } from "../people/audit-proof.ts";
 import { keyNames } from "../people/keys.ts";
 import { AuditCounts, spanOf } from "../people/reads.ts";
 import { Chart, Who, whoOf } from "./audit-counts.tsx";
@@ -92,6 +92,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
                 : ["Proved until ", <Ago at={until} now={now} />]}
             </p>
           )}
+          {found.counts && <WitnessRows witnesses={await listWitnesses(visit.admin)} now={now} />}
           {await AgainstRecord(visit)}
           {found.entries.some(isDamaged) && <Damaged />}
           <Table
@@ -164,6 +165,33 @@ async function newest(visit: Visit, typed: Typed) {
   }
   return { filter, entries, olderAt, counts, named, keys: await keyNames(admin) };
 }
+
+/** Until when each witness has signed, and which of them are away. */
+function WitnessRows({ witnesses, now }: { readonly witnesses: readonly WitnessRecord[]; readonly now: number }) {
+  const away = witnesses.filter(({ missingSince = now }) => missingSince < now - awayAfterMs);
+  return (
+    <>
+      {witnesses.map(({ name, until }) => (
+        <p class="quiet">
+          Signed by the witness <Name>{name}</Name>
+          {until === undefined ? ": nothing yet" : [" until ", <Ago at={until} now={now} />]}
+        </p>
+      ))}
+      <Warnings
+        items={away.map(({ name, missingSince = now }) => [
+          "The witness ",
+          <Name>{name}</Name>,
+          " is away: it has not signed what the notary signed ",
+          <Ago at={missingSince} now={now} />,
+          ". Proofs of what came later do not have its signature.",
+        ])}
+      />
+    </>
+  );
+}
+
+/** The notary asks each minute, and waits 10 s. */
+const awayAfterMs = 120_000;
 
 /** Which names a part of a name has found, unless it is a whole one. */
 function Named({ found: { part, count, names } }: { readonly found: NamesFound }) {

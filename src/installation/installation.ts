@@ -139,9 +139,9 @@ async function hasBegun(database: Database): Promise<boolean> {
 async function openKeys(config: Config, database: Database, say: (line: string) => void) {
   const keyring = await openKeyring(config, (await systemKeyRows(database)).size > 0, say);
   const systemKeys = await openSystemKeys(database, keyring, rootKeyName(config));
-  const { historyBytesMax, checkpointFile: file } = config;
+  const { historyBytesMax, checkpointFile: file, witnesses } = config;
   const signers = (of: Database) => findVerifiers(of, keyring, systemKeys.audit);
-  return { keyring, historyBytesMax, systemKeys, checkpoint: new NewestCheckpoint({ signers, file }) };
+  return { keyring, historyBytesMax, systemKeys, checkpoint: new NewestCheckpoint({ signers, file, witnesses }) };
 }
 
 /** Starting with an empty database would hide that the old one was lost or deleted. */

@@ -8,34 +8,46 @@ import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
+import type { WitnessSetting } from "../core/settings.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
 import { type Database, databaseErrorCode, warm } from "../store/database.ts";
 import { readNodes, type TreeEnd, treeEnd } from "../store/tree.ts";
+import { type Away, WitnessedHeads } from "./witnessed-heads.ts";
 
 type Options = {
   /** The keys that may have signed, of this database. */
   readonly signers: (database: Database) => Promise<readonly Verifier[]>;
   /** Where this host keeps the newest note that it has seen; undefined for nowhere. */
   readonly file: string | undefined;
+  readonly witnesses?: readonly WitnessSetting[] | undefined;
+};
+
+/** Where the tree of the database ends, and what was known before. */
+type Compared = TreeEnd & {
+  readonly signed: NotedHead | undefined;
+  /** When an operator last accepted that the database was put back, by any head that is known; 0 if never. */
+  readonly acceptedAt: number;
 };
 
 /** A checkpoint that is known from elsewhere than the database, and where from. */
 type Known = { readonly from: string; readonly head: NotedHead };
 
 /**
- * The newest checkpoint of the audit's tree that is known here: from this process's memory, and from the file of this
- * host. A database whose tree does not go on from there was put back, and is not to be served.
+ * The newest checkpoint of the audit's tree that is known here: from this process's memory, from the file of this host,
+ * and from witnesses. A database whose tree does not go on from there was put back, and is not to be served.
  */
 export class NewestCheckpoint {
   readonly #options: Options;
+  readonly #witnessed: WitnessedHeads;
   #seen: NotedHead | undefined;
   #refusal: string | undefined;
   #unwritten: string | undefined;
   #comparedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** @throws Problem if the file cannot be read, or its folder does not exist */
+  /** @throws Problem if the file cannot be read, its folder does not exist, or a witness's key is none */
   constructor(options: Options) {
     this.#options = options;
+    this.#witnessed = new WitnessedHeads(options.witnesses ?? []);
     if (options.file !== undefined) requireReadable(options.file);
   }
 
@@ -49,31 +61,51 @@ export class NewestCheckpoint {
     return this.#unwritten;
   }
 
+  /** The verifier keys of the witnesses. */
+  get witnesses(): readonly string[] {
+    return this.#witnessed.witnesses.map(({ key }) => key);
+  }
+
+  /** Which witnesses did not say what they remember. */
+  get away(): Away {
+    return this.#witnessed.away;
+  }
+
   /**
    * Compares the database with what is known. If it goes on from there, its newest checkpoint is known from then on.
    * @throws if the database does not answer: then nothing is known anew, and {@link refusal} stays as it was
    */
-  async compare(database: Database): Promise<TreeEnd & { readonly signed: NotedHead | undefined }> {
-    const seen = this.#seen;
+  async compare(database: Database): Promise<Compared> {
     await warm(database); // fails on a standby, which may lack the newest checkpoint
     const signers = await this.#options.signers(database);
-    const end = await treeEnd(database);
-    const signed = end.head && openTreeHead(end.head.note, signers);
+    await this.#witnessed.refresh(signers);
+    // What is known is read before the database, which may go on at any moment.
+    const seen = this.#seen;
     const file = this.#readFile();
     const kept = file === undefined ? undefined : openTreeHead(file, signers);
+    const known: Known[] = [
+      ...(seen ? [{ from: "this process", head: seen }] : []),
+      ...(kept ? [{ from: `the file ${this.#options.file}`, head: kept }] : []),
+      ...this.#witnessed.heads,
+    ];
+    const end = await treeEnd(database);
+    const signed = end.head && openTreeHead(end.head.note, signers);
+    const acceptedAt = Math.max(...[signed, ...known.map(({ head }) => head)].map((head) => head?.acceptedAt ?? 0));
+    const compared = { ...end, signed, acceptedAt };
     const refusal =
       file !== undefined && kept === undefined
         ? `The file ${this.#options.file} has a checkpoint that no notary of this database signed. ${advice}`
-        : await this.#judge(database, end, signed, kept);
+        : await judge(database, end, signed, known);
     // An answer that was late says nothing of what was seen since.
-    if (this.#seen !== seen) return { ...end, signed };
+    if (this.#seen !== seen) return compared;
     this.#refusal = refusal;
     this.#comparedAtMs = performance.now();
     if (this.#refusal === undefined && signed !== undefined && end.head !== undefined) {
       this.#seen = signed;
-      if (file !== end.head.note) this.#writeFile(end.head.note);
+      // If another process wrote the file since, it may be newer.
+      if (file !== end.head.note && file === this.#readFile()) this.#writeFile(end.head.note);
     }
-    return { ...end, signed };
+    return compared;
   }
 
   /** Takes a checkpoint that was signed in this process, whatever was known before. */
@@ -102,31 +134,12 @@ export class NewestCheckpoint {
       await deadline.of(this.compare(database));
       return true;
     } catch (error) {
-      const knows = this.#seen !== undefined || this.#readFile() !== undefined;
+      const knows = this.#seen ?? this.#readFile() ?? this.#witnessed.heads[0];
       const isLate = performance.now() - this.#comparedAtMs > lateAfterMs;
-      if (knows && isLate) this.#refusal ??= `The tree of the audit cannot be compared (${databaseErrorCode(error)}).`;
+      if (knows !== undefined && isLate)
+        this.#refusal ??= `The tree of the audit cannot be compared (${databaseErrorCode(error)}).`;
       return false;
     }
-  }
-
-  async #judge(
-    database: Database,
-    { commands }: TreeEnd,
-    signed: NotedHead | undefined,
-    kept: NotedHead | undefined,
-  ): Promise<string | undefined> {
-    if (commands.inTree > commands.last) {
-      return `A part of the database was put back: the tree has entry ${commands.inTree} of commands, and the newest one is ${commands.last}. Restore all of it from one backup.`;
-    }
-    const known: Known[] = [
-      ...(this.#seen ? [{ from: "this process", head: this.#seen }] : []),
-      ...(kept ? [{ from: `the file ${this.#options.file}`, head: kept }] : []),
-    ];
-    for (const one of known) {
-      const why = await misfit(database, one, signed);
-      if (why !== undefined) return `The database was put back to an earlier state: ${why} ${advice}`;
-    }
-    return undefined;
   }
 
   #readFile(): string | undefined {
@@ -144,6 +157,23 @@ export class NewestCheckpoint {
       this.#unwritten = (error as Error).message;
     }
   }
+}
+
+/** Why the database is not to be served; undefined if it goes on from all that is known. */
+async function judge(
+  database: Database,
+  { commands }: TreeEnd,
+  signed: NotedHead | undefined,
+  known: readonly Known[],
+): Promise<string | undefined> {
+  if (commands.inTree > commands.last) {
+    return `A part of the database was put back: the tree has entry ${commands.inTree} of commands, and the newest one is ${commands.last}. Restore all of it from one backup.`;
+  }
+  for (const one of known) {
+    const why = await misfit(database, one, signed);
+    if (why !== undefined) return `The database was put back to an earlier state: ${why} ${advice}`;
+  }
+  return undefined;
 }
 
 function requireReadable(file: string): void {

@@ -1,5 +1,5 @@
 import { segmentTree } from "../audit/leaf.ts";
-import { encodeVerifier } from "../audit/note.ts";
+import { encodeVerifier, parseWitness } from "../audit/note.ts";
 import { type EntryProof, encodeTreeProof, proofFormat } from "../audit/proof.ts";
 import type { Segment } from "../audit/segment.ts";
 import { leafHash, proveInclusion, verifyInclusion } from "../audit/tree.ts";
@@ -10,7 +10,7 @@ import { findVerifiers } from "../installation/signers.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { cosignedNote, leafOf, readNodes, type SignedHead, treeEnd } from "../store/tree.ts";
+import { cosignedNote, headFrom, leafOf, newestCosigned, readNodes, type SignedHead, treeEnd } from "../store/tree.ts";
 import { type AuditFilter, auditSegments, findSegment, noEntry, seenSeqs } from "./audit.ts";
 import { requireAuditor } from "./audit-chain.ts";
 
@@ -31,6 +31,30 @@ export async function provedUntil({ database }: AdminContext): Promise<number | 
   const { head } = await treeEnd(database);
   return head?.at;
 }
+
+/** A witness, and which heads it has signed. */
+export type WitnessRecord = {
+  readonly name: string;
+  /** When the newest of them was signed by the notary, in epoch milliseconds; undefined if there is none. */
+  readonly until: number | undefined;
+  /** When the first was that it has not signed since; undefined if it has signed the newest. */
+  readonly missingSince: number | undefined;
+};
+
+/** The witnesses that are set here; if none is, those that have signed within a month. */
+export async function listWitnesses({ database, checkpoint, now }: AdminContext): Promise<WitnessRecord[]> {
+  const signed = await newestCosigned(database, Number.MAX_SAFE_INTEGER);
+  const isSet = checkpoint.witnesses.length > 0;
+  const records = (isSet ? checkpoint.witnesses : [...signed.keys()]).map(async (key) => {
+    const size = signed.get(key);
+    const [last, next] = await Promise.all([size && headFrom(database, size), headFrom(database, (size ?? 0) + 1)]);
+    return { name: parseWitness(key)?.name ?? key, until: last ? last.at : undefined, missingSince: next?.at };
+  });
+  const isRecent = ({ until }: WitnessRecord) => until !== undefined && until > now() - monthMs;
+  return (await Promise.all(records)).filter((one) => isSet || isRecent(one));
+}
+
+const monthMs = 30 * 86_400_000;
 
 /**
  * Proves the entries of a receipt.
@@ -65,7 +89,7 @@ export async function proveAudit(admin: AdminContext, name: string): Promise<Ent
 }
 
 /**
- * The proofs of all matching entries against one signed head, in pages, oldest first.
+ * The proofs of all matching entries, in pages, oldest first.
  * @param left - called with the number of entries that are in no signed head: those of the last minute, and flaws
  * @throws Refused as {@link auditPages}; `conflict` if a segment is not the one that was taken into the tree
  */
@@ -86,30 +110,37 @@ export async function* provenPages(
 /** As many as one answer leaves. */
 const entriesMax = 1000;
 
-/** Proves entries against one signed head. */
+/** Proves entries against signed heads. */
 type Prover = {
   /**
    * @param seqs - of the segment's entries that are to be proved
-   * @returns undefined if the segment is not in the head
+   * @returns undefined if the segment is in no signed head
    * @throws Refused `conflict` if the segment is not the one of the tree
    */
   readonly prove: (segment: Segment, seqs: readonly number[]) => Promise<EntryProof[] | undefined>;
 };
 
-/** A prover against the newest head. */
+/**
+ * A prover against the newest head that a witness has signed, and for what came later against the newest head of all.
+ */
 async function openProver({ database, systemKeys }: AdminContext): Promise<Prover> {
-  const { head } = await treeEnd(database);
-  const note = head === undefined ? "" : await cosignedNote(database, head);
+  const { head: newest } = await treeEnd(database);
+  const signed = newest === undefined ? new Map() : await newestCosigned(database, newest.size);
+  const cosigned = signed.size === 0 ? undefined : await headFrom(database, Math.max(...signed.values()));
+  const heads = [cosigned, newest].filter((head) => head !== undefined);
+  const notes = await Promise.all(heads.map((head) => cosignedNote(database, head, [...signed.keys()])));
   const saltKey = saltKeyOf(systemKeys.audit);
   return {
     prove: async (segment, seqs) => {
       if (seqs.length === 0) return [];
       const leaf = await leafOf(database, segment);
-      if (head === undefined || leaf === undefined || leaf >= head.size) return undefined;
+      const at = heads.findIndex(({ size }) => leaf !== undefined && leaf < size);
+      const head = heads[at];
+      if (head === undefined || leaf === undefined) return undefined;
       const tree = segmentTree(saltKey, segment);
       const path = await pathOf(database, head, leaf);
       if (tree === undefined || !verifyInclusion(leafHash(tree.leaf), leaf, head, path)) throw notInTree(segment);
-      const proof = encodeTreeProof(leaf, path, note);
+      const proof = encodeTreeProof(leaf, path, notes[at] ?? "");
       return Promise.all(
         seqs.map(async (seq) => {
           const index = seq - segment.firstSeq;

@@ -111,6 +111,7 @@ export async function openKeyhole(
       readinessChecks({ database, lookups, keyring, journal, checkpoint }),
       drain.draining,
       log,
+      () => checkpoint.away,
     ),
     drain,
     announceCommands: commands.announce,

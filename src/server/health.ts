@@ -3,6 +3,7 @@ import { originOf } from "../core/json-request.ts";
 import { shared } from "../core/shared.ts";
 import { jsonType } from "../formats/json.ts";
 import { systemKeyRows } from "../installation/system-keys.ts";
+import type { Away } from "../installation/witnessed-heads.ts";
 import type { Keyring } from "../seal/keyring.ts";
 import { type Database, isStandby, warm } from "../store/database.ts";
 import { isMigrated } from "../store/migrate.ts";
@@ -13,6 +14,8 @@ export type Readiness = {
   readonly ready: boolean;
   readonly draining: boolean;
   readonly checks: Readonly<Record<string, boolean>>;
+  /** Witnesses that are away. Requests do not need them. */
+  readonly away: Away;
 };
 
 /**
@@ -32,9 +35,10 @@ export function startOps(
   const pages: Readonly<Record<string, () => Promise<Response>>> = {
     "/livez": async () => json(200, { status: "alive" }),
     "/readyz": async () => {
-      const { ready, draining, checks } = await readiness();
+      const { ready, draining, checks, away } = await readiness();
       const status = ready ? "ready" : draining ? "draining" : "not_ready";
-      return json(ready ? 200 : 503, { status, failed: failedOf(checks), checks });
+      const witnesses = Object.keys(away).length === 0 ? {} : { witnessesAway: away };
+      return json(ready ? 200 : 503, { status, failed: failedOf(checks), checks, ...witnesses });
     },
     "/metrics": async () =>
       new Response(await metrics(), {
@@ -68,6 +72,7 @@ export function watchReadiness(
   checks: Readonly<Record<string, () => Promise<boolean>>>,
   draining: () => boolean,
   log: Log,
+  away: () => Away = () => ({}),
 ): () => Promise<Readiness> {
   const deadline = new Deadline(checkDeadlineMs, () => new Error("no answer"));
   let last = "";
@@ -80,7 +85,7 @@ export function watchReadiness(
     const ready = !draining() && failed.length === 0;
     if (failed.join() !== last) log({ event: "readiness", ready, failed });
     last = failed.join();
-    return { ready, draining: draining(), checks: results };
+    return { ready, draining: draining(), checks: results, away: away() };
   };
 }
 

@@ -1,9 +1,9 @@
 import type { Config, WitnessSetting } from "../core/settings.ts";
 import type { Installation } from "../installation/installation.ts";
 import { openSigners } from "../installation/signers.ts";
+import { type Away, openWitnesses } from "../installation/witnessed-heads.ts";
 import { threadUrl } from "../thread-url.ts";
 import type { Log } from "./log.ts";
-import { openWitnesses } from "./witnesses.ts";
 
 /** What the notary's thread is told: where the database is and its keys, then to end. */
 export type NotaryOrder =
@@ -21,15 +21,15 @@ export type NotaryOrder =
 /** What it answers. */
 export type NotaryNews =
   | { readonly log: Readonly<Record<string, unknown>> }
-  | { readonly flaws: number; readonly away: number }
+  | { readonly flaws: number; readonly away: Away }
   | { readonly closed: true };
 
 /** A notary that runs. */
 export type RunningNotary = {
   /** How many flaws it knows. */
   readonly flaws: () => number;
-  /** How many witnesses have not signed the newest head. */
-  readonly away: () => number;
+  /** Which witnesses have not signed the newest head. */
+  readonly away: () => Away;
   readonly close: () => Promise<void>;
 };
 
@@ -43,19 +43,22 @@ export async function startNotary(
   { checkpointFile, witnesses = [] }: Pick<Config, "checkpointFile" | "witnesses">,
   log: Log,
 ): Promise<RunningNotary> {
-  openWitnesses(witnesses); // a wrong key ends the start, and not the thread
   const failed = (reason: string) => log({ event: "notary_failed", reason });
   const signers = await signersOf(installation).catch((error: unknown) => {
     failed(error instanceof Error ? error.message : "its keys do not open");
   });
-  if (signers === undefined) return { flaws: () => 1, away: () => witnesses.length, close: async () => {} };
+  if (signers === undefined) {
+    const unasked = openWitnesses(witnesses).map(({ verifier }) => [verifier.name, "no notary asks it"]);
+    return { flaws: () => 1, away: () => Object.fromEntries(unasked), close: async () => {} };
+  }
   const thread = new Worker(threadUrl("server/notary-thread.ts"));
   const send = (order: NotaryOrder) => thread.postMessage(order);
   const closed = Promise.withResolvers<void>();
-  let [flaws, away] = [0, 0];
+  let flaws = 0;
+  let away: Away = {};
   thread.onmessage = ({ data }: MessageEvent<NotaryNews>) => {
     if ("log" in data) log(data.log);
-    else if ("flaws" in data) [flaws, away] = [data.flaws, data.away];
+    else if ("flaws" in data) ({ flaws, away } = data);
     else closed.resolve();
   };
   thread.onerror = ({ message }) => {

@@ -51,9 +51,14 @@ async function notarysOps(
   const { Metrics, summed } = await import("../server/metrics.ts");
   const metrics = new Metrics(version, database.dialect);
   metrics.watch(...flawsMetric, () => notary.flaws);
-  metrics.watch(...awayMetric, () => witnesses.away);
+  metrics.watch(...awayMetric, () => Object.keys(witnesses.away).length);
   const isThere = () => warm(database).then(() => true);
-  const readiness = watchReadiness({ database: isThere }, () => false, log);
+  const readiness = watchReadiness(
+    { database: isThere },
+    () => false,
+    log,
+    () => witnesses.away,
+  );
   return openOps(address, { readiness, metrics: async (ready) => summed([await metrics.scrape()], ready) }, say);
 }
 

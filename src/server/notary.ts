@@ -163,15 +163,14 @@ export class Notary {
   async #readTree(): Promise<Tree | undefined> {
     const { database, checkpoint, accepts, log, now } = this.#options;
     const before = this.#misfit;
-    const { size, head, signed, commands } = await checkpoint.compare(database);
+    const { size, head, signed, acceptedAt, commands } = await checkpoint.compare(database);
     this.#noteFile();
     try {
       const tree = await readTree(database, size);
       const isSigned = head === undefined ? size === 0 : signed?.size === size && signed.root.equals(tree.root);
       if (!isSigned) this.#misfit = "The leaves of the tree are not those that the newest signed head is of.";
       else this.#misfit = accepts && commands.inTree < commands.last ? undefined : checkpoint.refusal;
-      const acceptedAt = signed?.acceptedAt ?? 0;
-      this.#acceptedAt = accepts ? Math.max(now(), acceptedAt + 1) : acceptedAt;
+      this.#acceptedAt = accepts ? Math.max(now(), acceptedAt + 1) : (signed?.acceptedAt ?? 0);
       if (this.#misfit === undefined) return tree;
     } catch (error) {
       if (!(error instanceof Refused) || error.kind !== "conflict") throw error;

@@ -78,17 +78,19 @@ export async function startServer(
       : listenOnSocket(socket, () => app.listen({ ...serveOptions, unix: socket.path } as object));
   if (server === null) throw new Error("the API listens on nothing");
   opening.defer(() => server.stop(true));
+  let { readiness } = keyhole;
   if (installation.file !== undefined) {
     const notary = await startNotary(installation, installation.file, config, log);
     opening.defer(notary.close);
     keyhole.metrics?.watch(...flawsMetric, notary.flaws);
-    keyhole.metrics?.watch(...awayMetric, notary.away);
+    keyhole.metrics?.watch(...awayMetric, () => Object.keys(notary.away()).length);
+    readiness = async () => ({ ...(await keyhole.readiness()), away: notary.away() });
   }
   const scrape = async () => (await keyhole.metrics?.scrape()) ?? [];
   if (config.ops !== undefined && link === undefined) {
     const { summed } = await import("./metrics.ts");
     const metrics = async (readiness: Readiness) => summed([await scrape()], readiness);
-    const ops = openOps(config.ops, { readiness: keyhole.readiness, metrics }, say);
+    const ops = openOps(config.ops, { readiness, metrics }, say);
     opening.defer(ops.stop);
   }
   const origin = socket === undefined ? originOf(host, server.port ?? port) : `unix:${socket.path}`;
@@ -100,7 +102,7 @@ export async function startServer(
     await resources.disposeAsync();
   };
   const { stop, stopped } = untilStopped(keyhole.draining, close, link !== undefined, log, say);
-  link?.listening({ readiness: keyhole.readiness, metrics: scrape }, stop);
+  link?.listening({ readiness, metrics: scrape }, stop);
   void keyhole.announceCommands();
   return { origin, stop, stopped };
 }

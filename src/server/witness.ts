@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { cosign, cosignedAt, noteText, type Signer, type Verifier, witnessOf } from "../audit/note.ts";
+import { cosign, cosignedAt, encodeWitness, noteText, type Signer, type Verifier, witnessOf } from "../audit/note.ts";
 import type { TreeHead } from "../audit/tree.ts";
 import { parseTreeHead } from "../audit/tree-note.ts";
 import {
@@ -23,6 +23,7 @@ import type { Log } from "./log.ts";
  * A witness: it signs the newest head of a log if it goes on from the one that it signed before. Its folder has
  *
  *   witness.key              the signing key: `PRIVATE+KEY+NAME+` and 32 bytes in base64
+ *   witness.pub              its verifier key, for whoever reads its signatures
  *   ORIGIN_HASH.checkpoint   for each log, the newest head that was signed, with the signatures of both
  *   witness.lock             locked while a witness runs
  */
@@ -65,7 +66,9 @@ export function openWitness(
   if (seed.length !== 32) throw configProblem(`${path} is not the key of a witness.`);
   if (name !== undefined && name !== has)
     throw configProblem(`The witness in ${folder} is called ${has}, not ${name}.`);
-  return witnessOf(has, seed);
+  const signer = witnessOf(has, seed);
+  writeWholeSync("witness", join(folder, "witness.pub"), true, Buffer.from(`${encodeWitness(signer)}\n`));
+  return signer;
 }
 
 const keyPrefix = "PRIVATE+KEY+";

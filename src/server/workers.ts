@@ -83,6 +83,7 @@ export class Supervisor {
         ready: !this.#draining && each.some((one) => one.ready),
         draining: this.#draining,
         checks: { workers: each.length > 0, ...Object.fromEntries(checks) },
+        away: Object.assign({}, ...each.map(({ away }) => away)),
       };
     };
     const metrics = async (now: Readiness) =>

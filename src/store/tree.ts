@@ -109,27 +109,44 @@ export async function addCosignature({ db, tables }: Database, signature: Cosign
   await db.insert(tables.auditCosignatures).values(signature).onConflictDoNothing();
 }
 
-/** The size of the newest head that a witness signed, of those up to a size; undefined if there is none. */
-export async function newestCosigned(
-  { db, tables }: Database,
-  witness: string,
-  sizeMax: number,
-): Promise<number | undefined> {
+/** The size of the newest head that each witness has signed, of those up to a size, by its verifier key. */
+export async function newestCosigned({ db, tables }: Database, sizeMax: number): Promise<ReadonlyMap<string, number>> {
   const { auditCosignatures: c } = tables;
-  const [row] = await db
-    .select({ size: max(c.size) })
-    .from(c)
-    .where(and(eq(c.witness, witness), lte(c.size, sizeMax)));
-  return row?.size == null ? undefined : Number(row.size);
+  const found = new Map<string, number>();
+  // From witness to witness by the index: there may be a signature for each minute of years.
+  for (let last = ""; ; ) {
+    const [next] = await db
+      .select({ witness: min(c.witness) })
+      .from(c)
+      .where(gt(c.witness, last));
+    if (next?.witness == null) return found;
+    last = next.witness;
+    const [newest] = await db
+      .select({ size: max(c.size) })
+      .from(c)
+      .where(and(eq(c.witness, last), lte(c.size, sizeMax)));
+    if (newest?.size != null) found.set(last, Number(newest.size));
+  }
 }
 
-/** The note of a head with the signatures of its witnesses. */
-export async function cosignedNote({ db, tables }: Database, { size, note }: SignedHead): Promise<string> {
+/** The first signed head that is of this size or a larger one; undefined if there is none. */
+export async function headFrom({ db, tables }: Database, size: number): Promise<SignedHead | undefined> {
+  const { auditCheckpointsSigned: c } = tables;
+  const [head] = await db.select().from(c).where(gte(c.size, size)).orderBy(asc(c.size)).limit(1);
+  return head;
+}
+
+/** The note of a head with the signatures of these witnesses. @param keys - their verifier keys */
+export async function cosignedNote(
+  { db, tables }: Database,
+  { size, note }: SignedHead,
+  keys: readonly string[],
+): Promise<string> {
   const { auditCosignatures: c } = tables;
   const rows = await db
     .select({ line: c.line })
     .from(c)
-    .where(eq(c.size, size))
+    .where(and(inArray(c.witness, [...keys]), eq(c.size, size)))
     .orderBy(asc(c.witness))
     .limit(signaturesMax);
   return note + rows.map(({ line }) => line).join("");

@@ -41,6 +41,7 @@ KEYHOLE_API_KEY=$(keyhole key create --all-projects --all-environments --resourc
   "docs/root-key.md": { server: false, before: "rm -r .keyhole" },
   "docs/start.md": { before: "rm -r .keyhole" },
   "docs/rotation.md": { before: "printf made-up > key.txt" },
+  "docs/witness.md": { server: false, before: "rm -r .keyhole" },
 };
 
 withPrograms(needed, "the README", () => {
@@ -134,7 +135,12 @@ withPrograms(needed, "every block of commands is run, or says why not:", () => {
       };
       const { server = !blocks.some(({ text }) => text.includes("keyhole serve")), before = "" } = scenes[page] ?? {};
       const serve = server ? "keyhole serve > /var/log/keyhole.log\n" : "";
-      const words = { "0199a3c4-…": known.id, "0199a3c4": known.id, "0f6e2c1a-…": "0f6e2c1a" };
+      // A witness on this machine, in place of the one behind a proxy on another.
+      const witness = String(freePort());
+      const words = {
+        ...{ "0199a3c4-…": known.id, "0199a3c4": known.id, "0f6e2c1a-…": "0f6e2c1a" },
+        ...{ "--port 4101": `--port ${witness}`, "https://witness.example.com#": `http://127.0.0.1:${witness}#` },
+      };
       await runPage(page, { folder, env, before: `${serve}${before}\n`, words });
       expect(readFileSync(join(folder, ".env"), "utf8")).toBe(theirs);
     } finally {

@@ -5,6 +5,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync 
 import { join } from "node:path";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
+import { freePort } from "../support/port.ts";
 import { createDatabase, postgresUrl, type Replica, runOn, startPrimary } from "../support/postgres.ts";
 import { skipWithout } from "../support/programs.ts";
 import {
@@ -18,6 +19,7 @@ import {
   type Site,
   siteOf,
 } from "../support/server.ts";
+import { startWitness } from "../support/witness.ts";
 
 setDefaultTimeout(120_000);
 
@@ -135,6 +137,56 @@ onBoth("a database that was put back", (dialect) => {
     expect((await site.keyhole(["audit", "accept-restore", "--yes"])).exitCode).toBe(0);
   });
 
+  test("under a stopped server is refused from the first request on by a witness, without a file", async () => {
+    const { keys } = (await site.json(["audit", "key"])) as { keys: string[] };
+    const folder = join(site.folder, "witness");
+    const port = freePort();
+    const witness = await startWitness({ folder, logs: keys, name: "witness.example", port });
+    const KEYHOLE_WITNESS = witness.setting;
+    // The copy is put back over a history that was accepted since, so this one is copied anew.
+    await copy.drop();
+    copy = await takeCopy(site);
+    await signMore();
+    const notary = await startNotary(site, { KEYHOLE_WITNESS });
+    await eventually(() => notary.said().includes('"event":"cosigned"'));
+    expect(await notary.stop()).toBe(0);
+    await copy.putBack();
+    const empty = { KEYHOLE_CHECKPOINT_FILE: join(site.folder, "seen/of-nothing") };
+    for (const env of [{ KEYHOLE_WITNESS }, { KEYHOLE_WITNESS, ...empty }]) {
+      server = await site.serve({ env });
+      expect([await answers(good), await answers(revoked)]).toEqual([503, 503]);
+      expect(await server.stop()).toBe(0);
+      expect(server.said().stdout).toContain("and the witness witness.example has seen ");
+      expect(await overSsh(env)).toMatchObject({ exitCode: 6, stderr: expect.stringContaining("witness.example") });
+    }
+    expect((await overSsh({})).exitCode).toBe(0);
+    const late = await startNotary(site, { KEYHOLE_WITNESS });
+    await eventually(() => late.said().includes('"event":"audit_flaw"'));
+    expect(late.said()).not.toContain("signed_checkpoint");
+    expect(await late.stop()).toBe(0);
+    // A witness that is away refuses nothing, and is named.
+    await witness.stop();
+    server = await site.serve({ env: { KEYHOLE_WITNESS, KEYHOLE_OPS_PORT: "0" } });
+    expect(await answers(good)).toBe(200);
+    const ready = await fetch(`${server.ops()}/readyz`);
+    const away = { "witness.example": expect.stringMatching(/^it /) };
+    expect([ready.status, await ready.json()]).toMatchObject([200, { witnessesAway: away }]);
+    expect(await server.stop()).toBe(0);
+    expect((await overSsh({ KEYHOLE_WITNESS })).exitCode).toBe(0);
+    // It never forgets, and does not refuse what was accepted.
+    const again = await startWitness({ folder, logs: keys, port });
+    server = await site.serve({ env: { KEYHOLE_WITNESS } });
+    expect(await answers(good)).toBe(503);
+    expect((await site.keyhole(["audit", "accept-restore", "--yes"])).exitCode).toBe(0);
+    await eventually(() => isAccepted(server), noticedWithinMs);
+    expect(await answers(good)).toBe(200);
+    expect(await server.stop()).toBe(0);
+    server = await site.serve({ env: { KEYHOLE_WITNESS } });
+    expect(await answers(good)).toBe(200);
+    expect(await server.stop()).toBe(0);
+    await again.stop();
+  });
+
   test("the file is there whole whenever a process that writes it is killed", async () => {
     const notes = async () => (await site.sql("select note from audit_checkpoints_signed")).map(({ note }) => note);
     rmSync(file);
@@ -168,7 +220,7 @@ async function takeCopy(site: Site): Promise<Copy> {
   if (site.dialect === "sqlite") {
     const path = join(site.folder, "copy.db");
     await site.json(["backup", path]);
-    return { putBack: async () => putBackRows(join(site.data, "keyhole.db"), path), drop: async () => {} };
+    return { putBack: async () => putBackRows(join(site.data, "keyhole.db"), path), drop: async () => rmSync(path) };
   }
   const nameOf = (url = "") => new URL(url).pathname.slice(1);
   const own = nameOf(site.env["DATABASE_URL"]);

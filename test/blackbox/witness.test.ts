@@ -176,6 +176,48 @@ onBoth("a notary with two witnesses", (dialect) => {
     expect((await check(away)).exitCode).toBe(1);
   });
 
+  test("is killed after the witness signed and before it has the signature: the next one gets it", async () => {
+    const { keys } = (await site.json(["audit", "key"])) as { keys: string[] };
+    const own = mkdtempSync(join(tmpdir(), "keyhole-witness-"));
+    const witness = await startWitness({ folder: own, logs: keys, name: "killed.example" });
+    const signed = Promise.withResolvers<void>();
+    // Between the two: the answer never arrives.
+    const between = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: async (request) => {
+        const { pathname } = new URL(request.url);
+        const asked = await fetch(`${witness.origin}${pathname}`, {
+          method: request.method,
+          ...(request.method === "POST" && { body: await request.text() }),
+        });
+        if (pathname !== "/add-checkpoint" || asked.status !== 200) return asked;
+        await asked.text();
+        signed.resolve();
+        return new Promise<Response>(() => {});
+      },
+    });
+    const lost = `http://127.0.0.1:${between.port}#${witness.key}`;
+    const first = await startNotary(site, { KEYHOLE_WITNESS: lost });
+    await signed.promise;
+    await first.kill();
+    await between.stop(true);
+    const stored = () => site.sql("select size from audit_cosignatures where witness like 'killed.example%'");
+    expect(await stored()).toEqual([]);
+    // More is on record by now, so the witness has signed an old size that no row has.
+    await site.json(["var", "set", "acme/web", "staging", "MORE"], "x");
+    const second = await startNotary(site, { KEYHOLE_WITNESS: witness.setting });
+    await eventually(() => second.said().includes('"witness":"killed.example"'));
+    expect(second.said()).not.toContain("witness_away");
+    expect(await second.stop()).toBe(0);
+    expect(await stored()).toHaveLength(1);
+    const proof = (await site.keyhole(["audit", "prove", "commands:1"])).stdout;
+    const check = ["audit", "check", "-", "--key", keys.join(), "--witness", witness.key];
+    expect(await runBinary(check, { stdin: proof })).toMatchObject({ exitCode: 0 });
+    await witness.stop();
+    rmSync(own, { recursive: true, force: true });
+  });
+
   test("does not start if a witness is named without its key", async () => {
     for (const wrong of ["https://witness.example", "https://witness.example#key", "http://witness.example#key", ""]) {
       const command = dialect === "sqlite" ? "serve" : "notary";

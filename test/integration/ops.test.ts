@@ -172,6 +172,7 @@ describeBoth("metrics and traces", (w) => {
       ready: true,
       draining: false,
       checks: { database: true, primary: true, migrations: true, root_key: true, audit: true, history: true },
+      away: {},
     });
   });
 
@@ -319,6 +320,7 @@ describe("the second listener", () => {
       ready: false,
       draining: false,
       checks: { good: true, bad: false, broken: false },
+      away: {},
     });
     const draining = watchReadiness({ good: async () => true }, () => true, log);
     expect(await draining()).toMatchObject({ ready: false, draining: true });
@@ -333,7 +335,7 @@ describe("the second listener", () => {
         readiness: async () => {
           asked += 1;
           await letGo;
-          return { ready: false, draining: false, checks: { database: false } };
+          return { ready: false, draining: false, checks: { database: false }, away: {} };
         },
         metrics: async ({ ready }) => `ready ${ready}\n`,
       },

@@ -2,14 +2,18 @@ import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openTreeHead } from "../../src/audit/tree-note.ts";
+import { cosign, encodeWitness, openNote, signerOf, signNote, witnessOf } from "../../src/audit/note.ts";
+import { openTreeHead, signTreeHead } from "../../src/audit/tree-note.ts";
 import type { AdminContext } from "../../src/desk/context.ts";
 import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
 import { findVerifiers, openSigners } from "../../src/installation/signers.ts";
+import { WitnessedHeads } from "../../src/installation/witnessed-heads.ts";
 import { acceptRestore } from "../../src/operations/audit.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { Notary } from "../../src/server/notary.ts";
+import { startWitness } from "../../src/server/witness.ts";
+import { Witnesses } from "../../src/server/witnesses.ts";
 import { type Database, databaseErrorCode } from "../../src/store/database.ts";
 import { visitorOf } from "../support/pages.ts";
 import { describeBoth, type LogEvent, type Row, type World } from "../support/world.ts";
@@ -25,12 +29,10 @@ describeBoth("a database that was put back", (w) => {
   let file: string;
   let database: Database;
 
+  const signersOf = (of: Database) => findVerifiers(of, w.installation.keyring, w.installation.systemKeys.audit);
   /** What a process on this host knows. @param path - of its file; none unless it is given */
-  const knowing = (path?: string) =>
-    new NewestCheckpoint({
-      signers: (of) => findVerifiers(of, w.installation.keyring, w.installation.systemKeys.audit),
-      file: path,
-    });
+  const knowing = (path?: string, ...witnesses: readonly { readonly url: string; readonly key: string }[]) =>
+    new NewestCheckpoint({ signers: signersOf, file: path, witnesses });
   const notary = async (checkpoint = knowing(), log: LogEvent[] = []) => {
     const { keyring, systemKeys } = w.installation;
     const signers = await openSigners(database, keyring, systemKeys.audit);
@@ -228,6 +230,138 @@ describeBoth("a database that was put back", (w) => {
     expect(await compared(knowing(file))).toContain("its tree has 2 segments");
   });
 
+  const ours = witnessOf("witness.example", new Uint8Array(32).fill(8));
+  const key = encodeWitness(ours);
+  const closing: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close();
+  });
+  /** A witness that has signed the newest head. */
+  const witnessing = async () => {
+    const options = { folder, signer: ours, logs: await signersOf(database), host: "127.0.0.1", port: 0 };
+    const { origin, stop } = startWitness({ ...options, log: () => {}, now: Date.now });
+    closing.push(stop);
+    const witnesses = new Witnesses(database, [{ url: origin, key }], () => {});
+    await witnesses.ask();
+    expect(witnesses.away).toEqual({});
+    return { url: origin, key };
+  };
+  /** Something that answers in place of a witness. */
+  const answering = (answer: () => Response | Promise<Response>) => {
+    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer });
+    closing.push(() => server.stop(true));
+    return { url: `http://127.0.0.1:${server.port}`, key };
+  };
+
+  test("is noticed by what a witness remembers, with or without memory and a file, until it is accepted", async () => {
+    await grow(2);
+    const back = await saved();
+    await grow(3);
+    const witness = await witnessing();
+    const running = knowing(undefined, witness);
+    expect(await compared(running)).toBeUndefined();
+    expect(await compared(knowing(file, witness))).toBeUndefined();
+    await back();
+    const known = "its tree has 2 segments, and the witness witness.example has seen 5 segments.";
+    expect(await compared(knowing(undefined, witness))).toContain(known);
+    expect(await compared(knowing(join(folder, "of-nothing"), witness))).toContain(known);
+    expect(await compared(running)).toContain("and this process has seen 5 segments.");
+    expect(await compared(knowing())).toBeUndefined();
+    const log: LogEvent[] = [];
+    const late = await notary(knowing(undefined, witness), log);
+    await late.round();
+    expect(log).toEqual([{ event: "audit_flaw", flaw: expect.stringContaining(known) }]);
+    expect(await size()).toBe(2);
+    // The witness remembers 5 segments for ever, and signs no other tree.
+    await accept(knowing(undefined, witness));
+    for (const one of [knowing(undefined, witness), knowing(file, witness), running]) {
+      expect(await compared(one)).toBeUndefined();
+    }
+    await grow(9, knowing(undefined, witness));
+    expect(await compared(knowing(undefined, witness))).toBeUndefined();
+    const refused = new Witnesses(database, [witness], () => {});
+    await refused.ask();
+    expect(refused.away).toEqual({ "witness.example": "it answered 422" });
+  });
+
+  test("is accepted later than all that a witness has seen, whatever the clock says", async () => {
+    await grow(1);
+    const back = await saved();
+    await grow(2);
+    const witness = await witnessing();
+    const [newest] = await signersOf(database);
+    const ahead = Date.now() + 86_400_000;
+    const signer = (await openSigners(database, w.installation.keyring, w.installation.systemKeys.audit))[0];
+    expect(signer.id).toEqual(newest?.id as Buffer);
+    const head = { size: 9, root: Buffer.alloc(32), acceptedAt: ahead };
+    const note = signTreeHead(head, signer);
+    const text = openNote(note, [signer]) ?? "";
+    const wrongClock = answering(() => new Response(note + cosign(text, ours, Date.now())));
+    await back();
+    expect(await compared(knowing(undefined, witness, wrongClock))).toContain("has seen 3 segments");
+    await accept(knowing(undefined, wrongClock));
+    expect(await compared(knowing(undefined, witness, wrongClock))).toBeUndefined();
+    const signed = await knowing().compare(database);
+    expect(signed.acceptedAt).toBe(ahead + 1);
+  });
+
+  test("is nothing that a witness can make up: one that lies, or is away, refuses nothing", async () => {
+    await grow(3);
+    const [signer] = await openSigners(database, w.installation.keyring, w.installation.systemKeys.audit);
+    const later = { size: 9, root: Buffer.alloc(32, 1), acceptedAt: 0 };
+    const text = (note: string) => note.slice(0, note.indexOf("\n\n") + 1);
+    const cosigned = (note: string, by = ours) => note + cosign(text(note), by, Date.now());
+    const stranger = signerOf(signer.name, new Uint8Array(32).fill(9));
+    const of = (note: string) => () => new Response(note);
+    const real = signTreeHead(later, signer);
+    const unsigned = "it shows a head that it and this log have not both signed";
+    const lies: readonly (readonly [() => Response | Promise<Response>, string | undefined])[] = [
+      [of(cosigned(signTreeHead(later, stranger))), unsigned], // by a key that is not this log's
+      [of(real), unsigned], // not by the witness
+      [of(cosigned(real, witnessOf(ours.name, new Uint8Array(32).fill(9)))), unsigned],
+      [of(cosigned(signTreeHead(later, signerOf("keyhole/other", new Uint8Array(32).fill(9))))), unsigned],
+      [of(cosigned(signNote(`keyhole/other\n9\n${later.root.toString("base64")}\n`, signer))), unsigned],
+      [of(cosigned(real).replace("\n9\n", "\n10\n")), unsigned],
+      [() => new Response("9\n", { status: 409 }), "it answered 409"],
+      [() => new Response("", { status: 302, headers: { Location: "/" } }), "it answered 302"],
+      [of("x".repeat(10 * 1024 * 1024)), unsigned],
+      [() => new Response("", { status: 500 }), "it answered 500"],
+      [() => new Response("", { status: 404 }), undefined],
+    ];
+    for (const [answer, why] of lies) {
+      const checkpoint = knowing(undefined, answering(answer));
+      expect(await compared(checkpoint)).toBeUndefined();
+      expect(checkpoint.away).toEqual(why === undefined ? {} : { "witness.example": why });
+    }
+    // What is really signed by both refuses, so these lies were judged.
+    const honest = answering(of(cosigned(real)));
+    expect(await compared(knowing(undefined, honest))).toContain("the witness witness.example has seen 9 segments");
+    // Nobody waits for one that never answers, and an old head takes nothing back.
+    const silent = answering(() => new Promise(() => {}));
+    expect(await compared(knowing(undefined, silent))).toBeUndefined();
+    let shown = cosigned(real);
+    const heads = new WitnessedHeads([answering(() => new Response(shown))], -1);
+    await heads.refresh([signer]);
+    shown = cosigned(signTreeHead({ ...later, size: 1 }, signer));
+    await heads.refresh([signer]);
+    expect(heads.heads.map(({ head }) => head.size)).toEqual([9]);
+  });
+
+  test("is not what another process wrote into the file while the database was read", async () => {
+    await grow(1, knowing(file));
+    const checkpoint = knowing(file);
+    let isLate = true;
+    const racing: Database = {
+      ...database,
+      db: afterReading(database.db, () => (isLate ? grow(1, knowing(file)) : 0)),
+    };
+    await checkpoint.compare(racing);
+    expect(checkpoint.refusal).toBeUndefined();
+    isLate = false;
+    const [newest] = await w.run("select note from audit_checkpoints_signed order by size desc limit 1");
+    expect(readFileSync(file, "utf8")).toBe(newest?.["note"] as string);
+  });
+
   test("gets no leaf of the tree that was there when a notary began its round", async () => {
     await grow(2);
     const back = await saved();
@@ -323,4 +457,32 @@ async function openSignersOfAnother(w: World): Promise<Buffer> {
   const other = Buffer.from(row?.["public_key"] as Buffer);
   other[0] = (other[0] ?? 0) ^ 1;
   return other;
+}
+
+/** The same queries; `work` is done when one without named columns was answered, before its answer is given. */
+function afterReading(db: Database["db"], work: () => unknown): Database["db"] {
+  const chain = (builder: object): object =>
+    new Proxy(builder, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name);
+        if (name === "then") {
+          const rows = (target as PromiseLike<unknown>).then(async (found) => {
+            await work();
+            return found;
+          });
+          return rows.then.bind(rows);
+        }
+        if (typeof value !== "function") return value;
+        const call = value.bind(target);
+        return ["from", "leftJoin"].includes(String(name)) ? (...args: unknown[]) => chain(call(...args)) : call;
+      },
+    });
+  return new Proxy(db, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      const call = value.bind(target);
+      return name === "select" ? (...args: unknown[]) => (args.length > 0 ? call(...args) : chain(call())) : call;
+    },
+  });
 }

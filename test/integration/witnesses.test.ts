@@ -3,15 +3,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cosign, encodeWitness, noteText, witnessOf } from "../../src/audit/note.ts";
-import { checkProof } from "../../src/audit/proof.ts";
+import { checkProof, type Proved } from "../../src/audit/proof.ts";
 import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
 import { openSigners } from "../../src/installation/signers.ts";
-import { proveAudit } from "../../src/people/audit-proof.ts";
+import { proveAudit, provenPages } from "../../src/people/audit-proof.ts";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { Notary } from "../../src/server/notary.ts";
 import { startWitness } from "../../src/server/witness.ts";
 import { Witnesses } from "../../src/server/witnesses.ts";
 import type { Database } from "../../src/store/database.ts";
+import { visitorOf } from "../support/pages.ts";
 import { describeBoth } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
@@ -51,6 +52,11 @@ describeBoth("the notary's witnesses", (w) => {
     const settings = urls.map((url) => ({ url, key: encodeWitness(ours) }));
     return new Witnesses(database, settings, (event) => log.push(event));
   };
+  /** Of the newest entry of commands. */
+  const lastReceipt = async () => {
+    const [row] = await w.run("select max(last_seq) as seq from audit_segments where lane = 'commands'");
+    return `commands:${row?.["seq"]}`;
+  };
   const stored = async () => (await w.run("select * from audit_cosignatures")).length;
   const noteOf = (body: string) => body.slice(body.indexOf("\n\n") + 2);
   const reasons = () => log.filter(({ event }) => event === "witness_away").map(({ reason }) => reason);
@@ -79,7 +85,7 @@ describeBoth("the notary's witnesses", (w) => {
   test.each(Object.entries(lies))("have not signed if one says this: %s", async (reason, answer) => {
     const witnesses = asking(liar(answer));
     await witnesses.ask();
-    expect([reasons(), witnesses.away, await stored()]).toEqual([[reason], 1, 0]);
+    expect([reasons(), witnesses.away, await stored()]).toEqual([[reason], { [ours.name]: reason }, 0]);
     if (reason.includes("within")) return;
     await witnesses.ask();
     expect(reasons()).toHaveLength(1);
@@ -98,7 +104,7 @@ describeBoth("the notary's witnesses", (w) => {
     for (const answer of [ofStranger, ofOther]) {
       const witnesses = asking(liar(answer));
       await witnesses.ask();
-      expect([witnesses.away, await stored()]).toEqual([1, 0]);
+      expect([Object.keys(witnesses.away), await stored()]).toEqual([[ours.name], 0]);
     }
   });
 
@@ -108,14 +114,14 @@ describeBoth("the notary's witnesses", (w) => {
     await closing.pop()?.();
     const witnesses = asking(origin);
     await witnesses.ask();
-    expect([witnesses.away, await stored()]).toEqual([0, 1]);
+    expect([witnesses.away, await stored()]).toEqual([{}, 1]);
     await grow();
     await witnesses.ask();
     expect(await stored()).toBe(2);
     // What was signed and not stored: the witness says its size, and signs that head again.
     await w.run("delete from audit_cosignatures");
     await witnesses.ask();
-    expect([witnesses.away, await stored()]).toEqual([0, 1]);
+    expect([witnesses.away, await stored()]).toEqual([{}, 1]);
     await w.run("delete from audit_cosignatures");
     const other = encodeWitness(witnessOf("other.example", new Uint8Array(32).fill(9)));
     const settings = [
@@ -124,7 +130,7 @@ describeBoth("the notary's witnesses", (w) => {
     ];
     const both = new Witnesses(database, settings, (event) => log.push(event));
     await both.ask();
-    expect([both.away, await stored()]).toEqual([1, 1]);
+    expect([Object.keys(both.away), await stored()]).toEqual([["other.example"], 1]);
   });
 
   test("who have signed more than the database has are said to be away", async () => {
@@ -142,5 +148,55 @@ describeBoth("the notary's witnesses", (w) => {
     expect(checkProof(proof, signers, [ours])).toMatchObject({ cosignedAt: [expect.any(Number)] });
     const stranger = witnessOf(ours.name, new Uint8Array(32).fill(9));
     expect(checkProof(proof, signers, [stranger])).toEqual({ wrong: expect.stringContaining("witness.example") });
+  });
+
+  test("are in proofs of what they have signed, also while they are away; what came later is proved without them", async () => {
+    const { origin, stop } = witness();
+    await grow();
+    await asking(origin).ask();
+    await stop();
+    closing.pop();
+    const before = await lastReceipt();
+    await grow();
+    const later = await lastReceipt();
+    expect(later).not.toBe(before);
+    const treeOf = async (receipt: string, ...by: (typeof ours)[]) =>
+      checkProof((await proveAudit(w.admin, receipt))[0], signers, by);
+    const [old, fresh] = [await treeOf(before, ours), await treeOf(later)];
+    expect(old).toMatchObject({ receipt: before, cosignedAt: [expect.any(Number)] });
+    expect(fresh).toMatchObject({ receipt: later });
+    expect(await treeOf(later, ours)).toEqual({ wrong: expect.stringContaining("witness.example") });
+    // A bundle has both.
+    const sizes = new Set<number>();
+    for await (const page of provenPages(w.admin, { actions: ["organization.create"] }, () => {})) {
+      for (const proof of page) sizes.add((checkProof(proof, signers) as Proved).tree.size);
+    }
+    expect([...sizes]).toEqual([(old as Proved).tree.size, (fresh as Proved).tree.size]);
+    await asking(witness().origin).ask();
+    expect(await treeOf(later, ours)).toMatchObject({ receipt: later });
+  });
+
+  test("are on the page Audit: until when each has signed, and which are away", async () => {
+    const page = async (...keys: string[]) => {
+      const settings = keys.map((key) => ({ url: "http://127.0.0.1", key }));
+      const checkpoint = new NewestCheckpoint({ signers: async () => signers, file: undefined, witnesses: settings });
+      const visitor = await visitorOf({ ...w, installation: { ...w.installation, checkpoint } });
+      const { html } = await visitor.page("/audit");
+      return html.replace(/<[^>]*>/g, "");
+    };
+    await grow();
+    await asking(witness().origin).ask();
+    // One that is set nowhere is known by what it signed.
+    expect(await page()).toMatch(/Signed by the witness witness\.example until \w/);
+    const other = encodeWitness(witnessOf("other.example", new Uint8Array(32).fill(9)));
+    const both = await page(other, encodeWitness(ours));
+    expect(both).toContain("Signed by the witness other.example: nothing yet");
+    expect(both).not.toContain("The witness witness.example is away");
+    await w.run("update audit_checkpoints_signed set at = at - 3600000");
+    expect(await page(encodeWitness(ours))).not.toContain("is away");
+    expect(await page(other)).toContain("The witness other.example is away");
+    expect(await page(other)).not.toContain("witness.example until");
+    await w.run("update audit_checkpoints_signed set at = at - 2600000000");
+    expect(await page()).not.toContain("Signed by the witness");
   });
 });

@@ -13,7 +13,7 @@ const root = join(import.meta.dir, "../..");
 /** What the pages may use beside `keyhole`: nothing that could change this machine. */
 export const needed: readonly string[] = [
   ..."bash cat cp curl date dirname env find grep install ls".split(" "),
-  ..."mkdir mktemp mv node npm openssl rm sed sh touch tr".split(" "),
+  ..."mkdir mktemp mv node npm openssl rm sed sh sleep touch tr".split(" "),
 ];
 
 /** Where a page is run. */
@@ -84,15 +84,17 @@ export function adapt(text: string, { folder, env, words = {} }: Scene): string 
     .reduce((text, [word, other]) => text.replaceAll(word, other), text)
     .replace(/(?<=[\s=>:'"])\/(?!dev\/)(?=\w+\/)/g, `${folder}/`);
   const ports = [env["PORT"], env["KEYHOLE_OPS_PORT"]].filter((port) => port !== undefined);
-  const isUp = ports.map((port) => `until (: < /dev/tcp/127.0.0.1/${port}) 2>/dev/null; do kill -0 $!; done`);
+  const isUp = (port: string) => `until (: < /dev/tcp/127.0.0.1/${port}) 2>/dev/null; do kill -0 $!; done`;
   return own
     .split("\n")
     .map((line) => {
       // A dashboard ends here once it has printed its link.
       if (/^keyhole dashboard\b/.test(line)) return `grep -m 1 http: < <(${line} 2>&1)\nkill $!`;
-      const endless = /^([A-Z_]+=\S+ )*keyhole (serve\b|.* --(follow|watch)\b)/.test(line);
+      const endless = /^([A-Z_]+=\S+ )*keyhole (serve\b|witness\b|.* --(follow|watch)\b)/.test(line);
       const started = endless ? `${line.replace(/( +#.*|\s*&)$/, "")} &` : line;
-      return line.includes("keyhole serve") ? [started, ...isUp].join("\n") : started;
+      if (line.includes("keyhole serve")) return [started, ...ports.map(isUp)].join("\n");
+      const [, witness] = /keyhole witness .*--port (\d+)/.exec(line) ?? [];
+      return witness === undefined ? started : `${started}\n${isUp(witness)}`;
     })
     .join("\n");
 }

@@ -1,7 +1,20 @@
 import { describe, expect, test } from "bun:test";
-import { encodeVerifier, openNote, parseVerifier, signerOf, signNote, type Verifier } from "../../src/audit/note.ts";
+import { join } from "node:path";
+import {
+  cosignedAt,
+  encodeVerifier,
+  encodeWitness,
+  openNote,
+  parseVerifier,
+  parseWitness,
+  signerOf,
+  signNote,
+  type Verifier,
+} from "../../src/audit/note.ts";
 import { leafHash, Tree } from "../../src/audit/tree.ts";
 import { openTreeHead, signTreeHead } from "../../src/audit/tree-note.ts";
+import { whereInstalled } from "../support/programs.ts";
+import published from "../vectors/cosigned-checkpoint.json" with { type: "json" };
 import vectors from "../vectors/signed-notes.json" with { type: "json" };
 
 const signer = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(7));
@@ -20,6 +33,51 @@ describe("a signed note, by the published vectors,", () => {
     expect(signNote(text, signer)).toBe(note);
   });
 });
+
+describe("a checkpoint that four public witnesses have signed", () => {
+  const { note, size, witnesses, cosignedAt: at } = published;
+  const keys = [...witnesses, published.stranger].map((key) => parseWitness(key) as Verifier);
+  const log = parseVerifier(published.log) as Verifier;
+  const times = [...witnesses.map(() => at), undefined];
+
+  test("is one of its log, and has the signature of each of them", () => {
+    expect(keys.map(encodeWitness)).toEqual([...witnesses, published.stranger]);
+    expect(openTreeHead(note, [log])?.size).toBe(size);
+    expect(keys.map((key) => cosignedAt(note, key))).toEqual(times);
+    const other = note.replace(String(size), String(size + 1));
+    expect(keys.map((key) => cosignedAt(other, key))).toEqual(keys.map(() => undefined));
+    // An hour later, in the bytes of the time.
+    const later = note.replaceAll("AAAABqEiEg", "AAAABqEi8w");
+    expect(later).not.toBe(note);
+    expect(keys.map((key) => cosignedAt(later, key))).toEqual(keys.map(() => undefined));
+  });
+
+  whereInstalled(["python3"], "in Python,", (python = "") => {
+    test("is judged alike by docs/clients/keyhole_proof.py", () => {
+      const { stdout, stderr } = Bun.spawnSync([python, "-c", driver], {
+        cwd: join(import.meta.dir, "../../docs/clients"),
+        env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
+        stdin: Buffer.from(JSON.stringify(published)),
+      });
+      expect(stderr.toString()).toBe("");
+      expect(JSON.parse(stdout.toString())).toEqual([size, ...times.map((time) => time ?? null)]);
+    });
+  });
+});
+
+const driver = `
+import json, sys
+import keyhole_proof as proof
+given = json.load(sys.stdin)
+text, signatures = proof._parse_note(given["note"])
+def cosigned(key):
+    try:
+        return proof._cosigned_at(text, signatures, proof._parse_key(key, 4))
+    except proof.Wrong:
+        return None
+size, _ = proof._open_head(text, signatures, [proof._parse_key(given["log"], 1)])
+print(json.dumps([size, *[cosigned(key) for key in [*given["witnesses"], given["stranger"]]]]))
+`;
 
 describe("a signed note", () => {
   const text = "one\n\nthree\n";

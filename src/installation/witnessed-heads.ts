@@ -1,0 +1,121 @@
+import { cosignedAt, parseWitness, type Verifier } from "../audit/note.ts";
+import { type NotedHead, openTreeHead } from "../audit/tree-note.ts";
+import { submissionBytesMax, witnessedPath } from "../audit/witness.ts";
+import { Deadline } from "../core/deadline.ts";
+import { guardedFetch } from "../core/guarded-fetch.ts";
+import { readAtMost } from "../core/json-request.ts";
+import { configProblem } from "../core/problem.ts";
+import type { WitnessSetting } from "../core/settings.ts";
+
+/** A witness: where it is, and the key that its signatures count by. */
+export type Witness = { readonly url: string; readonly key: string; readonly verifier: Verifier };
+/** Why each witness that is away did not answer well, by its name. */
+export type Away = Readonly<Record<string, string>>;
+
+/** @throws Problem if a key is not that of a witness */
+export function openWitnesses(settings: readonly WitnessSetting[]): Witness[] {
+  return settings.map(({ url, key }) => {
+    const verifier = parseWitness(key);
+    if (verifier === undefined) {
+      throw configProblem("KEYHOLE_WITNESS: what is after # must be a witness's verifier key, for Ed25519.");
+    }
+    return { url: url.replace(/\/$/, ""), key, verifier };
+  });
+}
+
+/**
+ * The newest heads that the witnesses remember of this log, as far as they say so. A head counts if the log and the
+ * witness have both signed it, so a witness that lies can show none that this log did not sign. One that does not answer
+ * well shows nothing, and is only said to be away.
+ */
+export class WitnessedHeads {
+  readonly witnesses: readonly Witness[];
+  readonly #heads = new Map<Witness, NotedHead>();
+  readonly #away = new Map<Witness, string>();
+  #askedAtMs = Number.NEGATIVE_INFINITY;
+  #asking: Promise<unknown> = Promise.resolve();
+  #isAwaited = false;
+  readonly #askEveryMs: number;
+
+  /** @throws Problem if a key is not that of a witness */
+  constructor(settings: readonly WitnessSetting[], askEveryMs = 60_000) {
+    this.witnesses = openWitnesses(settings);
+    this.#askEveryMs = askEveryMs;
+  }
+
+  /** What each witness has shown until now. */
+  get heads(): { readonly from: string; readonly head: NotedHead }[] {
+    return [...this.#heads].map(([{ verifier }, head]) => ({ from: `the witness ${verifier.name}`, head }));
+  }
+
+  get away(): Away {
+    return Object.fromEntries([...this.#away].map(([{ verifier }, why]) => [verifier.name, why]));
+  }
+
+  /**
+   * Asks all of them, unless they were asked within the last minute. Waits for the answers, but for 2 s at most, and not at all
+   * if one was away the last time: their answers are taken later.
+   * @param log - the keys that may have signed
+   */
+  async refresh(log: readonly Verifier[]): Promise<void> {
+    const [newest] = log;
+    if (newest === undefined || this.witnesses.length === 0) return;
+    if (performance.now() - this.#askedAtMs > this.#askEveryMs) {
+      this.#askedAtMs = performance.now();
+      this.#isAwaited = this.#away.size === 0;
+      this.#asking = Promise.all(this.witnesses.map((one) => this.#take(one, newest.name, log)));
+    }
+    if (this.#isAwaited) await deadline.of(this.#asking).catch(() => {});
+  }
+
+  async #take(witness: Witness, origin: string, log: readonly Verifier[]): Promise<void> {
+    const why = await this.#read(witness, origin, log).catch(whyNoAnswer);
+    if (why === undefined) this.#away.delete(witness);
+    else this.#away.set(witness, why);
+  }
+
+  /** @returns why the answer does not count; undefined if it does, or if the witness shows no heads of this log */
+  async #read(witness: Witness, origin: string, log: readonly Verifier[]): Promise<string | undefined> {
+    const { status, body } = await askWitness(`${witness.url}${witnessedPath(origin)}`, {});
+    if (status === 404) return undefined;
+    if (status !== 200) return `it answered ${status}`;
+    const head = openTreeHead(body, log);
+    if (head === undefined || cosignedAt(body, witness.verifier) === undefined) {
+      return "it shows a head that it and this log have not both signed";
+    }
+    const known = this.#heads.get(witness);
+    if (known === undefined || isNewer(head, known)) this.#heads.set(witness, head);
+    return undefined;
+  }
+}
+
+/** An older head that comes later, such as from a cache, takes nothing back. */
+function isNewer(head: NotedHead, known: NotedHead): boolean {
+  return head.acceptedAt === known.acceptedAt ? head.size > known.size : head.acceptedAt > known.acceptedAt;
+}
+
+/** Sends a request to a witness. Its answer is read up to 64 KiB, within 5 s, and redirects are not followed. */
+export async function askWitness(
+  url: string,
+  { signal, ...init }: BunFetchRequestInit,
+): Promise<{ readonly status: number; readonly body: string }> {
+  const limit = AbortSignal.timeout(answerWithinMs);
+  const response = await guardedFetch(url, {
+    ...init,
+    redirect: "manual",
+    signal: signal ? AbortSignal.any([limit, signal]) : limit,
+    ...(url.startsWith("http:") && { proxy: false as never }),
+  });
+  const body = await readAtMost(response, submissionBytesMax);
+  return { status: response.status, body: (await body?.text()) ?? "" };
+}
+
+/** Why {@link askWitness} failed. The runtime's own words may quote the answer. */
+export function whyNoAnswer(error: unknown): string {
+  const { name, code } = error as { readonly name?: string; readonly code?: unknown };
+  if (name === "TimeoutError") return `it did not answer within ${answerWithinMs / 1000} s`;
+  return typeof code === "string" && /^\w{1,60}$/.test(code) ? `it cannot be asked: ${code}` : "it cannot be asked";
+}
+
+const answerWithinMs = 5000;
+const deadline = new Deadline(2000, () => new Error("no answer"));
