@@ -48,6 +48,7 @@ export const shelves: readonly Shelf[] = [
       {
         text: "Change secrets",
         pages: [
+          { text: "Import, copy, export", page: "writing" },
           { text: "Undoing", page: "history" },
           { text: "Rotation", page: "rotation" },
         ],
@@ -55,8 +56,10 @@ export const shelves: readonly Shelf[] = [
       {
         text: "When something goes wrong",
         pages: [
-          { text: "A leaked key", page: "leaked-key" },
+          { text: "Messages and what to do", page: "messages" },
+          { text: "What each alert means", page: "incidents" },
           { text: "Being told", page: "alerts" },
+          { text: "A leaked key", page: "leaked-key" },
           { text: "Backup and restore", page: "backup" },
         ],
       },

@@ -6,6 +6,23 @@ import { fitted, hasColour, red, unlessClosed, write } from "./terminal.ts";
 
 /* How a command fails: whatever was thrown becomes a Problem, and `main.ts` prints it. */
 
+/** The exit code of each kind of failure. */
+export const exitCodes = {
+  invalid: exits.usage,
+  ambiguous: exits.usage,
+  not_found: exits.notFound,
+  forbidden: exits.unauthorized,
+  stale: exits.unauthorized,
+  exists: exits.failed,
+  conflict: exits.failed,
+  bound: exits.refused,
+  unavailable: exits.unavailable,
+  unauthorized: exits.unauthorized,
+  decryption_failed: exits.failed,
+  database_damaged: exits.failed,
+  internal_error: exits.failed,
+} as const satisfies Record<FailureCode, number>;
+
 /** Turns whatever was thrown into a Problem. @param person - who came over SSH, if it is for their eyes */
 export function toProblem(error: unknown, person?: string): Problem {
   if (error instanceof Problem) return error;
@@ -43,19 +60,3 @@ export async function holdNotes<T>(
     throw problem;
   }
 }
-
-const exitCodes = {
-  invalid: exits.usage,
-  ambiguous: exits.usage,
-  not_found: exits.notFound,
-  forbidden: exits.unauthorized,
-  stale: exits.unauthorized,
-  exists: exits.failed,
-  conflict: exits.failed,
-  bound: exits.refused,
-  unavailable: exits.unavailable,
-  unauthorized: exits.unauthorized,
-  decryption_failed: exits.failed,
-  database_damaged: exits.failed,
-  internal_error: exits.failed,
-} as const satisfies Record<FailureCode, number>;

@@ -132,9 +132,9 @@ const scenarios: readonly Scenario[] = [
 ];
 
 describe("the alert rules", () => {
-  test("are each explained in docs/operations.md, in their order, and fire in a scenario", () => {
-    const page = readFileSync(join(docs, "operations.md"), "utf8");
-    expect(page.match(/^### Keyhole\w+$/gm)?.map((line) => line.slice(4))).toEqual(alerts);
+  test("are each explained in docs/incidents.md, in their order, and fire in a scenario", () => {
+    const page = readFileSync(join(docs, "incidents.md"), "utf8");
+    expect(page.match(/^## Keyhole\w+$/gm)?.map((line) => line.slice(3))).toEqual(alerts);
     expect([...new Set(scenarios.flatMap(([, , fires]) => fires))].sort()).toEqual(alerts.toSorted());
   });
 });

@@ -18,18 +18,20 @@ const others = /"(docs\/[\w-]+\.md)": /g;
 const elsewhere = [...readPage("test/blackbox/production.test.ts").matchAll(others)].map(([, page]) => page ?? "");
 const pages = [...new Bun.Glob("docs/**/*.md").scanSync(root)].filter((page) => !elsewhere.includes(page)).sort();
 
+/** A read whose request id pages name. */
+const read = "curl -sf -H 'x-request-id: 0f6e2c1a' -H \"Authorization: Bearer $KEYHOLE_API_KEY\" $READ";
+
 /** What a page takes for granted beside the installation of the README, as commands, and whether a server runs. */
 const scenes: Readonly<Record<string, { before?: string; server?: boolean }>> = {
   "docs/agents.md": { before: `echo '{ "scripts": { "test": "true" } }' > package.json` },
-  "docs/audit.md": {
-    before: "curl -sf -H 'x-request-id: 0f6e2c1a' -H \"Authorization: Bearer $KEYHOLE_API_KEY\" $READ",
-  },
+  "docs/audit.md": { before: read },
   "docs/backup.md": { server: false },
   "docs/ci.md": { before: "touch server.js" },
   "docs/history.md": {
     before: `for n in 4 5 6 7 8 9 10 11; do printf $n | keyhole var set acme/web production NUMBER; done
 printf 12 | keyhole var set acme/web production URL; printf 13 | keyhole var set acme/web production NUMBER`,
   },
+  "docs/messages.md": { before: read },
   "docs/index.md": { before: `echo '{ "scripts": { "start": "true" } }' > package.json` },
   // The page revokes its first key, and reads with another one later.
   // The first round of the notary.
