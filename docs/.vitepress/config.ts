@@ -1,5 +1,5 @@
 import { copyFileSync, mkdirSync, readFileSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type DefaultTheme, defineConfig, type MarkdownRenderer } from "vitepress";
 import { storyOf } from "./month.ts";
@@ -29,7 +29,7 @@ export default defineConfig({
   title: "Keyhole",
   description: "Self-hosted, read-only HTTP API that hands encrypted secrets to machines, whole or not at all.",
   outDir: "../dist/docs",
-  head: [["link", { rel: "icon", href: "icon.svg", type: "image/svg+xml" }]],
+  head: [["link", { rel: "icon", href: "/icon.svg", type: "image/svg+xml" }]],
   markdown: {
     // The usual themes have comments of too little contrast.
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
@@ -115,13 +115,16 @@ function aboutOf(about: { version: string; license: string; repository?: { url: 
  * In the site, what is beside `docs/` is beside the pages.
  */
 function copyLinkedFiles(md: MarkdownRenderer): void {
-  md.core.ruler.push("linked-files", ({ tokens }) => {
+  md.core.ruler.push("linked-files", ({ tokens, env }) => {
+    const folder = dirname((env as { relativePath: string }).relativePath);
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
-      const [file = ""] = token.type === "link_open" ? (token.attrGet("href") ?? "").split("#") : [];
-      if (!/^(\.\.\/)?\w[\w./-]*$/.test(file) || /^\w[\w-]*\.md$/.test(file)) continue;
-      if (!statSync(join(docs, file), { throwIfNoEntry: false })?.isFile()) continue;
+      const [href = ""] = token.type === "link_open" ? (token.attrGet("href") ?? "").split("#") : [];
+      if (!/^(\.\.\/)*\w[\w./-]*$/.test(href)) continue;
+      const file = join(folder, href);
+      const isPage = file.endsWith(".md") && !file.startsWith("../");
+      if (isPage || !statSync(join(docs, file), { throwIfNoEntry: false })?.isFile()) continue;
       linkedFiles.add(file);
-      token.attrSet("href", inSite(file));
+      token.attrSet("href", relative(folder, inSite(file)));
       token.attrSet("download", "");
     }
   });
