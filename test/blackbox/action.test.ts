@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
-  chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -12,6 +12,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { parse as parseYaml } from "yaml";
+import { targets } from "../../.ci/artifacts/targets.ts";
+import { publisher } from "../../package.json";
 import { startRunner } from "../support/issuer.ts";
 import { binary } from "../support/keyhole.ts";
 import { honestly, type Question, type Reply, refusal } from "../support/liar.ts";
@@ -36,7 +38,7 @@ describe("the action's file", () => {
   test("is a composite action with the inputs that it promises", () => {
     expect(action.runs.using).toBe("composite");
     expect(Object.keys(action.inputs).join()).toBe(
-      "url,api-key,audience,project,environment,keys,prefix,files,mask,export",
+      "url,api-key,audience,project,environment,keys,prefix,files,mask,export,program",
     );
     for (const [name, input] of Object.entries(action.inputs)) {
       expect({ name, fine: input.required === true || typeof input.default === "string" }).toEqual({
@@ -54,14 +56,19 @@ describe("the action's file", () => {
     }
   });
 
-  test("hands the key to the steps that fetch, and not to the one that builds", () => {
+  test("hands the key to the steps that fetch, and not to the one that downloads", () => {
     const withKey = action.runs.steps.filter(({ env }) => env?.["KEYHOLE_API_KEY"] !== undefined);
-    expect(withKey.map(({ name }) => name)).not.toContain("Build keyhole");
+    expect(withKey.map(({ name }) => name)).not.toContain("Get keyhole");
     expect(withKey).toHaveLength(action.runs.steps.length - 1);
   });
 
-  test("builds with the Bun that the project is tested with", () => {
-    expect(readFileSync(join(root, "action.yml"), "utf8")).toContain(`bun@${Bun.version} run build`);
+  test("pins the archives of one release by their checksums, or none", () => {
+    const { RELEASE = "", CHECKSUMS = "" } = action.runs.steps.find(({ name }) => name === "Get keyhole")?.env ?? {};
+    const version = /\/v([^/]+)$/.exec(RELEASE)?.[1];
+    const lines = CHECKSUMS.split("\n").filter(Boolean);
+    expect(lines).toHaveLength(version === undefined ? 0 : targets.length);
+    for (const line of lines) expect(line).toMatch(/^[0-9a-f]{64} {2}keyhole-.*\.tar\.gz$/);
+    for (const line of lines) expect(line).toContain(`  keyhole-${version}-`);
   });
 });
 
@@ -71,6 +78,7 @@ describe("the action's steps, run as the runner runs them", () => {
     "api-key": asked.key,
     project: "web",
     environment: "production",
+    program: binary,
     ...more,
   });
 
@@ -87,7 +95,7 @@ describe("the action's steps, run as the runner runs them", () => {
     const job = await runAction(asked, inputs(asked));
     expect(job.failed).toBeUndefined();
     expect(job.env).toEqual(truth.variables);
-    expect(job.path).toEqual([join(job.actionPath, "dist")]);
+    expect(job.path.map((folder) => readdirSync(folder))).toEqual([["keyhole"]]);
     expect(job.outputs["json"]).toBe("");
     for (const secret of [asked.key, "tok-123456", "postgres://u:p@h/db", "it's", "here"]) {
       expect(job.log).not.toContain(secret);
@@ -103,7 +111,7 @@ describe("the action's steps, run as the runner runs them", () => {
     const asked = await machine();
     await using runner = startRunner();
     const given = inputs(asked, { "api-key": "", files: "true", ...more });
-    const job = await runAction(asked, given, root, "", runner.env);
+    const job = await runAction(asked, given, { env: runner.env });
     expect(job.failed).toBeUndefined();
     expect(job.env).toEqual(truth.variables);
     expect(new Set(runner.audiences)).toEqual(new Set([more.audience || asked.liar.origin]));
@@ -175,6 +183,8 @@ describe("the action's steps, run as the runner runs them", () => {
       { keys: "A;touch ran" },
       { keys: '"; touch ran; "' },
       { url: "http://192.0.2.1" },
+      { program: "$(touch ran)" },
+      { program: "no-such-file" },
     ];
     for (const one of wrong) {
       const job = await runAction(asked, inputs(asked, one));
@@ -185,22 +195,75 @@ describe("the action's steps, run as the runner runs them", () => {
     expect(asked.liar.questions).toHaveLength(0);
   });
 
-  test("build the program where it is not there yet, with the pinned Bun", async () => {
-    const asked = await machine();
-    const actionPath = mkdtempSync(join(asked.folder, "action-"));
-    const tools = join(actionPath, "tools");
-    mkdirSync(tools);
-    // Not npx: something that notes what it was asked for.
-    writeFileSync(
-      join(tools, "npx"),
-      `#!/bin/sh\necho "$PWD $*" > "${tools}/asked"\nmkdir dist && cp "${binary}" dist/keyhole\n`,
-    );
-    chmodSync(join(tools, "npx"), 0o755);
-    const job = await runAction(asked, inputs(asked), actionPath, tools);
-    expect(job).toMatchObject({ failed: undefined, env: truth.variables });
-    expect(readFileSync(join(tools, "asked"), "utf8")).toBe(
-      `${actionPath} --yes --allow-scripts=bun bun@${Bun.version} run build\n`,
-    );
+  describe("without the input program", () => {
+    /** A commit that pins a release of three archives, and a curl that has them. */
+    const pinned = async (folder: string) => {
+      const release = join(folder, "release");
+      const lines = ["linux-x64", "linux-arm64", "linux-x64-musl", "linux-arm64-musl"].map((target) => {
+        const top = `keyhole-1.2.3-${target}`;
+        mkdirSync(join(release, top), { recursive: true });
+        writeFileSync(join(release, top, "keyhole"), `#!/bin/sh\n# ${target}\nexec ${binary} "$@"\n`, { mode: 0o755 });
+        Bun.spawnSync(["tar", "-czf", `${top}.tar.gz`, top], { cwd: release });
+        return `${new Bun.CryptoHasher("sha256").update(readFileSync(join(release, `${top}.tar.gz`))).digest("hex")}  ${top}.tar.gz\n`;
+      });
+      writeFileSync(join(release, "SHA256SUMS"), lines.join(""));
+      copyFileSync(join(root, "action.yml"), join(folder, "action.yml"));
+      const pin = [process.execPath, "--no-env-file", join(root, ".ci/artifacts/pin-action.ts"), release];
+      expect(Bun.spawnSync(pin, { cwd: folder }).stderr.toString()).toBe("");
+      const tools = join(folder, "tools");
+      mkdirSync(tools);
+      // Not curl: something that notes what it was asked for.
+      const curl = `#!/bin/sh\necho "$*" > "${tools}/asked"\ncp "${release}/\${11##*/}" "\${10}"\n`;
+      writeFileSync(join(tools, "curl"), curl, { mode: 0o755 });
+      const of = parseYaml(readFileSync(join(folder, "action.yml"), "utf8")) as Action;
+      return { of, release, tools };
+    };
+    const cpu = process.arch as "x64" | "arm64";
+    const archive = `keyhole-1.2.3-linux-${cpu}.tar.gz`;
+
+    test("download the release that the commit pins, over https alone", async () => {
+      const asked = await machine();
+      const { of, tools } = await pinned(asked.folder);
+      const job = await runAction(asked, inputs(asked, { program: "" }), { of, tools });
+      expect(job).toMatchObject({ failed: undefined, env: truth.variables });
+      expect(readFileSync(join(job.path[0] ?? "", "keyhole"), "utf8")).toContain(`# linux-${cpu}\n`);
+      expect(readFileSync(join(tools, "asked"), "utf8")).toBe(
+        `--fail --silent --show-error --location --proto =https --retry 3 --output ${archive} ${publisher.releases}/v1.2.3/${archive}\n`,
+      );
+    });
+
+    test("take the program for musl where that is the runner's", async () => {
+      const asked = await machine();
+      const { of, tools } = await pinned(asked.folder);
+      writeFileSync(join(tools, "ldd"), "#!/bin/sh\necho 'musl libc (x86_64)' >&2; exit 1\n", { mode: 0o755 });
+      const job = await runAction(asked, inputs(asked, { program: "" }), { of, tools });
+      expect(readFileSync(join(job.path[0] ?? "", "keyhole"), "utf8")).toContain(`# linux-${cpu}-musl\n`);
+    });
+
+    test("refuse an archive that is another one, and run nothing of it", async () => {
+      const asked = await machine();
+      const { of, release, tools } = await pinned(asked.folder);
+      const bytes = readFileSync(join(release, archive));
+      writeFileSync(join(release, archive), Buffer.concat([bytes, Buffer.of(0)]));
+      const job = await runAction(asked, inputs(asked, { program: "" }), { of, tools });
+      expect(job).toMatchObject({ failed: "Get keyhole", path: [], env: {} });
+      expect(job.log).toContain(`${archive} is not the one that this commit of the action pins.`);
+      expect(asked.liar.questions).toHaveLength(0);
+    });
+
+    test("say that there is no program for the runner, or no release at all", async () => {
+      const asked = await machine();
+      const { of, tools } = await pinned(asked.folder);
+      const given = inputs(asked, { program: "" });
+      const elsewhere = await runAction(asked, given, { of, tools, env: { RUNNER_OS: "Windows", RUNNER_ARCH: "X64" } });
+      expect(elsewhere.log).toContain("The release has no program for this runner (Windows, X64).");
+      const step = (one: Step) => (one.env?.["RELEASE"] ? { ...one, env: { ...one.env, RELEASE: "" } } : one);
+      const none = await runAction(asked, given, {
+        of: { ...of, runs: { ...of.runs, steps: of.runs.steps.map(step) } },
+      });
+      expect(none.log).toContain("This commit of the action pins no release");
+      expect([elsewhere.failed, none.failed]).toEqual(["Get keyhole", "Get keyhole"]);
+    });
   });
 });
 
@@ -263,7 +326,6 @@ async function runRecipe(
 }
 
 type Job = {
-  readonly actionPath: string;
   readonly workspace: string;
   /** The step that failed. */
   readonly failed: string | undefined;
@@ -279,9 +341,7 @@ type Job = {
 async function runAction(
   { folder }: Machine,
   given: Record<string, string>,
-  actionPath = root,
-  tools = "",
-  runner: Record<string, string> = {},
+  { of = action, tools = "", env: runner = {} }: { of?: Action; tools?: string; env?: Record<string, string> } = {},
 ): Promise<Job> {
   const home = mkdtempSync(join(folder, "job-"));
   const workspace = join(home, "workspace");
@@ -295,7 +355,7 @@ async function runAction(
   const masks: string[] = [];
   let raw = "";
   let failed: string | undefined;
-  for (const [at, step] of action.runs.steps.entries()) {
+  for (const [at, step] of of.runs.steps.entries()) {
     const file = (name: string) => join(home, `${name}-${at}`);
     for (const name of ["env", "path", "output"]) writeFileSync(file(name), "");
     writeFileSync(file("script"), step.run);
@@ -308,12 +368,12 @@ async function runAction(
         HOME: home,
         CI: "true",
         GITHUB_ACTIONS: "true",
-        GITHUB_ACTION_PATH: actionPath,
         GITHUB_WORKSPACE: workspace,
         GITHUB_ENV: file("env"),
         GITHUB_PATH: file("path"),
         GITHUB_OUTPUT: file("output"),
         RUNNER_OS: "Linux",
+        RUNNER_ARCH: process.arch.toUpperCase(),
         RUNNER_TEMP: home,
         ...runner,
       },
@@ -340,7 +400,7 @@ async function runAction(
     .filter((line) => !line.startsWith("::add-mask::")) // the runner shows none of these
     .join("\n");
   const log = masks.toSorted((a, b) => b.length - a.length).reduce((text, mask) => text.replaceAll(mask, "***"), shown);
-  return { actionPath, workspace, failed, env, path, outputs, raw, log };
+  return { workspace, failed, env, path, outputs, raw, log };
 }
 
 /** The two kinds of expression that the file has. */
