@@ -86,6 +86,7 @@ export const shelves: readonly Shelf[] = [
         pages: [
           { text: "Security model", page: "security" },
           { text: "Audit", page: "audit" },
+          { text: "Notary", page: "notary" },
           { text: "Proofs for others", page: "proof" },
           { text: "A witness", page: "witness" },
           { text: "Questions of a review", page: "review" },
