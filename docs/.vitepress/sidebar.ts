@@ -33,6 +33,7 @@ export const shelves: readonly Shelf[] = [
           { text: "run, pull, files pull", page: "fetch" },
           { text: "API", page: "api" },
           { text: "Kubernetes", page: "kubernetes" },
+          { text: "External Secrets Operator", page: "external-secrets" },
           { text: "Containers", page: "containers" },
           { text: "Docker Compose", page: "compose" },
           { text: "SPIFFE", page: "spiffe" },

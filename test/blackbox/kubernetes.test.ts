@@ -49,7 +49,7 @@ const manifests = parseAllDocuments(text).map((document) => {
   expect(document.errors).toEqual([]);
   return document.toJS() as Manifest;
 });
-const page = "docs/kubernetes.md";
+const page = "docs/external-secrets.md";
 const find = (kind: string) => {
   const found = manifests.find((manifest) => manifest.kind === kind);
   if (found === undefined) throw new Error(`there is no ${kind}`);
