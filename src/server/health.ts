@@ -1,5 +1,5 @@
 import { Deadline } from "../core/deadline.ts";
-import { originOf } from "../core/json-request.ts";
+import { isLoopback, originOf } from "../core/json-request.ts";
 import { shared } from "../core/shared.ts";
 import { jsonType } from "../formats/json.ts";
 import { systemKeyRows } from "../installation/system-keys.ts";
@@ -21,7 +21,8 @@ export type Readiness = {
 /**
  * Serves health and metrics on an address of their own. If requests should go elsewhere, `/readyz` answers 503 with the
  * names of the failed checks. `/metrics` runs the same checks. Concurrent requests share one answer, so that nobody can
- * keep the database busy from here.
+ * keep the database busy from here. On loopback, only `localhost` and addresses are answered: a web page can give its
+ * own name this machine's address, and would read what takes no key.
  */
 export function startOps(
   { host, port }: { readonly host: string; readonly port: number },
@@ -45,6 +46,7 @@ export function startOps(
         headers: { ...headers, "Content-Type": "text/plain; version=0.0.4; charset=utf-8" },
       }),
   };
+  const isLocal = isLoopback(new URL(originOf(host, port)).hostname);
   const server = Bun.serve({
     hostname: host,
     port,
@@ -53,6 +55,9 @@ export function startOps(
     maxRequestBodySize: 1024,
     idleTimeout: 30,
     fetch: async (request) => {
+      if (isLocal && !unnamed.test(request.headers.get("host") ?? "")) {
+        return json(421, { error: "Ask for localhost or an address.", code: "misdirected" });
+      }
       // Load balancers may ask by HTTP/1.0 without a Host. Then the url is only a path.
       const path = /^(?:https?:\/\/[^/]+)?(\/[^?]*)/.exec(request.url)?.[1] ?? "";
       const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
@@ -114,6 +119,8 @@ export function readinessChecks(needs: {
   };
 }
 
+/** A Host header without a name that somebody else may own. HTTP/1.0 needs none. */
+const unnamed = /^(?:(?:localhost|[\d.]+|\[[\da-f:.]+\])(?::\d+)?)?$/i;
 const yes = () => true;
 const checkDeadlineMs = 2500;
 const headers = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runBinary } from "../support/keyhole.ts";
 import { postgresUrl } from "../support/postgres.ts";
@@ -99,6 +99,49 @@ describe("the second listener of the program", () => {
     const id = /"traceId":"([0-9a-f]{32})"/.exec(server.said().stdout)?.[1] ?? "none";
     expect(all).toContain(id);
     await collector.stop(true);
+  });
+
+  const onLinux = test.skipIf(process.platform !== "linux");
+  onLinux("GHSA-9h8m-3fm2-qjrq: with traces, too, a server starts no other program, whatever PATH has", async () => {
+    // What resource detection looks for: ids of the host, of the cloud, of the container, and the version of the system.
+    const names = [
+      "sh",
+      "bash",
+      "env",
+      "hostname",
+      "hostnamectl",
+      "uname",
+      "id",
+      "whoami",
+      "cat",
+      "git",
+      "ps",
+      "ioreg",
+    ];
+    names.push(
+      "reg",
+      "REG.exe",
+      "kenv",
+      "sysctl",
+      "sw_vers",
+      "lsb_release",
+      "dmidecode",
+      "docker",
+      "systemd-detect-virt",
+    );
+    const traps = join(site.folder, "traps");
+    const sprung = join(site.folder, "sprung");
+    mkdirSync(traps);
+    for (const name of names)
+      writeFileSync(join(traps, name), `#!/bin/sh\necho ${name} >> ${sprung}\n`, { mode: 0o755 });
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9", OTEL_NODE_RESOURCE_DETECTORS: "all" };
+    const server = await site.serve({ env: { ...endpoint, PATH: traps, KEYHOLE_OPS_PORT: "0" } });
+    expect((await server.get(path, key.key)).status).toBe(200);
+    expect((await fetch(`${server.ops()}/metrics`)).status).toBe(200);
+    for (const task of readdirSync(`/proc/${server.pid}/task`))
+      expect(readFileSync(`/proc/${server.pid}/task/${task}/children`, "utf8")).toBe("");
+    expect(await server.stop()).toBe(0);
+    expect(existsSync(sprung)).toBe(false);
   });
 
   test("a collector that is away costs requests nothing", async () => {

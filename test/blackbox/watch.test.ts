@@ -214,6 +214,32 @@ describe("run --watch", () => {
     expect(said.err.split("\n").filter((line) => line.startsWith("Not watched for now"))).toHaveLength(2);
   });
 
+  test.concurrent("GHSA-444v-8vxr-p36h: whatever fails after a first success, no output has a value", async () => {
+    const { project, set, watch } = await newProject();
+    await set("staging", "A", "canary-of-the-first");
+    const quiet = `trap 'kill -9 $!; exit 7' TERM; sleep 600 & echo "runs $(printf %s "$A" | wc -c)"; wait`;
+    const { ends, said } = watch(["--require", "A"], ["sh", "-c", quiet]);
+    await eventually(() => said.out === "runs 19\n", 30_000);
+    const failures: [does: () => Promise<unknown>, says: string][] = [
+      [() => set("staging", "NODE_OPTIONS", "canary-that-steers"), "loaders, shells or CI runners act on them"],
+      [() => site.json(["var", "delete", project, "staging", "A"]), ", staging: A."],
+      [
+        async () => {
+          const [row] = await site.sql("select id from projects where slug = ?", [project.split("/")[1]]);
+          const where = "project_id = ? and kind = 'variables' and environment = 'staging'";
+          await site.sql(`update sets set version = version + 1 where ${where}`, [row?.["id"]]);
+        },
+        "decryption_failed",
+      ],
+    ];
+    for (const [does, says] of failures) {
+      await does();
+      await eventually(() => said.err.includes(says), 30_000);
+    }
+    expect(await ends("SIGTERM")).toBe(7);
+    expect(said).toEqual({ out: "runs 19\n", err: expect.not.stringContaining("canary") });
+  });
+
   test.concurrent("kills a command that does not end within 10 s of SIGTERM, and not before", async () => {
     const { set, watch } = await newProject();
     const command = `trap 'echo deaf' TERM; echo "runs $A"; while [ "$A" = one ]; do sleep 0.1; done; exit 8`;

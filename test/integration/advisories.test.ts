@@ -1,6 +1,6 @@
 /**
- * Faults that were found in other projects, tried on this one, behind the door of machines. docs/proofs-advisories.md
- * lists the advisories with their tests.
+ * Faults that were found in other projects, tried on this one by machines. docs/maintainers/proofs-advisories.md lists
+ * the advisories with their tests.
  */
 import { expect, test } from "bun:test";
 import { TrustDirectory } from "../../src/access/trust-directory.ts";

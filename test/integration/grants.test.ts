@@ -24,7 +24,8 @@ withPostgres("the role that serve runs under", suite);
 
 function suite() {
   let w: World;
-  const role = `keyhole "Rôle" ${randomBytes(4).toString("hex")}`;
+  // CVE-2026-39946: a name that must be quoted.
+  const role = `k"Rôle"; drop table sets; -- ${randomBytes(4).toString("hex")}`;
   const quoted = `"${role.replaceAll('"', '""')}"`;
   let installation: Installation;
   let keyhole: OpenKeyhole;
@@ -230,6 +231,7 @@ function suite() {
       'There is no role "nobody here": create it first',
     );
     await expect(grantStatements(w.admin, "")).rejects.toThrow("A role name must have 1 to 63 bytes");
+    await expect(grantStatements(w.admin, 'a"\0')).rejects.toThrow("no control characters");
     await expect(grantStatements(w.admin, "é".repeat(32))).rejects.toThrow("A role name must have 1 to 63 bytes");
   });
 }

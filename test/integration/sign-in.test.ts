@@ -295,15 +295,46 @@ describeBoth("signing in to a team's dashboard", (w) => {
     expect((await app.handle(post)).status).toBe(403);
   });
 
-  test.each([
+  const told = (error_description: string) => ({ error: "access_denied", error_description });
+  test.each<[string, Record<string, string>]>([
     ["another state", { state: "x" }],
     ["another issuer", { iss: "https://evil.example" }],
-    ["an error of the provider", { error: "access_denied", error_description: "<script>canary</script>" }],
+    // CVE-2026-33758: nothing of it is on the page. No page may have a canary.
+    ["an error of the provider", told("<script>canary</script>")],
+    ["an error that is markup", { error: "<script>canary</script>", error_uri: "javascript:canary" }],
+    ["an error with line breaks", { error: "canary\r\nSet-Cookie: canary=1", error_description: "\r\n\r\ncanary" }],
+    ["an error of 14 KiB", told("canary<b>".repeat(1600))],
   ])("signs nobody in with %s in the answer", async (_, changed) => {
     const one = browser();
-    const answer = await back(one, await begin(one), changed as Record<string, string>);
-    expect([answer.status, one.cookies.size]).toEqual([403, 0]);
+    const answer = await back(one, await begin(one), changed);
+    expect([answer.status, one.cookies.size, answer.location]).toEqual([403, 0, null]);
+    expect(answer.text).toContain("The identity provider did not sign you in.");
+    expect(JSON.stringify(answer.cookies)).not.toContain("canary");
     expect((await one.get("/")).status).toBe(401);
+  });
+
+  test("finds a person by issuer and subject alone: an equal address, name or group of other spelling is nobody", async () => {
+    // CVE-2026-47164. In its provider's eyes, whoever comes may call themselves anything.
+    const labels = ["email", "preferred_username", "name", "nickname", "upn", "unique_name"];
+    const asAna = Object.fromEntries(labels.map((one) => [one, "ana-1"]));
+    for (const claims of [
+      { sub: "eve-9", ...asAna, email_verified: true },
+      ...["Ana-1", "ana-1 ", "ANA-1", "аna-1", "ana-1\u200b", "ana-1\0"].map((sub) => ({ sub, ...asAna })),
+      ...["Leads", "leads ", "ｌｅａｄｓ", "LEADS"].map((group) => ({
+        sub: "eve-9",
+        groups: [group, [group], { leads: true }],
+      })),
+    ]) {
+      const eve = await signedIn(claims);
+      const { status, text } = await eve.get(`/p/${where}/variables`);
+      expect([claims, status, text.includes("TOKEN")]).toEqual([claims, 403, false]);
+    }
+    // The subject of another issuer of the same host.
+    const organization = where.split("/")[0] as string;
+    const signIn = { issuer: `${provider.url}/other`, subject: "fay-1" };
+    await addPerson(w.admin, { name: "fay", organization, signIn });
+    await grantRights(w.admin, "fay", { rights: ["see"], projects: ["web"], environments: null });
+    expect((await (await signedIn({ sub: "fay-1" })).get(`/p/${where}/variables`)).status).toBe(403);
   });
 
   test("signs nobody in without the issuer in the answer, which this provider promises", async () => {
@@ -361,7 +392,8 @@ describeBoth("signing in to a team's dashboard", (w) => {
     const one = browser();
     const asked = await begin(one);
     const { nonce } = provider;
-    for (let n = 0; n < 10_100; n++) await signIn.begin(false, undefined, "/");
+    const strangers = w.dialect === "sqlite" ? 100_000 : 10_100; // CVE-2026-5807
+    for (let n = 0; n < strangers; n++) await signIn.begin(false, undefined, "/");
     provider.nonce = nonce;
     expect((await back(one, asked)).status).toBe(200);
   });

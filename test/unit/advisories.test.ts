@@ -1,6 +1,6 @@
 /**
- * Faults that were found in other projects, tried on this one. docs/proofs-advisories.md lists the advisories with their
- * tests; these need neither a database nor a server.
+ * Faults that were found in other projects, tried on this one. docs/maintainers/proofs-advisories.md lists the
+ * advisories with their tests; these need no database.
  */
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";

@@ -58,6 +58,7 @@ export async function paste({ admin, where, form, drafts }: Visit): Promise<Answ
   const plan = await setVariables(admin, where, environment, entries, { ...options, dryRun: true });
   const planned: Planned = {
     environment,
+    compared: [environment],
     would: plan,
     same: plan.updated - plan.changed.length,
     again: ["Paste another text", projectPagePath(where, "variables/paste", { environment })],

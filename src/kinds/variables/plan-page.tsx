@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
 import type { Environment } from "../../core/names.ts";
+import { requireFreshToCompare } from "../../desk/context.ts";
+import { findProject, placeOf } from "../../desk/projects.ts";
 import { Change, Changed, changesOf, counted, Empty, Env, Lead, NameAgain, Warnings } from "../../pages/parts.tsx";
 import type { Answer, Done } from "../../pages/route.ts";
 import type { Visit } from "../../pages/visit.ts";
@@ -8,6 +10,8 @@ import type { VariablesWrite } from "./write.ts";
 /** A change of an environment that somebody has begun: a draft. */
 export type Planned = {
   readonly environment: Environment;
+  /** The environments of which it says what has the same value. */
+  readonly compared: readonly Environment[];
   /** What it would do, by name. */
   readonly would: Pick<VariablesWrite, "added" | "changed" | "deleted" | "warnings">;
   /** How many variables have the same value already. */
@@ -18,9 +22,11 @@ export type Planned = {
   readonly write: (visit: Visit) => Promise<Done>;
 };
 
-/** What a change would do, before a person agrees to it. */
+/** What a change would do, before a person agrees to it. @throws Refused `stale` if it compared values of production */
 export async function planPage(visit: Visit): Promise<Answer> {
-  const { environment, would, same, again } = plannedOf(visit);
+  const { environment, compared, would, same, again } = plannedOf(visit);
+  const project = await findProject(visit.admin, visit.where, "write", [environment]);
+  requireFreshToCompare(visit.admin, placeOf(project), compared);
   const [words, to] = again;
   const main = (
     <>

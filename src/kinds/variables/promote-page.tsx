@@ -169,6 +169,7 @@ export async function promote({ admin, where, form, drafts }: Visit): Promise<An
   const given = { project: where, environment: from, to: where, toEnvironment: to, names, seen };
   const planned: Planned = {
     environment: to,
+    compared: [from, to],
     would: { added, changed, deleted: [], warnings },
     same: same.length,
     again: ["Choose others", projectPagePath(where, "variables/promote", { from, to })],

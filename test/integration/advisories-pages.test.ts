@@ -1,0 +1,473 @@
+/**
+ * Faults that were found in other projects, tried on this one by people. docs/maintainers/proofs-advisories.md lists the
+ * advisories with their tests.
+ */
+import { expect, test } from "bun:test";
+import { everyRight } from "../../src/access/rights.ts";
+import { createDashboard } from "../../src/dashboard/app.ts";
+import { routes } from "../../src/dashboard/routes.ts";
+import { startDashboard } from "../../src/dashboard/serve.ts";
+import { Sessions } from "../../src/dashboard/sessions.ts";
+import { SignIn } from "../../src/dashboard/sign-in.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { AuditTail } from "../../src/people/audit.ts";
+import { createKey } from "../../src/people/keys.ts";
+import { createOrganization } from "../../src/people/organizations.ts";
+import { addPerson, grantRights, removePerson } from "../../src/people/persons.ts";
+import { createProject } from "../../src/people/projects.ts";
+import { startOps } from "../../src/server/health.ts";
+import { kinds } from "../support/kinds.ts";
+import { type Fields, personsVisitor, visitorOf } from "../support/pages.ts";
+import { rawAnswer } from "../support/raw.ts";
+import { describeBoth, insertAccounts, stored, type World } from "../support/world.ts";
+
+const issuer = "https://id.example";
+
+/** A person with every right in an organization. */
+async function member(w: World, organization: string, name: string) {
+  const signIn = { issuer, subject: name };
+  await addPerson(w.admin, { name, organization, signIn });
+  await grantRights(w.admin, name, { rights: everyRight, projects: null, environments: null });
+  return signIn;
+}
+
+describeBoth("the faults of others, tried by a person", (w) => {
+  test("CVE-2025-66456: no field of any form reaches a prototype of this process", async () => {
+    const { where } = await w.place({ variables: { staging: { A: "1" } } });
+    const visitor = await visitorOf(w);
+    const prototypes = [Object, Array, Function, String, Map].map(({ prototype }) => prototype);
+    const before = prototypes.map((one) => Reflect.ownKeys(one).map(String));
+    for (const odd of ["__proto__", "constructor", "prototype", "__proto__[kh]", "constructor[prototype][kh]"]) {
+      const fields = {
+        [odd]: "kh",
+        name: odd,
+        environment: odd,
+        project: odd,
+        [`value.${odd}`]: "kh",
+        kind: odd,
+        q: odd,
+      };
+      for (const { method, path } of routes) {
+        const filled = path.replace(":org/:project", where).replace(":kind", "variables").replace(/:\w+/, odd);
+        if (method === "POST") expect((await visitor.submit(filled, fields)).status).toBeLessThan(500);
+        else expect((await visitor.page(`${filled}?${new URLSearchParams(fields)}`)).status).toBeLessThan(500);
+      }
+    }
+    expect(visitor.reported).toEqual([]);
+    expect(prototypes.map((one) => Reflect.ownKeys(one).map(String))).toEqual(before);
+  });
+
+  test("CVE-2026-31865: a session is in exactly one cookie of its name, whatever others are sent beside it", async () => {
+    const { organization, where } = await w.place({ variables: { staging: { NAMED: "1" } } });
+    const { subject } = await member(w, organization.slug, "cookie");
+    const [sessions, now] = [new Sessions(Date.now), Date.now()];
+    const origin = "http://secrets.example";
+    const provider = { issuer, clientId: "keyhole", clientSecret: undefined };
+    const entrance = { signIn: new SignIn(provider, origin, Date.now, () => {}) };
+    const rest = { origin, now: Date.now, used: () => {}, report: () => {} };
+    const { handle } = createDashboard({ installation: w.installation, sessions, entrance, ...rest });
+    const good = sessions.begin({ issuer, subject, label: subject, groups: [], provedAt: now });
+    const ours = `__Host-keyhole=${good}`;
+    for (const [cookie, isIn] of [
+      ...[
+        [ours, true],
+        [`__proto__=x; ${ours}`, true],
+        [`constructor=x; ${ours}; __proto__=y`, true],
+      ],
+      ...[
+        [`keyhole=x; ${ours}`, true],
+        [`a="; ${ours}`, true],
+        [`__Host-keyhole-sign-in=${good}; ${ours}`, true],
+      ],
+      ...[
+        [`${ours}; ${ours}`, false],
+        [`${ours}; __Host-keyhole=x`, false],
+        [`__Host-keyhole=x; ${ours}`, false],
+      ],
+      ...[
+        [`__host-keyhole=${good}`, false],
+        [` __Host-keyhole =${good}`, false],
+        [`__Host-keyhole="${good}"`, false],
+      ],
+      ...[
+        [`__proto__=${ours}`, false],
+        [`__Host-keyhole-sign-in=${good}`, false],
+        [`${ours},a=b`, false],
+      ],
+      ...[
+        [`${ours};a=b`, false],
+        [`__Host-keyhole[0]=${good}`, false],
+        [`__Host%2Dkeyhole=${good}`, false],
+        ["", false],
+      ],
+    ] as [string, boolean][]) {
+      const headers = { host: new URL(origin).host, cookie };
+      const answer = await handle(new Request(`${origin}/p/${where}/variables`, { headers }));
+      expect([cookie, answer.status, (await answer.text()).includes("NAMED")]).toEqual([
+        cookie,
+        isIn ? 200 : 401,
+        isIn,
+      ]);
+    }
+  });
+
+  test("CVE-2026-22028: an object from the database is text on a page, or the page refuses", async () => {
+    const { organization, where, project } = await w.place({ variables: { staging: { A: "1", B: "2" } } });
+    const key = await w.key(organization);
+    const asked = { environment: "staging", name: "WANTED", reason: "r" } as const;
+    const request = await w.request(organization.id, key.id, project, asked);
+    const visitor = await visitorOf(w);
+    const node = {
+      type: "pwned",
+      key: null,
+      ref: null,
+      props: { children: "x" },
+      constructor: null,
+      __k: null,
+      __v: 1,
+    };
+    const pages = [
+      "/",
+      "/audit",
+      "/keys",
+      `/keys/${key.id}`,
+      "/requests",
+      `/requests/${request}`,
+      "/projects",
+      "/find?q=a",
+    ];
+    pages.push(
+      ...["", "/variables", "/variables/item?name=A", "/history", "/access"].map((page) => `/p/${where}${page}`),
+    );
+    /** A JSON text with an object in the place of each text in it, one after the other. */
+    const poisoned = (text: string) =>
+      [...text.matchAll(/"(?:[^"\\]|\\.)*"(?!\s*:)/g)].map(({ index, 0: found }) => {
+        return text.slice(0, index) + JSON.stringify(node) + text.slice(index + found.length);
+      });
+    const columns = [
+      ...[
+        ["audit_segments", "entries"],
+        ["sets", "listing"],
+        ["set_versions", "actor"],
+        ["set_versions", "names"],
+      ],
+      ...[
+        ["variable_requests", "reason"],
+        ["variable_requests", "name"],
+        ["api_keys", "name"],
+        ["projects", "name"],
+      ],
+      ...[
+        ["organizations", "name"],
+        ["projects", "variable_counts"],
+        ["projects", "changed_at"],
+        ["rosters", "listing"],
+      ],
+    ] as [string, string][];
+    for (const [table, column] of columns) {
+      const rows = await w.run(`select distinct ${column} as text from ${table}`);
+      for (const text of rows.slice(-1).map(({ text }) => String(text))) {
+        for (const bad of [JSON.stringify(node), ...(/^[[{]/.test(text) ? poisoned(text).slice(0, 9) : [])]) {
+          await w.run(`update ${table} set ${column} = ? where ${column} = ?`, [bad, text]);
+          for (const page of pages) {
+            const { status, html } = await visitor.page(page);
+            expect([table, column, page, html.includes("<pwned"), status === 500]).toEqual([
+              table,
+              column,
+              page,
+              false,
+              false,
+            ]);
+          }
+          await w.run(`update ${table} set ${column} = ? where ${column} = ?`, [text, bad]);
+        }
+      }
+    }
+  });
+
+  test("CVE-2026-43911: whoever follows the audit gets no entry after they were removed", async () => {
+    const { organization } = await w.place();
+    const name = "follower";
+    const signIn = await member(w, organization.slug, name);
+    const entrance = new SignIn({ issuer, clientId: "keyhole", clientSecret: undefined }, issuer, Date.now, () => {});
+    const identity = { ...signIn, label: name, groups: [], provedAt: 0 };
+    const admin = { ...w.admin, ...(await entrance.whoIs(w.admin, identity)) };
+    const tail = new AuditTail(admin, {});
+    await tail.newest(10);
+    await createProject(w.admin, `${organization.slug}/one`, {});
+    expect((await Array.fromAsync(tail.news())).flat().map(({ action }) => action)).toContain("project.create");
+    await removePerson(w.admin, name);
+    await createProject(w.admin, `${organization.slug}/two`, {});
+    await expect(Array.fromAsync(tail.news())).rejects.toMatchObject({ name: "Refused" });
+  });
+
+  test("CVE-2026-46405: a reveal that cannot be put on record shows no value", async () => {
+    const { where } = await w.place({ variables: { staging: { A: "canary-of-a-reveal" } } });
+    const visitor = await visitorOf(w);
+    const reveal = () => visitor.send(`/p/${where}/variables/reveal`, { name: "A", environment: "staging" });
+    for (const table of ["audit_segments", "sets", "data_keys", "audit_heads"]) {
+      await w.run(`alter table ${table} rename to elsewhere`);
+      const refused = await reveal();
+      await w.run(`alter table elsewhere rename to ${table}`);
+      expect([table, refused.status >= 500, JSON.stringify(refused).includes("canary")]).toEqual([table, true, false]);
+    }
+    expect((await reveal()).secret).toBe("canary-of-a-reveal");
+  });
+
+  test("CVE-2025-64761, CVE-2025-5999: names that look alike are different names, or none", async () => {
+    const alike = [
+      "Root",
+      "ROOT",
+      "root ",
+      " root",
+      "root\u00a0",
+      "ｒｏｏｔ",
+      "rооt",
+      "root\u200b",
+      "ro\u0301ot",
+      "root.",
+    ];
+    const organization = (await w.organization()).slug;
+    const signIn = { issuer, subject: "root" };
+    await addPerson(w.admin, { name: "root", organization, signIn });
+    await createOrganization(w.admin, { slug: "root", plan: "pro" });
+    const { where } = await w.project(await w.organization(), "root");
+    for (const name of alike) {
+      const invalid = { kind: "invalid" };
+      if (name !== "root.")
+        await expect(addPerson(w.admin, { name, organization, signIn: null })).rejects.toMatchObject(invalid);
+      await expect(createOrganization(w.admin, { slug: name, plan: "pro" })).rejects.toMatchObject(invalid);
+      await expect(createProject(w.admin, `${organization}/${name}`, {})).rejects.toMatchObject(invalid);
+      // Another subject is another person, who has no rights.
+      const visitor = personsVisitor(w, { issuer, subject: name });
+      expect((await visitor.page("/")).html).toContain("keyhole person add NAME");
+      // Accounts may have any name: each its own.
+      await setAccount(w.admin, where, name, ["staging"], { of: name });
+    }
+    const visitor = await visitorOf(w);
+    for (const name of alike) {
+      const shown = await visitor.send(`/p/${where}/accounts/reveal`, { name, environment: "staging" });
+      expect([name, shown.secret]).toEqual([name, expect.stringContaining(name)]);
+    }
+    expect((await visitor.send(`/p/${where}/accounts/reveal`, { name: "root", environment: "staging" })).status).toBe(
+      404,
+    );
+  });
+
+  test("CVE-2026-44902: no request to the pages or to the port for health ends the process or is a failure", async () => {
+    const failures: unknown[] = [];
+    const dashboard = startDashboard(w.installation, {
+      port: 0,
+      actor: "ann@host",
+      report: (error) => failures.push(error),
+    });
+    const answers = {
+      readiness: async () => ({ ready: true, draining: false, checks: {} }),
+      metrics: async () => "m 1\n",
+    };
+    const ops = startOps({ host: "127.0.0.1", port: 0 }, answers);
+    const targets = [
+      "//[",
+      "//[::1",
+      "http://[",
+      "http://",
+      "//",
+      "*",
+      "%",
+      "/%",
+      "/%zz",
+      "/%ff",
+      "/\\",
+      "?",
+      "/?%",
+      ":80",
+      "/#",
+    ];
+    targets.push(
+      "http://x:99999/metrics",
+      "http://user@x/metrics",
+      `/${"a".repeat(14_000)}`,
+      `/?${"%".repeat(14_000)}`,
+      "metrics",
+    );
+    for (const { port } of [new URL(dashboard.origin), new URL(ops.origin)]) {
+      for (const target of targets) {
+        for (const host of ["Host: x", "Host: [", "Host:", "Host: a b", "X: y", "Host: x\r\nHost: y"]) {
+          for (const method of ["GET", "POST", "OPTIONS", "TRACE"]) {
+            const answer = await rawAnswer(
+              Number(port),
+              `${method} ${target} HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`,
+            );
+            expect([target, host, answer]).toEqual([target, host, expect.stringMatching(/^(HTTP\/1\.1 [24]\d\d |$)/)]);
+          }
+        }
+      }
+    }
+    expect((await fetch(`${ops.origin}/metrics`)).status).toBe(200);
+    expect((await fetch(`${dashboard.origin}/`)).status).toBe(401);
+    expect(failures).toEqual([]);
+    dashboard.stop();
+    await dashboard.stopped;
+    await ops.stop();
+  });
+
+  test("GHSA-w48q-cv73-mx4w: the port for health answers to no name that was rebound to this machine", async () => {
+    const answers = {
+      readiness: async () => ({ ready: true, draining: false, checks: {} }),
+      metrics: async () => "m 1\n",
+    };
+    const asked = async (host: string, name: string) => {
+      const ops = startOps({ host, port: 0 }, answers);
+      const answer = await rawAnswer(
+        Number(new URL(ops.origin).port),
+        `GET /metrics HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`,
+      );
+      await ops.stop();
+      return answer.split(" ")[1];
+    };
+    for (const name of [
+      "evil.example",
+      "evil.example:9100",
+      "127.0.0.1.evil.example",
+      "localhost.evil.example",
+      "localhost@evil.example",
+    ])
+      expect([name, await asked("127.0.0.1", name)]).toEqual([name, "421"]);
+    for (const name of ["127.0.0.1:9100", "localhost", "LOCALHOST:9100", "10.0.0.7:9100", "[::1]:9100"])
+      expect([name, await asked("127.0.0.1", name)]).toEqual([name, "200"]);
+    // On a network, Prometheus asks by name.
+    expect(await asked("0.0.0.0", "keyhole.internal:9100")).toBe("200");
+  });
+});
+
+describeBoth("the incident at Vercel of April 2026: a stolen session, ten minutes after its sign-in", (w) => {
+  const freshMs = 10 * 60_000;
+  /** Two projects that differ only in a value of production, which in the first is the same as in staging. */
+  const furnish = async () => {
+    w.clock.nowMs = Date.now();
+    const organization = await w.organization();
+    for (const [slug, live] of [
+      ["twin-a", "canary-one"],
+      ["twin-b", "canary-two"],
+    ] as const) {
+      const variables = { staging: { A: "canary-one", B: "canary-three" }, production: { A: live } };
+      const placed = await w.project(organization, slug, { variables });
+      await insertAccounts(w, placed, ["A"], ["staging"], () => "canary-one");
+      await insertAccounts(w, placed, ["A"], ["production"], () => live);
+      const entries = Object.entries({ A: live, C: "canary-four" }).map(([name, value]) => ({ name, value }));
+      await setVariables(w.admin, placed.where, "production", entries);
+    }
+    const signIn = await member(w, organization.slug, `thief-${organization.slug}`);
+    const signedInAt = Date.now();
+    w.clock.nowMs = signedInAt;
+    return {
+      org: organization.slug,
+      visitor: personsVisitor(w, signIn),
+      another: personsVisitor(w, signIn),
+      signedInAt,
+    };
+  };
+  test("learns from no page what a value of production is, or what it is the same as", async () => {
+    const { org, visitor, signedInAt } = await furnish();
+    const asked = { name: "A", environment: "production", from: "staging", version: "2", q: "a" };
+    const pages = routes
+      .filter(({ method, path }) => method === "GET" && path.includes(":project"))
+      .flatMap(({ path }) => (path.includes(":kind") ? kinds : ["variables"]).map((kind) => [path, kind] as const));
+    const read = async (path: string, kind: string, project: string) => {
+      const filled = path
+        .replace(":org", org)
+        .replace(":project", project)
+        .replace(":kind", kind)
+        .replace(":draft", "x");
+      const to = path.endsWith("undo") ? "1" : "production";
+      const { status, html } = await visitor.page(`${filled}?${new URLSearchParams({ ...asked, kind, to })}`);
+      return `${status} ${html.replaceAll(project, "twin").replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "id")}`;
+    };
+    /** The pages that differ between the twins. */
+    const telling = async () => {
+      const found: string[] = [];
+      for (const [path, kind] of pages) {
+        if ((await read(path, kind, "twin-a")) !== (await read(path, kind, "twin-b"))) found.push(`${path} ${kind}`);
+      }
+      return found;
+    };
+    w.clock.nowMs = signedInAt + freshMs - 1;
+    const grids = ["/p/:org/:project/:kind variables", "/p/:org/:project/:kind accounts"];
+    expect(await telling()).toEqual(expect.arrayContaining(grids)); // so this test sees what tells
+    w.clock.nowMs = signedInAt + freshMs;
+    expect(await telling()).toEqual([]);
+    w.clock.nowMs = undefined;
+  });
+
+  test("uses no value of production, and makes, rotates and revokes no key for it", async () => {
+    const { org, visitor, another, signedInAt } = await furnish();
+    const { id, expiresAt } = await createKey(w.admin, {
+      organization: org,
+      name: "ci",
+      projects: null,
+      environments: null,
+    });
+    const [a, b] = [`/p/${org}/twin-a`, `/p/${org}/twin-b`];
+    const copyFrom = "variables/promote?from=production&to=staging";
+    const formOf = async (page: string) => (await visitor.form(page, page.split("?")[0] ?? "")) as Fields;
+    const copied = { ...(await formOf(`${a}/${copyFrom}`)), names: "C" };
+    const back = "undo?kind=variables&environment=production&to=2";
+    const undone = { ...(await formOf(`${a}/${back}`)), again: `${org}/twin-a` };
+    const pasting = { environment: "production", text: "A=canary-two" };
+    const key = {
+      org,
+      name: "new",
+      reach: "all",
+      environments: "production",
+      resources: "variables",
+      surfaces: "rest_api",
+      expires: "never",
+    };
+    // A plan lives for five minutes.
+    w.clock.nowMs = signedInAt + 6 * 60_000;
+    const { to: copyPlan = "" } = await visitor.send(`${b}/variables/promote`, {
+      ...(await formOf(`${b}/${copyFrom}`)),
+      names: "C",
+    });
+    const { to: pastePlan = "" } = await another.send(`${b}/variables/paste`, pasting);
+    const uses: Readonly<Record<string, () => Promise<{ readonly status: number }>>> = {
+      "POST /p/:org/:project/:kind/reveal": () =>
+        visitor.send(`${a}/variables/reveal`, { name: "A", environment: "production" }),
+      "GET /p/:org/:project/variables/promote": () => visitor.page(`${a}/${copyFrom}`),
+      "GET /p/:org/:project/variables/promote/:draft": () => visitor.page(copyPlan),
+      "POST /p/:org/:project/variables/promote/:draft": () => visitor.send(copyPlan, {}),
+      "POST /p/:org/:project/variables/promote": () => visitor.send(`${a}/variables/promote`, copied),
+      "GET /p/:org/:project/variables/paste/:draft": () => another.page(pastePlan),
+      "POST /p/:org/:project/variables/paste": () => another.send(`${b}/variables/paste`, pasting),
+      "GET /p/:org/:project/undo": () => visitor.page(`${a}/${back}`),
+      "POST /p/:org/:project/undo": () => visitor.send(`${a}/undo`, undone),
+      "POST /keys": () => visitor.send("/keys", key),
+      "POST /keys/:id/rotate": () =>
+        visitor.send(`/keys/${id}/rotate`, { overlap: "24 hours", expiresAt: expiresAt ?? "never" }),
+      "POST /keys/:id/revoke": () => visitor.send(`/keys/${id}/revoke`, { again: "ci" }),
+    };
+    // A new page that may show a value, or change a key, needs a line above.
+    const mayUse = routes.filter(({ isSecret, method, rights }) => {
+      const isForAll = rights === everyRight;
+      return (
+        isSecret ||
+        (!isForAll && rights.includes("reveal")) ||
+        (!isForAll && method === "POST" && rights.includes("keys"))
+      );
+    });
+    expect(mayUse.map(({ method, path }) => `${method} ${path}`).filter((one) => uses[one] === undefined)).toEqual([]);
+    const statusesAt = async (now: number) => {
+      w.clock.nowMs = now;
+      return Object.fromEntries(
+        await Array.fromAsync(Object.entries(uses), async ([route, use]) => [route, (await use()).status]),
+      );
+    };
+    const all = (status: number) => Object.fromEntries(Object.keys(uses).map((route) => [route, status]));
+    const before = await stored(w);
+    expect(await statusesAt(signedInAt + freshMs)).toEqual(all(401));
+    expect(await stored(w)).toBe(before);
+    expect(await statusesAt(signedInAt + freshMs - 1)).toEqual(all(200));
+    w.clock.nowMs = undefined;
+  });
+});
