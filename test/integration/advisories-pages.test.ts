@@ -263,7 +263,7 @@ describeBoth("the faults of others, tried by a person", (w) => {
       report: (error) => failures.push(error),
     });
     const answers = {
-      readiness: async () => ({ ready: true, draining: false, checks: {} }),
+      readiness: async () => ({ ready: true, draining: false, checks: {}, away: {} }),
       metrics: async () => "m 1\n",
     };
     const ops = startOps({ host: "127.0.0.1", port: 0 }, answers);
@@ -314,7 +314,7 @@ describeBoth("the faults of others, tried by a person", (w) => {
 
   test("GHSA-w48q-cv73-mx4w: the port for health answers to no name that was rebound to this machine", async () => {
     const answers = {
-      readiness: async () => ({ ready: true, draining: false, checks: {} }),
+      readiness: async () => ({ ready: true, draining: false, checks: {}, away: {} }),
       metrics: async () => "m 1\n",
     };
     const asked = async (host: string, name: string) => {
