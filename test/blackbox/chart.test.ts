@@ -213,21 +213,21 @@ withPrograms(["helm"], "the Helm chart", (helm) => {
   });
 
   describe("refuses", () => {
-    test.each<[string, object, string]>([
+    test.each<[string, object, string | RegExp]>([
       ["no root key", {}, "rootKey.secret is required"],
       ["replicas that each count by themselves", { ...small, replicas: 2 }, "More than one replica needs"],
       ["a notary beside the embedded database", { ...small, notary: { enabled: true } }, "notary.enabled needs"],
-      ["a value that it does not have", { ...small, replica: 2 }, "additional properties 'replica' not allowed"],
-      ["a digest of another form", { ...small, image: { digest: "sha256:1" } }, "/image/digest"],
+      ["a value that it does not have", { ...small, replica: 2 }, /additional propert.* .?replica.? /i],
+      ["a digest of another form", { ...small, image: { digest: "sha256:1" } }, /image.digest/],
       [
         "another environment",
         { ...small, externalSecrets: [{ project: "web", environment: "prod" }] },
-        "/externalSecrets/0/environment",
+        /externalSecrets.0.environment/,
       ],
     ])("%s", async (_, values, words) => {
       const { exitCode, stderr } = await run(["template", "keyhole"], values);
       expect(exitCode).toBe(1);
-      expect(stderr).toContain(words);
+      expect(stderr).toMatch(words);
     });
   });
 });
