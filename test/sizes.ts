@@ -26,6 +26,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/blackbox/operators.test.ts": ["usual", "follows the audit while connections are lost"],
   "test/blackbox/server.test.ts": ["usual", "starts and ends servers under load, again and again"],
   "test/blackbox/transcripts-here.test.ts": ["usual", "runs every command of the manual"],
+  "test/integration/advisories-pages.test.ts": ["usual", "sends every form, and spoils every column that a page shows"],
   "test/integration/audit-verify.test.ts": ["usual", "damages the audit in every way that it names"],
   "test/integration/backup.test.ts": ["usual", "makes backups and restores them"],
   "test/integration/changes.test.ts": ["usual", "makes many changes at once, and verifies the whole chain"],

@@ -22,6 +22,12 @@ import { startUnasked } from "../support/unasked.ts";
 const root = join(import.meta.dir, "../..");
 const textOf = (path: string) => readFileSync(join(root, path), "utf8");
 
+test("each of the thirty advisories has a test, or a sentence why it needs none", () => {
+  const rows = textOf("docs/maintainers/proofs-advisories.md").match(/^\| .*\d.*$/gm) ?? [];
+  expect(rows).toHaveLength(30);
+  for (const row of rows) expect(row).toMatch(/ \| (`\w+\/[\w-]+`: "|Does not apply: )/);
+});
+
 describe("CVE-2026-39356, CVE-2026-39946: SQL without escaping", () => {
   /** What becomes SQL or a name as it stands, and is no literal. */
   const known = [
@@ -187,7 +193,7 @@ describe("CVE-2026-53550, CVE-2026-45822: a text that costs a parser more than i
     ["aliases that double 30 times", `A: &a0 [x]\n${lines(30, (at) => `B${at}: &a${at + 1} [*a${at}, *a${at}]\n`)}`],
     ["10,000 merge keys", `A: &a {x: y}\n${lines(10_000, (at) => `B${at}: {<<: *a}\n`)}`],
     ["a merge of 10,000", `A: &a {x: y}\n<<: [${"*a, ".repeat(10_000)}]\n`],
-    ["maps, nested 10,000 deep", lines(10_000, (at) => `${" ".repeat(at)}A:\n`)],
+    ["maps, nested 3,000 deep", lines(3000, (at) => `${" ".repeat(at)}A:\n`)],
     ["maps in braces, nested 10,000 deep", `A: ${"{a: ".repeat(10_000)}`],
     ["lists, nested 10,000 deep", `A: ${"[".repeat(10_000)}${"]".repeat(10_000)}`],
     ["dashes, nested 10,000 deep", "- ".repeat(10_000)],
