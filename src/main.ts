@@ -57,7 +57,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
         doorCommand(context, async (words, person) => process.exit(await execute(words, { ...context, person })));
     },
     person: drawn(async () => (await import("./operations/persons.ts")).persons),
-    db: drawn(async () => (await import("./operations/database.ts")).database),
+    db: drawn(async () => (await import("./cli/database.ts")).databaseCommands),
     dashboard: drawn(async () => (await import("./cli/dashboard.ts")).dashboards),
     explain: async () => (await import("./cli/explain.ts")).explainCommand,
     openapi: async () => (await import("./cli/openapi.ts")).openapiCommand,

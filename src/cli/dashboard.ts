@@ -42,7 +42,7 @@ const dashboard = act({
     const config = readConfig(context.env);
     if (team && config.socket) throw usageProblem("A team's dashboard listens on an address: HOST names a socket.");
     const secret = team && readSecret(context);
-    const installation = await openInstallation(config, context.say, false);
+    const installation = await openInstallation(config, context.say, {});
     harden();
     const options = {
       port: parsePort("--port", port),

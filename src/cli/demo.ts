@@ -43,7 +43,7 @@ export function demoCommand(context: CommandContext) {
       const log: Log = (event) => {
         if (event["event"] !== "signed_checkpoint") logAll(event);
       };
-      const installation = await openInstallation(config, context.say);
+      const installation = await openInstallation(config, context.say, { begin: true, upgrade: true });
       const admin = adminContextOf(installation, operator(actorOf(env)));
       if ((await listOrganizations(admin)).some(({ slug }) => slug !== organization)) {
         const words = `${config.dataFolder} holds other data: set KEYHOLE_DATA to another folder for the demo.`;

@@ -24,7 +24,7 @@ export function notaryCommand(context: CommandContext) {
     const pretty = stdout.isTTY;
     const { log, flush } = openLog(boundedOutput(stdout), { pretty, now: Date.now });
     startWatchdog(pretty);
-    const installation = await openInstallation(config, context.say, false);
+    const installation = await openInstallation(config, context.say, {});
     harden();
     await runNotary(config, installation, log, context.say);
     flush();

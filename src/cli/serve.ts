@@ -6,6 +6,7 @@ import { type Config, parsePort, readAddress, readConfig } from "../core/setting
 
 import { isEmpty, openInstallation } from "../installation/installation.ts";
 import { removeLeftovers } from "../installation/leftovers.ts";
+import { upgradedMessage } from "../installation/upgrade.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { requireFreeAddresses, startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";
@@ -53,7 +54,7 @@ export function serveCommand(context: CommandContext) {
       if (worker === undefined) await requireFreeAddresses(config);
       const installation = await openHere(config, say, here ? undefined : context.env["KEYHOLE_SSH"]);
       if (worker === undefined) removeLeftovers(config);
-      // With the embedded database it starts now: migrations may keep this thread busy for long.
+      // With the embedded database it starts now: an upgrade may keep this thread busy for long.
       if (config.postgres === undefined) startWatchdog(pretty);
       harden();
       // Asked before the port opens: if the database goes away later, the server must not stop.
@@ -73,10 +74,14 @@ export function serveCommand(context: CommandContext) {
     });
 }
 
-/** Opens the installation. @param elsewhere - where people's commands run: then none begins here unasked */
+/** Opens the installation, and upgrades an embedded database. @param elsewhere - where people's commands run: then none begins here unasked */
 async function openHere(config: Config, say: (line: string) => void, elsewhere: string | undefined) {
   try {
-    return await openInstallation(config, say, elsewhere === undefined);
+    const consent = { begin: elsewhere === undefined, upgrade: config.postgres === undefined };
+    const installation = await openInstallation(config, say, consent);
+    const { from, to } = installation.tables;
+    if (from < to) say(upgradedMessage(installation.tables));
+    return installation;
   } catch (error) {
     if (elsewhere === undefined || !(error instanceof Refused) || error.kind !== "not_found") throw error;
     throw usageProblem(`KEYHOLE_SSH names ${elsewhere}, and no Keyhole is here: serve --here begins one.`);

@@ -5,25 +5,26 @@ import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
 import type { Config } from "../core/settings.ts";
-import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
+import { type Keyring, sealFormat } from "../seal/keyring.ts";
 import { makeAuditMonths } from "../store/audit-months.ts";
 import type { Database, Use } from "../store/database.ts";
 import { type JournalStore, postgresJournal, sqliteJournal } from "../store/journal.ts";
-import { migratePostgres } from "../store/migrate.ts";
+import { migrate, newestTables, tablesVersion, type Versions } from "../store/migrate.ts";
 import { openPostgres, Servers } from "../store/postgres.ts";
-import { migrateSqlite, openSqlite, turns } from "../store/sqlite.ts";
+import { makeFile, openSqlite, turns } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
-import { folderProblem, isPrivate, prepareFolder, refuseLink, requireReadable } from "./data-folder.ts";
+import { folderProblem, isPrivate, prepareFolder, refuseLink, requireReadable, serveLock } from "./data-folder.ts";
 import { findPrimary } from "./find-primary.ts";
 import { NewestCheckpoint } from "./newest-checkpoint.ts";
 import { openKeyring, rootKeyName } from "./root-keys.ts";
 import { findVerifiers } from "./signers.ts";
-import { openSystemKeys, systemKeyRows } from "./system-keys.ts";
+import { openSystemKeys, type SystemKeys, systemKeyRows } from "./system-keys.ts";
+import { upgrade } from "./upgrade.ts";
 
 /** A database whose tables are current, and its keys: what the server and every command start from. */
 export type Installation = {
   readonly keyring: Keyring;
-  readonly systemKeys: Readonly<Record<SystemKeyPurpose, Uint8Array>>;
+  readonly systemKeys: SystemKeys;
   /** How many bytes of earlier versions are kept of each set. */
   readonly historyBytesMax: number;
   /** The newest checkpoint of the audit's tree that is known on this host. */
@@ -32,47 +33,61 @@ export type Installation = {
   readonly openJournal: () => JournalStore;
   /** The file of the embedded database; undefined with PostgreSQL. */
   readonly file: string | undefined;
+  /** The version of its tables before and after it was opened. They differ after an upgrade. */
+  readonly tables: Versions;
+};
+
+/** What opening an installation may change. */
+export type Consent = {
+  /** Whether the folder, the database and the keys are made if there are none; else that is `not_found`. */
+  readonly begin?: boolean | undefined;
+  /** Whether the database of an older program is upgraded; else that is `unavailable`. */
+  readonly upgrade?: boolean;
 };
 
 /**
- * Opens the database that the settings name, migrates it, and opens its keys.
+ * Opens the database that the settings name, and its keys.
  *
  * @param say - takes a line for a person, if a root key is made
- * @param begin - whether the folder, the database and the keys are made if there are none; else that is `not_found`
- * @throws Problem if the root key is missing, malformed or another database's, or a newer program migrated the
- *   database
- * @throws Refused `unavailable` if the database cannot be reached, `not_found` if there is no installation, `exists` if
- *   a root key lies there without a database
+ * @throws Problem if the root key is missing, malformed or another database's
+ * @throws Refused `unavailable` if the database cannot be reached, or is of an older or a newer program, `not_found` if
+ *   there is no installation, `exists` if a root key lies there without a database
  */
-export function openInstallation(config: Config, say: (line: string) => void, begin = true): Promise<Installation> {
+export function openInstallation(
+  config: Config,
+  say: (line: string) => void,
+  consent: Consent = { begin: true },
+): Promise<Installation> {
   const { postgres } = config;
-  if (postgres === undefined) return openEmbedded(config, say, begin);
+  if (postgres === undefined) return openEmbedded(config, say, consent);
   for (const path of postgres.secretFiles) warnOfReaders("The secret file", path, say);
-  return openOnPostgres(config, new Servers(postgres.servers), say, begin);
+  return openOnPostgres(config, new Servers(postgres.servers), say, consent);
 }
 
-async function openEmbedded(config: Config, say: (line: string) => void, begin: boolean): Promise<Installation> {
+async function openEmbedded(config: Config, say: (line: string) => void, consent: Consent): Promise<Installation> {
   const { dataFolder } = config;
   const path = join(dataFolder, "keyhole.db");
   refuseLink(path);
   requireReadable(dataFolder);
-  if (!begin && !existsSync(path) && !existsSync(join(dataFolder, "root.key"))) throw notBegun(`in ${dataFolder}`);
+  const hadRootKey = existsSync(join(dataFolder, "root.key"));
+  if (!consent.begin && !existsSync(path) && !hadRootKey) throw notBegun(`in ${dataFolder}`);
   prepareFolder(dataFolder);
   let lock: ReturnType<typeof exclusively>;
   try {
     // Others wait: while one process begins an installation, it has a root key and no system keys yet.
     lock = exclusively(`${path}.migrating`, 30_000);
-    const hadRootKey = existsSync(join(dataFolder, "root.key"));
-    if (hadRootKey && !existsSync(path)) throw databaseIsGone(dataFolder);
-    await migrateSqlite(path, say);
+    const hasRootKey = existsSync(join(dataFolder, "root.key"));
+    if (hasRootKey && !existsSync(path)) throw databaseIsGone(dataFolder);
+    makeFile(path);
     const database = openSqlite(path, "admin");
     try {
-      if ((await systemKeyRows(database)).size > 0) lock?.release();
-      else if (hadRootKey) throw databaseIsGone(dataFolder);
-      else if (!begin) throw notBegun(`in ${dataFolder}`);
+      const version = await begunVersion(database);
+      if (version === newestTables(database) && !consent.upgrade) lock?.release();
+      else if (version === 0 && hasRootKey) throw databaseIsGone(dataFolder);
+      else if (version === 0 && !consent.begin) throw notBegun(`in ${dataFolder}`);
       const inTurn = turns();
       return {
-        ...(await openKeys(config, database, say)),
+        ...(await openKeys(config, database, version, say, consent)),
         open: (use) => openSqlite(path, use, inTurn),
         openJournal: () => sqliteJournal(path),
         file: path,
@@ -91,17 +106,18 @@ async function openOnPostgres(
   config: Config,
   servers: Servers,
   say: (line: string) => void,
-  begin: boolean,
+  consent: Consent,
 ): Promise<Installation> {
   await findPrimary(servers);
   const database = openPostgres(servers, "admin");
   try {
     await requireUtf8(database);
-    if (!begin && !(await hasBegun(database))) throw notBegun("in the database at DATABASE_URL");
-    await migratePostgres(servers, database, say);
+    const version = await begunVersion(database);
+    if (version === 0 && !consent.begin) throw notBegun("in the database at DATABASE_URL");
+    const keys = await openKeys(config, database, version, say, consent);
     await makeAuditMonths(database, Date.now());
     return {
-      ...(await openKeys(config, database, say)),
+      ...keys,
       open: (use) => openPostgres(servers, use),
       openJournal: () => postgresJournal(servers),
       file: undefined,
@@ -130,18 +146,35 @@ async function requireUtf8(database: Database): Promise<void> {
   throw configProblem(words);
 }
 
-/** Whether PostgreSQL has Keyhole's tables, with keys in them. */
-async function hasBegun(database: Database): Promise<boolean> {
-  const find = database.query<{ name: string | null }>(sql`select to_regclass('system_keys')::text as name`);
-  return (await find({}))[0]?.name ? (await systemKeyRows(database)).size > 0 : false;
+/** The version of the tables; 0 if there are none, or no keys in them. @throws Refused if a newer program made them */
+async function begunVersion(database: Database): Promise<number> {
+  const version = await tablesVersion(database);
+  return version > 0 && (await systemKeyRows(database)).size > 0 ? version : 0;
 }
 
-async function openKeys(config: Config, database: Database, say: (line: string) => void) {
-  const keyring = await openKeyring(config, (await systemKeyRows(database)).size > 0, say);
-  const systemKeys = await openSystemKeys(database, keyring, rootKeyName(config));
+/** Opens the keys, after the tables were made or, with consent, upgraded. @param version - see {@link begunVersion} */
+async function openKeys(
+  config: Config,
+  database: Database,
+  version: number,
+  say: (line: string) => void,
+  consent: Consent,
+) {
+  const newest = newestTables(database);
+  const isOlder = version > 0 && version < newest;
+  if (isOlder && !consent.upgrade) throw older(database);
+  const keyring = await openKeyring(config, version > 0, say);
+  if (version === 0) await migrate(database);
+  const { systemKeys, format } = await openSystemKeys(database, keyring, rootKeyName(config));
+  const isDue = isOlder || format < sealFormat;
+  if (isDue && !consent.upgrade) throw older(database);
+  const tables = isDue
+    ? await whileNobodyServes(config, () => upgrade(database, keyring, systemKeys))
+    : { from: newest, to: newest };
   const { historyBytesMax, checkpointFile: file, witnesses } = config;
   const signers = (of: Database) => findVerifiers(of, keyring, systemKeys.audit);
-  return { keyring, historyBytesMax, systemKeys, checkpoint: new NewestCheckpoint({ signers, file, witnesses }) };
+  const checkpoint = new NewestCheckpoint({ signers, file, witnesses });
+  return { keyring, historyBytesMax, systemKeys, checkpoint, tables };
 }
 
 /** Starting with an empty database would hide that the old one was lost or deleted. */
@@ -156,8 +189,25 @@ function notBegun(where: string): Refused {
   return new Refused("not_found", words);
 }
 
+/** An older server of the embedded database would go on with tables that it does not know. */
+async function whileNobodyServes<T>(config: Config, work: () => Promise<T>): Promise<T> {
+  if (config.postgres !== undefined) return work();
+  using lock = exclusively(serveLock(config), 0);
+  if (lock) return await work();
+  const words = `An older Keyhole serves ${config.dataFolder}: stop it, and upgrade again.`;
+  throw new Refused("unavailable", words);
+}
+
+/** A program that was replaced must not change a database that nobody has a backup of. */
+function older({ dialect }: Database): Refused {
+  const [how, who] =
+    dialect === "postgres" ? ["", ", as the owner of its tables"] : [" with `keyhole backup FILE`", ""];
+  const words = `This database is of an older Keyhole: make a backup${how}, then run \`keyhole db upgrade\`${who}.`;
+  return new Refused("unavailable", words);
+}
+
 /**
- * Opens the database for reading, without its keys: makes and migrates nothing, and runs no command for the root key.
+ * Opens the database for reading, without its keys: makes and upgrades nothing, and runs no command for the root key.
  * Undefined if there is none, or if the data folder may be somebody else's.
  */
 export function openWithoutKeys({ postgres, dataFolder }: Config): Database | undefined {

@@ -3,7 +3,6 @@ import { configProblem } from "../core/problem.ts";
 import { generationOf } from "../seal/envelope.ts";
 import { type Keyring, newKey, type SystemKeyPurpose, sealFormat } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
-import { sealUnsealed } from "./upgrade.ts";
 
 /** The keys that every installation has. */
 export const purposes = ["pepper", "grant", "audit", "listing"] as const satisfies readonly SystemKeyPurpose[];
@@ -17,12 +16,14 @@ export async function systemKeyRows(database: Database): Promise<Map<string, Sys
   return new Map(rows.map((row) => [row.purpose, row]));
 }
 
-/** Opens the system keys; makes them in a new database, and seals what earlier versions left unsealed. */
+export type SystemKeys = Readonly<Record<SystemKeyPurpose, Uint8Array>>;
+
+/** Opens the system keys; makes them in a new database. @returns also what the database seals: see {@link sealFormat} */
 export async function openSystemKeys(
   database: Database,
   keyring: Keyring,
   source: string,
-): Promise<Readonly<Record<SystemKeyPurpose, Uint8Array>>> {
+): Promise<{ readonly systemKeys: SystemKeys; readonly format: number }> {
   let rows = await systemKeyRows(database);
   if (purposes.some((purpose) => !rows.has(purpose))) {
     const made = purposes.map((purpose) => ({
@@ -40,13 +41,12 @@ export async function openSystemKeys(
     const row = rows.get(purpose) as SystemKeyRow;
     return [purpose, unwrapped(keyring, source, purpose, row)] as const;
   });
-  const systemKeys = Object.fromEntries(opened) as Record<SystemKeyPurpose, Uint8Array>;
   const formats = new Set(purposes.map((purpose) => generationOf((rows.get(purpose) as SystemKeyRow).wrapped)));
-  if (formats.size > 1 || Math.max(...formats) > sealFormat) {
+  const format = Math.max(...formats);
+  if (formats.size > 1 || format > sealFormat) {
     throw configProblem("The system keys of this database are of different ages: some of their rows were put back.");
   }
-  if (!formats.has(sealFormat)) await sealUnsealed(database, keyring, systemKeys);
-  return systemKeys;
+  return { systemKeys: Object.fromEntries(opened) as SystemKeys, format };
 }
 
 function unwrapped(keyring: Keyring, source: string, purpose: SystemKeyPurpose, row: SystemKeyRow): Uint8Array {

@@ -2,40 +2,51 @@ import { and, eq } from "drizzle-orm";
 import { sealOrganization } from "../access/grant.ts";
 import { type Head, isNext, rosterAction, sealHead } from "../audit/head.ts";
 import { commandsLane, decodeEntries } from "../audit/segment.ts";
+import { version } from "../core/version.ts";
 import { generationOf } from "../seal/envelope.ts";
 import { type Keyring, type SystemKeyPurpose, sealFormat } from "../seal/keyring.ts";
 import { versionMac, versionMacOf020 } from "../seal/set.ts";
 import type { Database, Db } from "../store/database.ts";
+import { migrate, type Versions } from "../store/migrate.ts";
 import { segmentsByLane } from "../store/segments.ts";
+import type { SystemKeys } from "./system-keys.ts";
 import { isOfSet, isVerified, recordColumns } from "./version-records.ts";
 
-type SystemKeys = Readonly<Record<SystemKeyPurpose, Uint8Array>>;
+/**
+ * Upgrades the database of an earlier version: changes its tables and seals what that version did not, in one
+ * transaction.
+ */
+export function upgrade(database: Database, keyring: Keyring, systemKeys: SystemKeys): Promise<Versions> {
+  return migrate(database, (db) => sealUnsealed(database, db, keyring, systemKeys));
+}
+
+/** What to tell a person about an upgrade. */
+export function upgradedMessage({ from, to }: Versions): string {
+  return `The database was upgraded from version ${from} to version ${to}, for Keyhole ${version}. Older programs cannot open it any more.`;
+}
 
 /**
  * Seals, once, what earlier versions did not: the head of the lane of commands, and in a database of 0.2.0 the rows of
- * organizations and of each version's record the mac of its listing, as they are. The system keys are wrapped again in
- * the same transaction, with a format that nobody can take back without the root key. From then on a row without its
- * seal is refused.
+ * organizations and of each version's record the mac of its listing, as they are. The system keys are wrapped again,
+ * with a format that nobody can take back without the root key. From then on a row without its seal is refused.
  */
-export async function sealUnsealed(database: Database, keyring: Keyring, systemKeys: SystemKeys): Promise<void> {
+async function sealUnsealed(database: Database, db: Db, keyring: Keyring, systemKeys: SystemKeys): Promise<void> {
   const { systemKeys: k } = database.tables;
-  await database.transaction(async (db) => {
-    const query = db.select().from(k);
-    const rows = await (database.dialect === "postgres" ? query.for("update") : query);
-    // Another process may have been first.
-    const formats = rows.map(({ wrapped }) => generationOf(wrapped));
-    if (formats.includes(sealFormat)) return;
-    if (formats.includes(0)) {
-      await sealOrganizations(database, db, systemKeys);
-      await sealRecords(database, db, systemKeys);
-    }
-    await sealCommands({ ...database, db }, systemKeys.audit);
-    for (const row of rows) {
-      const purpose = row.purpose as SystemKeyPurpose;
-      const wrapped = keyring.wrapSystemKey(purpose, systemKeys[purpose], row.rootId);
-      await db.update(k).set(wrapped).where(eq(k.purpose, purpose));
-    }
-  });
+  const query = db.select().from(k);
+  const rows = await (database.dialect === "postgres" ? query.for("update") : query);
+  // Another process may have been first.
+  const formats = rows.map(({ wrapped }) => generationOf(wrapped));
+  if (formats.includes(sealFormat)) return;
+  if (formats.includes(0)) {
+    await sealOrganizations(database, db, systemKeys);
+    await sealRecords(database, db, systemKeys);
+  }
+  await sealCommands({ ...database, db }, systemKeys.audit);
+  for (const row of rows) {
+    const purpose = row.purpose as SystemKeyPurpose;
+    const wrapped = keyring.wrapSystemKey(purpose, systemKeys[purpose], row.rootId);
+    await db.update(k).set(wrapped).where(eq(k.purpose, purpose));
+  }
 }
 
 /**

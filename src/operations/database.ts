@@ -1,6 +1,7 @@
 import { choice, flag, input } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
-import { applyGrants, grantStatements, type RoleUse } from "../people/grants.ts";
+import { applyGrants, grantStatements } from "../people/grants.ts";
+import type { RoleUse } from "../store/rights.ts";
 
 /** What uses a role, in the words of a sentence. */
 const users: Readonly<Record<RoleUse, string>> = {

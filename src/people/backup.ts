@@ -27,11 +27,13 @@ import {
   serveLock,
 } from "../installation/data-folder.ts";
 import { openInstallation } from "../installation/installation.ts";
-import { openKeyring } from "../installation/root-keys.ts";
-import type { SystemKeyPurpose } from "../seal/keyring.ts";
+import { openKeyring, rootKeyName } from "../installation/root-keys.ts";
+import { openSystemKeys } from "../installation/system-keys.ts";
+import { upgrade, upgradedMessage } from "../installation/upgrade.ts";
+import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
 import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../store/backup.ts";
 import { databaseErrorCode } from "../store/database.ts";
-import { migrateSqlite, openSqlite } from "../store/sqlite.ts";
+import { openSqlite } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { type Opened, openEverything } from "./verify.ts";
 
@@ -134,9 +136,9 @@ async function prepareDraft(
   copyFileSync(backup, draft);
   await chmod(draft, 0o600);
   requireDatabase(backup, inspect(draft));
-  const systemKeys = await openSystemKeys(config, draft, say);
-  if (systemKeys === undefined) return { whole: draft, hasRootKey: false };
-  await recordRestore(draft, systemKeys, actor, say);
+  const keyring = await openRootKey(config, draft, say);
+  if (keyring === undefined) return { whole: draft, hasRootKey: false };
+  await recordRestore(draft, keyring, config, actor, say);
   // A copy, since the file that was written stays open until its last statement is collected.
   const whole = `${path}.restored`;
   writeFileSync(whole, "", { mode: 0o600 });
@@ -192,8 +194,8 @@ export async function verifyBackup(
     copyFileSync(backup, path, constants.COPYFILE_FICLONE);
     await chmod(path, 0o600);
     requireDatabase(backup, inspect(path));
-    await migrateSqlite(path, () => {}); // of the copy, which nobody keeps
-    const installation = await openInstallation({ ...config, postgres: undefined, dataFolder: scratch, rootKey }, say);
+    const copy = { ...config, postgres: undefined, dataFolder: scratch, rootKey };
+    const installation = await openInstallation(copy, say, { upgrade: true });
     const admin = adminContextOf(installation, operator(""));
     return await openEverything(admin, progress).finally(() => admin.close());
   } finally {
@@ -221,34 +223,38 @@ function requireDatabase(backup: string, found: Found): void {
 }
 
 /** @returns undefined if there is no root key yet. @throws Refused if it is the root key of another database */
-async function openSystemKeys(config: Config, path: string, say: (line: string) => void) {
+async function openRootKey(config: Config, path: string, say: (line: string) => void): Promise<Keyring | undefined> {
   if (config.rootKey.from === "folder" && !existsSync(join(config.dataFolder, "root.key"))) return undefined;
   const keyring = await openKeyring(config, true, say);
-  const opened = new Map<string, Uint8Array>();
   for (const { purpose, rootId, wrapped } of systemKeysIn(path)) {
     try {
-      opened.set(purpose, keyring.unwrapSystemKey(purpose as SystemKeyPurpose, rootId, wrapped));
+      keyring.unwrapSystemKey(purpose as SystemKeyPurpose, rootId, wrapped).fill(0);
     } catch {
       throw new Refused("invalid", `The backup was made under the root key ${rootId}: put that one in place first.`);
     }
   }
-  return opened;
+  return keyring;
 }
 
-/** Puts the restore on record in the database that is about to be restored. Without a root key nothing can be. */
+/** Upgrades the database that is about to be restored, and puts the restore on record in it. */
 async function recordRestore(
   draft: string,
-  systemKeys: ReadonlyMap<string, Uint8Array>,
+  keyring: Keyring,
+  config: Config,
   name: string,
   say: (line: string) => void,
 ): Promise<void> {
-  const audit = systemKeys.get("audit");
-  if (audit === undefined) return;
-  await migrateSqlite(draft, say);
   const database = openSqlite(draft, "admin");
-  const admin = { database, systemKeys: { audit }, ...operator(name), now: Date.now };
-  const change = { action: "restore", organization: null, names: [] } as const;
-  await database.transaction((db) => recordChanges(admin, db, [change])).finally(() => database.close());
+  try {
+    const { systemKeys } = await openSystemKeys(database, keyring, rootKeyName(config));
+    const upgraded = await upgrade(database, keyring, systemKeys);
+    if (upgraded.from < upgraded.to) say(upgradedMessage(upgraded));
+    const admin = { database, systemKeys, ...operator(name), now: Date.now };
+    const change = { action: "restore", organization: null, names: [] } as const;
+    await database.transaction((db) => recordChanges(admin, db, [change]));
+  } finally {
+    await database.close();
+  }
 }
 
 function requireEmpty(config: Config, path: string): void {

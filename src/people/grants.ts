@@ -2,10 +2,8 @@ import { sql } from "drizzle-orm";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
-import { notarysRights, peoplesRights, servingRights } from "../store/rights.ts";
-
-/** Who uses a role: the server, people who are no operators, or the notary. */
-export type RoleUse = "serve" | "people" | "notary";
+import { upgradeLock } from "../store/migrate.ts";
+import { notarysRights, peoplesRights, type RoleUse, rolesInUse, servingRights } from "../store/rights.ts";
 
 /**
  * The PostgreSQL statements that give a role the rights that its use needs and revoke all others on Keyhole's tables.
@@ -69,6 +67,25 @@ export async function applyGrants(admin: AdminContext, role: string, use: RoleUs
     for (const statement of statements) await db.execute(sql.raw(statement));
   });
   return statements;
+}
+
+/**
+ * Gives each role that has Keyhole's rights those that came with newer tables, and takes none away, so that servers of
+ * the version before go on.
+ */
+export async function renewGrants(admin: AdminContext): Promise<{ readonly role: string; readonly use: RoleUse }[]> {
+  Permit.operator(admin);
+  const { database } = admin;
+  if (database.dialect !== "postgres") return [];
+  const roles = await rolesInUse(database);
+  const statements = await Promise.all(roles.map(({ role, use }) => grantStatements(admin, role, use)));
+  await database.transaction(async (db) => {
+    await db.execute(upgradeLock); // PostgreSQL refuses two GRANTs on one table at a time
+    for (const statement of statements.flat()) {
+      if (statement.startsWith("GRANT")) await db.execute(sql.raw(statement));
+    }
+  });
+  return roles;
 }
 
 function quoted(name: string): string {

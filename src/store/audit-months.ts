@@ -56,8 +56,8 @@ export async function dropAuditMonths(database: Database, cutoffAt: number, firs
   });
 }
 
-// Both need an exclusive lock. While a session waits for it the journal waits too, and that has 1.8 s at most.
-const lockTimeout = sql`set local lock_timeout = 500`;
+// Each needs an exclusive lock, and so do migrations. While a session waits for it the journal waits too, and that has 1.8 s at most.
+export const lockTimeout = sql`set local lock_timeout = 500`;
 
 async function make(db: Db, { name, fromAt, toAt }: ReturnType<typeof monthOf>): Promise<boolean> {
   const [held] = await db.execute(

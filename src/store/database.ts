@@ -29,9 +29,10 @@ export type Database = {
   readonly query: <Row>(text: SQL, options?: { retry?: boolean }) => Query<Row>;
   /**
    * Runs `work` in one write transaction that no other writer interleaves with. If it throws, all is rolled back.
+   * @param tables - their version before `work`, if it changes them
    * @throws Refused `unavailable` if somebody added to our tables what may hide or lose what is written
    */
-  readonly transaction: <T>(work: (db: Db) => Promise<T>) => Promise<T>;
+  readonly transaction: <T>(work: (db: Db) => Promise<T>, tables?: number) => Promise<T>;
   /** Inside a transaction: locks the project against other writers until the transaction ends. */
   readonly lockProject: (db: Db, projectId: string) => Promise<void>;
   /** How many statements run now, and how many connections there are at most. */

@@ -2,6 +2,9 @@ import { getTableName, type SQL, sql } from "drizzle-orm";
 import type { Database } from "./database.ts";
 import { postgresTables as tables } from "./tables.ts";
 
+/** Who uses a role: the server, people who are no operators, or the notary. */
+export type RoleUse = "serve" | "people" | "notary";
+
 /** All that the server's role may do in PostgreSQL: `keyhole db grants` grants it, and `serve` looks for more. */
 export const servingRights = {
   read: [
@@ -61,6 +64,29 @@ export const peoplesRights: readonly (readonly [privileges: string, tables: read
   // A new project locks a row against a rotation of the root key, and that takes the right to change one column.
   ["UPDATE (created_at)", [getTableName(tables.systemKeys)]],
 ];
+
+/** A right to insert that tells who uses a role. The first that it has counts. */
+const marks = [
+  [getTableName(tables.projects), "people"],
+  [getTableName(tables.auditCheckpointsSigned), "notary"],
+  [getTableName(tables.auditSegments), "serve"],
+] as const satisfies readonly (readonly [table: string, use: RoleUse])[];
+
+/** The roles that `keyhole db grants` gave rights, and what uses them. */
+export async function rolesInUse(database: Database): Promise<{ readonly role: string; readonly use: RoleUse }[]> {
+  type Row = { readonly role: string; readonly tables: string };
+  const rows = await database.query<Row>(sql`
+    select rolname::text as role, json_agg(relname)::text as tables
+    from pg_class, aclexplode(relacl) as acl join pg_roles on pg_roles.oid = acl.grantee
+    where relnamespace = (select relnamespace from pg_class where oid = 'audit_segments'::regclass)
+      and privilege_type = 'INSERT' and not pg_has_role(pg_roles.oid, relowner, 'MEMBER')
+    group by rolname order by rolname`)({});
+  return rows.flatMap(({ role, tables }) => {
+    const written = JSON.parse(tables) as string[];
+    const [, use] = marks.find(([table]) => written.includes(table)) ?? [];
+    return use === undefined ? [] : [{ role, use }];
+  });
+}
 
 /**
  * What this connection's role may do beyond {@link servingRights} that could change a secret, a key or the audit, such

@@ -4,7 +4,7 @@ import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { Fault } from "../core/fault.ts";
 import { compile, type Database, type Db, type Use, unavailable } from "./database.ts";
-import { migrate, migrations } from "./migrate.ts";
+import { migrations } from "./migrate.ts";
 import { isSameDatabase } from "./sqlite-file.ts";
 import { type Schema, schemaOf, sqliteGuard } from "./sqlite-guard.ts";
 import { sqliteTables } from "./tables.ts";
@@ -54,13 +54,14 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
         }
       };
     },
-    transaction: (work) =>
+    transaction: (work, tables) =>
       inTurn(async () => {
         file.run("BEGIN IMMEDIATE");
         try {
           // Nobody else can write to the schema before the transaction ends.
           requireMade ??= sqliteGuard(file, madeSchema());
-          requireMade();
+          if (tables === undefined) requireMade();
+          else sqliteGuard(file, madeSchema(tables))();
           const result = await work(db);
           file.run("COMMIT");
           return result;
@@ -78,23 +79,18 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
   };
 }
 
-/** Brings the embedded database's tables up to date. Makes an absent file, mode 0600. The caller locks others out. */
-export async function migrateSqlite(path: string, say: (line: string) => void): Promise<void> {
+/** Makes an empty file for the embedded database if there is none. Its mode is 0600 from then on. */
+export function makeFile(path: string): void {
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
-  const database = openSqlite(path, "admin");
-  try {
-    await migrate(database, say);
-  } finally {
-    await database.close();
-  }
 }
 
-let schema: Schema | undefined;
+const schemas = new Map<number, Schema>();
 
-/** What the migrations make of an empty database. */
-function madeSchema(): Schema {
-  schema ??= schemaOf(migrations.sqlite.flatMap((migration) => migration.sql));
+/** What the first migrations make of an empty database. @param count - by default all of them */
+function madeSchema(count = migrations.sqlite.length): Schema {
+  const schema = schemas.get(count) ?? schemaOf(migrations.sqlite.slice(0, count).flatMap(({ sql }) => sql));
+  schemas.set(count, schema);
   return schema;
 }
 

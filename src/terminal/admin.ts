@@ -4,23 +4,23 @@ import { type AdminContext, adminContextOf, operator } from "../desk/context.ts"
 import { whoIs } from "../desk/roster.ts";
 import { actorOf } from "../installation/actor.ts";
 import { hostFailure } from "../installation/failure.ts";
-import { type Installation, openInstallation } from "../installation/installation.ts";
+import { type Consent, type Installation, openInstallation } from "../installation/installation.ts";
 import type { CommandContext } from "./command.ts";
 import { holdNotes } from "./failure.ts";
 
 /**
  * Opens the installation that the environment names, runs `work` with it, and closes it.
- * @param begin - whether to make one if there is none
+ * @param consent - what opening it may change
  */
 export async function withAdmin<T>(
   context: CommandContext,
   work: (admin: AdminContext) => Promise<T>,
-  begin = false,
+  consent: Consent = {},
 ): Promise<T> {
   return holdNotes(context, async (say) => {
     const { person } = context;
     const installation = await (person === undefined
-      ? open(context, say, begin)
+      ? open(context, say, consent)
       : open(context, () => {}).catch(withhold));
     const who = person === undefined ? operator(actorOf(context.env)) : await whoIs(installation, person);
     const admin = adminContextOf(installation, who);
@@ -33,8 +33,12 @@ export async function withAdmin<T>(
   });
 }
 
-async function open({ env }: CommandContext, say: (line: string) => void, begin = false): Promise<Installation> {
-  return openInstallation(readConfig(env), say, begin);
+async function open(
+  { env }: CommandContext,
+  say: (line: string) => void,
+  consent: Consent = {},
+): Promise<Installation> {
+  return openInstallation(readConfig(env), say, consent);
 }
 
 /**

@@ -20,7 +20,9 @@ export async function perform(
   row.check?.(given);
   const run = () => {
     const work = (report: Interaction["report"]) =>
-      withAdmin(context, (admin) => row.run(admin, given, interactionAt(context, row, yes, report)), row.begins);
+      withAdmin(context, (admin) => row.run(admin, given, interactionAt(context, row, yes, report)), {
+        begin: row.begins,
+      });
     return row.progress === undefined
       ? work(() => {})
       : withProgress(context.terminal.stderr, ...row.progress, (report) => work(report));

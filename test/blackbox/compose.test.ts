@@ -68,7 +68,14 @@ function environmentOf(name: string): Record<string, string> {
 
 describe("the compose file", () => {
   test("gives Keyhole settings that it knows and takes", () => {
-    expect(ofKeyhole.map(([name]) => name)).toEqual(["keyhole", "notary", "owner", "grants", "notary-grants"]);
+    expect(ofKeyhole.map(([name]) => name)).toEqual([
+      "keyhole",
+      "notary",
+      "owner",
+      "upgrade",
+      "grants",
+      "notary-grants",
+    ]);
     const known = read("src/core/settings.ts");
     for (const [name] of ofKeyhole) {
       const env = environmentOf(name);
@@ -83,11 +90,12 @@ describe("the compose file", () => {
 
   test("runs the server under the role that docs/least-privilege.md names, and commands under the owner", () => {
     const role = (name: string) => new URL(environmentOf(name)["DATABASE_URL"] ?? "").username;
-    expect(["keyhole", "owner", "grants"].map(role)).toEqual(["keyhole_serve", "keyhole", "keyhole"]);
+    expect(["keyhole", "owner", "upgrade", "grants"].map(role)).toEqual(["keyhole_serve", ...Array(3).fill("keyhole")]);
     expect(["notary", "notary-grants"].map(role)).toEqual(["keyhole_notary", "keyhole"]);
     expect(service("postgres").environment?.["POSTGRES_USER"]).toBe("keyhole");
     for (const name of ["keyhole_serve", "keyhole_notary"])
       expect(read("docs/least-privilege.md")).toContain(`CREATE ROLE ${name} LOGIN`);
+    expect(service("grants").depends_on?.["upgrade"]?.condition).toBe("service_completed_successfully");
     expect(service("keyhole").depends_on?.["grants"]?.condition).toBe("service_completed_successfully");
   });
 
@@ -121,7 +129,16 @@ describe("the compose file", () => {
     expect(compose.networks["back"]?.internal).toBe(true);
     const on = (network: string) => Object.keys(services).filter((name) => service(name).networks.includes(network));
     expect(on("front")).toEqual(["caddy", "keyhole", "notary", "prometheus"]);
-    expect(on("back")).toEqual(["keyhole", "notary", "owner", "grants", "notary-grants", "postgres", "valkey"]);
+    expect(on("back")).toEqual([
+      "keyhole",
+      "notary",
+      "owner",
+      "upgrade",
+      "grants",
+      "notary-grants",
+      "postgres",
+      "valkey",
+    ]);
   });
 
   test("names only folders, files, secrets, volumes and services that are there", () => {
@@ -206,10 +223,12 @@ onPostgres("what the compose file starts", () => {
       });
       expect({ code: made.exitCode, said: `${made.stderr}` }).toEqual({ code: 0, said: "" });
       // In this order: nothing begins by accident.
-      expect(await grant()).toMatchObject({ exitCode: 4 });
+      const upgrade = () => run("upgrade", service("upgrade").command ?? []);
+      expect(await upgrade()).toMatchObject({ exitCode: 4 });
       const commands = [...text.matchAll(/docker compose run --rm owner (.*?) +#/g)].map(([, words = ""]) => words);
       expect(commands).toEqual(["org create acme", "key list"]);
       for (const words of commands) expect(await run("owner", words.split(" "))).toMatchObject({ exitCode: 0 });
+      expect(await upgrade()).toMatchObject({ exitCode: 0 });
       expect(await grant()).toMatchObject({ exitCode: 0 });
 
       // The site brings the same root key by itself, and everything listens on loopback.

@@ -1,3 +1,4 @@
+import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -58,10 +59,12 @@ for (const version of versions) {
 
     // The seals that came after 0.2.0.
     if (version === "0.2.0") {
-      test("is sealed by the first command, and only then: what is put back afterwards is refused", async () => {
+      test("is sealed by its upgrade, and only then: what is put back afterwards is refused", async () => {
         await using site = await restored(version, dialect);
         const asHex = dialect === "sqlite" ? "hex(wrapped)" : "encode(wrapped, 'hex')";
         const [old] = await site.sql(`select ${asHex} as hex from system_keys where purpose = 'grant'`);
+        expect(await site.keyhole(["org", "list"])).toMatchObject({ exitCode: 6, stdout: "" });
+        expect(await site.json(["db", "upgrade"])).toMatchObject({ from: 1 });
         const organizations = (await site.json(["org", "list"])) as { slug: string }[];
         const slug = organizations[0]?.slug ?? "";
         const projects = (await site.json(["project", "list", slug])) as { environments: unknown }[];
@@ -95,6 +98,43 @@ for (const version of versions) {
   });
 }
 
+/*
+ * Builds before 0.3.0 had tables that no release has. f841f4c wrote this, with a variable in two versions, an account, a
+ * file, a person, a read and a signed head. Its root key is of no use elsewhere.
+ */
+onBoth("a database of a build before 0.3.0", (dialect) => {
+  const rootKey = Buffer.from("keyhole: of no use but in tests!").toString("base64");
+  const key = {
+    sqlite: "kh_GiCb7fb67XiizsSK4y3CWVVf5Xj1oIqwA4HhzXMokVa2sitUK",
+    postgres: "kh_VHw67cbj4cIOMNpvqLnQqksG0od3X11s4mftQZTHxQm3kG01L",
+  }[dialect];
+
+  test.each(["this version", "a newer one"])("is upgraded and opens whole in %s", async (which) => {
+    const program = which === "this version" ? { as: [], program: binary, env: {} } : fromSource(newer);
+    const made = await makeSite(dialect, undefined, { KEYHOLE_ROOT_KEY: rootKey });
+    await using site = { ...made, [Symbol.asyncDispose]: made.remove };
+    await load(site, dialect, readFileSync(join(releases, `f841f4c.${dialect}.sql`), "utf8"));
+    const options = { ...program, cwd: site.folder, env: { ...site.env, ...program.env } };
+    const before = await runBinary(["org", "list"], options);
+    const { from, to } = (await runJson(["db", "upgrade"], options)) as { from: number; to: number };
+    expect([from, before.exitCode]).toEqual([8, from < to ? 6 : 0]);
+    expect(await runJson(["audit", "verify"], options)).toMatchObject({ verified: true, entries: 10 });
+    expect(await runJson(["person", "show", "ana"], options)).toMatchObject({ name: "ana" });
+    const server = await site.serve(options);
+    const read = async (path: string) => bodyOf(await server.get(path, key)) as Record<string, object[]>;
+    const variables = async () => (await read("/projects/web/variables?environment=production"))["variables"];
+    expect(await variables()).toMatchObject([{ key: "TOKEN", value: "second" }]);
+    expect((await read("/projects/web/accounts"))["accounts"]).toMatchObject([
+      { values: { user: "shop@example.com" } },
+    ]);
+    const content = Buffer.from("made up\n").toString("base64");
+    expect((await read("/files?project=web&environment=production"))["files"]).toMatchObject([{ content }]);
+    await runJson(["rollback", "acme/web", "production", "variables", "--to", "2", "--yes"], options);
+    expect(await variables()).toMatchObject([{ key: "TOKEN", value: "first" }]);
+    expect(await server.stop()).toBe(0);
+  });
+});
+
 /** A site with a copy of this database. */
 async function restored(version: string, dialect: Dialect): Promise<Site & AsyncDisposable> {
   const folder = join(releases, version);
@@ -104,11 +144,22 @@ async function restored(version: string, dialect: Dialect): Promise<Site & Async
     mkdirSync(site.data, { mode: 0o700 });
     copyFileSync(join(folder, "keyhole.db"), join(site.data, "keyhole.db"));
   } else {
-    const sql = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
-    await sql.unsafe(readFileSync(join(folder, "keyhole.sql"), "utf8"));
-    await sql.end({ timeout: 5 });
+    await load(site, dialect, readFileSync(join(folder, "keyhole.sql"), "utf8"));
   }
   return { ...site, [Symbol.asyncDispose]: site.remove };
+}
+
+/** Runs what a dump holds in an empty database. */
+async function load(site: Site, dialect: Dialect, dump: string): Promise<void> {
+  if (dialect === "sqlite") {
+    mkdirSync(site.data, { mode: 0o700 });
+    using file = new SqliteFile(join(site.data, "keyhole.db"));
+    file.exec(dump);
+    return;
+  }
+  const sql = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
+  await sql.unsafe(dump);
+  await sql.end({ timeout: 5 });
 }
 
 /** Lists, reads and verifies all of it, rolls each kind of item back, and seals everything under new data keys. */
@@ -117,6 +168,11 @@ async function expectWhole(version: string, dialect: Dialect, program: Program, 
   const all = await Bun.file(join(releases, version, "expected.json")).json();
   const { commands, reads, trusted, rollbacks } = all[dialect] as Expected;
   const options = { ...program, cwd: site.folder, env: { ...site.env, ...program.env } };
+  if (dialect === "sqlite") {
+    expect(await runBinary(["backup", "before.db"], options)).toMatchObject({ exitCode: 0 });
+    expect(await runBinary(["backup", "verify", "before.db"], options)).toMatchObject({ exitCode: 0 });
+  }
+  expect(await runBinary(["db", "upgrade"], options)).toMatchObject({ exitCode: 0 });
   const verifyAudit = async () => expect(await runJson(["audit", "verify"], options)).toMatchObject({ verified: true });
 
   await Promise.all(

@@ -1,92 +1,252 @@
+import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fromSource, makeNewer } from "../support/from-source.ts";
 import { runBinary } from "../support/keyhole.ts";
-import { furnish, type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
+import { connectTo } from "../support/postgres.ts";
+import {
+  eventually,
+  furnish,
+  type Key,
+  makeSite,
+  onBoth,
+  type Server,
+  type Site,
+  startReaders,
+} from "../support/server.ts";
 
 /* What docs/upgrade.md says, done with the built program and a newer one that has a migration more. */
 
 const root = join(import.meta.dir, "../..");
 const variables = "/projects/web/variables?environment=production";
-const refusal = "keyhole: The database was migrated by a newer Keyhole: start that version, or a newer one.\n";
+const ofNewer = "keyhole: This database is of a newer Keyhole: use that version, or a newer one.\n";
+const later = "ALTER TABLE organizations ADD COLUMN later text; --> statement-breakpoint CREATE TABLE later (id text)";
+/** Never ends. */
+const endless = {
+  sqlite: "INSERT INTO later WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
+  postgres: "SELECT pg_sleep(3600)",
+};
 
 onBoth("an upgrade", (dialect) => {
   let newer: string;
   let failing: string;
+  let slow: string;
   let site: Site;
   let key: Key;
   let server: Server;
-  const role = `keyhole_serve_${randomBytes(6).toString("hex")}`;
+  const uses = ["serve", "people", "notary"] as const;
+  const roles = Object.fromEntries(uses.map((use) => [use, `keyhole_${use}_${randomBytes(6).toString("hex")}`]));
+  const owner = `keyhole_owner_${randomBytes(6).toString("hex")}`;
 
   beforeAll(async () => {
-    const later = "ALTER TABLE organizations ADD COLUMN later text";
     newer = makeNewer(later);
     failing = makeNewer(`${later}; --> statement-breakpoint ALTER TABLE nowhere ADD COLUMN later text`);
+    slow = makeNewer(`${later}; --> statement-breakpoint ${endless[dialect]}`);
     site = await furnish(await makeSite(dialect), { production: { TOKEN: "kept" } });
     key = await site.key("--org", "acme");
     server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
   });
   afterAll(async () => {
-    if (dialect === "postgres") await site?.sql(`drop owned by ${role}`).then(() => site.sql(`drop role ${role}`));
+    if (dialect === "postgres") {
+      await site?.sql(`reassign owned by ${owner} to current_user`);
+      for (const role of [owner, ...Object.values(roles)]) {
+        await site?.sql(`drop owned by ${role}`).then(() => site.sql(`drop role ${role}`));
+      }
+    }
     await site?.remove();
-    for (const folder of [newer, failing]) rmSync(folder, { recursive: true, force: true });
+    for (const folder of [newer, failing, slow]) rmSync(folder, { recursive: true, force: true });
   });
 
   const run = (folder: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
     const program = fromSource(folder);
     return runBinary(args, { ...program, cwd: site.folder, env: { ...program.env, ...site.env, ...env } });
   };
-  const said =
-    /^The tables were brought from version \d+ to version \d+, for Keyhole \S+: older programs cannot open this database any more\.\n$/;
+  const backupWords = dialect === "postgres" ? "" : " with `keyhole backup FILE`";
+  const ownerWords = dialect === "postgres" ? ", as the owner of its tables" : "";
+  const ofOlder = `This database is of an older Keyhole: make a backup${backupWords}, then run \`keyhole db upgrade\`${ownerWords}.`;
+  const upgraded =
+    /The database was upgraded from version (\d+) to version (\d+), for Keyhole \S+\. Older programs cannot open it any more\.\n/;
   const failed = async () => ((await (await fetch(`${server.ops()}/readyz`)).json()) as { failed: string[] }).failed;
   const answers = async () => (await server.get(variables, key.key)).json<{ variables: object[] }>().variables;
   const kept = [expect.objectContaining({ key: "TOKEN", value: "kept" })];
-
-  test("that fails changes nothing, and the older version goes on", async () => {
-    expect((await run(failing, ["org", "list"])).exitCode).toBe(1);
+  const goesOn = async () => {
     expect(await failed()).toEqual([]);
     expect(await answers()).toEqual(kept);
     expect(await site.keyhole(["org", "list"])).toMatchObject({ exitCode: 0 });
+  };
+
+  test("is done by no other command of the newer version: each ends with 6 and what to run", async () => {
+    const commands = [
+      ["org", "list"],
+      ["org", "create", "other"],
+      ["db", "grants"],
+      ["audit", "verify"],
+      ["dashboard"],
+    ];
+    const servers = dialect === "postgres" ? [["serve", "--port", "0"], ["notary"]] : [];
+    for (const args of [...commands, ...servers]) {
+      expect([args, await run(newer, args)]).toEqual([
+        args,
+        { exitCode: 6, stdout: "", stderr: `keyhole: ${ofOlder}\n` },
+      ]);
+    }
+    const { exitCode, stderr } = await run(newer, ["org", "list", "--json"]);
+    expect([exitCode, JSON.parse(stderr)]).toEqual([6, { error: ofOlder, code: "unavailable", requestId: null }]);
+    expect(await run(newer, ["version"])).toMatchObject({ exitCode: 0 });
+    await goesOn();
+  });
+
+  test("that fails changes nothing, and the older version goes on", async () => {
+    if (dialect === "sqlite") {
+      expect(await run(newer, ["db", "upgrade"])).toEqual({
+        exitCode: 6,
+        stdout: "",
+        stderr: `keyhole: An older Keyhole serves ${site.data}: stop it, and upgrade again.\n`,
+      });
+      await goesOn();
+      await server.stop();
+    }
+    expect(await run(failing, ["db", "upgrade"])).toMatchObject({ exitCode: 1, stdout: "" });
+    if (dialect === "sqlite") server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
+    await goesOn();
   });
 
   if (dialect === "postgres") {
     test("needs the owner of the tables", async () => {
-      await site.sql(`create role ${role} login password 'of-a-test'`);
-      await site.json(["db", "grants", "--role", role, "--apply"]);
+      for (const use of uses) {
+        await site.sql(`create role ${roles[use]} login password 'of-a-test'`);
+        await site.json(["db", "grants", "--for", use, "--role", roles[use] as string, "--apply"]);
+      }
       const url = new URL(site.env["DATABASE_URL"] ?? "");
-      Object.assign(url, { username: role, password: "of-a-test" });
-      const ran = await run(newer, ["serve", "--port", "0"], { DATABASE_URL: url.href });
-      expect(ran).toMatchObject({ exitCode: 3, stdout: "" });
-      expect(ran.stderr).toContain("lacks a right in the database");
-      expect(await failed()).toEqual([]);
+      Object.assign(url, { username: roles["serve"], password: "of-a-test" });
+      const of = { DATABASE_URL: url.href };
+      expect(await run(newer, ["serve", "--port", "0"], of)).toMatchObject({ exitCode: 6, stdout: "" });
+      const ran = await run(newer, ["db", "upgrade"], of);
+      expect(ran).toMatchObject({ exitCode: 3, stdout: "", stderr: expect.stringContaining("lacks a right") });
+      await goesOn();
+    });
+
+    test("changes nothing while somebody keeps a table locked", async () => {
+      const sql = connectTo(site.env["DATABASE_URL"] ?? "");
+      const { promise: done, resolve: end } = Promise.withResolvers<void>();
+      const { promise: locked, resolve: isLocked } = Promise.withResolvers<void>();
+      const holder = sql.begin(async (held) => {
+        await held`lock table organizations in access share mode`;
+        isLocked();
+        await done;
+      });
+      await locked;
+      const ran = await run(newer, ["db", "upgrade"]);
+      end();
+      await holder;
+      await sql.end();
+      expect(ran).toMatchObject({ exitCode: 6, stdout: "", stderr: expect.stringContaining("keeps a table locked") });
+      await goesOn();
     });
   } else {
-    test("can be rehearsed with a backup", async () => {
-      expect(await site.keyhole(["backup", "before.db"])).toMatchObject({ exitCode: 0 });
-      const verified = await run(newer, ["backup", "verify", "before.db"]);
-      expect([verified.exitCode, said.test(verified.stderr)]).toEqual([0, false]);
-      expect(await failed()).toEqual([]);
+    test("can be rehearsed with a backup, which either version makes", async () => {
+      expect(await run(newer, ["backup", "before.db"])).toMatchObject({ exitCode: 0 });
+      for (const backup of ["before.db", "older.db"]) {
+        if (backup === "older.db") await site.keyhole(["backup", backup]);
+        const verified = await run(newer, ["backup", "verify", backup]);
+        expect([verified.exitCode, upgraded.test(verified.stderr)]).toEqual([0, false]);
+      }
+      await goesOn();
     });
   }
 
-  test("is done by any command, beside a server that answers on and says that it is not ready", async () => {
-    const { exitCode, stderr } = await run(newer, ["org", "list"]);
-    expect([exitCode, stderr]).toEqual([0, expect.stringMatching(said)]);
+  test("that is killed changes nothing", async () => {
+    if (dialect === "sqlite") await server.stop();
+    const program = fromSource(slow);
+    const command = [...program.as, program.program, "db", "upgrade"];
+    const child = Bun.spawn(command, { cwd: site.folder, env: { ...program.env, ...site.env }, stderr: "ignore" });
+    await eventually(async () => {
+      if (dialect === "postgres") {
+        const [asleep] = await site.sql(
+          "select from pg_stat_activity where query ~ '^\\s*SELECT pg_sleep' and state = 'active'",
+        );
+        return asleep !== undefined;
+      }
+      using file = new SqliteFile(join(site.data, "keyhole.db"));
+      try {
+        file.run("BEGIN IMMEDIATE");
+        file.run("ROLLBACK");
+        return false;
+      } catch {
+        return true; // the upgrade writes
+      }
+    }, 30_000);
+    child.kill("SIGKILL");
+    await child.exited;
+    if (dialect === "sqlite") server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
+    await eventually(async () => (await server.get(variables, key.key)).status === 200, 30_000);
+    await goesOn();
+  });
+
+  test("is done once by two at a time; a server on PostgreSQL answers on, and says that it is not ready", async () => {
+    if (dialect === "sqlite") await server.stop();
+    else {
+      await site.sql(`revoke select on audit_exceptions from ${roles["serve"]}`);
+      await site.sql(`create role ${owner}`);
+      await site.sql(`grant create on schema public to ${owner}`);
+      await site.sql(`alter schema drizzle owner to ${owner}`);
+      await site.sql(`do $$ declare one record; begin
+        for one in select oid::regclass as name from pg_class where relkind in ('r', 'p', 'v')
+          and relnamespace in ('public'::regnamespace, 'drizzle'::regnamespace)
+        loop execute format('alter table %s owner to ${owner}', one.name); end loop; end $$`);
+    }
+    const other = dialect === "postgres" ? await site.key("--org", "acme") : key;
+    const readers =
+      dialect === "postgres"
+        ? startReaders(
+            1,
+            () => server.origin,
+            () => ({ path: variables, ...other }),
+            200,
+          )
+        : undefined;
+    const ran = await Promise.all([1, 2].map(() => run(newer, ["db", "upgrade", "--json"])));
+    expect(ran).toEqual(ran.map(({ stdout }) => ({ exitCode: 0, stdout, stderr: "" })));
+    const [first, second] = ran
+      .map(({ stdout }) => JSON.parse(stdout) as { from: number; to: number; roles: object[] })
+      .sort((a, b) => a.from - b.from);
+    expect([first, second]).toEqual([
+      { from: expect.any(Number), to: (first?.from ?? 0) + 1, roles: first?.roles ?? [] },
+      { from: first?.to ?? 0, to: first?.to ?? 0, roles: first?.roles ?? [] },
+    ]);
+    const again = await run(newer, ["db", "upgrade"]);
+    expect(again).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining(`is up to date: version ${first?.to}`),
+    });
     expect(await run(newer, ["org", "list"])).toMatchObject({ exitCode: 0, stderr: "" });
+    if (dialect === "sqlite") return;
+    const statuses = ((await readers?.stop()) ?? []).map(({ status }) => status);
+    expect([...new Set(statuses)].filter((status) => status !== 429)).toEqual([200]);
     expect(await failed()).toEqual(["migrations"]);
     expect(await answers()).toEqual(kept);
     expect(await server.stop()).toBe(0);
+    // What is new belongs to the owner of the rest, and roles have the rights on it.
+    const [made] = await site.sql("select pg_get_userbyid(relowner) as owner from pg_class where relname = 'later'");
+    expect(made).toEqual({ owner });
+    const asJson = expect.arrayContaining(uses.map((use) => ({ role: roles[use], use })));
+    expect(first?.roles).toEqual(asJson);
+    const [may] = await site.sql(
+      `select has_table_privilege('${roles["serve"]}', 'audit_exceptions', 'SELECT') as may`,
+    );
+    expect(may).toEqual({ may: true });
   });
 
   test("has no way back but the backup", async () => {
-    expect(readFileSync(join(root, "docs/upgrade.md"), "utf8")).toContain(`    ${refusal}`);
+    expect(readFileSync(join(root, "docs/upgrade.md"), "utf8")).toContain(`    ${ofNewer}`);
     for (const args of [
       ["org", "list"],
+      ["db", "upgrade"],
       ["serve", "--port", "0"],
     ]) {
-      expect(await site.keyhole(args)).toEqual({ exitCode: 2, stdout: "", stderr: refusal });
+      expect(await site.keyhole(args)).toEqual({ exitCode: 6, stdout: "", stderr: ofNewer });
     }
     if (dialect === "postgres") return;
     expect(await site.keyhole(["restore", "before.db", "--force", "--yes"])).toMatchObject({ exitCode: 0 });
@@ -94,4 +254,19 @@ onBoth("an upgrade", (dialect) => {
     expect(await answers()).toEqual(kept);
     expect(await server.stop()).toBe(0);
   });
+
+  if (dialect === "sqlite") {
+    test("is done by `serve` and `restore` of the embedded database, too, which say so", async () => {
+      server = await site.serve({ ...fromSource(newer) });
+      expect(server.said().stderr).toMatch(upgraded);
+      expect(await answers()).toEqual(kept);
+      expect(await server.stop()).toBe(0);
+      const restored = await run(newer, ["restore", "before.db", "--force", "--yes"]);
+      expect(restored).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(upgraded) });
+      server = await site.serve({ ...fromSource(newer) });
+      expect(server.said().stderr).not.toMatch(upgraded);
+      expect(await answers()).toEqual(kept);
+      expect(await server.stop()).toBe(0);
+    });
+  }
 });

@@ -6,7 +6,7 @@ import { type Installation, openInstallation } from "../../src/installation/inst
 import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
 import { openSigners } from "../../src/installation/signers.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { applyGrants, grantStatements } from "../../src/people/grants.ts";
+import { applyGrants, grantStatements, renewGrants } from "../../src/people/grants.ts";
 import { createKey, revokeKey } from "../../src/people/keys.ts";
 import { rejectRequest } from "../../src/people/requests.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
@@ -63,6 +63,26 @@ function suite() {
 
   test("is that role and no other", async () => {
     expect([...(await raw`select current_user as role`)]).toEqual([{ role }]);
+  });
+
+  test("gets what an upgrade brings, and keeps what else it has; a role of somebody else gets nothing", async () => {
+    const readers = `${role.slice(-8)}_readers`;
+    await w.run(`create role "${readers}"`);
+    await w.run(`grant select on audit_segments to "${readers}"`);
+    await w.run(`revoke select on audit_exceptions, audit_leaves from ${quoted}`);
+    await w.run(`revoke insert on key_uses from ${quoted}`);
+    await w.run(`grant select on audit_cosignatures to ${quoted}`);
+    expect(await renewGrants(w.admin)).toEqual([{ role, use: "serve" }]);
+    const may = (who: string, table: string, right: string) =>
+      w.sql`select has_table_privilege(${who}, ${table}, ${right}) as may`.then(([row]) => row?.["may"]);
+    for (const table of ["audit_exceptions", "audit_leaves", "audit_cosignatures"]) {
+      expect([table, await may(role, table, "SELECT")]).toEqual([table, true]);
+    }
+    expect(await may(role, "key_uses", "INSERT")).toBe(true);
+    expect(await may(readers, "audit_exceptions", "SELECT")).toBe(false);
+    await w.run(`revoke select on audit_cosignatures from ${quoted}`);
+    await w.run(`drop owned by "${readers}"`);
+    await w.run(`drop role "${readers}"`);
   });
 
   test("answers every endpoint", async () => {

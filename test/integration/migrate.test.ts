@@ -23,18 +23,17 @@ describe("the list of migrations", () => {
     (dialect) => {
       const folder = join(root, "drizzle", dialect);
       const { entries } = JSON.parse(readFileSync(join(folder, "meta/_journal.json"), "utf8")) as {
-        entries: { idx: number; tag: string; when: number; breakpoints: boolean }[];
+        entries: { idx: number; tag: string; when: number }[];
       };
       const files = readdirSync(folder).filter((name) => name.endsWith(".sql"));
       expect(files.sort()).toEqual(entries.map(({ tag }) => `${tag}.sql`).sort());
-      expect(migrations[dialect].map(({ folderMillis, hash, sql, bps }) => ({ folderMillis, hash, sql, bps }))).toEqual(
-        entries.map(({ tag, when, breakpoints }) => {
+      expect(migrations[dialect].map(({ folderMillis, hash, sql }) => ({ folderMillis, hash, sql }))).toEqual(
+        entries.map(({ tag, when }) => {
           const text = readFileSync(join(folder, `${tag}.sql`), "utf8");
           return {
             folderMillis: when,
             hash: new Bun.CryptoHasher("sha256").update(text).digest("hex"),
             sql: text.split("--> statement-breakpoint"),
-            bps: breakpoints,
           };
         }),
       );
@@ -115,7 +114,7 @@ describe("on SQLite", () => {
     file.run("insert into __drizzle_migrations (hash, created_at) values ('x', 4102444800000)");
     file.close();
     const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
-    expect(refused).toBe("The database was migrated by a newer Keyhole: start that version, or a newer one.");
+    expect(refused).toBe("This database is of a newer Keyhole: use that version, or a newer one.");
   });
 
   test("a lock between processes is held though nothing refers to it, and free once its holder was killed", async () => {
@@ -226,7 +225,7 @@ withPostgres("on PostgreSQL", () => {
     await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 4102444800000)`;
     const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
     await sql`delete from drizzle.__drizzle_migrations where hash = 'x'`;
-    expect(refused).toBe("The database was migrated by a newer Keyhole: start that version, or a newer one.");
+    expect(refused).toBe("This database is of a newer Keyhole: use that version, or a newer one.");
     await openInstallation(config, () => {});
   });
 });

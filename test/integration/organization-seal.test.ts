@@ -89,7 +89,7 @@ describeBoth("the row of an organization that SQL changed", (w) => {
     for (const column of ["roster", "seal"]) await w.run(`alter table audit_heads drop column ${column}`);
     await w.run("alter table projects drop column environments");
     await w.run(`delete from ${migrations} where created_at > (select min(created_at) from ${migrations})`);
-    await openInstallation(w.config, () => {});
+    await openInstallation(w.config, () => {}, { upgrade: true });
     await expect(showProject(w.admin, where)).rejects.toMatchObject(conflict);
   });
 });

@@ -12,7 +12,7 @@ const password = "of-the-database-5b1d";
 /** What a person is told who starts Keyhole with this URL. */
 async function sentenceOf(url: string): Promise<string> {
   const config = readConfig({ DATABASE_URL: url, KEYHOLE_ROOT_KEY: Buffer.alloc(32).toString("base64") });
-  const thrown = await openInstallation(config, () => {}, false).then(
+  const thrown = await openInstallation(config, () => {}, {}).then(
     () => new Error("it opens"),
     (error: unknown) => error,
   );

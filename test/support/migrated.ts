@@ -1,6 +1,6 @@
 import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { makeAuditMonths } from "../../src/store/audit-months.ts";
-import { migratePostgres, migrations } from "../../src/store/migrate.ts";
+import { migrate, migrations } from "../../src/store/migrate.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
 import { copyTemplate, type TestDatabase } from "./postgres.ts";
 
@@ -11,7 +11,7 @@ export function migratedDatabase(url: string): Promise<TestDatabase> {
     const servers = new Servers(parsePostgresUrl(empty, {}).servers);
     const database = openPostgres(servers, "admin");
     try {
-      await migratePostgres(servers, database, () => {});
+      await migrate(database);
       await makeAuditMonths(database, Date.now());
     } finally {
       await database.close();

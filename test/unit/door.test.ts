@@ -94,7 +94,7 @@ describe("the door", () => {
           "rotate root",
           "rotate data",
         ],
-        "db grants",
+        ...["db upgrade", "db grants"],
         ...["person add", "person grant", "person revoke", "person list", "person show", "person ssh"],
         ...["door", "dashboard", "explain", "openapi", "completion"],
       ].toSorted(),

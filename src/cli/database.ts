@@ -1,0 +1,34 @@
+import { readConfig } from "../core/settings.ts";
+import { adminContextOf, operator } from "../desk/context.ts";
+import { actorOf } from "../installation/actor.ts";
+import { openInstallation } from "../installation/installation.ts";
+import { upgradedMessage } from "../installation/upgrade.ts";
+import { database } from "../operations/database.ts";
+import { renewGrants } from "../people/grants.ts";
+import { answer } from "../terminal/answer.ts";
+import { act, type Noun } from "../terminal/draw.ts";
+import { holdNotes } from "../terminal/failure.ts";
+
+const upgrade = act({
+  path: "db upgrade",
+  about: "Upgrade the database of an older Keyhole for this version. There is no way back but a backup.",
+  examples: ["keyhole db upgrade", "DATABASE_URL=postgres://keyhole_owner@db/keyhole keyhole db upgrade"],
+  right: "operator",
+  inputs: {},
+  act: async (context) => {
+    const { tables, roles } = await holdNotes(context, async (say) => {
+      const installation = await openInstallation(readConfig(context.env), say, { upgrade: true });
+      const admin = adminContextOf(installation, operator(actorOf(context.env)));
+      return { ...installation, roles: await renewGrants(admin).finally(() => admin.close()) };
+    });
+    const { from, to } = tables;
+    const done = from < to ? upgradedMessage(tables) : `The database is up to date: version ${to}.`;
+    const renewed = roles.map(({ role }) => role).join(", ");
+    const sentence = renewed === "" ? done : `${done}\nThese roles have the rights that they need: ${renewed}.`;
+    await answer(context, { from, to, roles }, sentence);
+  },
+});
+
+const { about = "", rows } = database;
+
+export const databaseCommands: Noun = { about, rows: [upgrade, ...rows] };
