@@ -21,4 +21,6 @@ export const {
   auditCosignatures,
   auditExceptions,
   auditSigners,
+  lastReads,
+  lastReadsKnown,
 } = sqliteTables;

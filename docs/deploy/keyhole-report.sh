@@ -1,6 +1,31 @@
 #!/bin/sh
-# Says what expires or is to be rotated within 30 days, and whether the audit verifies. If all is well, it says nothing.
+# Says what expires or is to be rotated within 30 days, and whether the audit verifies. On one day of the week, Monday
+# unless REPORT_UNUSED_ON is 2 to 7, also what nobody used for 90 days. If all is well, it says nothing.
 set -eu
+
+# Prints a list under its heading, or nothing if it is empty.
+listed() {
+  heading=$1
+  shift
+  list=$("$@" --unread 90d) || return 1
+  [ -z "$list" ] || printf '\n%s\n%s\n' "$heading" "$list"
+}
+
+# Prints keys and trusts that were not used, and what no machine asked for.
+unused() {
+  keyhole key list --unused 90d || return 1
+  keyhole trust list --unused 90d || return 1
+  projects=$(keyhole project list --json) || return 1
+  projects=$(printf '%s' "$projects" | jq -r '.[] | "\(.organization)/\(.slug)"') || return 1
+  for project in $projects; do
+    for environment in development staging production; do
+      listed "Variables of $project, $environment" keyhole var list "$project" "$environment" || return 1
+    done
+    listed "Accounts of $project" keyhole account list "$project" || return 1
+    listed "Files of $project" keyhole file list "$project" || return 1
+  done
+}
+
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 failed=0
@@ -9,6 +34,14 @@ if ! keyhole expiring --within 30d > "$output" 2> "$output.errors"; then
   failed=1
 elif [ -s "$output" ]; then
   keyhole-notify 'Keyhole: to renew or rotate within 30 days' < "$output"
+fi
+if [ "$(date +%u)" = "${REPORT_UNUSED_ON:-1}" ]; then
+  if ! unused > "$output" 2> "$output.errors"; then
+    keyhole-notify 'Keyhole: what nobody uses is not known' < "$output.errors"
+    failed=1
+  elif [ -s "$output" ]; then
+    keyhole-notify 'Keyhole: not used for 90 days' < "$output"
+  fi
 fi
 rm -f "$output.errors"
 if ! journalctl --unit=keyhole --output=cat | keyhole audit verify --checkpoint - > "$output" 2>&1; then

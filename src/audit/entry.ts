@@ -59,6 +59,8 @@ export type AuditEntry = {
   readonly names: readonly string[];
   /** What a write did to these names. */
   readonly write?: NamesWritten | undefined;
+  /** Whether a read asked for these names, or for those with a prefix, and not for all that there is. */
+  readonly byName?: true | undefined;
   /** The version of the set that a write made. Entries of 0.2.0 have none. */
   readonly version?: number | undefined;
   /** May be chosen by the caller, so it identifies nothing. */

@@ -16,12 +16,9 @@ import { completingLeaf, leafHash, proveInclusion, type ReadNodes, Tree } from "
  * sorted, no blanks. Whoever has the proof of one entry could otherwise guess what its neighbours say.
  */
 
-/** The leaf of a segment; undefined if its entries are not as Keyhole writes them. */
-export function segmentLeaf(saltKey: Uint8Array, segment: Segment): string | undefined {
-  return segmentTree(saltKey, segment)?.leaf;
-}
-
-/** The leaf of a segment with what proves each of its entries; undefined as {@link segmentLeaf}. */
+/**
+ * The leaf of a segment with what proves each of its entries; undefined if they are not as Keyhole writes them.
+ */
 export function segmentTree(saltKey: Uint8Array, segment: Segment) {
   const { lane, firstSeq, lastSeq, at } = segment;
   const entries = decodeEntries(segment);

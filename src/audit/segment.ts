@@ -13,7 +13,8 @@ import type { Actor, AuditAction, AuditEntry, PersonActor } from "./entry.ts";
  *              12 names added   13 changed   14 deleted         as positions in `names`, for a write only, else null
  *              15 JSON, as a position in `texts`: of a trust, what the token says; of a person, where the name comes
  *                 from, unless it is the account that ran the command; null if it has none and there is a 16
- *              16 the version of the set that a write made
+ *              16 the version of the set that a write made; null if it has none and there is a 17
+ *              17 1 for a read that asked for these names
  *            An entry ends with the last of these that it has.
  *
  * The mac, HMAC-SHA-256 under the audit key, covers both texts as they are stored, the other columns of the row,
@@ -61,7 +62,7 @@ export function encodeEntries(entries: readonly AuditEntry[]): Pick<Segment, "te
     positionIn(texts, entry.userAgent),
     positionIn(lists, encodeNames(entry.names)),
     entry.requestId,
-    ...withVersion(entry, [
+    ...withEnd(entry, [
       ...writtenOf(entry, (list) => positionIn(lists, encodeNames(list))),
       ...moreOf(entry, (more) => positionIn(texts, JSON.stringify(more))),
     ]),
@@ -86,7 +87,7 @@ export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): Audit
     const listAt = (position: unknown) => (names[position as number] as readonly unknown[]).map(text);
     return entries.map((row): AuditEntry => {
       const [type, who, organizationId, organization, projectId, project, environment, action, ...rest] = row;
-      const [address, agent, list, requestId, added = null, changed, deleted, moreAt, version] = rest;
+      const [address, agent, list, requestId, added = null, changed, deleted, moreAt, version, byName] = rest;
       const more = moreAt ?? undefined;
       return {
         actor: actorOf(textAt(type), textAt(who), more === undefined ? undefined : textAt(more)),
@@ -98,7 +99,8 @@ export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): Audit
         action: textAt(action) as AuditAction,
         names: listAt(list),
         ...(added !== null && { write: { added: listAt(added), changed: listAt(changed), deleted: listAt(deleted) } }),
-        ...(version !== undefined && { version: count(version) }),
+        ...(version != null && { version: count(version) }),
+        ...(byName === 1 && { byName: true }),
         requestId: text(requestId),
         clientAddress: textAt(address),
         userAgent: textAt(agent),
@@ -120,9 +122,11 @@ function moreOf({ actor, write, token }: AuditEntry, at: (more: unknown) => numb
   return more === undefined ? [] : [...(write ? [] : [null, null, null]), at(more)];
 }
 
-function withVersion({ version }: AuditEntry, rest: readonly (number | null)[]): readonly (number | null)[] {
-  if (version === undefined) return rest;
-  return [...rest, ...new Array<null>(4 - rest.length).fill(null), version];
+/** What comes behind the first 16, if an entry has it. */
+function withEnd({ version, byName }: AuditEntry, rest: readonly (number | null)[]): readonly (number | null)[] {
+  if (version === undefined && byName === undefined) return rest;
+  const end = [...rest, ...new Array<null>(4 - rest.length).fill(null), version ?? null];
+  return byName === undefined ? end : [...end, 1];
 }
 
 function writtenOf({ write }: AuditEntry, at: (list: readonly string[]) => number): number[] {

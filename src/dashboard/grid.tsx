@@ -19,12 +19,15 @@ import {
   Name,
   Table,
   thereClass,
+  Warnings,
 } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { compareEnvironments } from "../people/comparison.ts";
-import { type Compared, isCompared, partsOf, soonMs } from "./grid-parts.ts";
+import type { KindDescriptor } from "../sets/kind.ts";
+import { behindWords, dayOf, findKindReads, type KindReads } from "../sets/last-reads.ts";
+import { type Compared, isCompared, partsOf, readsOf, soonMs } from "./grid-parts.ts";
 
 /** The names of one kind by environment: there, missing, the same, different. */
 export async function gridPage(visit: Visit): Promise<Answer> {
@@ -34,7 +37,10 @@ export async function gridPage(visit: Visit): Promise<Answer> {
   const { items, environments: seen } = await compareEnvironments(admin, where, kind);
   const now = admin.now();
   const only = visit.query("only");
-  const parts = partsOf(seen, now);
+  const project = await findProject(admin, where, "see");
+  const descriptor = descriptorOf(kind);
+  const known = await findKindReads(admin, project, kind, seen);
+  const parts = partsOf(seen, now, descriptor, known);
   const chosen = parts.find((part) => part.only === only);
   if (chosen === undefined) throw new Refused("not_found", `There is no part ${JSON.stringify(only)} of the ${kind}.`);
   const rows = items.filter(chosen.has);
@@ -43,7 +49,6 @@ export async function gridPage(visit: Visit): Promise<Answer> {
     const isShown = only === undefined || count > 0;
     return isShown ? [{ words, count, to: path(only), isHere: only === chosen.only }] : [];
   });
-  const project = await findProject(admin, where, "see");
   const isStale = seen.some(
     (one) => may(admin.rights, "reveal", placeOf(project), one) && !mayCompare(admin, placeOf(project), one),
   );
@@ -51,6 +56,7 @@ export async function gridPage(visit: Visit): Promise<Answer> {
   const revealed = kindPages[kind]?.reveal ? (await visit.reached("reveal")).filter((one) => seen.includes(one)) : [];
   const main = (
     <>
+      {known?.behindSinceAt !== undefined && <Warnings items={[behindWords(known.behindSinceAt)]} />}
       {isStale && <Lead to="/sign-in?again">Sign in again to compare production</Lead>}
       {items.length > 0 && (
         <Chips label={`Parts of the ${kind}`} items={chips}>
@@ -59,8 +65,9 @@ export async function gridPage(visit: Visit): Promise<Answer> {
       )}
       <Table
         caption={`The ${kind} of ${where} by environment`}
-        columns={columnsOf(where, kind, items, seen, now)}
+        columns={{ ...columnsOf(where, kind, items, seen, now), ...readColumn(descriptor, known, now) }}
         classOf={(item, environment) => {
+          if (environment === lastRead) return "reads";
           const found = item.environments[environment as Environment];
           return thereClass(found !== undefined, environment, isCompared(item) ? found?.group : null);
         }}
@@ -111,6 +118,23 @@ function columnsOf(
       return [there, <b class="due"> due</b>];
     }),
   };
+}
+
+const lastRead = "Last read";
+
+/** When machines last read an item, in the environments that a person may know of. */
+function readColumn({ isReadByName }: KindDescriptor, known: KindReads | undefined, now: number): Cells<Compared> {
+  if (known === undefined) return {};
+  const moment = (at: number | null, since: number) =>
+    at === null ? `not since ${dayOf(since)}` : <Ago at={at} now={now} />;
+  const cell = (item: Compared) => {
+    const reads = readsOf(item, known);
+    if (reads === undefined) return "";
+    const withAll = moment(reads.withAllAt, known.withAllSinceAt);
+    if (!isReadByName) return withAll;
+    return [moment(reads.byNameAt, known.byNameSinceAt), <small> with all: {withAll}</small>];
+  };
+  return { [lastRead]: cell };
 }
 
 /** Where the buttons of a grid lead: to a new item, and to the kind's own pages. */

@@ -32,6 +32,8 @@ type ItemsRead<Q extends ItemsQuery, T> = {
   readonly metadataFlag?: "metadata_only" | "metadataOnly";
   /** Gate 5. @param slug - of the path; empty if it has none. */
   readonly parse: (raw: string, slug: string) => Q;
+  /** Whether the query asks for some names; left out for a kind whose items are always read together. */
+  readonly isByName?: (query: Q) => boolean;
   /** Gates 7 to 9 for metadata: the body of the answer. Nothing is opened, and the fingerprint covers values too. */
   readonly list: (reading: Reading, query: Q) => Promise<{ readonly body: string; readonly fingerprint: string }>;
   /** Gates 7 to 9 for the fingerprint alone; without it, {@link list} finds that. */
@@ -75,7 +77,8 @@ export function readEndpoint<Q extends ItemsQuery, T>(items: ItemsRead<Q, T>): P
       }
       const read = await items.read(reading, query); // 404 422 503
       const entry = auditEntry(exchange, caller, read.project, environment, action, []);
-      const entries = read.entries.map((names) => ({ ...entry, names }));
+      const asked = items.isByName?.(query) ? { byName: true as const } : {};
+      const entries = read.entries.map((names) => ({ ...entry, names, ...asked }));
       return released(parts, exchange, entries, read, items.render(query), etag(read.fingerprint)); // 422 503, or on record
     },
   };

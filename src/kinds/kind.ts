@@ -15,6 +15,12 @@ export function descriptorOf(kind: string): KindDescriptor {
   return found;
 }
 
+/** The kind that an action reads; undefined if it is no read. */
+export function kindReadBy(action: string): string | undefined {
+  if (!action.endsWith(".read")) return undefined;
+  return everyKind.find(({ actions }) => (actions as readonly string[]).includes(action))?.kind;
+}
+
 /** What a key may read, in the order of the bits that store it. */
 export const resources: readonly string[] = [projects, requests, ...everyKind.map(({ resource }) => resource)]
   .sort((a, b) => a.bit - b.bit)

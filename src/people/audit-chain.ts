@@ -15,6 +15,7 @@ import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months
 import { chainOf } from "../store/chain.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
 import { endException, readExceptions } from "../store/exceptions.ts";
+import { forgetUnlessStored } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
 
 /** What was found in the audit, and what the tables hold against it. */
@@ -220,7 +221,8 @@ async function deleteUpTo(admin: AdminContext, mark: Mark, keptFromAt: number, i
 }
 
 /** Records the pruning; `names` has the first day that is kept. */
-function recordPruning(admin: AdminContext, db: Db, keptFromAt: number): Promise<void> {
+async function recordPruning(admin: AdminContext, db: Db, keptFromAt: number): Promise<void> {
+  await forgetUnlessStored({ ...admin.database, db }, keptFromAt);
   const day = new Date(keptFromAt).toISOString().slice(0, 10);
   return recordChanges(admin, db, [{ action: "audit.prune", organization: null, names: [day] }]);
 }

@@ -1,16 +1,21 @@
+import type { AuditEntry } from "../audit/entry.ts";
 import { describeFlaw, type Flaw, gapName } from "../audit/flaw.ts";
-import { segmentLeaf } from "../audit/leaf.ts";
+import { LastReads } from "../audit/last-reads.ts";
+import { segmentTree } from "../audit/leaf.ts";
 import type { Signer } from "../audit/note.ts";
 import { describeDifference, type StateDifference } from "../audit/record.ts";
+import { decodeEntries } from "../audit/segment.ts";
 import { leafHash, type Tree } from "../audit/tree.ts";
 import { signTreeHead } from "../audit/tree-note.ts";
 import { ChainWalk } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
 import type { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
 import { StateWatch } from "../installation/state-watch.ts";
+import { kindReadBy } from "../kinds/kind.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import { chainOf } from "../store/chain.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
+import { lastReadsSize, noteAllStored, storeLastReads } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
 import { appendLeaves, type LeafRow, lanesBehind, leavesOf, readTree, segmentBefore } from "../store/tree.ts";
 import type { Log } from "./log.ts";
@@ -47,6 +52,8 @@ export class Notary {
   #acceptedAt = 0;
   #unwritten: string | undefined;
   readonly #state: StateWatch;
+  /** What machines read in the leaves that are to be appended. */
+  readonly #reads = new LastReads(kindReadBy);
   /** By subject: what the tables hold against the record. */
   #differences = new Map<string, StateDifference>();
   #flaws = new Map<string, Flaw>();
@@ -104,6 +111,7 @@ export class Notary {
     const tree = await this.#readTree();
     if (!this.#options.accepts) await this.#compareState();
     if (tree === undefined) return;
+    if ((await lastReadsSize(database)) !== tree.size && !(await this.#storeAllReads(tree))) return;
     const startedAt = now();
     const isWhole = startedAt - this.#wholeAt >= wholeEveryMs;
     const walk = new ChainWalk(auditKey, await chainOf(database));
@@ -112,8 +120,9 @@ export class Notary {
     let batch: Leaf[] = [];
     let isFirst = true;
     for (const lane of lanes) {
-      for await (const leaf of this.#leavesOf(lane, walk, unreadable)) {
+      for await (const { leaf, entries, at } of this.#leavesOf(lane, walk, unreadable)) {
         batch.push(leaf);
+        this.#reads.note(entries, at);
         if (batch.length < leavesPerHead) continue;
         isFirst = await this.#append(tree, batch);
         batch = [];
@@ -128,7 +137,7 @@ export class Notary {
   }
 
   /** The segments of a lane that are in order and not in the tree yet. */
-  async *#leavesOf(from: { lane: string; seq: number }, walk: ChainWalk, unreadable: Flaw[]): AsyncGenerator<Leaf> {
+  async *#leavesOf(from: { lane: string; seq: number }, walk: ChainWalk, unreadable: Flaw[]): AsyncGenerator<Found> {
     const { database } = this.#options;
     const before = await segmentBefore(database, from);
     if (before) walk.begin(before);
@@ -137,10 +146,29 @@ export class Notary {
       if (this.#stopping) return;
       const { lane, firstSeq, lastSeq } = segment;
       if (!(await walk.pass(segment)) || present.has(lastSeq)) continue;
-      const leaf = segmentLeaf(this.#saltKey, segment);
-      if (leaf === undefined) unreadable.push({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
-      else yield { lane, lastSeq, hash: leafHash(leaf) };
+      const found = segmentTree(this.#saltKey, segment);
+      if (found === undefined) unreadable.push({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
+      else {
+        const entries = found.salted.map(({ entry }) => entry);
+        yield { leaf: { lane, lastSeq, hash: leafHash(found.leaf) }, entries, at: segment.at };
+      }
     }
+  }
+
+  /**
+   * Stores the last reads of all segments that there are: of a database that was brought up to date, put back, or
+   * appended to by an older program. @returns whether all were looked at
+   */
+  async #storeAllReads({ size }: Tree): Promise<boolean> {
+    const { database, now } = this.#options;
+    const reads = new LastReads(kindReadBy);
+    for await (const segment of segmentsByLane(database, {})) {
+      if (this.#stopping) return false;
+      reads.note(decodeEntries(segment) ?? [], segment.at);
+    }
+    await storeLastReads(database, reads.take());
+    await noteAllStored(database, size, now());
+    return true;
   }
 
   /** @returns whether they are in the tree now; else another notary was faster */
@@ -149,6 +177,7 @@ export class Notary {
     const before = { size: tree.size, root: tree.root };
     const rows = leaves.map(({ lane, lastSeq, hash }) => ({ lane, lastSeq, hashes: tree.append(hash) }));
     const noted = { size: tree.size, root: tree.root, acceptedAt: this.#acceptedAt };
+    await storeLastReads(database, this.#reads.take());
     const note = signTreeHead(noted, signers[0]);
     if (!(await appendLeaves(database, before, rows, { size: noted.size, root: noted.root, at: now(), note }))) {
       return false;
@@ -209,6 +238,8 @@ export class Notary {
 }
 
 type Leaf = Omit<LeafRow, "hashes"> & { readonly hash: Buffer };
+/** A leaf, and what its segment records. */
+type Found = { readonly leaf: Leaf; readonly entries: readonly AuditEntry[]; readonly at: number };
 
 const roundEveryMs = 60_000;
 const leavesPerHead = 1000;

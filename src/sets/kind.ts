@@ -24,6 +24,8 @@ export type KindDescriptor<E extends Entry = Entry> = {
   readonly actions: readonly KindAction[];
   /** Whether the answer for one environment depends on the set of that environment alone. */
   readonly isReadAlone: boolean;
+  /** Whether a machine can ask for some of its items by name. */
+  readonly isReadByName: boolean;
   /** The most items in one project, over its environments. */
   readonly projectItemsMax: number;
   /** Whether a set holds the values; if not, each item has a content of its own. */

@@ -7,6 +7,7 @@ import postgresEnvironments from "../../drizzle/postgres/0004_environments.sql" 
 import postgresNotary from "../../drizzle/postgres/0005_notary.sql" with { type: "text" };
 import postgresExceptions from "../../drizzle/postgres/0006_exceptions.sql" with { type: "text" };
 import postgresCosignatures from "../../drizzle/postgres/0007_cosignatures.sql" with { type: "text" };
+import postgresLastReads from "../../drizzle/postgres/0008_last_reads.sql" with { type: "text" };
 import postgresJournal from "../../drizzle/postgres/meta/_journal.json" with { type: "json" };
 import sqliteTables from "../../drizzle/sqlite/0000_tables.sql" with { type: "text" };
 import sqliteSeal from "../../drizzle/sqlite/0001_organization_seal.sql" with { type: "text" };
@@ -16,6 +17,7 @@ import sqliteEnvironments from "../../drizzle/sqlite/0004_environments.sql" with
 import sqliteNotary from "../../drizzle/sqlite/0005_notary.sql" with { type: "text" };
 import sqliteExceptions from "../../drizzle/sqlite/0006_exceptions.sql" with { type: "text" };
 import sqliteCosignatures from "../../drizzle/sqlite/0007_cosignatures.sql" with { type: "text" };
+import sqliteLastReads from "../../drizzle/sqlite/0008_last_reads.sql" with { type: "text" };
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
 import { sha256Of } from "../core/hash.ts";
 import { Refused } from "../core/refused.ts";
@@ -33,6 +35,7 @@ export const migrations = {
     "0005_notary": postgresNotary,
     "0006_exceptions": postgresExceptions,
     "0007_cosignatures": postgresCosignatures,
+    "0008_last_reads": postgresLastReads,
   }),
   sqlite: listed(sqliteJournal.entries, {
     "0000_tables": sqliteTables,
@@ -43,6 +46,7 @@ export const migrations = {
     "0005_notary": sqliteNotary,
     "0006_exceptions": sqliteExceptions,
     "0007_cosignatures": sqliteCosignatures,
+    "0008_last_reads": sqliteLastReads,
   }),
 };
 

@@ -30,6 +30,7 @@ export const servingRights = {
   /** What only commands touch, and a view for people. */
   none: [
     ...[tables.setVersions, tables.rosters, tables.auditCheckpoints, tables.auditCosignatures].map(getTableName),
+    ...[tables.lastReads, tables.lastReadsKnown].map(getTableName),
     "audit_entries",
   ],
 } as const;
@@ -48,6 +49,8 @@ export const notarysRights: readonly (readonly [privileges: string, tables: read
   ["SELECT (id, plan)", [getTableName(tables.organizations)]],
   ["SELECT (project_id, kind, environment, version)", [getTableName(tables.sets)]],
   ["SELECT, INSERT", [getTableName(tables.auditExceptions)]],
+  // When what was read last.
+  ["SELECT, INSERT, UPDATE", [tables.lastReads, tables.lastReadsKnown].map(getTableName)],
 ];
 
 /**

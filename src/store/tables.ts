@@ -391,6 +391,37 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     wrapped: bytes("wrapped").notNull(),
   });
 
+  /**
+   * When machines last read what (`audit/last-reads.ts`): a row for each name that was asked for, and one without a name
+   * for reads of a whole set. The notary keeps it. It is a count, and not sealed: the audit is the proof.
+   */
+  const lastReads = table(
+    "last_reads",
+    {
+      projectId: projectId(),
+      kind: text("kind").notNull(),
+      environment: text("environment").$type<"development" | "staging" | "production">().notNull(),
+      name: text("name").notNull(),
+      at: bigint("at").notNull(),
+    },
+    (t) => [kit.primaryKey({ columns: [t.projectId, t.kind, t.environment, t.name] })],
+  );
+
+  /** Which reads `last_reads` has: one row, from the notary's first round on. */
+  const lastReadsKnown = table(
+    "last_reads_known",
+    {
+      id: integer("id").primaryKey(),
+      /** The reads of that many leaves of the tree. If the tree is larger, all segments are read again. */
+      size: bigint("size").notNull(),
+      /** The record begins here: earlier reads are not known. */
+      sinceAt: bigint("since_at").notNull(),
+      /** Before this, entries did not say whether names were asked for, and count as reads of the whole set. */
+      byNameSinceAt: bigint("by_name_since_at").notNull(),
+    },
+    () => [kit.check("last_reads_known_rule", "id = 1")],
+  );
+
   return {
     organizations,
     projects,
@@ -411,6 +442,8 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     auditCosignatures,
     auditExceptions,
     auditSigners,
+    lastReads,
+    lastReadsKnown,
   };
 }
 

@@ -3,6 +3,7 @@ import { commandsLane, type Segment } from "../audit/segment.ts";
 import { completingLeaf, type Node, peaksOf, Tree, type TreeHead } from "../audit/tree.ts";
 import { Refused } from "../core/refused.ts";
 import { type Database, databaseErrorCode } from "./database.ts";
+import { noteStored } from "./last-reads.ts";
 
 // The tree over the audit's segments, as it is stored. Rows are added and never changed.
 
@@ -64,7 +65,7 @@ export async function readNodes({ db, tables }: Database, nodes: readonly Node[]
 }
 
 /**
- * Appends leaves and the head that was signed over them, in one transaction.
+ * Appends leaves and the head that was signed over them, in one transaction. Their last reads must be stored.
  * @param before - the tree that they are appended to
  * @returns false if the tree is another one by now, because another notary has appended or the database was put back:
  *   then nothing was stored
@@ -85,6 +86,7 @@ export async function appendLeaves(
       if (end.size !== before.size || (end.head && !end.head.root.equals(before.root))) return false;
       await db.insert(l).values(rows);
       await db.insert(c).values(head);
+      await noteStored({ ...database, db }, before.size, head.size);
       return true;
     });
   } catch (error) {

@@ -26,7 +26,7 @@ test("the page names every script and unit, and its settings are the three ways"
 
 withPrograms(programs, "the scripts of the page", () => {
   describe("people are told", () => {
-    const site = siteOf("sqlite", {});
+    const site = siteOf("sqlite", { production: { NEVER: "canary" } });
     let journal: string;
     let folder: string;
     let listener: ReturnType<typeof Bun.serve>;
@@ -163,6 +163,32 @@ withPrograms(programs, "the scripts of the page", () => {
       const lost = await run(["keyhole-report"], "chat", { KEYHOLE_DATA: "/dev/null/none", DATABASE_URL: "none" });
       expect(lost.exitCode).toBe(1);
       expect(messages.at(-2)?.body["text"]).toStartWith("Keyhole: what expires is not known: ");
+    });
+
+    test("keyhole-report says on one day of the week what nobody used, and if that is not known", async () => {
+      // 90 days are a second here.
+      rmSync(join(folder, "bin/keyhole"));
+      const words = 'for word; do shift; [ "$word" != 90d ] || word=1s; set -- "$@" "$word"; done';
+      writeFileSync(join(folder, "bin/keyhole"), `#!/bin/sh\n${words}\nexec '${binary}' "$@"\n`, { mode: 0o755 });
+      await site.key("--org", "acme", "--name", "idle");
+      const today = new Date().getDay() || 7;
+      const titled = (words: string) => messages.filter(({ body }) => body["title"]?.startsWith(words));
+      expect(await run(["keyhole-report"], "ticket", { REPORT_UNUSED_ON: `${(today % 7) + 1}` })).toMatchObject({
+        exitCode: 0,
+      });
+      expect(titled("Keyhole: not used")).toEqual([]);
+      const report = () => titled("Keyhole: not used for 90 days").at(-1)?.body["body"] ?? "";
+      while (!report().includes("idle") || !report().includes("NEVER")) {
+        const ran = await run(["keyhole-report"], "ticket", { REPORT_UNUSED_ON: `${today}` });
+        expect(ran).toEqual({ exitCode: 0, stderr: "" });
+      }
+      expect(report()).toContain("Variables of acme/web, production\nNAME");
+
+      await site.sql("delete from last_reads_known");
+      expect(await run(["keyhole-report"], "ticket", { REPORT_UNUSED_ON: `${today}` })).toMatchObject({ exitCode: 1 });
+      expect(titled("Keyhole: what nobody uses is not known")[0]?.body["body"]).toContain(
+        "The last reads are not known",
+      );
     });
 
     test("keyhole-follow hands over what is new, tries again, and goes on after a restart", async () => {

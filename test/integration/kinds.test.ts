@@ -41,6 +41,7 @@ const notes: KindDescriptor<NoteEntry> = {
   resource: { name: "notes", bit: 32 },
   actions: ["notes.read", "notes.write", "notes.rollback"],
   isReadAlone: true,
+  isReadByName: false,
   projectItemsMax: Number.POSITIVE_INFINITY,
   hasValues: true,
   nameOf: ({ title }) => title,

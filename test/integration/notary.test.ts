@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { segmentLeaf } from "../../src/audit/leaf.ts";
+import { segmentTree } from "../../src/audit/leaf.ts";
 import { encodeVerifier, openNote } from "../../src/audit/note.ts";
 import type { Segment } from "../../src/audit/segment.ts";
 import {
@@ -71,7 +71,7 @@ describeBoth("the notary", (w) => {
     const proved: string[] = [];
     for (const { leaf, lane, last_seq: lastSeq } of await leaves()) {
       const name = `${lane}:${lastSeq}`;
-      const text = segmentLeaf(saltKeyOf(w.admin.systemKeys.audit), segments.get(name) as Segment) as string;
+      const text = segmentTree(saltKeyOf(w.admin.systemKeys.audit), segments.get(name) as Segment)?.leaf as string;
       const proof = await proveInclusion(leaf, size, read);
       expect(verifyInclusion(leafHash(text), leaf, head, proof)).toBe(true);
       proved.push(name);

@@ -44,9 +44,13 @@ withPostgres("the role of the notary", () => {
     const log = ({ event }: { event?: unknown }) => events.push(event);
     const notary = new Notary({ database, auditKey: systemKeys.audit, signers, checkpoint, log, now: Date.now });
     await notary.round();
-    await w.organization();
+    const organization = await w.organization();
+    const { id } = await w.project(organization, "api", { variables: { production: { TOKEN: "another-token" } } });
+    const key = await w.key(organization, {});
+    await w.ask("/projects/api/variables?environment=production&keys=TOKEN", { key });
     await notary.round();
     await database.close();
+    expect(await w.run("select name from last_reads where project_id = ?", [id])).toEqual([{ name: "TOKEN" }]);
     expect(events).toEqual(["signed_checkpoint", "signed_checkpoint"]);
     expect(notary.flaws).toBe(0);
   });
@@ -72,6 +76,8 @@ withPostgres("the role of the notary", () => {
       audit_leaves: "INSERT SELECT",
       audit_segments: "SELECT",
       audit_signers: "INSERT SELECT",
+      last_reads: "INSERT SELECT UPDATE",
+      last_reads_known: "INSERT SELECT UPDATE",
       organizations: "SELECT",
       sets: "SELECT",
       system_keys: "SELECT",
@@ -94,6 +100,8 @@ withPostgres("the role of the notary", () => {
     ["delete a leaf", "delete from audit_leaves"],
     ["delete a signed head", "delete from audit_checkpoints_signed"],
     ["delete a witness's signature", "delete from audit_cosignatures"],
+    ["delete a last read", "delete from last_reads"],
+    ["forget what it has read", "delete from last_reads_known"],
     ["take back a key", "delete from audit_signers"],
     ["empty the tree", "truncate audit_leaves"],
     ["change the installation's keys", "update system_keys set root_id = 'x'"],

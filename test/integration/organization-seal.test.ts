@@ -79,6 +79,8 @@ describeBoth("the row of an organization that SQL changed", (w) => {
     const migrations = w.dialect === "sqlite" ? "__drizzle_migrations" : "drizzle.__drizzle_migrations";
     const tables = [
       "rosters",
+      "last_reads",
+      "last_reads_known",
       "audit_cosignatures",
       "audit_checkpoints_signed",
       "audit_leaves",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash, hkdfSync } from "node:crypto";
 import type { AuditEntry } from "../../src/audit/entry.ts";
-import { entryLeaf, entrySalt, segmentLeaf } from "../../src/audit/leaf.ts";
+import { entryLeaf, entrySalt, segmentTree } from "../../src/audit/leaf.ts";
 import { encodeEntries, type Segment } from "../../src/audit/segment.ts";
 import { leafHash } from "../../src/audit/tree.ts";
 import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
@@ -23,7 +23,7 @@ describe("the leaf of a segment, version 1,", () => {
       expect(salt.toString("hex")).toBe(salts[index] as string);
       expect(entryLeaf(salt, entry).subarray(32).toString("utf8")).toBe(texts[index] as string);
     }
-    expect(segmentLeaf(saltKey, segmentOf(vector))).toBe(leaf);
+    expect(segmentTree(saltKey, segmentOf(vector))?.leaf).toBe(leaf);
     expect(leafHash(leaf).toString("hex")).toBe(hash);
   });
 
@@ -37,16 +37,16 @@ describe("the leaf of a segment, version 1,", () => {
       { ...segment, ...encodeEntries(entries.toReversed()) },
       ...entries.map((entry, at) => ({ ...segment, ...encodeEntries(entries.with(at, { ...entry, project: "x" })) })),
     ];
-    const leaves = others.map((other) => segmentLeaf(saltKey, other));
+    const leaves = others.map((other) => segmentTree(saltKey, other)?.leaf);
     expect(leaves).not.toContain(undefined);
-    const known = [three.leaf, segmentLeaf(Buffer.alloc(32), segment), ...leaves];
+    const known = [three.leaf, segmentTree(Buffer.alloc(32), segment)?.leaf, ...leaves];
     expect(new Set(known).size).toBe(known.length);
   });
 
   test("does not exist for a segment that Keyhole did not write", () => {
     const segment = segmentOf(three);
     for (const damaged of [{ lastSeq: segment.lastSeq + 1 }, { entries: "{}" }, { texts: "[]" }])
-      expect(segmentLeaf(saltKey, { ...segment, ...damaged })).toBeUndefined();
+      expect(segmentTree(saltKey, { ...segment, ...damaged })?.leaf).toBeUndefined();
   });
 
   test("has a salt for each entry, under a key that nobody without the audit key has", () => {

@@ -13,6 +13,7 @@ export const accounts: KindDescriptor<AccountEntry> = {
   resource: { name: "accounts", bit: 4 },
   actions: ["accounts.read", "accounts.write", "accounts.reveal", "accounts.rollback"],
   isReadAlone: false,
+  isReadByName: false,
   projectItemsMax: Number.POSITIVE_INFINITY,
   hasValues: true,
   nameOf: ({ name }) => name,

@@ -14,8 +14,10 @@ import {
   wide,
 } from "../../desk/inputs.ts";
 import { type Operations, operation } from "../../desk/operation.ts";
-import { done, list } from "../../desk/outcome.ts";
+import { type Columns, done, list } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
+import { listUnread, unreadInput } from "../../sets/last-reads.ts";
+import { accounts } from "./entry.ts";
 import { revealAccount } from "./reveal.ts";
 import { type AccountOptions, deleteAccount, listAccounts, type SeenAccounts, setAccount } from "./write.ts";
 
@@ -84,19 +86,20 @@ const get = operation({
 const listAll = operation({
   path: "account list",
   about: "List the shared accounts. Their values are never shown.",
-  examples: ["keyhole account list acme/web"],
+  examples: ["keyhole account list acme/web", "keyhole account list acme/web --unread 90d"],
   right: "see",
-  inputs: { project, wide },
-  run: async (admin, { project }) =>
-    list(
-      await listAccounts(admin, project),
-      {
-        NAME: (one) => one.name,
-        ENVIRONMENTS: (one) => one.environments.join(","),
-        UPDATED: (one) => formatTime(one.updatedAt),
-      },
-      `${project} has no accounts.`,
-    ),
+  inputs: { project, unreadMs: unreadInput(accounts), wide },
+  run: async (admin, { project, unreadMs }) => {
+    const found = await listAccounts(admin, project);
+    const columns: Columns<(typeof found)[number]> = {
+      NAME: (one) => one.name,
+      ENVIRONMENTS: (one) => one.environments.join(","),
+      UPDATED: (one) => formatTime(one.updatedAt),
+    };
+    if (unreadMs === undefined) return list(found, columns, `${project} has no accounts.`);
+    const placesOf = ({ name, environments }: (typeof found)[number]) => ({ name, environments });
+    return listUnread(admin, { project, descriptor: accounts, unreadMs }, found, columns, placesOf);
+  },
 });
 
 export const remove = operation({

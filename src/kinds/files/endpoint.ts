@@ -54,6 +54,7 @@ export const endpoints: readonly Endpoint[] = [
       admission: { bucket: "content", surface: "rest_api", resource: files.resource },
       metadataFlag: "metadataOnly",
       parse: parseFiles,
+      isByName: ({ paths }) => paths !== undefined,
       list: listFiles,
       find: fingerprintFiles,
       read: readFiles,

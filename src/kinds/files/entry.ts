@@ -19,6 +19,7 @@ export const files: KindDescriptor<FileEntry> = {
   resource: { name: "files", bit: 8 },
   actions: ["file.read", "files.write", "files.reveal", "files.rollback"],
   isReadAlone: false,
+  isReadByName: true,
   projectItemsMax: itemsMax,
   hasValues: false,
   nameOf: ({ path }) => path,

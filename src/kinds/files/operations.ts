@@ -15,8 +15,10 @@ import {
   wide,
 } from "../../desk/inputs.ts";
 import { type Operations, operation } from "../../desk/operation.ts";
-import { done, list } from "../../desk/outcome.ts";
+import { type Columns, done, list } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
+import { listUnread, unreadInput } from "../../sets/last-reads.ts";
+import { files } from "./entry.ts";
 import { revealFile } from "./reveal.ts";
 import { deleteFile, listFiles, putFile } from "./write.ts";
 
@@ -76,22 +78,23 @@ const get = operation({
 const listAll = operation({
   path: "file list",
   about: "List the secret files. Their content is never shown.",
-  examples: ["keyhole file list acme/web"],
+  examples: ["keyhole file list acme/web", "keyhole file list acme/web --unread 90d"],
   right: "see",
-  inputs: { project, wide },
-  run: async (admin, { project }) =>
-    list(
-      await listFiles(admin, project),
-      {
-        PATH: (one) => one.path,
-        MODE: (one) => one.mode,
-        SIZE: (one) => one.size,
-        ENVIRONMENTS: (one) => one.environments.join(","),
-        UPDATED: (one) => formatTime(one.updatedAt),
-        NAME: (one) => one.name,
-      },
-      `${project} has no files.`,
-    ),
+  inputs: { project, unreadMs: unreadInput(files), wide },
+  run: async (admin, { project, unreadMs }) => {
+    const found = await listFiles(admin, project);
+    const columns: Columns<(typeof found)[number]> = {
+      PATH: (one) => one.path,
+      MODE: (one) => one.mode,
+      SIZE: (one) => one.size,
+      ENVIRONMENTS: (one) => one.environments.join(","),
+      UPDATED: (one) => formatTime(one.updatedAt),
+      NAME: (one) => one.name,
+    };
+    if (unreadMs === undefined) return list(found, columns, `${project} has no files.`);
+    const placesOf = ({ path, environments }: (typeof found)[number]) => ({ name: path, environments });
+    return listUnread(admin, { project, descriptor: files, unreadMs }, found, columns, placesOf);
+  },
 });
 
 const remove = operation({

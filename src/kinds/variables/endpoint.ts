@@ -74,6 +74,7 @@ export const endpoints: readonly Endpoint[] = [
       admission: values,
       metadataFlag: "metadata_only",
       parse: parseVariables,
+      isByName: ({ selection }) => selection.by !== "all",
       list: listVariables,
       read: readVariables,
       render: ({ environment, format }) => (format === "env" ? variablesDotenv : variablesJson(environment)),

@@ -19,6 +19,7 @@ export const variables: KindDescriptor<VariableEntry> = {
   surfaceAlone: "ci_action",
   actions: ["variables.read", "secrets.read", "variables.write", "variables.reveal", "variables.rollback"],
   isReadAlone: true,
+  isReadByName: true,
   projectItemsMax: Number.POSITIVE_INFINITY,
   hasValues: true,
   nameOf: ({ key }) => key,

@@ -22,7 +22,9 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done, list, type Outcome } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { setBytesMax } from "../../sets/kind.ts";
+import { listUnread, unreadInput } from "../../sets/last-reads.ts";
 import type { DryRun } from "../../sets/write-project.ts";
+import { variables } from "./entry.ts";
 import type { ImportFormat } from "./import-text.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
 import {
@@ -128,19 +130,21 @@ const get = operation({
 const listAll = operation({
   path: "var list",
   about: "List the variables of an environment. Values are never shown.",
-  examples: ["keyhole var list acme/web production"],
+  examples: ["keyhole var list acme/web production", "keyhole var list acme/web production --unread 90d"],
   right: "see",
-  inputs: { project, environment, wide },
-  run: async (admin, { project, environment }) => {
-    const variables = await listVariables(admin, project, environment);
-    const items = variables.map(({ name, ...rest }) => ({ key: name, ...rest }));
+  inputs: { project, environment, unreadMs: unreadInput(variables), wide },
+  run: async (admin, { project, environment, unreadMs }) => {
+    const found = await listVariables(admin, project, environment);
+    const items = found.map(({ name, ...rest }) => ({ key: name, ...rest }));
     const isMarked = items.some(({ rotateBy }) => rotateBy !== undefined);
     const columns: Columns<(typeof items)[number]> = {
       NAME: (one) => one.key,
       UPDATED: (one) => formatTime(one.updatedAt),
       ...(isMarked && { "ROTATE BY": (one) => one.rotateBy ?? "-" }),
     };
-    return list(items, columns, `${project} has no variables in ${environment}.`);
+    if (unreadMs === undefined) return list(items, columns, `${project} has no variables in ${environment}.`);
+    const placesOf = ({ key }: { key: string }) => ({ name: key, environments: [environment] });
+    return listUnread(admin, { project, descriptor: variables, unreadMs }, items, columns, placesOf, [environment]);
   },
 });
 

@@ -1,0 +1,113 @@
+/**
+ * The last reads against a model: whatever machines read, whenever the notary looks, retention deletes, the program is
+ * brought up to date or another notary appends, no read is made up, and none is missing from where the record begins.
+ */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import fc from "fast-check";
+import type { AuditEntry } from "../../src/audit/entry.ts";
+import { environments } from "../../src/core/names.ts";
+import { findProject } from "../../src/desk/projects.ts";
+import { everyKind } from "../../src/kinds/kind.ts";
+import { pruneAudit } from "../../src/people/audit-chain.ts";
+import { findKindReads } from "../../src/sets/last-reads.ts";
+import { entry, journalOn } from "../support/journal.ts";
+import { notarize } from "../support/notarize.ts";
+import { describeBoth, type Place, type World } from "../support/world.ts";
+
+setDefaultTimeout(120_000);
+
+const dayMs = 86_400_000;
+const names = ["A", "B", "é🦔"];
+
+const read = fc.record({
+  op: fc.constant("read" as const),
+  action: fc.constantFrom("variables.read", "secrets.read", "accounts.read", "file.read", "variables.reveal"),
+  environment: fc.constantFrom(...environments, null),
+  names: fc.uniqueArray(fc.constantFrom(...names)),
+  byName: fc.boolean(),
+  daysAgo: fc.integer({ min: 0, max: 150 }),
+});
+const prune = fc.record({ op: fc.constant("prune" as const), days: fc.constantFrom(31, 62, 124) });
+const rest = fc.record({ op: fc.constantFrom("look" as const, "upgrade" as const, "append by another" as const) });
+const steps = fc.array(
+  fc.oneof({ weight: 6, arbitrary: read }, { weight: 1, arbitrary: prune }, { weight: 2, arbitrary: rest }),
+  {
+    maxLength: 14,
+  },
+);
+
+type ReadStep = typeof read extends fc.Arbitrary<infer T> ? T : never;
+type Read = { readonly key: string; readonly at: number };
+
+/** What an entry reads, as the model has it. */
+function keysOf({ actor, action, environment, names, byName }: AuditEntry): string[] {
+  if (actor.type === "person" || !action.endsWith(".read")) return [];
+  const kind = { variables: "variables", secrets: "variables", accounts: "accounts", file: "files" }[
+    action.split(".")[0] ?? ""
+  ];
+  const among = environment === null ? environments : [environment];
+  return among.flatMap((one) => (byName ? names.map((name) => `${kind} ${one} ${name}`) : [`${kind} ${one} `]));
+}
+
+async function record(w: World, { id, organization }: Place, step: ReadStep) {
+  const at = Date.now() - step.daysAgo * dayMs;
+  const store = w.installation.openJournal();
+  const journal = journalOn(store.append, { auditKey: w.admin.systemKeys.audit, now: () => at });
+  const reveals = step.action.endsWith(".reveal");
+  const one: AuditEntry = {
+    ...entry,
+    actor: reveals ? { type: "person", name: "ann@host", from: "os" } : { type: "key", id: "a key" },
+    ...{ projectId: id, organizationId: organization.id, environment: step.environment, names: step.names },
+    action: step.action as AuditEntry["action"],
+    ...(step.byName && !reveals && { byName: true }),
+  };
+  await journal.record([one]);
+  await journal.close();
+  await store.close();
+  return keysOf(one).map((key): Read => ({ key, at }));
+}
+
+async function compare(w: World, place: Place, reads: readonly Read[]): Promise<void> {
+  const project = await findProject(w.admin, place.where, "see");
+  for (const { kind } of everyKind) {
+    const known = await findKindReads(w.admin, project, kind, environments);
+    if (known === undefined) throw new Error("nothing is known after a round");
+    for (const environment of environments) {
+      for (const name of ["", ...names]) {
+        const { byNameAt, withAllAt } = known.of(name, [environment]);
+        const [found, sinceAt] = name === "" ? [withAllAt, known.withAllSinceAt] : [byNameAt, known.byNameSinceAt];
+        const all = reads.filter(({ key }) => key === `${kind} ${environment} ${name}`).map(({ at }) => at);
+        // None is made up, and the latest of those since the record begins is there.
+        if (found !== null) expect(all).toContain(found);
+        const latest = Math.max(...all.filter((at) => at >= sinceAt));
+        if (latest > 0) expect(found).toBe(latest);
+      }
+    }
+  }
+}
+
+describeBoth("the last reads", (w) => {
+  test("are those of a model, from where the record begins", async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (taken) => {
+        const place = await w.place({});
+        const reads: Read[] = [];
+        for (const step of taken) {
+          if (step.op === "read") reads.push(...(await record(w, place, step)));
+          else if (step.op === "prune") await pruneAudit(w.admin, step.days * dayMs);
+          else if (step.op === "upgrade") await w.run("delete from last_reads_known");
+          else if (step.op === "append by another") {
+            await notarize(w);
+            await w.run("update last_reads_known set size = size - 1");
+          } else {
+            await notarize(w);
+            await compare(w, place, reads);
+          }
+        }
+        await notarize(w);
+        await compare(w, place, reads);
+      }),
+      { numRuns: 20 },
+    );
+  });
+});
