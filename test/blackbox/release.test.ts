@@ -13,6 +13,7 @@ import {
   readSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
@@ -22,6 +23,8 @@ import { parse as parseYaml } from "yaml";
 import { targets } from "../../.ci/artifacts/targets.ts";
 import { publisher, version } from "../../package.json";
 import { binary, type Ran, runBinary, startOnTerminal } from "../support/keyhole.ts";
+import { blocksOf } from "../support/markdown.ts";
+import { adapt, isRun, makeBin } from "../support/page.ts";
 import { freePort } from "../support/port.ts";
 import { findProgram, noteMissing, whereInstalled, withPrograms } from "../support/programs.ts";
 import { eventually, furnish, makeSite, type Site } from "../support/server.ts";
@@ -191,6 +194,7 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
     await done(["tar", "--extract", "--gzip", "--file", artefact(`${top}.tar.gz`), "--directory", folder], {});
     expect(readdirSync(at(top)).sort()).toEqual(["CHANGELOG.md", "LICENSE", "keyhole", "keyhole.service"]);
     expect(await done([at(top, "keyhole"), "version"], {})).toContain(version);
+    expect(await firstSecret(at(top, "keyhole"))).toBe(2);
   });
 
   test("the formula names the archive by its place and checksum", async () => {
@@ -251,6 +255,10 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
       expect([...new Set(registry.downloads)].sort()).toEqual(
         [`keyhole-${target.name}-${version}.tgz`, `keyhole-${version}.tgz`].sort(),
       );
+    });
+
+    test("leads to a first secret by the lines of the README", async () => {
+      expect(await firstSecret(launcher)).toBe(2);
     });
 
     test("still has the client, and nothing else to import", async () => {
@@ -378,6 +386,7 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
 
     test("installs the program and the unit of docs/deploy", async () => {
       expect(await done([join(system, "usr/bin/keyhole"), "version"], {})).toContain(version);
+      expect(await firstSecret(join(system, "usr/bin/keyhole"))).toBe(2);
       const unit = readFileSync(join(system, "usr/lib/systemd/system/keyhole.service"), "utf8");
       expect(unit).toContain("\nExecStart=/usr/bin/keyhole serve\n");
       const documented = readFileSync(join(root, "docs/deploy/keyhole.service"), "utf8");
@@ -529,6 +538,26 @@ function flip(file: string): () => void {
 function filesIn(folder: string): string[] {
   const all = readdirSync(folder, { recursive: true, encoding: "utf8" });
   return all.filter((file) => statSync(join(folder, file)).isFile()).sort();
+}
+
+/**
+ * Runs the README's first installation in an empty home, with a program from a package in place of the one that it
+ * builds. Returns how often the lines after it read the secret.
+ */
+async function firstSecret(program: string): Promise<number> {
+  const home = mkdtempSync(join(tmpdir(), "keyhole-home-"));
+  try {
+    const bin = makeBin(home);
+    symlinkSync(program, join(bin, "keyhole"));
+    const env = { HOME: home, PATH: bin, PORT: String(freePort()) };
+    const lines = blocksOf("README.md")
+      .filter((block) => isRun("README.md", block) && !/^keyhole dashboard/.test(block.text))
+      .map(({ text }) => adapt(text.replace(/^(npx|export PATH).*\n/gm, ""), { folder: home, env }));
+    const script = `set -e\ntrap 'kill $(jobs -p)' EXIT\n${lines.join("\n")}`;
+    return (await done(["bash", "-c", script], { cwd: home, env })).match(/hello from Keyhole/g)?.length ?? 0;
+  } finally {
+    rmSync(home, { recursive: true });
+  }
 }
 
 type Options = {
