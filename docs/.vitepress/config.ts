@@ -35,7 +35,7 @@ export default defineConfig({
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
     config(md) {
       copyLinkedFiles(md);
-      showBraces(md);
+      showCode(md);
       highlightIndented(md);
       plainEmptyHeads(md);
     },
@@ -134,11 +134,13 @@ function inSite(file: string): string {
   return file.replace(/^\.\.\//, "");
 }
 
-/** Keeps Vue from taking `{{ }}` in code for its own. */
-function showBraces(md: MarkdownRenderer): void {
-  md.core.ruler.push("braces", ({ tokens }) => {
+/** Keeps Vue from taking `{{ }}` in code for its own, and short code in one line. */
+function showCode(md: MarkdownRenderer): void {
+  md.core.ruler.push("inline-code", ({ tokens }) => {
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
-      if (token.type === "code_inline") token.attrSet("v-pre", "");
+      if (token.type !== "code_inline") continue;
+      token.attrSet("v-pre", "");
+      if (token.content.length <= 20) token.attrSet("class", "short");
     }
   });
 }
