@@ -22,7 +22,8 @@ export function problemOf({ code, detail }: Fault) {
 /** Name and place of a defect, for the log. Its message may quote input and is left out. */
 export function defectOf(error: unknown): { readonly defect: string; readonly at: string | undefined } {
   if (!(error instanceof Error)) return { defect: typeof error, at: undefined };
-  return { defect: error.name, at: /^ +(at .*)$/m.exec(error.stack ?? "")?.[1] };
+  const stack = (error.stack ?? "").replace(error.message, ""); // a line of a message may look like a place
+  return { defect: error.name, at: /^ +(at .*)$/m.exec(stack)?.[1] };
 }
 
 /** Quotes a parameter's name. An unusual one may be a key or markup, and is not quoted. */

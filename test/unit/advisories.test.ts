@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { PgDialect } from "drizzle-orm/pg-core";
 import { parseKeySet, readToken, verifyToken } from "../../src/access/token.ts";
+import { defectOf } from "../../src/api/problem.ts";
 import { guardedFetch } from "../../src/core/guarded-fetch.ts";
 import { requestJson } from "../../src/core/json-request.ts";
 import { slugPattern } from "../../src/core/names.ts";
@@ -133,6 +134,16 @@ describe("CVE-2025-64761, CVE-2025-5999: names that are equal to a database and 
       "root\0",
     ])
       expect([name, slugPattern.test(name)]).toEqual([name, false]);
+  });
+});
+
+describe("CVE-2025-62513, CVE-2025-62705: a secret in a form that nobody thought of", () => {
+  test("the line in the log about a crash has nothing of the error's message", () => {
+    for (const message of ["canary", "x\n    at canary (a.ts:1:2)\n", "$&\n at canary", "\n  at canary\n  at canary"]) {
+      const errors = [new Error(message), new TypeError(message, { cause: new Error(message) }), message, [message]];
+      for (const error of errors) expect(JSON.stringify(defectOf(error))).not.toContain("canary");
+      expect(defectOf(new Error(message)).at).toContain("advisories.test.ts");
+    }
   });
 });
 
