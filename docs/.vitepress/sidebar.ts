@@ -32,6 +32,7 @@ export const shelves: readonly Shelf[] = [
         pages: [
           { text: "run, pull, files pull", page: "fetch" },
           { text: "API", page: "api" },
+          { text: "Trusts: no stored key", page: "trusts" },
           { text: "Kubernetes", page: "kubernetes" },
           { text: "External Secrets Operator", page: "external-secrets" },
           { text: "Containers", page: "containers" },
