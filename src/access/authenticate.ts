@@ -1,7 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { isSameMac } from "../core/hash.ts";
 import type { Environment, EnvironmentMask, TokenWords } from "../core/names.ts";
-import { type Grant, type GrantRow, type Plan, sealGrant } from "./grant.ts";
+import { type Grant, type GrantRow, type Plan, sealCanary, sealGrant } from "./grant.ts";
 
 /**
  * The row of a key or a trust, with its organization and, if its scope reaches it, the requested project. One
@@ -74,17 +74,30 @@ export type Caller = {
   readonly token?: TokenWords;
 };
 
+/** The refusal of a canary. The client gets the same answer as with any other key that has ended. */
+export class CanaryRefusal extends Fault {
+  readonly row: KeyRow;
+
+  constructor(row: KeyRow) {
+    super("unauthorized", `key ${row.keyId} is a canary`);
+    this.row = row;
+  }
+}
+
 /**
- * Judges the row of a key or a trust.
+ * Judges the row of a key or a trust. Each row that is refused takes the same steps, so time does not tell a canary from
+ * a key that has ended.
  * @param digest - digest of the presented key, or of the trust its token matched
- * @throws Fault `unauthorized`, with the reason for the operator; `decryption_failed` if SQL damaged the organization
+ * @throws Fault `unauthorized`, with the reason for the operator; CanaryRefusal; `decryption_failed` if SQL damaged the organization
  */
 export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantKey: Uint8Array): Caller {
   if (!row || !isSameMac(row.digest, digest)) throw new Fault("unauthorized", "unknown key");
-  const which = `${row.trust === null ? "key" : "trust"} ${row.keyId}`;
-  if (!row.live) throw new Fault("unauthorized", `${which} is expired or revoked`);
   const { grantSeal, organizationId: id, organizationSlug: slug, organizationName: name, plan } = row;
-  if (!isSameMac(grantSeal, sealGrant(grantKey, digest, row))) {
+  const isGranted = isSameMac(grantSeal, sealGrant(grantKey, digest, row));
+  if (!row.live || !isGranted) {
+    if (isSameMac(grantSeal, sealCanary(grantKey, digest, row))) throw new CanaryRefusal(row);
+    const which = `${row.trust === null ? "key" : "trust"} ${row.keyId}`;
+    if (!row.live) throw new Fault("unauthorized", `${which} is expired or revoked`);
     throw new Fault("unauthorized", `grant seal of ${which} does not match: changed by other means`);
   }
   if (name === null || slug === null || plan === null) {

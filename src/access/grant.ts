@@ -81,8 +81,20 @@ export function sealOrganization(grantKey: Uint8Array, { id, slug }: { readonly 
  * made up is not a key.
  */
 export function sealGrant(grantKey: Uint8Array, digest: Uint8Array, grant: Grant): Buffer {
+  return sealUnder("keyhole grant v1", grantKey, digest, grant);
+}
+
+/**
+ * The seal of a canary: bait, which opens nothing. It is the only thing that tells a canary from another key, so nobody
+ * who has the database can tell which keys are canaries, make one of a key, or make a key of one.
+ */
+export function sealCanary(grantKey: Uint8Array, digest: Uint8Array, grant: Grant): Buffer {
+  return sealUnder("keyhole canary v1", grantKey, digest, grant);
+}
+
+function sealUnder(label: string, grantKey: Uint8Array, digest: Uint8Array, grant: Grant): Buffer {
   return macOf(grantKey, [
-    "keyhole grant v1",
+    label,
     grant.keyId,
     Buffer.from(digest).toString("hex"),
     grant.organizationId,

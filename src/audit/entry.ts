@@ -4,6 +4,9 @@ import type { Environment, TokenWords } from "../core/names.ts";
 export const requestAction = "request.file";
 export const machineActions = [requestAction] as const;
 
+/** A use of a canary: a key that was presented, or a variable that was read. */
+export const canaryActions = ["canary.key", "canary.variable"] as const;
+
 /** What a person changed with a command that is not an item of a kind. */
 export const peopleActions = [
   ...(["organization.create", "organization.plan", "organization.delete"] as const),
@@ -20,7 +23,7 @@ export type ReadAction = `${string}.read`;
 export type RevealAction = `${string}.reveal`;
 export type ChangeAction = (typeof peopleActions)[number] | `${string}.${"write" | "rollback"}` | RevealAction;
 export type KindAction = ReadAction | `${string}.${"write" | "rollback"}` | RevealAction;
-export type AuditAction = ReadAction | typeof requestAction | ChangeAction;
+export type AuditAction = ReadAction | typeof requestAction | (typeof canaryActions)[number] | ChangeAction;
 
 /** Who did it. */
 export type Actor = { readonly type: "key" | "trust"; readonly id: string } | PersonActor;
@@ -63,6 +66,11 @@ export type AuditEntry = {
   readonly byName?: true | undefined;
   /** The version of the set that a write made. Entries of 0.2.0 have none. */
   readonly version?: number | undefined;
+  /**
+   * Those of the names that are canaries. The list of entries shows a read of some as a `canary.variable`, too. It is no
+   * entry of its own: a machine could tell by the numbers of its receipts.
+   */
+  readonly canaries?: readonly string[] | undefined;
   /** May be chosen by the caller, so it identifies nothing. */
   readonly requestId: string;
   /** Address of the socket's peer. */

@@ -1,5 +1,5 @@
 import type { Environment, TokenWords } from "../core/names.ts";
-import type { Actor, AuditAction, AuditEntry, PersonActor } from "./entry.ts";
+import { type Actor, type AuditAction, type AuditEntry, canaryActions, type PersonActor } from "./entry.ts";
 
 /*
  * A segment: the audit entries of one commit, as one row. `texts` is a JSON array that has every text of the entries
@@ -14,7 +14,8 @@ import type { Actor, AuditAction, AuditEntry, PersonActor } from "./entry.ts";
  *              15 JSON, as a position in `texts`: of a trust, what the token says; of a person, where the name comes
  *                 from, unless it is the account that ran the command; null if it has none and there is a 16
  *              16 the version of the set that a write made; null if it has none and there is a 17
- *              17 1 for a read that asked for these names
+ *              17 1 for a read that asked for these names; null if it did not and there is an 18
+ *              18 those of the names that are canaries, as a position in `names`
  *            An entry ends with the last of these that it has.
  *
  * The mac, HMAC-SHA-256 under the audit key, covers both texts as they are stored, the other columns of the row,
@@ -66,10 +67,13 @@ export function encodeEntries(entries: readonly AuditEntry[]): Pick<Segment, "te
       ...writtenOf(entry, (list) => positionIn(lists, encodeNames(list))),
       ...moreOf(entry, (more) => positionIn(texts, JSON.stringify(more))),
     ]),
+    ...(entry.canaries ? [positionIn(lists, encodeNames(entry.canaries))] : []),
   ]);
   // So that a filter for the id of a key or trust finds what was done to it too.
   for (const { action, names } of entries)
     if (/^(key|trust|people)\./.test(action)) for (const id of names) positionIn(texts, id);
+  // So that a filter for this action finds the reads of canaries.
+  if (entries.some(({ canaries }) => canaries !== undefined)) positionIn(texts, canaryActions[1]);
   const names = [...lists.keys()].join(",");
   return {
     texts: JSON.stringify([...texts.keys()]),
@@ -87,7 +91,8 @@ export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): Audit
     const listAt = (position: unknown) => (names[position as number] as readonly unknown[]).map(text);
     return entries.map((row): AuditEntry => {
       const [type, who, organizationId, organization, projectId, project, environment, action, ...rest] = row;
-      const [address, agent, list, requestId, added = null, changed, deleted, moreAt, version, byName] = rest;
+      const [address, agent, list, requestId, added = null, changed, deleted, ...end] = rest;
+      const [moreAt, version, byName, canaries] = end;
       const more = moreAt ?? undefined;
       return {
         actor: actorOf(textAt(type), textAt(who), more === undefined ? undefined : textAt(more)),
@@ -101,6 +106,7 @@ export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): Audit
         ...(added !== null && { write: { added: listAt(added), changed: listAt(changed), deleted: listAt(deleted) } }),
         ...(version != null && { version: count(version) }),
         ...(byName === 1 && { byName: true }),
+        ...(canaries !== undefined && { canaries: listAt(canaries) }),
         requestId: text(requestId),
         clientAddress: textAt(address),
         userAgent: textAt(agent),
@@ -122,11 +128,14 @@ function moreOf({ actor, write, token }: AuditEntry, at: (more: unknown) => numb
   return more === undefined ? [] : [...(write ? [] : [null, null, null]), at(more)];
 }
 
-/** What comes behind the first 16, if an entry has it. */
-function withEnd({ version, byName }: AuditEntry, rest: readonly (number | null)[]): readonly (number | null)[] {
-  if (version === undefined && byName === undefined) return rest;
+/** What comes behind the first 16, if an entry has it: all of it before a list of canaries. */
+function withEnd(
+  { version, byName, canaries }: AuditEntry,
+  rest: readonly (number | null)[],
+): readonly (number | null)[] {
+  if (version === undefined && byName === undefined && canaries === undefined) return rest;
   const end = [...rest, ...new Array<null>(4 - rest.length).fill(null), version ?? null];
-  return byName === undefined ? end : [...end, 1];
+  return byName === undefined && canaries === undefined ? end : [...end, byName ? 1 : null];
 }
 
 function writtenOf({ write }: AuditEntry, at: (list: readonly string[]) => number): number[] {

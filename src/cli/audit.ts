@@ -283,6 +283,7 @@ const wholeColumns: Columns<AuditRecord> = {
   ADDED: (one) => one.added?.join(",") ?? "",
   CHANGED: (one) => one.changed?.join(",") ?? "",
   DELETED: (one) => one.deleted?.join(",") ?? "",
+  CANARIES: (one) => one.canaries?.join(",") ?? "",
 };
 
 /**

@@ -1,11 +1,10 @@
 /** @jsxImportSource preact */
-import { requestAction } from "../audit/entry.ts";
 import { describeFlaw } from "../audit/flaw.ts";
 import { describeDifference } from "../audit/record.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { jsonLine } from "../core/visible.ts";
-import { auditActions } from "../kinds/kind.ts";
+import { auditActions, changeActions } from "../kinds/kind.ts";
 import {
   Actions,
   Ago,
@@ -51,7 +50,7 @@ type Typed = Readonly<Partial<Record<(typeof fields)[number], string>>>;
 /** Choices of the filter that are several actions. To reveal a value is to read it. */
 const wideActions: ReadonlyMap<string, readonly string[]> = new Map([
   ["all reads", auditActions.filter(isRead)],
-  ["all changes", auditActions.filter((action) => !isRead(action) && action !== requestAction)],
+  ["all changes", changeActions.filter((action) => !isRead(action))],
 ]);
 
 function isRead(action: string): boolean {

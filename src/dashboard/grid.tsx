@@ -110,9 +110,9 @@ function columnsOf(
       return [link, alike.has(name) && <Alike />, words !== undefined && <span class="missing"> {words}</span>];
     },
     ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => {
-      const { updatedAt, dueAt = Number.POSITIVE_INFINITY } = found[environment] ?? {};
+      const { updatedAt, dueAt = Number.POSITIVE_INFINITY, isCanary } = found[environment] ?? {};
       if (updatedAt === undefined) return "missing";
-      const there = <Ago at={updatedAt} now={now} />;
+      const there = [<Ago at={updatedAt} now={now} />, isCanary && <b class="due"> canary</b>];
       if (dueAt > now + soonMs) return there;
       if (dueAt <= now) return [there, <b class="missing"> overdue</b>];
       return [there, <b class="due"> due</b>];

@@ -45,6 +45,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
       {...shared}
       environment={environment}
       changedAt={found.environments[environment]?.updatedAt}
+      isCanary={found.environments[environment]?.isCanary}
       history={await listItemHistory(admin, where, environment, kind, name)}
       gets={(what) => whoGets(environment, what)}
       reads={await readersIn?.(environment)}
@@ -80,12 +81,13 @@ type Place = {
 function Card(
   props: Place & {
     readonly changedAt: number | undefined;
+    readonly isCanary: true | undefined;
     readonly history: ItemHistory;
     readonly gets: (what: Gets) => readonly ComponentChildren[];
     readonly reads: readonly ComponentChildren[] | undefined;
   },
 ) {
-  const { environment, revealed, changedAt, history, gets, reads, now } = props;
+  const { environment, revealed, changedAt, isCanary, history, gets, reads, now } = props;
   const isThere = changedAt !== undefined;
   const writer = isThere ? history.versions[0]?.actor.name : undefined;
   const some = (items: readonly ComponentChildren[], none: string) =>
@@ -110,6 +112,7 @@ function Card(
       ) : (
         <p class="missing">missing</p>
       )}
+      {isCanary && <p class="warning">A canary: each use of it is on record.</p>}
       {isThere && revealed.includes(environment) && <Reveal {...props} />}
       <Facts
         facts={{

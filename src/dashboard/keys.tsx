@@ -36,6 +36,11 @@ const lists: Readonly<Record<string, { label: string; none: string; has: (record
     none: "There is no key and no trust in use. Create a key for each machine that reads.",
     has: ({ status }) => status === "active" || status === "damaged",
   },
+  canaries: {
+    label: "Canaries",
+    none: "There is no canary. It opens nothing, and each use is on record: keyhole key create --canary.",
+    has: ({ status }) => status === "canary",
+  },
   endless: { label: "Never expire", none: "Each key and each trust has an end.", has: neverEnds },
   unused: {
     label: "Never used",
@@ -116,6 +121,7 @@ export function keyColumns<T extends KeyRecord>(now: number, own: Cells<T>, all:
 function Expiry({ record, now }: { readonly record: KeyRecord; readonly now: number }) {
   const { status, expiresAt, revokedAt } = record;
   if (status === "damaged") return <span class="missing">damaged: refused everywhere</span>;
+  if (status === "canary") return <b class="due">canary</b>;
   return revokedAt === null ? <Ago at={expiresAt} now={now} /> : ["revoked ", <Ago at={revokedAt} now={now} />];
 }
 
@@ -135,6 +141,11 @@ export async function keyPage(visit: Visit): Promise<Answer> {
       {record.status === "damaged" && (
         <p class="warning">
           Somebody changed this {record.type} with SQL, so every server refuses it. Revoke it and create another.
+        </p>
+      )}
+      {record.status === "canary" && (
+        <p class="warning">
+          This key is a canary: it opens nothing, and each use of it is on record until it is revoked.
         </p>
       )}
       <Facts facts={factsOf(record, now)} />

@@ -126,6 +126,9 @@ export function NewKeyForm(props: {
         options={Object.keys(lifetimes)}
         value={typed.find("expires") ?? "90 days"}
       />
+      <Box name="canary" checked={typed.has("canary")}>
+        It is a canary: it opens nothing, every use of it is on record, and it never expires
+      </Box>
       <p class="quiet">
         The text of the key is shown once, here. If it does not appear, look in the list of keys: a new one whose text
         nobody has must be revoked.
@@ -196,6 +199,7 @@ function wordsFor(form: Form) {
   for (const [name, words] of Object.entries(needed)) {
     if (!form.has(name)) throw new Refused("invalid", `Choose ${words}.`);
   }
+  const canary = form.has("canary") ? (true as const) : undefined;
   return {
     organization: form.read("org"),
     name: form.read("name").trim(),
@@ -203,7 +207,8 @@ function wordsFor(form: Form) {
     environments: form.environments("environments"),
     surfaces: requireMembers("surface", surfaces, form.all("surfaces")),
     resources: requireMembers("resource", resources, form.all("resources")),
-    expiresInMs: chosenTime(form, "expires", lifetimes),
+    canary,
+    expiresInMs: canary ? undefined : chosenTime(form, "expires", lifetimes),
   };
 }
 

@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { requestAction } from "../audit/entry.ts";
+import { canaryActions } from "../audit/entry.ts";
 import { lookalikes, visibleLines } from "../core/visible.ts";
-import { auditActions } from "../kinds/kind.ts";
+import { changeActions } from "../kinds/kind.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import { Ago, Called, Empty, Env, Lead, Listed, Name, Prose, Steers, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { listAudit } from "../people/audit.ts";
+import { type AuditRecord, listAudit } from "../people/audit.ts";
 import { keyNames, listExpiring } from "../people/keys.ts";
 import { listEndingRights } from "../people/persons.ts";
 import { listProjects } from "../people/projects.ts";
@@ -20,8 +20,6 @@ import { unlessRefused } from "./refusal.ts";
 import { actorOf, Deed } from "./sentence.tsx";
 import { invitation } from "./start.tsx";
 
-const changeActions = auditActions.filter((action) => !action.endsWith(".read") && action !== requestAction);
-
 /**
  * What waits for a person: requests, what expires, what is due; and what changed last. Each part needs its own rights.
  */
@@ -29,6 +27,7 @@ export async function todayPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       {await AgainstRecord(visit)}
+      {visit.may("audit") && (await canaryUses(visit))}
       {await invitation(visit)}
       {!visit.may("see", "keys", "decide", "audit") && (
         <Empty>
@@ -138,27 +137,49 @@ async function lastProjects({ admin }: Visit): Promise<VNode> {
 
 const projectsMax = 5;
 
+/** The uses of canaries in the last week: nobody should use one. */
+async function canaryUses(visit: Visit): Promise<VNode | null> {
+  const sinceAt = visit.admin.now() - weekMs;
+  const uses = await listAudit(visit.admin, { actions: canaryActions, sinceAt, limit: 12 });
+  if (uses.length === 0) return null;
+  return (
+    <section class="danger">
+      <h2>Canaries that were used in the last 7 days</h2>
+      {await entriesOf(visit, uses)}
+    </section>
+  );
+}
+
+const weekMs = 7 * 86_400_000;
+
 async function lastChanges(visit: Visit): Promise<VNode> {
-  const { admin } = visit;
-  const changes = await listAudit(admin, { actions: changeActions, limit: 12 });
-  const keys = await keyNames(admin);
+  const changes = await listAudit(visit.admin, { actions: changeActions, limit: 12 });
   return (
     <section>
       <h2>Last changes</h2>
       {changes.length === 0 && <p class="quiet">Nobody has changed anything yet.</p>}
-      <ol class="changes">
-        {changes.toReversed().map((one) => (
-          <li>
-            <Ago at={one.time} now={admin.now()} />
-            <Word>{actorOf(one, keys)}</Word>
-            <span>
-              <Deed entry={one} keys={keys} isLinked={visit.may("see")} />
-            </span>
-          </li>
-        ))}
-      </ol>
+      {await entriesOf(visit, changes)}
       <Lead to="/audit">All entries of the audit</Lead>
     </section>
+  );
+}
+
+/** Who did what, the newest first. @param entries - oldest first */
+async function entriesOf(visit: Visit, entries: readonly AuditRecord[]): Promise<VNode> {
+  const { admin } = visit;
+  const keys = await keyNames(admin);
+  return (
+    <ol class="changes">
+      {entries.toReversed().map((one) => (
+        <li>
+          <Ago at={one.time} now={admin.now()} />
+          <Word>{actorOf(one, keys)}</Word>
+          <span>
+            <Deed entry={one} keys={keys} isLinked={visit.may("see")} />
+          </span>
+        </li>
+      ))}
+    </ol>
   );
 }
 

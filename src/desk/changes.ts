@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import type { AuditEntry, ChangeAction, NamesWritten, PersonActor, RevealAction } from "../audit/entry.ts";
+import type { AuditEntry, ChangeAction, NamesWritten, PersonActor } from "../audit/entry.ts";
 import { type Head, isNext, isWhole, rosterAction, sealHead } from "../audit/head.ts";
 import { commandsLane, encodeEntries, segmentMac } from "../audit/segment.ts";
 import type { Environment } from "../core/names.ts";
@@ -21,17 +21,9 @@ export type Change = {
   readonly write?: NamesWritten;
   /** The version that the write made. */
   readonly version?: number;
+  /** Those of the names that are canaries, if any are. */
+  readonly canaries?: readonly string[];
 };
-
-/** What a person sees of a secret is on record before it is shown, like what a machine reads. */
-export function revealOf(
-  action: RevealAction,
-  { organization, id, slug }: Named & { readonly organization: Named },
-  environment: Environment,
-  names: readonly string[],
-): Change {
-  return { action, organization, project: { id, slug }, environment, names };
-}
 
 const clockStepMsMax = 3_600_000;
 

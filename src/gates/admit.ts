@@ -1,5 +1,12 @@
 import { digestKey, isWellFormedKey } from "../access/api-key.ts";
-import { authenticate, type Caller, type KeyLookup, type KeyRow, type Lookup } from "../access/authenticate.ts";
+import {
+  authenticate,
+  type Caller,
+  CanaryRefusal,
+  type KeyLookup,
+  type KeyRow,
+  type Lookup,
+} from "../access/authenticate.ts";
 import { type Need, refusalOf } from "../access/grant.ts";
 import { isTokenShaped, type KeySet, readToken, type Trust, verifyToken, wordsOf } from "../access/token.ts";
 import { Fault } from "../core/fault.ts";
@@ -8,6 +15,7 @@ import { type BucketName, type Decision, policies, rateLimitHeaders, retryAfterS
 import type { Limiter } from "../limit/limiter.ts";
 import type { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import { passed } from "../sets/stages.ts";
+import type { CanaryUses } from "./canary-uses.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** What gates 2 to 4 need from outside. */
@@ -25,6 +33,7 @@ export type Gatekeeper = {
   /** How many requests each kind of bucket has refused. */
   readonly refusals: Record<BucketName | "unrecognized", number>;
   readonly unrecognized: UnrecognizedLimiter;
+  readonly canaries: CanaryUses;
   readonly lookupQueue: AdmissionQueue;
   /** Monotonic whole microseconds. */
   readonly nowUs: () => number;
@@ -87,7 +96,10 @@ async function recognize(
   const known = gate.limiter.keyIdOf(digestText);
   if (known === undefined) {
     const peeked = gate.unrecognized.peek(text, gate.nowUs());
-    if (!peeked.allowed) throw limited(gate, "unrecognized", "unrecognized key", peeked.retryAfterUs);
+    if (!peeked.allowed) {
+      gate.canaries.noteLimited(digestText);
+      throw limited(gate, "unrecognized", "unrecognized key", peeked.retryAfterUs);
+    }
   } else {
     exchange.keyId = known;
     await charge(gate, exchange, known, bucket);
@@ -137,7 +149,12 @@ function refused(gate: Gatekeeper, exchange: Exchange, text: string, digestText:
   if (!(error instanceof Fault) || error.code === "unavailable" || error.code === "rate_limited") return error;
   gate.limiter.forget(digestText);
   exchange.rateLimit = undefined;
-  return refuseUnrecognized(gate, text, error);
+  const refusal = refuseUnrecognized(gate, text, error);
+  if (error instanceof CanaryRefusal) {
+    gate.canaries.noteKey(exchange, error.row, digestText, refusal === error);
+    gate.used(error.row.keyId);
+  }
+  return refusal;
 }
 
 /** Takes one token of a recognized key. */

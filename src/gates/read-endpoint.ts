@@ -76,10 +76,16 @@ export function readEndpoint<Q extends ItemsQuery, T>(items: ItemsRead<Q, T>): P
         await charge(parts.gate, exchange, caller.grant.keyId, admission.bucket); // 429
       }
       const read = await items.read(reading, query); // 404 422 503
-      const entry = auditEntry(exchange, caller, read.project, environment, action, []);
-      const asked = items.isByName?.(query) ? { byName: true as const } : {};
-      const entries = read.entries.map((names) => ({ ...entry, names, ...asked }));
-      return released(parts, exchange, entries, read, items.render(query), etag(read.fingerprint)); // 422 503, or on record
+      const { canaries } = read;
+      const entry = {
+        ...auditEntry(exchange, caller, read.project, environment, action, []),
+        ...(items.isByName?.(query) && { byName: true as const }),
+        ...(canaries && { canaries }),
+      };
+      const entries = read.entries.map((names) => ({ ...entry, names }));
+      const answer = await released(parts, exchange, entries, read, items.render(query), etag(read.fingerprint)); // 422 503, or on record
+      if (canaries !== undefined) parts.gate.canaries.noteRead(entry);
+      return answer;
     },
   };
 }

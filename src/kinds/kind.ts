@@ -1,5 +1,5 @@
 import { projects, requests } from "../access/grant.ts";
-import { machineActions, peopleActions } from "../audit/entry.ts";
+import { canaryActions, machineActions, peopleActions } from "../audit/entry.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
 import { accounts } from "./accounts/entry.ts";
 import { files } from "./files/entry.ts";
@@ -29,10 +29,16 @@ export const resources: readonly string[] = [projects, requests, ...everyKind.ma
 /** What a new key may read unless somebody says otherwise. */
 export const resourcesByDefault: readonly string[] = [projects.name, variables.resource.name];
 
+/** What people change or see. */
+export const changeActions: readonly string[] = [
+  ...everyKind.flatMap(({ actions }) => actions.filter((action) => !action.endsWith(".read"))),
+  ...peopleActions,
+];
+
 /** What the audit records: reads, then changes. */
 export const auditActions: readonly string[] = [
   ...everyKind.flatMap(({ actions }) => actions.filter((action) => action.endsWith(".read"))),
   ...machineActions,
-  ...everyKind.flatMap(({ actions }) => actions.filter((action) => !action.endsWith(".read"))),
-  ...peopleActions,
+  ...canaryActions,
+  ...changeActions,
 ];

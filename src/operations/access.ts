@@ -61,7 +61,10 @@ function accessColumns(short: (id: string) => string): Columns<Access> {
   return {
     ID: (one) => (one.type === "person" ? "-" : short(one.id)),
     NAME: (one) => excerpt(one.name),
-    "MAY READ OR DO": (one) => (one.type === "person" ? one.rights : one.resources).join(","),
+    "MAY READ OR DO": (one) => {
+      if (one.type === "person") return one.rights.join(",");
+      return one.status === "canary" ? "nothing: a canary" : one.resources.join(",");
+    },
     READS: (one) => (one.reads ? "yes" : "no"),
     ENVIRONMENTS: (one) => one.environments?.join(",") ?? "all",
     EXPIRES: (one) => formatTime(one.expiresAt),

@@ -132,8 +132,9 @@ export function credentialOperations(
 /** What a new key or trust may do, in three lines. */
 export function summary(record: KeyRecord): string {
   const expiry = record.expiresAt === null ? "never expires" : `expires ${formatTime(record.expiresAt)}`;
+  const what = record.status === "canary" ? "is a canary: every use of it is on record until it is revoked" : expiry;
   return [
-    `Created ${nameOf(record)} for ${record.organization}; it ${expiry}.`,
+    `Created ${nameOf(record)} for ${record.organization}; it ${what}.`,
     `Surfaces: ${record.surfaces.join(",")}. Resources: ${record.resources.join(",")}.`,
     `Projects: ${reach(record.projects)}. Environments: ${reach(record.environments)}.`,
   ].join("\n");

@@ -19,6 +19,8 @@ import { credentialOperations, foundColumns, grantInputs, grantOf, nameOf, summa
 
 const outKey = { ...out, help: "write the key to this new file, mode 0600, instead of stdout" };
 
+const canary = flag("--canary", "bait: it opens nothing, and every use of it is on record");
+
 const projectIds = ofForm<NonNullable<NewKey["projectIds"]>>();
 
 export const create = operation({
@@ -27,12 +29,13 @@ export const create = operation({
   examples: [
     "keyhole key create --org acme --name ci --project web --env production --expires-in 90d",
     "keyhole key create --org acme --resource variables,files --all-projects --env staging --out key.txt",
+    "keyhole key create --org acme --name old-deploy --project web --env production --canary",
   ],
   right: "keys",
-  inputs: { ...grantInputs, name: input("--name <name>", "what it is for"), out: outKey, projectIds },
+  inputs: { ...grantInputs, name: input("--name <name>", "what it is for"), canary, out: outKey, projectIds },
   check: (given) => grantOf(given),
-  run: async (admin, { name, projectIds, ...given }) =>
-    handedOver(await createKey(admin, { ...grantOf(given), name, projectIds })),
+  run: async (admin, { name, projectIds, canary, ...given }) =>
+    handedOver(await createKey(admin, { ...grantOf(given), name, projectIds, canary })),
 });
 
 export const { listAll, show, revoke } = credentialOperations("key", {

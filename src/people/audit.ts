@@ -16,7 +16,7 @@ import { findKey, keyNames } from "./keys.ts";
 /** An entry as people see it, with what a write did to the names. */
 export type AuditRecord = Pick<
   AuditEntry,
-  "actor" | "names" | "version" | "requestId" | "clientAddress" | "userAgent" | "token"
+  "actor" | "names" | "version" | "canaries" | "requestId" | "clientAddress" | "userAgent" | "token"
 > &
   Partial<NamesWritten> & {
     /** Epoch milliseconds. */
@@ -153,7 +153,7 @@ export async function findSegment({ database }: AdminContext, start: string, seq
 /** The numbers of the entries of a segment that somebody may see; none if the segment is damaged. */
 export function seenSeqs(admin: AdminContext, segment: Segment): number[] {
   const records = recordsOf(admin, segment, []);
-  return records[0]?.action === unreadable ? [] : records.map(({ seq }) => seq);
+  return records[0]?.action === unreadable ? [] : [...new Set(records.map(({ seq }) => seq))];
 }
 
 export function noEntry(name: string): Refused {
@@ -255,9 +255,12 @@ export class AuditTail {
   }
 }
 
-/** The time, too: after a failover that lost entries of people's changes, new entries have their numbers. */
-function nameOf({ lane, seq, time }: AuditRecord): string {
-  return `${lane} ${seq} ${time}`;
+/**
+ * The time, too: after a failover that lost entries of people's changes, new entries have their numbers. And the action:
+ * a read of canaries is shown twice.
+ */
+function nameOf({ lane, seq, time, action }: AuditRecord): string {
+  return `${lane} ${seq} ${time} ${action}`;
 }
 
 const lateMs = 5000;
@@ -442,13 +445,20 @@ function recordsOf({ rights }: AdminContext, segment: Segment, conditions: reado
     return conditions.length > 0 || rights !== "operator"
       ? []
       : [{ time: at, ...unreadableEntry, lane, seq: firstSeq }];
-  return entries.flatMap((entry, index) => {
-    const isMet = ({ fits, valuesOf }: Condition) => valuesOf(entry).some(fits);
-    if (!mayRead(rights, entry) || !conditions.every(isMet)) return [];
-    const { organizationId: _, projectId: __, organization, project, names, write, ...shown } = entry;
+  const numbered = entries.flatMap((entry, index) => shownAs(entry).map((one) => ({ one, seq: firstSeq + index })));
+  return numbered.flatMap(({ one, seq }) => {
+    const isMet = ({ fits, valuesOf }: Condition) => valuesOf(one).some(fits);
+    if (!mayRead(rights, one) || !conditions.every(isMet)) return [];
+    const { organizationId: _, projectId: __, organization, project, names, write, ...shown } = one;
     const slugs = { organization: organization || null, project: project || null };
-    return [{ time: at, ...shown, ...slugs, names, count: names.length, ...write, lane, seq: firstSeq + index }];
+    return [{ time: at, ...shown, ...slugs, names, count: names.length, ...write, lane, seq }];
   });
+}
+
+/** An entry; and if it is a read of canaries, their use, which has its number. */
+function shownAs(entry: AuditEntry): readonly AuditEntry[] {
+  const { canaries, ...rest } = entry;
+  return canaries === undefined ? [entry] : [entry, { ...rest, action: "canary.variable", names: canaries }];
 }
 
 /** What concerns no project takes the right for all of them; what concerns no environment, in all three. */

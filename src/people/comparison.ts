@@ -3,6 +3,7 @@ import { type AdminContext, mayCompare } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
 import { descriptorOf } from "../kinds/kind.ts";
+import { isCanary } from "../seal/canary.ts";
 import type { ContentEntry, KindDescriptor } from "../sets/kind.ts";
 import { type Item, openItems, requireSets, shownEnvironments } from "../sets/open.ts";
 
@@ -26,6 +27,7 @@ type ComparedItem = {
   readonly updatedAt: number;
   /** When its value is overdue for rotation, if it is marked with a day. Epoch milliseconds. */
   readonly dueAt?: number | undefined;
+  readonly isCanary?: true;
   /**
    * Environments with the same content have the same number: 1 for the first environment, then 2 and 3. Null if the
    * person may not see values: a number would confirm a guess.
@@ -70,7 +72,11 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
       holders.map(({ environment, item }, index): [Environment, ComparedItem] => {
         const { entry } = item;
         const dueAt = descriptor.dueAtOf?.(entry);
-        return [environment, { updatedAt: entry.updatedAt, group: groups[index] ?? null, ...(dueAt && { dueAt }) }];
+        const bait = isCanary(admin.systemKeys.listing, entry) && { isCanary: true as const };
+        return [
+          environment,
+          { updatedAt: entry.updatedAt, group: groups[index] ?? null, ...(dueAt && { dueAt }), ...bait },
+        ];
       }),
     );
     return { name, environments };

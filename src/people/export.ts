@@ -1,6 +1,5 @@
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { revealOf } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { findOrganization, requireSlug } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
@@ -10,6 +9,7 @@ import { exportItems } from "../kinds/exports.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { openContent } from "../sets/contents.ts";
 import { type OpenSet, openSet, type SetOf } from "../sets/open.ts";
+import { revealOf } from "../sets/reveal.ts";
 import { listProjects } from "./projects.ts";
 
 /** A file of an export. Its path is relative and safe. */
@@ -60,11 +60,10 @@ export async function* exportOrganization(
 
 /** Opens a set with its items on record as revealed. */
 function revealSet(admin: AdminContext, of: SetOf): Promise<OpenSet> {
-  const { project, environment, descriptor } = of;
+  const { project } = of;
   return writing(admin, project.permit, async (db) => {
     const { items, version } = await openSet(admin, { ...of, project: { ...project, db } });
-    const revealed = revealOf(`${descriptor.kind}.reveal`, project, environment, [...items.keys()]);
-    return [{ ...of, items, version }, items.size === 0 ? [] : [revealed]];
+    return [{ ...of, items, version }, items.size === 0 ? [] : [revealOf(admin, of, items.values())]];
   });
 }
 

@@ -1,6 +1,14 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
-import { bitsOf, membersOf, type Surface, sealGrant, surfaces, surfacesByDefault } from "../access/grant.ts";
+import {
+  bitsOf,
+  membersOf,
+  type Surface,
+  sealCanary,
+  sealGrant,
+  surfaces,
+  surfacesByDefault,
+} from "../access/grant.ts";
 import { hasSomewhere, meets, type ProjectPlace } from "../access/rights.ts";
 import { parseTerms, type Terms } from "../access/token.ts";
 import { attempt } from "../core/attempt.ts";
@@ -31,8 +39,11 @@ export type KeyRecord = Pick<KeyRow, "id" | "name" | "createdAt" | "expiresAt" |
   /** Null means every environment. */
   readonly environments: readonly Environment[] | null;
   readonly lastUsedAt: number | null;
-  /** `damaged`: the row does not match its seal, so every server refuses the key. */
-  readonly status: "active" | "expired" | "revoked" | "damaged";
+  /**
+   * `damaged`: the row does not match its seal, so every server refuses the key. `canary`: bait, which every server
+   * refuses too, and whose uses are on record.
+   */
+  readonly status: "active" | "expired" | "revoked" | "damaged" | "canary";
   /** Of a trust only. */
   readonly terms?: ShownTerms;
 };
@@ -54,6 +65,8 @@ export type NewKey = {
   /** Null for every environment. */
   readonly environments: readonly string[] | null;
   readonly expiresInMs?: number | undefined;
+  /** Whether it is a canary, which opens nothing. A canary has no end but its revocation. */
+  readonly canary?: boolean | undefined;
 };
 
 /**
@@ -70,6 +83,9 @@ export async function createKey(admin: AdminContext, asked: NewKey): Promise<Key
  * @param presented - the key's text, or the terms of the trust
  */
 export async function createCredential(admin: AdminContext, asked: NewKey, presented: string | Terms) {
+  if (asked.canary && asked.expiresInMs !== undefined) {
+    throw new Refused("invalid", "A canary never expires: it opens nothing, and revoking it ends it.");
+  }
   const { organization, permits, ...places } = await permittedReach(admin, asked);
   const type = typeof presented === "string" ? "key" : "trust";
   const now = admin.now();
@@ -91,7 +107,7 @@ export async function createCredential(admin: AdminContext, asked: NewKey, prese
     digest,
     revokedAt: null,
     createdAt: now,
-    grantSeal: sealGrant(admin.systemKeys.grant, digest, grant),
+    grantSeal: (asked.canary ? sealCanary : sealGrant)(admin.systemKeys.grant, digest, grant),
   };
   await writing(admin, permits, async (db) => {
     await db.insert(admin.database.tables.apiKeys).values(row);
@@ -132,7 +148,10 @@ export async function keysNamed(
 /** A key or a trust that reaches a project, with what it gets of each kind. */
 export type KeyAccess = KeyRecord & { readonly gets: Readonly<Record<string, Gets>> };
 
-/** The active keys and trusts that reach a project, in one environment or in any that somebody may see. */
+/**
+ * The active keys and trusts that reach a project, in one environment or in any that somebody may see; and the canaries
+ * that look as if they did.
+ */
 export async function listAccess(admin: AdminContext, where: string, environment?: Environment): Promise<KeyAccess[]> {
   const { id, slug, organization, permit } = await findProject(admin, where, "see", environment && [environment]);
   const mask = environmentMask(...permit.environments);
@@ -140,10 +159,12 @@ export async function listAccess(admin: AdminContext, where: string, environment
   const isReaching = ({ environments, projects }: Reach) =>
     (environments & mask) !== 0 && (projects === null || idsOf(projects).get(slug) === id);
   const ofIts = eq(admin.database.tables.apiKeys.organizationId, organization.id);
-  const active = (await records(admin, ofIts, isReaching)).filter(({ status }) => status === "active");
-  return active.map((one) => {
+  const found = await records(admin, ofIts, isReaching);
+  return found.flatMap((one) => {
+    if (one.status === "canary") return [{ ...one, gets: {} }];
+    if (one.status !== "active") return [];
     const gets = everyKind.map((descriptor) => [descriptor.kind, keyGets(organization.plan, one, descriptor)]);
-    return { ...one, gets: Object.fromEntries(gets) };
+    return [{ ...one, gets: Object.fromEntries(gets) }];
   });
 }
 
@@ -283,8 +304,12 @@ export async function rotateKey(
     if (old.expiresAt !== null && old.expiresAt <= now) {
       throw new Refused("conflict", `The key ${id} has expired: create a new key.`);
     }
-    // Servers refuse a row that was changed by SQL; a new seal would make it valid.
-    if (!isSealed(admin, old)) {
+    // Servers refuse a canary and a row that was changed by SQL; a new seal would make it valid.
+    const status = sealedAs(admin, old);
+    if (status === "canary") {
+      throw new Refused("conflict", `The key ${id} is a canary and opens nothing: create another with --canary.`);
+    }
+    if (status === undefined) {
       throw new Refused("conflict", `The key ${id} was changed outside Keyhole and is invalid: create a new key.`);
     }
     // SQL may have shown another row until now.
@@ -426,13 +451,19 @@ function shownTerms({ issuer, audience, claims, jwks }: Terms): ShownTerms {
 /** Whether servers accept a key or a trust, and if not, why. */
 export function keyStatus(admin: AdminContext, row: KeyRow): KeyRecord["status"] {
   if (row.revokedAt !== null) return "revoked";
-  if (!isSealed(admin, row)) return "damaged";
+  const as = sealedAs(admin, row);
+  if (as !== "grant") return as ?? "damaged";
   return row.expiresAt !== null && row.expiresAt <= admin.now() ? "expired" : "active";
 }
 
-/** Whether a row matches its seal; servers refuse one that was changed by SQL. */
-export function isSealed({ systemKeys }: Pick<AdminContext, "systemKeys">, row: KeyRow): boolean {
-  return sealOf({ systemKeys }, row).equals(row.grantSeal);
+/** What the seal of a row says it is; undefined if the row was changed by SQL. */
+export function sealedAs(
+  { systemKeys }: Pick<AdminContext, "systemKeys">,
+  row: KeyRow,
+): "grant" | "canary" | undefined {
+  const grant = { ...row, keyId: row.id };
+  if (sealGrant(systemKeys.grant, row.digest, grant).equals(row.grantSeal)) return "grant";
+  return sealCanary(systemKeys.grant, row.digest, grant).equals(row.grantSeal) ? "canary" : undefined;
 }
 
 function sealOf({ systemKeys }: Pick<AdminContext, "systemKeys">, row: Omit<KeyRow, "grantSeal">): Buffer {

@@ -12,6 +12,7 @@ import { requireEnvironment } from "../desk/validate.ts";
 import { variables } from "../kinds/variables/entry.ts";
 import { nameWarnings, valueWarnings } from "../kinds/variables/env-file.ts";
 import { validateVariables, variableItem } from "../kinds/variables/write.ts";
+import { newCoin } from "../seal/canary.ts";
 import { openSet } from "../sets/open.ts";
 import { writeSets } from "../sets/write.ts";
 import { writingProject } from "../sets/write-project.ts";
@@ -120,7 +121,8 @@ export async function approveRequest(admin: AdminContext, shown: RequestRecord, 
     if (before.items.has(name)) {
       throw new Refused("exists", `${name} exists in ${where} ${environment} already. Nothing was written.`);
     }
-    const changes = new Map([[name, variableItem(name, text, project.now)]]);
+    const entry = { key: name, updatedAt: project.now, coin: newCoin(admin.systemKeys.listing, false) };
+    const changes = new Map([[name, variableItem(entry, text)]]);
     const writes = await writeSets(admin, project, variables, new Map([[before, changes]]));
     const decided = await decide(admin, project.db, request, "approved", null);
     const warnings = [

@@ -4,6 +4,7 @@ import { Refused } from "../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../desk/context.ts";
 import { type FoundProject, findProject, type LockedProject, placeOf } from "../desk/projects.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
+import { isCanary } from "../seal/canary.ts";
 import { deleteUnusedContents, namesContent, openContent } from "../sets/contents.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import {
@@ -231,7 +232,7 @@ async function wayTo(
   const wanted = new Map<string, Item | undefined>();
   for (const one of names) {
     const [item, old] = [after.get(one), before.items.get(one)];
-    if (!(isCompared && item && old && isSame(descriptor, item, old))) wanted.set(one, item);
+    if (!(isCompared && item && old && isSame(admin, descriptor, item, old))) wanted.set(one, item);
   }
   const { records, unverified } = await readRecords(admin, before, verified);
   const isWriter = (one: VersionRecord) => name === undefined || namesOf(one).includes(name);
@@ -319,7 +320,10 @@ function dated({ datedValue }: KindDescriptor, { entry, value }: Item, updatedAt
 }
 
 /** Whether an item was only written again. */
-function isSame(descriptor: KindDescriptor, a: Item, b: Item): boolean {
-  const [entry, other] = [a, b].map((item) => JSON.stringify({ ...item.entry, updatedAt: 0, version: undefined }));
+function isSame({ systemKeys }: AdminContext, descriptor: KindDescriptor, a: Item, b: Item): boolean {
+  const [entry, other] = [a, b].map((item) => {
+    const coin = isCanary(systemKeys.listing, item.entry);
+    return JSON.stringify({ ...item.entry, updatedAt: 0, version: undefined, coin });
+  });
   return entry === other && contentOf(descriptor, a) === contentOf(descriptor, b);
 }

@@ -17,7 +17,7 @@ import { findSet, keptVersions } from "../sets/open.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import { readRecords } from "./history.ts";
-import { isSealed } from "./keys.ts";
+import { sealedAs } from "./keys.ts";
 
 /** How much of everything was opened. */
 export type Opened = {
@@ -70,7 +70,7 @@ export async function openEverything(admin: AdminContext, progress: (done: numbe
   for (const row of await db.select().from(t.apiKeys).orderBy(asc(t.apiKeys.id))) {
     check(`the grant of key ${row.id}`, () => {
       // The seal of a revoked one went with its revocation.
-      if (row.revokedAt === null && !isSealed(admin, row)) throw new Error("other seal");
+      if (row.revokedAt === null && sealedAs(admin, row) === undefined) throw new Error("other seal");
     });
     opened.keys += 1;
   }

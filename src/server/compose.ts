@@ -9,6 +9,7 @@ import { configProblem } from "../core/problem.ts";
 import type { Config } from "../core/settings.ts";
 import { version } from "../core/version.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
+import { CanaryUses } from "../gates/canary-uses.ts";
 import type { Installation } from "../installation/installation.ts";
 import type { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
 import { AdmissionQueue } from "../limit/admission-queue.ts";
@@ -66,6 +67,7 @@ export async function openKeyhole(
   const { database, lookups, background } = databases;
   const store = installation.openJournal();
   const journal = journalOf(store, systemKeys.audit, log, (batch) => metrics?.measureBatch(batch));
+  const canaries = new CanaryUses((entries) => journal.record(entries), log);
   const commands = commandsCheckpoint(database, log);
   const limits = await openLimits(buckets, log);
   const memory = new MemoryBudget();
@@ -78,15 +80,19 @@ export async function openKeyhole(
     journal.announce();
     void commands.announceNews();
   };
-  const flushUses = setInterval(() => uses.flush(Date.now()), usesEveryMs);
+  const flushUses = setInterval(() => {
+    void uses.flush(Date.now());
+    void canaries.flush();
+  }, usesEveryMs);
   const timers = [timer, flushUses, setInterval(announce, checkpointEveryMs)];
   // prom-client, OpenTelemetry and the MCP SDK are large: they are loaded only if somebody asks for them.
-  const metrics = metered ? await openMetrics(databases, journal, limits, memory) : undefined;
+  const metrics = metered ? await openMetrics(databases, journal, limits, memory, canaries) : undefined;
   const traces = tracesUrl === undefined ? undefined : (await import("./traces.ts")).startTraces(tracesUrl, version);
   return {
     gate: {
       ...limits,
       ...trusts,
+      canaries,
       pepper: systemKeys.pepper,
       grantKey: systemKeys.grant,
       lookUp: keyLookups(lookups),
@@ -120,6 +126,7 @@ export async function openKeyhole(
       watch.stop();
       limits.shared?.close();
       await traces?.close();
+      await canaries.flush();
       await Promise.all([journal.close(), commands.announceNews()]);
       await uses.flush(Date.now(), true);
       await Promise.all([store, ...new Set(Object.values(databases))].map((one) => one.close()));
@@ -187,6 +194,7 @@ async function openMetrics(
   journal: Journal,
   { limiter, shared, refusals, lookupQueue }: Awaited<ReturnType<typeof openLimits>>,
   memory: MemoryBudget,
+  canaries: CanaryUses,
 ): Promise<Metrics> {
   const { Metrics, daysLeft } = await import("./metrics.ts");
   const metrics = new Metrics(version, database.dialect);
@@ -201,6 +209,8 @@ async function openMetrics(
   // `lane` counts unknown keys that were refused before they reached the database.
   const refused = () => ({ ...refusals, lane: lookupQueue.refused });
   metrics.watch("keyhole_limiter_refusals_total", "Requests refused with 429.", refused, { label: "bucket" });
+  const usesHelp = "Requests with a canary key, and reads of canaries by machines.";
+  metrics.watch("keyhole_canary_uses_total", usesHelp, () => ({ ...canaries.counts }), { label: "kind" });
   metrics.watch("keyhole_limiter_buckets", "Buckets in memory that are not full.", () => limiter.size);
   const expiryHelp = "Days until the next live key or trust expires, and until the next variable is to be rotated.";
   const days = daysLeft(nextExpiry(background, setBytesMax), Date.now);

@@ -63,6 +63,8 @@ export type Entry = {
    * version identify a value without opening it; for contents the checksum does. The API does not show it.
    */
   readonly version?: number;
+  /** Tells the holder of the listing key whether it is a canary (`seal/canary.ts`). The API does not show it. */
+  readonly coin?: string;
 };
 
 /** An entry whose content is a row of its own. */

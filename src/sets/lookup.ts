@@ -41,6 +41,8 @@ export type Read<T> = {
   readonly project: ReadProject;
   /** For each audit entry, the names that it records, in byte order. */
   readonly entries: readonly (readonly string[])[];
+  /** Those of the names that are canaries, if any are. */
+  readonly canaries?: readonly string[] | undefined;
   readonly held: Held<T>;
   /** Two answers to one query are equal if their fingerprints are. Values are not opened for it. */
   readonly fingerprint: string;

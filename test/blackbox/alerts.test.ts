@@ -66,6 +66,11 @@ const wellScenarios: readonly Scenario[] = [
   ],
   ["one defect", { [requests("internal_error")]: grows(1, 1, { from: 80, count: 1 }) }, ["KeyholeDefect"]],
   [
+    "one use of a canary",
+    { 'keyhole_canary_uses_total{instance="a",kind="key"}': grows(1, 1, { from: 80, count: 1 }) },
+    ["KeyholeCanaryUsed"],
+  ],
+  [
     "one audit batch that was not written",
     {
       'keyhole_audit_batches_total{instance="a",outcome="durable"}': grows(100),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { endpointPaths } from "../../src/api/app.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { readConfig } from "../../src/core/settings.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import { readinessChecks, startOps, watchReadiness } from "../../src/server/health.ts";
 import { summed } from "../../src/server/metrics.ts";
@@ -148,10 +149,21 @@ describeBoth("metrics and traces", (w) => {
     );
   });
 
+  test("each request with a canary key and each read of a canary is counted", async () => {
+    const { organization, project } = await w.place();
+    const [bait, reader] = [await w.key(organization, { canary: true }), await w.key(organization)];
+    await setVariables(w.admin, project.where, "staging", [{ name: "BAIT", value: "x", canary: true }]);
+    for (let at = 0; at < 12; at++) await client.ask("/organization", { key: bait });
+    for (let at = 0; at < 2; at++) await client.ask("/projects/web/variables?environment=staging", { key: reader });
+    const series = await scrape();
+    const counts = ["key", "read"].map((kind) => series.get(`keyhole_canary_uses_total{kind="${kind}"}`));
+    expect(counts).toEqual([12, 2]);
+  });
+
   test("no metric names a key, a slug, a variable, a value or a user agent", async () => {
     await client.ask("/projects/canary-slug", { key, headers: { "user-agent": "canary-agent" } });
     const said = await text();
-    for (const word of ["canary", "web", "acme", "org-", "TOKEN", key.id, key.key, "staging"]) {
+    for (const word of ["canary-", "web", "acme", "org-", "TOKEN", key.id, key.key, "staging"]) {
       expect(said).not.toContain(word);
     }
   });

@@ -179,7 +179,7 @@ declare const opened: OpenedItems;
 type Leaks<M> = { [K in keyof M]: M[K] extends (...args: never[]) => infer R ? Bytes<Awaited<R>, K> : never }[keyof M];
 type Bytes<T, K> = T extends Held<unknown> ? never : T extends Uint8Array ? K
   : T extends (...args: never[]) => unknown ? never : T extends readonly (infer E)[] ? Bytes<E, K>
-  : T extends object ? { [P in keyof T]: Bytes<T[P], K> }[keyof T] : never;
+  : T extends object ? { [P in keyof T]-?: Bytes<T[P], K> }[keyof T] : never;
 /** The makers of renders in a module that take more than text: a callback could keep the value. */
 type Hooks<M> = { [K in keyof M]: M[K] extends typeof Render ? K : M[K] extends (...args: infer A) => Render<never>
   ? A extends readonly (string | null)[] ? never : K : never }[keyof M];

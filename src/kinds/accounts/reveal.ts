@@ -1,9 +1,9 @@
 import { Refused } from "../../core/refused.ts";
-import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, writing } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
 import { requireEnvironment } from "../../desk/validate.ts";
 import { lastChangedIn, openSetAt } from "../../sets/open.ts";
+import { revealOf } from "../../sets/reveal.ts";
 import { accounts } from "./entry.ts";
 
 /**
@@ -30,6 +30,6 @@ export async function revealAccount(
       throw new Refused("not_found", words);
     }
     const values = JSON.parse(String(found.value)) as Record<string, string>;
-    return [{ environment, values }, [revealOf("accounts.reveal", project, environment, [name])]];
+    return [{ environment, values }, [revealOf(admin, { ...of, environment }, [found])]];
   });
 }

@@ -1,10 +1,10 @@
 import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, writing } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
 import { openContent } from "../../sets/contents.ts";
 import { lastChangedIn, openSetAt } from "../../sets/open.ts";
+import { revealOf } from "../../sets/reveal.ts";
 import { type FileEntry, files } from "./entry.ts";
 
 export type RevealedFile = Pick<FileEntry, "path" | "mode" | "size" | "sha256" | "contentType"> & {
@@ -42,6 +42,6 @@ export async function revealFile(
     }
     const { mode, size, sha256, contentType } = entry;
     const found = { path, environment, mode, size, sha256, contentType, content };
-    return [found, [revealOf("files.reveal", project, environment, [path])]];
+    return [found, [revealOf(admin, { ...of, environment }, [stored])]];
   });
 }

@@ -28,6 +28,7 @@ export const form: ItemForm<VariableEntry> = {
         ))}
       </div>
       <DayFields entries={[...entries.values()]} now={now} />
+      <Box name="canary">What is written here is a canary: every use of it is on record, until it is deleted</Box>
     </>
   ),
   deletion: ({ entries }) => <Boxes legend="From" name="from" options={[...entries.keys()]} />,
@@ -112,7 +113,8 @@ function change(
   const day = readDay(form, admin.now());
   const changes = [...values].map(([environment, value]): [Environment, EnvironmentWrite] => {
     const rotateBy = day === "keep" ? (entries.get(environment)?.rotateBy ?? null) : day;
-    return [environment, { entries: [{ name, value, rotateBy }], ...form.seen(environment) }];
+    const canary = form.has("canary") || undefined;
+    return [environment, { entries: [{ name, value, rotateBy, canary }], ...form.seen(environment) }];
   });
   // What is wrong with a name is said before the name is asked for again.
   for (const [, { entries }] of changes) validateVariables(entries);

@@ -55,6 +55,7 @@ const set = operation({
     "keyhole var set acme/web production DATABASE_URL",
     "keyhole var set web production TLS_KEY < key.pem",
     "keyhole var set web staging,production STRIPE_KEY --rotate-by 2030-01-31",
+    "keyhole var set billing production ROOT_PASSWORD --canary",
   ],
   right: "write",
   inputs: {
@@ -77,24 +78,26 @@ const set = operation({
       "rotate it by this day (UTC); `keyhole expiring` and a metric show it (default: none)",
       (text) => parseComingDay(text, Date.now()),
     ),
+    canary: flag("--canary", "bait: read like any other, and every use of it is on record; it stays one until deleted"),
     version: ifVersion,
   },
   check: ({ environments, version }) => {
     if (version === undefined || environments.length === 1) return;
     throw usageProblem("var set: --if-version needs a single environment: each has versions of its own.");
   },
-  run: async (admin, { project, environments, name, value: given, rotateBy = null, version }) => {
+  run: async (admin, { project, environments, name, value: given, rotateBy = null, canary, version }) => {
     await findProject(admin, project, "write", environments);
-    const write = { entries: [{ name, value: await given.read(), rotateBy }], version };
+    const write = { entries: [{ name, value: await given.read(), rotateBy, canary }], version };
     const changes = new Map(environments.map((environment) => [environment, write]));
     const written = await writeVariables(admin, project, changes);
     const places = [...written].map(([environment, { added }]) => {
       return { environment, status: added.length === 1 ? "created" : "updated" };
     });
     const where = places.length === 1 ? places[0] : { environments: places };
-    const document = { project, ...where, key: name, ...(rotateBy && { rotateBy }) };
+    const document = { project, ...where, key: name, ...(rotateBy && { rotateBy }), ...(canary && { canary }) };
     const day = rotateBy === null ? "" : ` Rotate it by ${rotateBy}.`;
-    return done(document, savedSentence(project, name, written) + day, warningsIn(written));
+    const bait = canary ? " It is a canary: every use of it is on record." : "";
+    return done(document, savedSentence(project, name, written) + day + bait, warningsIn(written));
   },
 });
 
@@ -137,10 +140,12 @@ const listAll = operation({
     const found = await listVariables(admin, project, environment);
     const items = found.map(({ name, ...rest }) => ({ key: name, ...rest }));
     const isMarked = items.some(({ rotateBy }) => rotateBy !== undefined);
+    const isBait = items.some(({ canary }) => canary);
     const columns: Columns<(typeof items)[number]> = {
       NAME: (one) => one.key,
       UPDATED: (one) => formatTime(one.updatedAt),
       ...(isMarked && { "ROTATE BY": (one) => one.rotateBy ?? "-" }),
+      ...(isBait && { CANARY: (one) => (one.canary ? "yes" : "-") }),
     };
     if (unreadMs === undefined) return list(items, columns, `${project} has no variables in ${environment}.`);
     const placesOf = ({ key }: { key: string }) => ({ name: key, environments: [environment] });

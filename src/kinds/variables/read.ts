@@ -8,6 +8,7 @@ import {
   itemsMax,
   type Selection,
 } from "../../core/names.ts";
+import { isCanary } from "../../seal/canary.ts";
 import type { OpenedItems } from "../../seal/set.ts";
 import { type Read, type Reading, readListings, readSets } from "../../sets/lookup.ts";
 import { noteOpened } from "../../sets/stages.ts";
@@ -39,7 +40,8 @@ export function readVariables(
     const opened = set.open();
     noteOpened(reading.stages, variables.item, names.length);
     const objects = chosen === "all" ? opened.all : pick(opened, chosen);
-    return { project, entries: [names], fingerprint, held: new Held({ objects }) };
+    const canaries = canariesOf(reading.source.listingKey, set, names);
+    return { project, entries: [names], canaries, fingerprint, held: new Held({ objects }) };
   });
 }
 
@@ -71,6 +73,15 @@ export async function listVariables(reading: Reading, { project: slug, environme
   return { body: bodyOf(listing), fingerprint: fingerprints.join(" ") };
 }
 
+/** The canaries among names of a set; undefined if there are none. Which of all are canaries is found out once. */
+function canariesOf(listingKey: Uint8Array, set: VariableSet, names: readonly string[]): readonly string[] | undefined {
+  const all =
+    canariesBefore.get(set) ?? new Set(set.names.filter((_, at) => isCanary(listingKey, set.entries[at] ?? {})));
+  canariesBefore.set(set, all);
+  const found = all.size === 0 ? [] : names.filter((name) => all.has(name));
+  return found.length === 0 ? undefined : found;
+}
+
 /** The listing of a whole set as metadata shows it; made once. */
 function shownOf(set: VariableSet): string {
   const shown = shownBefore.get(set) ?? JSON.stringify(set.entries.map(({ key, updatedAt }) => ({ key, updatedAt })));
@@ -80,6 +91,7 @@ function shownOf(set: VariableSet): string {
 
 type VariableSet = VerifiedSet<VariableEntry>;
 const shownBefore = new WeakMap<VariableSet, string>();
+const canariesBefore = new WeakMap<VariableSet, ReadonlySet<string>>();
 
 function fingerprintOf(set: VariableSet, chosen: Chosen): string {
   return `${set.environment} ${chosen === "all" ? set.digest : digestOf(JSON.stringify(entriesOf(set, chosen)))}`;

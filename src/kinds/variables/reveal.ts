@@ -1,10 +1,10 @@
 import { compareBytes } from "../../core/names.ts";
-import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, requireFreshToCompare, writing } from "../../desk/context.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment } from "../../desk/validate.ts";
 import type { NamedValue } from "../../formats/dotenv.ts";
 import { type OpenSet, openSet, openSetAt, type SeenSet } from "../../sets/open.ts";
+import { revealOf } from "../../sets/reveal.ts";
 import { type VariableEntry, variables } from "./entry.ts";
 import { noVariable, storedValue } from "./write.ts";
 
@@ -22,7 +22,7 @@ export async function revealVariable(
     const of = { project: { ...project, db }, descriptor: variables, environment: target };
     const item = (await openSetAt(admin, of, version)).items.get(name);
     if (item === undefined) throw noVariable(name, where, target, version);
-    return [storedValue(item), [revealOf("variables.reveal", project, target, [name])]];
+    return [storedValue(item), [revealOf(admin, of, [item])]];
   });
 }
 
@@ -43,7 +43,7 @@ export async function revealVariables(
     const { items, version } = await openSet(admin, of);
     const opened = [...items].map(([name, item]) => ({ name, value: storedValue(item) }));
     const revealed = { text: render(opened), variables: opened, version, projectId: project.id };
-    return [revealed, items.size === 0 ? [] : [revealOf("variables.reveal", project, target, [...items.keys()])]];
+    return [revealed, items.size === 0 ? [] : [revealOf(admin, of, items.values())]];
   });
 }
 

@@ -1,12 +1,14 @@
 import { eq } from "drizzle-orm";
+import { may } from "../../access/rights.ts";
 import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
 import { findProject, type PlannedProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
+import { isCanary, newCoin } from "../../seal/canary.ts";
 import { type Item, type OpenSet, openSet, requireSeen, requireSet, type SeenSet } from "../../sets/open.ts";
+import { revealOf } from "../../sets/reveal.ts";
 import { type NewItem, type PlannedSet, type SetChanges, writeSets } from "../../sets/write.ts";
 import { changingProject, type DryRun, writingProject } from "../../sets/write-project.ts";
 import { isMarked } from "../../store/expiry.ts";
@@ -18,6 +20,8 @@ export type NewVariable = {
   readonly value: string | Uint8Array;
   /** The day to rotate it by, or null for none. If left out, an earlier day stays unless the value changes. */
   readonly rotateBy?: string | null;
+  /** Whether it is a canary. If left out, it stays what it is. */
+  readonly canary?: boolean | undefined;
 };
 
 /** The set as the caller saw it: the write is refused if it has changed since. */
@@ -80,7 +84,8 @@ export async function writeVariables(
   const plan = async (project: PlannedProject) => {
     const plans = await Array.fromAsync(asked, async ([environment, { given, options }]) => {
       const before = await openSet(admin, { project, descriptor: variables, environment });
-      return planWrite(before, given, options, project.now, mayCompare(admin, placeOf(found), environment));
+      const isCompared = mayCompare(admin, placeOf(found), environment);
+      return planWrite(admin, before, given, options, project.now, isCompared);
     });
     return {
       changes: new Map(plans.map(({ before, changes }) => [before, changes])),
@@ -116,6 +121,7 @@ type Plan = {
 };
 
 function planWrite(
+  { rights, systemKeys: { listing } }: AdminContext,
   before: OpenSet<VariableEntry>,
   given: ReadonlyMap<string, CheckedVariable>,
   { prune = false, agreed, remove = [], warnings, ...seen }: WriteOptions,
@@ -125,13 +131,17 @@ function planWrite(
   requireSeen(before, seen);
   const changes = new Map<string, NewItem<VariableEntry> | null>();
   const changed: string[] = [];
-  for (const [key, { value, rotateBy: mark }] of given) {
+  const canaries: string[] = [];
+  for (const [key, { value, rotateBy: mark, canary }] of given) {
     const old = before.items.get(key);
     // Somebody who may not see values must not learn whether a guess is the stored one.
     const isSame = isCompared && old !== undefined && storedValue(old) === value;
     if (old !== undefined && !isSame) changed.push(key);
     const rotateBy = mark === undefined && isSame ? old.entry.rotateBy : mark;
-    changes.set(key, variableItem(key, value, now, rotateBy));
+    const was = isCanary(listing, old?.entry ?? {});
+    if (was && canary === undefined) canaries.push(key);
+    const coin = newCoin(listing, canary ?? was);
+    changes.set(key, variableItem({ key, updatedAt: now, ...(rotateBy && { rotateBy }), coin }, value));
   }
   const unwanted = new Set(prune ? [...before.items.keys()].filter((name) => !given.has(name)) : remove);
   const both = [...unwanted].find((name) => given.has(name));
@@ -144,11 +154,16 @@ function planWrite(
   }
   for (const name of pruned) changes.set(name, null);
   const about = warnings ?? [...given.values()].flatMap(warningsAbout);
-  return { before, changes, changed: changed.sort(compareBytes), warnings: about };
+  const stay = may(rights, "see", placeOf(before.project), before.environment) ? canaries.map(staysCanary) : [];
+  return { before, changes, changed: changed.sort(compareBytes), warnings: [...about, ...stay] };
 }
 
 function warningsAbout({ name, value }: CheckedVariable): string[] {
   return [...nameSentences(name), ...valueWarnings(name, Buffer.from(value))];
+}
+
+function staysCanary(name: string): string {
+  return `${name} is a canary and stays one. To make it an ordinary variable, delete it first.`;
 }
 
 function nameSentences(name: string): string[] {
@@ -192,27 +207,29 @@ export async function copyVariables(
     const db = project.db && { db: project.db };
     const opened = await openSet(admin, { project: { ...origin, ...db }, descriptor: variables, environment: source });
     requireSeen(opened, seenSource);
-    const given = validateVariables(chosenOf(opened, from, names));
+    const chosen = chosenOf(opened, from, names);
+    const given = validateVariables(chosen.map((item) => copied(admin, item)));
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
-    const plan = planWrite(before, given, seenTarget, project.now, true);
+    const plan = planWrite(admin, before, given, seenTarget, project.now, true);
     const isSame = (name: string) => {
       const old = before.items.get(name)?.entry;
-      const day = given.get(name)?.rotateBy;
-      return old && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
+      const { rotateBy: day, canary } = given.get(name) ?? {};
+      const isMade = canary === true && old !== undefined && !isCanary(admin.systemKeys.listing, old);
+      return old && !isMade && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
     };
     const same = [...given.keys()].filter(isSame).sort(compareBytes);
     const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
-    const copied = [...changes.keys()].sort(compareBytes);
-    const isNothing = copied.length === 0;
+    const writes = chosen.filter(({ entry }) => changes.has(entry.key));
+    const isNothing = writes.length === 0;
     // About their values there is nothing new to say.
-    const copying = { ...plan, warnings: copied.flatMap(nameSentences) };
+    const copying = { ...plan, warnings: writes.flatMap(({ entry }) => nameSentences(entry.key)) };
     return {
       changes: new Map(isNothing ? [] : [[before, changes]]),
       outcomeOf: (writes: Writes) => {
         const { added, changed, warnings } = writtenBy(to.project, copying, writes);
         return { added, changed, same, warnings };
       },
-      more: isNothing ? [] : [revealOf("variables.reveal", origin, source, copied)],
+      more: isNothing ? [] : [revealOf(admin, opened, writes)],
     };
   };
   return changingProject(admin, found, variables, plan, { dryRun, permits: [origin.permit] });
@@ -227,10 +244,14 @@ function chosenOf({ items, environment }: OpenSet<VariableEntry>, from: Place, n
     const list = missing.length > 0 ? `: ${missing.join(", ")}` : "";
     throw new Refused("not_found", `${what} ${from.project}, ${environment}${list}.`);
   }
-  return chosen.map((item) => {
-    const { key: name, rotateBy } = item.entry;
-    return { name, value: storedValue(item), ...(rotateBy && { rotateBy }) };
-  });
+  return chosen;
+}
+
+/** A variable as a copy writes it: a copy of a canary is one, and a canary stays one whatever is copied over it. */
+function copied({ systemKeys }: AdminContext, item: Item<VariableEntry>): NewVariable {
+  const { key: name, rotateBy } = item.entry;
+  const canary = isCanary(systemKeys.listing, item.entry) || undefined;
+  return { name, value: storedValue(item), canary, ...(rotateBy && { rotateBy }) };
 }
 
 /** The value of a variable as {@link variableItem} wrote it. */
@@ -239,8 +260,8 @@ export function storedValue({ value }: Item<VariableEntry>): string {
 }
 
 /** A variable as a set holds it. */
-export function variableItem(key: string, value: string, updatedAt: number, rotateBy?: string | null) {
-  const entry = { key, updatedAt, ...(rotateBy && { rotateBy }) };
+export function variableItem(entry: VariableEntry & { readonly coin: string }, value: string) {
+  const { key, updatedAt } = entry;
   return { entry, value: Buffer.from(JSON.stringify({ key, value, updatedAt })) };
 }
 
@@ -249,7 +270,10 @@ export async function listVariables(admin: AdminContext, where: string, environm
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "see", [target]);
   const { entries } = await requireSet(admin, { project, descriptor: variables, environment: target });
-  return entries.map(({ key: name, updatedAt, rotateBy }) => ({ name, updatedAt, ...(rotateBy && { rotateBy }) }));
+  return entries.map(({ key: name, updatedAt, rotateBy, coin }) => {
+    const canary = isCanary(admin.systemKeys.listing, { coin });
+    return { name, updatedAt, ...(rotateBy && { rotateBy }), ...(canary && { canary }) };
+  });
 }
 
 /** A variable that is marked for rotation. */
