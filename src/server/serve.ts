@@ -84,7 +84,10 @@ export async function startServer(
     opening.defer(notary.close);
     keyhole.metrics?.watch(...flawsMetric, notary.flaws);
     keyhole.metrics?.watch(...awayMetric, () => Object.keys(notary.away()).length);
-    readiness = async () => ({ ...(await keyhole.readiness()), away: notary.away() });
+    readiness = async () => {
+      const now = await keyhole.readiness();
+      return { ...now, away: { ...now.away, ...notary.away() } };
+    };
   }
   const scrape = async () => (await keyhole.metrics?.scrape()) ?? [];
   if (config.ops !== undefined && link === undefined) {

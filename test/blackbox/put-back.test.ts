@@ -220,7 +220,10 @@ async function takeCopy(site: Site): Promise<Copy> {
   if (site.dialect === "sqlite") {
     const path = join(site.folder, "copy.db");
     await site.json(["backup", path]);
-    return { putBack: async () => putBackRows(join(site.data, "keyhole.db"), path), drop: async () => rmSync(path) };
+    return {
+      putBack: async () => putBackRows(join(site.data, "keyhole.db"), path),
+      drop: async () => rmSync(path, { force: true }),
+    };
   }
   const nameOf = (url = "") => new URL(url).pathname.slice(1);
   const own = nameOf(site.env["DATABASE_URL"]);
