@@ -12,10 +12,10 @@ export type Range = { readonly lane: string; readonly seq: number; readonly last
 export type Flaw = Range & {
   /**
    * `broken`: the chain breaks there, because somebody changed, removed, moved or added entries. `lost`: the log's
-   * checkpoint shows other entries. `head`: the lane has a head that names `seq` as the last entry, and `lastSeq` is
+   * checkpoint shows other entries. `gone`: the tree has more entries than the lane. `head`: the lane has a head that names `seq` as the last entry, and `lastSeq` is
    * the last; one of them was changed.
    */
-  readonly what: "broken" | "lost" | "head";
+  readonly what: "broken" | "lost" | "gone" | "head";
   /** What an {@link Acceptance} of this loss holds; empty if the flaw is not a loss that can be accepted. */
   readonly seals: readonly string[];
 };
@@ -29,6 +29,7 @@ export function describeFlaw({ lane, seq, lastSeq, what }: Flaw): string {
   const sentences = {
     broken: `the chain breaks at ${entries}`,
     lost: `${entries} ${lastSeq > seq ? "differ" : "differs"} from the log's checkpoint`,
+    gone: `${entries} ${lastSeq > seq ? "are" : "is"} in the signed tree and not in the audit any more`,
     head: `its row in audit_heads does not fit its end: ${difference}`,
   };
   return `Lane ${lane}: ${sentences[what]}.`;

@@ -63,6 +63,26 @@ export function sealDropped(auditKey: Uint8Array, dropped: Omit<Dropped, "seal">
   return macOf(auditKey, ["keyhole audit dropped v1", dropped.lane, dropped.seq, dropped.mac.toString("hex")]);
 }
 
+/** A lane that ends before the last entry that the tree has of it. */
+export type CutLane = {
+  readonly lane: string;
+  /** That entry, and the last one that is left; 0 if none is. */
+  readonly seq: number;
+  readonly end: number;
+  readonly dropped: Dropped | null;
+};
+
+/** The ends of lanes as the tree has them, unless retention dropped all up to there. They have no mac. */
+export function treeEnds(auditKey: Uint8Array, cut: readonly CutLane[]): Checkpoint[] {
+  const isKept = ({ seq, dropped }: CutLane) => !dropped || dropped.seq < seq || !isProved(auditKey, dropped);
+  return cut.filter(isKept).map(({ lane, seq }) => ({ lane, seq, mac: noMac }));
+}
+
+function isProved(auditKey: Uint8Array, dropped: Dropped): boolean {
+  return isSameMac(sealDropped(auditKey, dropped), dropped.seal);
+}
+
+const noMac = "";
 const progressEvery = 1000;
 const flawsMax = 1000;
 /** How many macs the next segment may follow after a break. */
@@ -112,6 +132,7 @@ export class ChainWalk {
   /** Goes on behind a segment that was verified earlier. */
   begin({ lane, lastSeq, mac }: Pick<Segment, "lane" | "lastSeq" | "mac">): void {
     this.#link = { lane, lastSeq, macs: [mac] };
+    this.#ends.set(lane, lastSeq);
   }
 
   /**
@@ -146,7 +167,8 @@ export class ChainWalk {
       const neededOf = (one: Checkpoint) => (known.get(one)?.seq ?? one.seq + 1) - 1;
       const lost = ahead.filter((one) => neededOf(one) > end);
       const lastSeq = Math.max(...lost.map(neededOf));
-      if (lost.length > 0) this.#add({ lane, seq: end + 1, lastSeq, what: "lost" }, [], lost);
+      const what = lost.some(({ mac }) => mac !== noMac) ? "lost" : "gone";
+      if (lost.length > 0) this.#add({ lane, seq: end + 1, lastSeq, what }, [], lost);
       for (const one of ahead) if (one.seq > end && !lost.includes(one)) this.#accept(known.get(one));
     }
     const end = await this.#chain.end();
@@ -245,7 +267,7 @@ export class ChainWalk {
   /** What retention dropped from the lane, if the seal proves it. */
   async #droppedFrom(lane: string): Promise<Dropped | undefined> {
     const dropped = await this.#chain.dropped(lane);
-    return dropped && isSameMac(sealDropped(this.#auditKey, dropped), dropped.seal) ? dropped : undefined;
+    return dropped && isProved(this.#auditKey, dropped) ? dropped : undefined;
   }
 }
 

@@ -194,7 +194,7 @@ const verify = operation({
     const sentences = [
       `Every entry is unchanged: ${counted(entries, "entry", "entries")} in ${counted(lanes, "lane")}${against}.${knownLosses(found)}`,
       ...(checkpoint === undefined
-        ? ["Only --checkpoint with the server's log shows whether the newest entries are missing."]
+        ? ["Only --checkpoint with the server's log shows whether entries are missing that no notary has signed."]
         : []),
     ];
     const document = { verified: true, entries, lanes, checkpoints: found.checkpoints, accepted };

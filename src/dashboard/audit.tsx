@@ -353,8 +353,8 @@ export async function verifyPage({ admin }: Visit): Promise<Answer> {
         ]}
       />
       <p class="quiet">
-        Only <Name>keyhole audit verify --checkpoint</Name>, with the server's log, shows whether the newest entries are
-        missing.
+        Only <Name>keyhole audit verify --checkpoint</Name>, with the server's log, shows whether entries are missing
+        that no notary has signed.
       </p>
       <Lead to="/audit">All entries</Lead>
     </>

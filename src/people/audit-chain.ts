@@ -4,7 +4,7 @@ import { gapName } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { StateDifference } from "../audit/record.ts";
 import type { Segment } from "../audit/segment.ts";
-import { type Dropped, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
+import { type Dropped, sealDropped, treeEnds, type Verified, verifyChain } from "../audit/verify.ts";
 import { type Environment, environmentMask } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
@@ -17,6 +17,7 @@ import { type Database, type Db, databaseErrorCode } from "../store/database.ts"
 import { endException, readExceptions } from "../store/exceptions.ts";
 import { forgetUnlessStored } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
+import { cutLanes } from "../store/tree.ts";
 
 /** What was found in the audit, and what the tables hold against it. */
 export type Audited = Verified & { readonly differences: readonly StateDifference[] };
@@ -33,9 +34,14 @@ export async function verifyAudit(
 ): Promise<Audited> {
   const { database, systemKeys, rights } = admin;
   requireAuditor(admin);
-  const verified = await verifyChain(systemKeys.audit, await chainOf(database), checkpoints, progress);
+  const ends = [...checkpoints, ...treeEnds(systemKeys.audit, await cutLanes(database))];
+  const verified = await verifyChain(systemKeys.audit, await chainOf(database), ends, progress);
   const watch = new StateWatch(systemKeys.audit);
-  return { ...verified, differences: rights === "operator" ? await watch.compare(database) : [] };
+  return {
+    ...verified,
+    checkpoints: checkpoints.length,
+    differences: rights === "operator" ? await watch.compare(database) : [],
+  };
 }
 
 /** What the notary found the tables to hold against the record; only for operators, since it is of all organizations. */

@@ -7,7 +7,7 @@ import { describeDifference, type StateDifference } from "../audit/record.ts";
 import { decodeEntries } from "../audit/segment.ts";
 import { leafHash, type Tree } from "../audit/tree.ts";
 import { signTreeHead } from "../audit/tree-note.ts";
-import { ChainWalk } from "../audit/verify.ts";
+import { ChainWalk, treeEnds } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
 import type { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
 import { StateWatch } from "../installation/state-watch.ts";
@@ -17,7 +17,7 @@ import { chainOf } from "../store/chain.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
 import { lastReadsSize, noteAllStored, storeLastReads } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { appendLeaves, type LeafRow, lanesBehind, leavesOf, readTree, segmentBefore } from "../store/tree.ts";
+import { appendLeaves, cutLanes, type LeafRow, lanesBehind, leavesOf, readTree, segmentBefore } from "../store/tree.ts";
 import type { Log } from "./log.ts";
 import type { Witnesses } from "./witnesses.ts";
 
@@ -132,8 +132,18 @@ export class Notary {
     }
     if (isFirst && batch.length > 0) isFirst = await this.#append(tree, batch);
     const isDone = isFirst && !this.#stopping;
-    this.#note([...walk.flaws, ...unreadable], isWhole && isDone);
+    const cut = isWhole ? await this.#cutEnds() : [];
+    this.#note([...walk.flaws, ...unreadable, ...cut], isWhole && isDone);
     if (isWhole && isDone) this.#wholeAt = startedAt;
+  }
+
+  /** The ends of lanes that are in the tree and gone, unless their loss was accepted. */
+  async #cutEnds(): Promise<readonly Flaw[]> {
+    const { database, auditKey } = this.#options;
+    const cut = await cutLanes(database);
+    const walk = new ChainWalk(auditKey, await chainOf(database), treeEnds(auditKey, cut));
+    for (const { lane, end } of cut) if (end > 0) walk.begin({ lane, lastSeq: end, mac: Buffer.alloc(0) });
+    return (await walk.end()).flaws.filter(({ what }) => what === "gone");
   }
 
   /** The segments of a lane that are in order and not in the tree yet. */

@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, sql } from "drizzle-orm";
 import { commandsLane, type Segment } from "../audit/segment.ts";
 import { completingLeaf, type Node, peaksOf, Tree, type TreeHead } from "../audit/tree.ts";
+import type { CutLane } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
 import { type Database, databaseErrorCode } from "./database.ts";
 import { noteStored } from "./last-reads.ts";
@@ -202,6 +203,29 @@ export async function leavesOf(
     .from(l)
     .where(and(eq(l.lane, lane), gte(l.lastSeq, seq)));
   return new Set(rows.map(({ lastSeq }) => lastSeq));
+}
+
+/** The lanes that end before the last entry that the tree has of them, and what is left of each. */
+export async function cutLanes({ db, tables }: Database): Promise<CutLane[]> {
+  const { auditLeaves: l, auditSegments: s, auditCheckpoints: c } = tables;
+  const tree = db
+    .select({ lane: l.lane, seq: max(l.lastSeq).as("tree_seq") })
+    .from(l)
+    .groupBy(l.lane)
+    .as("tree");
+  const lanes = db
+    .select({ lane: s.lane, seq: max(s.lastSeq).as("lane_seq") })
+    .from(s)
+    .groupBy(s.lane)
+    .as("lanes");
+  const rows = await db
+    .select({ lane: tree.lane, seq: tree.seq, end: lanes.seq, dropped: c })
+    .from(tree)
+    .leftJoin(lanes, eq(lanes.lane, tree.lane))
+    .leftJoin(c, eq(c.lane, tree.lane))
+    .where(gt(tree.seq, sql`coalesce(${lanes.seq}, 0)`))
+    .orderBy(asc(tree.lane));
+  return rows.map(({ lane, seq, end, dropped }) => ({ lane, seq: Number(seq), end: Number(end ?? 0), dropped }));
 }
 
 /** The leaf of the segment of a lane that ends with this entry; undefined if it is not in the tree. */

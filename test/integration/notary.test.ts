@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { describeFlaw } from "../../src/audit/flaw.ts";
 import { segmentTree } from "../../src/audit/leaf.ts";
 import { encodeVerifier, openNote } from "../../src/audit/note.ts";
 import type { Segment } from "../../src/audit/segment.ts";
@@ -218,6 +219,38 @@ describeBoth("the notary", (w) => {
     expect(await leaves()).toHaveLength(3 + 1 + 2);
     expect(notary.flaws).toBe(0);
     expect(await w.run("select * from audit_segments")).toHaveLength(3);
+  });
+
+  test("names entries that are in the tree and gone, within the hour, until their loss is accepted", async () => {
+    const one = await lane(w, 5);
+    const other = await lane(w, 2);
+    const notary = notaryOn();
+    await notary.round();
+    await w.sql`delete from audit_segments where lane = ${one} and first_seq > 3`;
+    // Nobody can pass it off as retention.
+    await w.sql`insert into audit_checkpoints values (${one}, 5, ${Buffer.alloc(32)}, ${Buffer.alloc(32)})`;
+    clock.now = () => Date.now() + 3_600_000;
+    await notary.round();
+    expect(flaws()).toEqual([`Lane ${one}: entries 4 to 5 are in the signed tree and not in the audit any more.`]);
+    const found = await verifyAudit(w.admin);
+    expect(found.flaws).toMatchObject([{ lane: one, seq: 4, lastSeq: 5, what: "gone" }]);
+    expect((await acceptGaps(w.admin, found, [`${one}:4-5`])).flaws).toEqual([]);
+    clock.now = () => Date.now() + 7_200_000;
+    await notary.round();
+    expect(notary.flaws).toBe(0);
+    expect(await verifyAudit(w.admin)).toMatchObject({ flaws: [], accepted: [{ lane: one, seq: 4, lastSeq: 5 }] });
+    // The rest of it is another loss, and so is a whole lane.
+    await w.sql`delete from audit_segments where lane = ${one} and first_seq > 2`;
+    await w.sql`delete from audit_segments where lane = ${other}`;
+    const gone = new Map([
+      [one, `Lane ${one}: entry 3 is in the signed tree and not in the audit any more.`],
+      [other, `Lane ${other}: entries 1 to 2 are in the signed tree and not in the audit any more.`],
+    ]);
+    expect(new Map((await verifyAudit(w.admin)).flaws.map((flaw) => [flaw.lane, describeFlaw(flaw)]))).toEqual(gone);
+    const next = notaryOn();
+    await next.round();
+    expect(new Set(flaws().slice(1))).toEqual(new Set(gone.values()));
+    expect(next.flaws).toBe(2);
   });
 
   test("signs nothing over leaves that it did not sign, whatever was changed in them", async () => {
