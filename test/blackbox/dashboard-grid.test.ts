@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { BrowserContext, Page } from "puppeteer-core";
 import { allOfRole, browserOf, type Dashboard, signIn, spokenText, startDashboard } from "../support/browser.ts";
+import { startNotary } from "../support/notary.ts";
 import { withPrograms } from "../support/programs.ts";
-import { siteOf } from "../support/server.ts";
+import { eventually, siteOf } from "../support/server.ts";
 
 /* The grid as people use it: at a glance, by keyboard, by pointer, on a phone. */
 
@@ -162,5 +163,30 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     expect(await page.$eval(".notice", (one) => one.textContent)).toContain(
       "Copied 1 variable to acme/web, development",
     );
+  });
+
+  test("has the last reads in a column, and on a phone in an opened row, once a notary has read the audit", async () => {
+    const headings = `[...document.querySelectorAll("thead th")].filter((one) => one.checkVisibility()).map((one) => one.textContent)`;
+    const environments = ["Name", "development", "staging", "production"];
+    await visit(1280);
+    expect(await page.evaluate(headings)).toEqual(environments);
+    const notary = await startNotary(site);
+    await eventually(() => notary.said().includes("signed_checkpoint"));
+    await notary.stop();
+    await visit(1280);
+    expect(await page.evaluate(headings)).toEqual([...environments, "Last read"]);
+    const cell = "tbody tr:first-child .reads";
+    expect(await page.$eval(cell, (one) => one.textContent)).toMatch(
+      /^not since [\d-]{10} with all: not since [\d-]{10}$/,
+    );
+    await page.click('.chips a[href$="only=unread"]');
+    await page.waitForFunction("location.search === '?only=unread'");
+    await visit(390);
+    expect(await page.evaluate(headings)).toEqual(environments);
+    expect(await page.$eval(cell, (one) => one.checkVisibility())).toBe(false);
+    await page.click("tbody tr:first-child button.open");
+    expect(await page.$eval(cell, (one) => one.checkVisibility())).toBe(true);
+    expect(await page.evaluate("document.documentElement.scrollWidth <= 390")).toBe(true);
+    expect(await page.$eval(cell, (one) => one.scrollWidth <= one.clientWidth)).toBe(true);
   });
 });
