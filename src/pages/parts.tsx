@@ -154,11 +154,6 @@ export function momentText(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** When something changed in an environment, if it is there. */
-export function There({ at, now }: { readonly at: number | undefined; readonly now: number }) {
-  return at === undefined ? <span class="missing">missing</span> : <Ago at={at} now={now} />;
-}
-
 /**
  * The class of a cell of a long table that says when something changed, or `missing`: the style sheet draws a dot.
  * @param group - from 1: what has the same value has the same letter. Null: nothing was compared

@@ -210,21 +210,6 @@ async function rewrapDataKeys(admin: AdminContext, db: Db, projectIds: readonly 
   return { moved, broken };
 }
 
-export type DataRotation = {
-  /** Projects that are wholly under their newest data key now, by this run. */
-  readonly projects: number;
-  /** Of these, how many an earlier run had begun. */
-  readonly resumed: number;
-  /** Resealed by this run. */
-  readonly sets: number;
-  readonly versions: number;
-  readonly contents: number;
-  /** Data keys of older generations that nothing used any more. */
-  readonly deletedKeys: number;
-  /** What does not open, in words. It stayed as it was, and with it the older data keys of its project. */
-  readonly broken: readonly string[];
-};
-
 /**
  * Gives a project a data key of a new generation, or each project if none is named; reseals everything in it and
  * deletes the older data keys. New writes use the new one at once.

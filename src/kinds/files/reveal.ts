@@ -5,12 +5,7 @@ import { findProject } from "../../desk/projects.ts";
 import { openContent } from "../../sets/contents.ts";
 import { lastChangedIn, openSetAt } from "../../sets/open.ts";
 import { revealOf } from "../../sets/reveal.ts";
-import { type FileEntry, files } from "./entry.ts";
-
-export type RevealedFile = Pick<FileEntry, "path" | "mode" | "size" | "sha256" | "contentType"> & {
-  readonly environment: Environment;
-  readonly content: Uint8Array;
-};
+import { files } from "./entry.ts";
 
 /**
  * The file at a path: in this environment or, without one, in the environment where it changed last. Only environments
