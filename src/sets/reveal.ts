@@ -1,8 +1,46 @@
+import type { Environment } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
-import type { AdminContext } from "../desk/context.ts";
+import { type AdminContext, writing } from "../desk/context.ts";
+import { type FoundProject, findProject } from "../desk/projects.ts";
 import { isCanary } from "../seal/canary.ts";
-import type { Entry } from "./kind.ts";
-import type { Item, SetOf } from "./open.ts";
+import type { Db } from "../store/database.ts";
+import type { Entry, KindDescriptor } from "./kind.ts";
+import { type Item, lastChangedIn, openSetAt, type SetOf } from "./open.ts";
+
+/** Which item somebody wants to see. */
+export type Seen = {
+  readonly where: string;
+  readonly name: string;
+  /** By default the one in which it changed last, as in the API, of those in which the person may see values. */
+  readonly environment?: Environment | undefined;
+  /** A kept version of that environment's set; by default, the current one. */
+  readonly version?: number | undefined;
+};
+
+/**
+ * Opens one item. It is on record as revealed once this resolves.
+ * @param use - makes of it what is shown, in the same transaction
+ */
+export async function revealItem<E extends Entry, T>(
+  admin: AdminContext,
+  descriptor: KindDescriptor<E>,
+  { where, name, environment: only, version }: Seen,
+  use: (item: Item<E>, environment: Environment, project: FoundProject & { readonly db: Db }) => T | Promise<T>,
+): Promise<T> {
+  const found = await findProject(admin, where, "reveal", only && [only]);
+  return writing(admin, found.permit, async (db) => {
+    const project = { ...found, db };
+    const environment = only ?? (await lastChangedIn(admin, { project, descriptor }, name));
+    const set = environment && (await openSetAt(admin, { project, descriptor, environment }, version));
+    const item = set?.items.get(name);
+    if (environment === undefined || item === undefined) {
+      throw noItem(descriptor, name, `${where}${only ? ` ${only}` : ""}`, version);
+    }
+    const shown = await use(item, environment, project);
+    return [shown, [revealOf(admin, { project, descriptor, environment }, [item])]];
+  });
+}
 
 /** What a person sees of secrets is on record before it is shown, like what a machine reads. */
 export function revealOf<E extends Entry>(
@@ -20,4 +58,10 @@ export function revealOf<E extends Entry>(
     names: entries.map(descriptor.nameOf),
     ...(canaries.length > 0 && { canaries }),
   };
+}
+
+/** The refusal of what needs an item that does not exist. @param place - the project, and the environments if they matter */
+export function noItem({ item }: Pick<KindDescriptor, "item">, name: string, place: string, version?: number): Refused {
+  const at = version === undefined ? "" : `, version ${version}`;
+  return new Refused("not_found", `There is no ${item} ${JSON.stringify(name)} in ${place}${at}.`);
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Holding } from "../../src/access/rights.ts";
+import type { Environment } from "../../src/core/names.ts";
 import type { AdminContext } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
@@ -367,7 +368,8 @@ describeBoth("a rollback", (w) => {
     await deleteFile(w.admin, where, "f", ["production"]);
     expect(await back(2, "accounts")).toMatchObject({ version: 4 });
     expect(await back(2, "files")).toMatchObject({ version: 5 });
-    const valuesIn = async (environment: string) => (await revealAccount(w.admin, where, "ci", environment)).values;
+    const valuesIn = async (environment: Environment) =>
+      (await revealAccount(w.admin, where, "ci", environment)).values;
     expect(await valuesIn("production")).toEqual({ user: "first", updatedAt: "a field" });
     expect(await valuesIn("staging")).toEqual({ user: "second" });
     const { json } = await w.client().ask("/files?project=web&environment=production", { key });

@@ -62,7 +62,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /** What changes something for people. */
 const writers =
-  /^src\/(people|desk|dashboard|pages|machines|sets\/(across|open|write|contents|last-reads)|kinds\/(pages|\w+\/((?:\w+-)?page|form|write|operations|reveal|edit|env-file|import-text)))/;
+  /^src\/(people|desk|dashboard|pages|machines|sets\/(across|open|reveal|write|contents|last-reads)|kinds\/(pages|\w+\/((?:\w+-)?page|form|write|operations|reveal|edit|env-file|import-text)))/;
 
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {

@@ -12,6 +12,7 @@ import {
   type SeenSet,
   type SetOf,
 } from "../../sets/open.ts";
+import { noItem } from "../../sets/reveal.ts";
 import { type SetChanges, writeSets } from "../../sets/write.ts";
 import { changingProject, type DryRun, writingProject } from "../../sets/write-project.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
@@ -94,9 +95,7 @@ export async function deleteAccount(
   const found = await findProject(admin, where, "write");
   await writingProject(admin, found, accounts, async (project) => {
     const holders = (await requireSeenSets(admin, project, seen)).filter(({ names }) => names.includes(name));
-    if (holders.length === 0) {
-      throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
-    }
+    if (holders.length === 0) throw noItem(accounts, name, where);
     const opened = holders.map((set) =>
       openItems({ project, descriptor: accounts, environment: set.environment }, set),
     );

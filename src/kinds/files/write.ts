@@ -8,6 +8,7 @@ import { findProject, type LockedProject, placeOf } from "../../desk/projects.ts
 import { displayName, requireEnvironments } from "../../desk/validate.ts";
 import { deleteUnusedContents, sealContent } from "../../sets/contents.ts";
 import { itemsOf, openSets, requireSets } from "../../sets/open.ts";
+import { noItem } from "../../sets/reveal.ts";
 import { type SetWrites, writeSets } from "../../sets/write.ts";
 import { requireProjectRoom, writingProject } from "../../sets/write-project.ts";
 import { everyKind } from "../kind.ts";
@@ -75,9 +76,7 @@ export async function deleteFile(
   await writingProject(admin, found, files, async (project) => {
     const sets = await openSets(admin, project, files, environments);
     const missing = sets.filter(({ items }) => !items.has(path)).map(({ environment }) => environment);
-    if (missing.length > 0) {
-      throw new Refused("not_found", `There is no file ${JSON.stringify(path)} in ${where} ${missing.join(", ")}.`);
-    }
+    if (missing.length > 0) throw noItem(files, path, `${where} ${missing.join(", ")}`);
     return [undefined, await writeFiles(admin, project, new Map(sets.map((set) => [set, new Map([[path, null]])])))];
   });
 }

@@ -4,9 +4,9 @@ import { findProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment } from "../../desk/validate.ts";
 import type { NamedValue } from "../../formats/dotenv.ts";
 import { type OpenSet, openSet, openSetAt, type SeenSet } from "../../sets/open.ts";
-import { revealOf } from "../../sets/reveal.ts";
+import { revealItem, revealOf } from "../../sets/reveal.ts";
 import { type VariableEntry, variables } from "./entry.ts";
-import { noVariable, storedValue } from "./write.ts";
+import { storedValue } from "./write.ts";
 
 /** @param version - a kept version; if it is left out, the current one */
 export async function revealVariable(
@@ -16,14 +16,8 @@ export async function revealVariable(
   name: string,
   version?: number,
 ) {
-  const target = requireEnvironment(environment);
-  const project = await findProject(admin, where, "reveal", [target]);
-  return writing(admin, project.permit, async (db) => {
-    const of = { project: { ...project, db }, descriptor: variables, environment: target };
-    const item = (await openSetAt(admin, of, version)).items.get(name);
-    if (item === undefined) throw noVariable(name, where, target, version);
-    return [storedValue(item), [revealOf(admin, of, [item])]];
-  });
+  const asked = { where, name, environment: requireEnvironment(environment), version };
+  return revealItem(admin, variables, asked, storedValue);
 }
 
 /**

@@ -8,7 +8,7 @@ import { findProject, type PlannedProject, placeOf } from "../../desk/projects.t
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
 import { isCanary, newCoin } from "../../seal/canary.ts";
 import { type Item, type OpenSet, openSet, requireSeen, requireSet, type SeenSet } from "../../sets/open.ts";
-import { revealOf } from "../../sets/reveal.ts";
+import { noItem, revealOf } from "../../sets/reveal.ts";
 import { type NewItem, type PlannedSet, type SetChanges, writeSets } from "../../sets/write.ts";
 import { changingProject, type DryRun, writingProject } from "../../sets/write-project.ts";
 import { isMarked } from "../../store/expiry.ts";
@@ -328,15 +328,9 @@ export async function deleteVariable(
   await writingProject(admin, found, variables, async (project) => {
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
     requireSeen(before, seen);
-    if (!before.items.has(name)) throw noVariable(name, where, target);
+    if (!before.items.has(name)) throw noItem(variables, name, `${where} ${target}`);
     return [undefined, await writeSets(admin, project, variables, new Map([[before, new Map([[name, null]])]]))];
   });
-}
-
-/** The refusal of what needs a variable that does not exist. */
-export function noVariable(name: string, where: string, environment: Environment, version?: number): Refused {
-  const at = version === undefined ? "" : `, version ${version}`;
-  return new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${environment}${at}.`);
 }
 
 /** A variable whose name and value may be stored. */
