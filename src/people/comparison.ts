@@ -90,7 +90,8 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
  * its times.
  */
 export function contentOf({ hasValues, datedValue }: KindDescriptor, { entry, value }: Item): string {
-  if (hasValues) return datedValue(Buffer.from(value ?? []), 0).toString();
+  const bytes = Buffer.from(value ?? []);
+  if (hasValues) return (datedValue?.(bytes, 0) ?? bytes).toString();
   const { id: _, version: __, updatedAt: ___, ...shown } = entry as ContentEntry;
   return JSON.stringify(shown);
 }

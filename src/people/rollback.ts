@@ -316,7 +316,7 @@ async function changesOf(
 
 /** An item as if it had been written at `updatedAt`. The writer gives the version. */
 function dated({ datedValue }: KindDescriptor, { entry, value }: Item, updatedAt: number): NewItem<Entry> {
-  return { entry: { ...entry, updatedAt }, value: value && datedValue(Buffer.from(value), updatedAt) };
+  return { entry: { ...entry, updatedAt }, value: value && (datedValue?.(Buffer.from(value), updatedAt) ?? value) };
 }
 
 /** Whether an item was only written again. */

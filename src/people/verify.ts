@@ -139,7 +139,7 @@ async function openKind(
 function checkItems(descriptor: KindDescriptor, entries: readonly Entry[], { all, item }: OpenedItems): void {
   for (const [index, entry] of entries.entries()) {
     const value: unknown = JSON.parse(item(index).toString("utf8"));
-    if (!descriptor.isValueOf(value, entry)) throw new Error("a value is not that of its entry");
+    if (descriptor.isValueOf?.(value, entry) === false) throw new Error("a value is not that of its entry");
   }
   all.fill(0);
 }

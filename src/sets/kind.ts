@@ -26,8 +26,8 @@ export type KindDescriptor<E extends Entry = Entry> = {
   readonly isReadAlone: boolean;
   /** Whether a machine can ask for some of its items by name. */
   readonly isReadByName: boolean;
-  /** The most items in one project, over its environments. */
-  readonly projectItemsMax: number;
+  /** The most items in one project, over its environments; left out for a kind without such a bound. */
+  readonly projectItemsMax?: number;
   /** Whether a set holds the values; if not, each item has a content of its own. */
   readonly hasValues: boolean;
   /** What its items are sorted and found by. */
@@ -36,10 +36,10 @@ export type KindDescriptor<E extends Entry = Entry> = {
   identityOf(entry: E): string;
   /** When a value is overdue for rotation, in epoch milliseconds; left out for a kind whose values are not marked. */
   dueAtOf?(entry: E): number | undefined;
-  /** A value as it is stored if it was written at `updatedAt`, in epoch milliseconds. */
-  datedValue(value: Buffer, updatedAt: number): Buffer;
-  /** Whether an opened value belongs to the entry. */
-  isValueOf(value: unknown, entry: E): boolean;
+  /** A value as it is stored if it was written at `updatedAt`, in epoch milliseconds; left out if it has no time. */
+  datedValue?(value: Buffer, updatedAt: number): Buffer;
+  /** Whether an opened value belongs to the entry; left out if it says nothing of it. */
+  isValueOf?(value: unknown, entry: E): boolean;
   /** What a person must be warned of after a write. */
   warningsOf(where: string, environment: string, write: Written<E>): string[];
 };

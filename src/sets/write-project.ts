@@ -86,7 +86,7 @@ export async function changingProject<E extends Entry, T>(
 export async function requireProjectRoom(admin: AdminContext, { db, id }: LockedProject, descriptor: KindDescriptor) {
   const { projects: p } = admin.database.tables;
   const [row] = await db.select().from(p).where(eq(p.id, id));
-  const { kind, projectItemsMax } = descriptor;
+  const { kind, projectItemsMax = Number.POSITIVE_INFINITY } = descriptor;
   if (row === undefined || countIn(row, descriptor) <= projectItemsMax) return;
   throw new Refused("bound", `A project holds at most ${projectItemsMax} ${kind}.`);
 }

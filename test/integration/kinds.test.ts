@@ -42,11 +42,9 @@ const notes: KindDescriptor<NoteEntry> = {
   actions: ["notes.read", "notes.write", "notes.rollback"],
   isReadAlone: true,
   isReadByName: false,
-  projectItemsMax: Number.POSITIVE_INFINITY,
   hasValues: true,
   nameOf: ({ title }) => title,
   identityOf: ({ title }) => title,
-  datedValue: (value) => value,
   isValueOf: (value) => typeof value === "string",
   warningsOf: (where, environment, { total }) => [`${total} in ${where} ${environment}`],
 };

@@ -14,11 +14,8 @@ export const accounts: KindDescriptor<AccountEntry> = {
   actions: ["accounts.read", "accounts.write", "accounts.reveal", "accounts.rollback"],
   isReadAlone: false,
   isReadByName: false,
-  projectItemsMax: Number.POSITIVE_INFINITY,
   hasValues: true,
   nameOf: ({ name }) => name,
   identityOf: ({ name }) => name,
-  datedValue: (value) => value,
-  isValueOf: () => true,
   warningsOf: () => [],
 };

@@ -24,7 +24,5 @@ export const files: KindDescriptor<FileEntry> = {
   hasValues: false,
   nameOf: ({ path }) => path,
   identityOf: ({ id }) => id,
-  datedValue: (value) => value,
-  isValueOf: () => true,
   warningsOf: () => [],
 };

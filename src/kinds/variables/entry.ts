@@ -20,7 +20,6 @@ export const variables: KindDescriptor<VariableEntry> = {
   actions: ["variables.read", "secrets.read", "variables.write", "variables.reveal", "variables.rollback"],
   isReadAlone: true,
   isReadByName: true,
-  projectItemsMax: Number.POSITIVE_INFINITY,
   hasValues: true,
   nameOf: ({ key }) => key,
   identityOf: ({ key }) => key,
