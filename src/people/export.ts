@@ -41,7 +41,10 @@ export async function* exportOrganization(
   const items = Object.fromEntries(everyKind.map(({ kind }) => [kind, 0]));
   const exported: Exported = { organization: organization.slug, projects: 0, items };
   const about = projects.map(({ slug, name, environments }) => ({ slug, name, environments }));
-  yield textFile("organization.json", `${JSON.stringify({ ...names(organization), projects: about }, null, 2)}\n`);
+  yield textFile(
+    "organization.json",
+    `${JSON.stringify({ slug: organization.slug, name: organization.name, projects: about }, null, 2)}\n`,
+  );
   for (const { slug } of projects) {
     requireSlug("project", slug);
     const project = await findProject(admin, `${organization.slug}/${slug}`, "reveal", environments);
@@ -87,8 +90,4 @@ async function* filesOf(admin: AdminContext, set: OpenSet, ask: ExportAsk): Asyn
 
 function textFile(path: string, text: string): ExportedFile {
   return { path, mode: "0600", content: Buffer.from(text) };
-}
-
-function names({ slug, name }: { readonly slug: string; readonly name: string }) {
-  return { slug, name };
 }

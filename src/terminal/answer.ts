@@ -15,29 +15,10 @@ export async function answer(context: CommandContext, document: unknown, message
   });
 }
 
-/** Ends a command that shows a secret: its exact bytes on a pipe; a line and a warning on a terminal. */
-export async function answerSecret(
-  context: CommandContext,
-  document: unknown,
-  secret: string | Uint8Array,
-  what: string,
-): Promise<void> {
-  const { stdout } = context.terminal;
-  if (context.json) return writeSecret(stdout, jsonLine(document));
-  if (!stdout.isTTY) return writeSecret(stdout, secret);
-  const bytes = Buffer.from(secret);
-  if (!isUtf8(bytes)) {
-    throw new Problem(
-      exits.failed,
-      "not_shown",
-      `${what} is not text, and not shown on a terminal: use --out or a pipe.`,
-    );
-  }
-  await writeSecret(stdout, `${visibleLines(bytes.toString().replace(/\n$/, ""))}\n`);
-  context.say(`${what} is on this screen now, and in what the terminal keeps: clear both when you are done.`);
-}
-
-/** Ends a command that prints a secret: as {@link answerSecret}, with what its operation says besides. */
+/**
+ * Ends a command that prints a secret: its exact bytes on a pipe. On a terminal, a line and a warning, unless the
+ * operation itself says where it is now.
+ */
 export async function handOver(
   context: CommandContext,
   document: object,
@@ -45,11 +26,24 @@ export async function handOver(
   sentence: string,
 ): Promise<void> {
   const { stdout } = context.terminal;
-  const all = { ...document, ...field };
-  if (advice === undefined) return answerSecret(context, all, secret, what);
-  await write(stdout, context.json ? jsonLine(all) : secret);
-  const words = [sentence, advice(undefined)].filter(Boolean).join("\n");
-  if (!context.json && words !== "") context.say(words);
+  // What has advice and reaches nobody is undone, and that is said in place of this failure.
+  const put = advice === undefined ? writeSecret : write;
+  if (context.json) return put(stdout, jsonLine({ ...document, ...field }));
+  const isShown = advice === undefined && stdout.isTTY;
+  await put(stdout, isShown ? onScreen(secret, what) : secret);
+  const shown = `${what} is on this screen now, and in what the terminal keeps: clear both when you are done.`;
+  const words = [sentence, advice?.(undefined), isShown && shown].filter(Boolean).join("\n");
+  if (words !== "") context.say(words);
+}
+
+function onScreen(secret: string | Uint8Array, what: string): string {
+  const bytes = Buffer.from(secret);
+  if (isUtf8(bytes)) return `${visibleLines(bytes.toString().replace(/\n$/, ""))}\n`;
+  throw new Problem(
+    exits.failed,
+    "not_shown",
+    `${what} is not text, and not shown on a terminal: use --out or a pipe.`,
+  );
 }
 
 /**
@@ -80,16 +74,6 @@ export async function answerRows(
     if (count < headers.length) context.say(`--wide shows ${counted(headers.length - count, "more column")}.`);
   }
   if (sentence !== "") context.say(sentence);
-}
-
-/** Ends a command that shows one thing: its document with `--json`, else a line for each label. */
-export async function answerFacts(
-  context: CommandContext,
-  document: unknown,
-  facts: Facts,
-  sentence = "",
-): Promise<void> {
-  await answer(context, document, sentence, blockOf(context, context.terminal.stdout, facts));
 }
 
 /** One thing as a stream shows it: a line for each label that has a text. */

@@ -14,7 +14,17 @@ export function interactionAt(
 ): Interaction {
   return {
     env: context.env,
-    agree: (deed) => confirm(context, yes, deed, asks),
+    // Elsewhere than on a terminal, and with `--json`, the command needs `--yes`, unless it goes on.
+    agree: async (deed) => {
+      if (yes) return;
+      const { stdin, stderr } = context.terminal;
+      if (context.json || !stdin.isTTY || !stderr.isTTY) {
+        if (asks === "goes on") return;
+        throw usageProblem(`This would ${deed}. Nobody can be asked here, so it needs --yes.`);
+      }
+      const typed = await readLine(context.terminal, `This will ${deed}. Go on? [y/N] `);
+      if (!/^y(?:es)?$/i.test(typed.trim())) throw new Problem(exits.failed, "not_confirmed", "Nothing was changed.");
+    },
     show: async (facts: Facts, warnings) => {
       // With --json, stderr must be one document if the rest fails.
       if (context.json) return;
@@ -24,26 +34,4 @@ export function interactionAt(
     },
     report,
   };
-}
-
-/**
- * Asks on a terminal before a command does what cannot be undone. Elsewhere, and with `--json`, the command needs
- * `--yes`. Call it last, after everything that may refuse the command.
- * @param deed - what it will do, such as `delete project acme/web`
- * @throws Problem unless the answer is yes
- */
-export async function confirm(
-  context: CommandContext,
-  yes: boolean | undefined,
-  deed: string,
-  elsewhere: "needs --yes" | "goes on" = "needs --yes",
-): Promise<void> {
-  if (yes) return;
-  const { stdin, stderr } = context.terminal;
-  if (context.json || !stdin.isTTY || !stderr.isTTY) {
-    if (elsewhere === "goes on") return;
-    throw usageProblem(`This would ${deed}. Nobody can be asked here, so it needs --yes.`);
-  }
-  const typed = await readLine(context.terminal, `This will ${deed}. Go on? [y/N] `);
-  if (!/^y(?:es)?$/i.test(typed.trim())) throw new Problem(exits.failed, "not_confirmed", "Nothing was changed.");
 }

@@ -1,5 +1,4 @@
 import { attempt } from "../core/attempt.ts";
-import { exits, Problem } from "../core/problem.ts";
 
 /** An event of the server's log. */
 export type LogEvent = Readonly<Record<string, unknown>>;
@@ -15,44 +14,29 @@ export async function* logEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenera
   }
 }
 
-/** The lines of a text of any length: of each, the first 64 KiB. */
-export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const start = Buffer.alloc(lineBytesMax);
-  let length = 0;
-  const line = () => start.toString("utf8", 0, length).replace(/\r$/, "");
-  for await (const chunk of chunks) {
-    for (let at = 0; at < chunk.length; ) {
-      const end = chunk.indexOf(0x0a, at);
-      start.set(chunk.subarray(at, Math.min(end < 0 ? chunk.length : end, at + lineBytesMax - length)), length);
-      length = Math.min(length + (end < 0 ? chunk.length : end) - at, lineBytesMax);
-      if (end < 0) break;
-      yield line();
-      length = 0;
-      at = end + 1;
-    }
-  }
-  if (length > 0) yield line();
-}
-
-/** The lines of a text of any length, whole. @throws Problem if one is longer than 64 MiB */
-export async function* longLinesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+/** The lines of a text of any length. @param bytesMax - how much is kept of each; by default, enough for an event */
+export async function* linesOf(
+  chunks: AsyncIterable<Uint8Array>,
+  bytesMax: number = 64 * 1024,
+): AsyncGenerator<string> {
   let [parts, length]: [Uint8Array[], number] = [[], 0];
+  const keep = (bytes: Uint8Array) => {
+    if (length === bytesMax) return;
+    parts.push(bytes.subarray(0, bytesMax - length));
+    length = Math.min(length + bytes.length, bytesMax);
+  };
+  const line = () => Buffer.concat(parts).toString().replace(/\r$/, "");
   for await (const chunk of chunks) {
     let at = 0;
     for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, at)) {
-      yield Buffer.concat([...parts, chunk.subarray(at, end)]).toString();
+      keep(chunk.subarray(at, end));
+      yield line();
       [parts, length, at] = [[], 0, end + 1];
     }
-    parts.push(chunk.subarray(at));
-    length += chunk.length - at;
-    if (length > longLineBytesMax) throw new Problem(exits.refused, "bound", "A line has more than 64 MiB.");
+    keep(chunk.subarray(at));
   }
-  if (length > 0) yield Buffer.concat(parts).toString();
+  if (length > 0) yield line();
 }
-
-const longLineBytesMax = 64 * 1024 * 1024;
-/** Enough for an event of the log. */
-const lineBytesMax = 64 * 1024;
 
 function jsonEvent(line: string): LogEvent | undefined {
   const start = line.indexOf('{"time":');

@@ -4,7 +4,7 @@ import { tryStat, writeWhole } from "../core/whole-file.ts";
 import type { Interaction, Operation } from "../desk/operation.ts";
 import type { Outcome, SecretOutput } from "../desk/outcome.ts";
 import { withAdmin } from "./admin.ts";
-import { answer, answerFacts, answerRows, handOver } from "./answer.ts";
+import { answer, answerRows, blockOf, handOver } from "./answer.ts";
 import type { CommandContext } from "./command.ts";
 import { toProblem } from "./failure.ts";
 import { interactionAt } from "./interaction.ts";
@@ -34,7 +34,7 @@ export async function perform(
   for (const warning of warnings) context.say(warning);
   if (shows === undefined) return answer(context, document, sentence);
   if ("text" in shows) return answer(context, document, sentence, shows.text);
-  if ("facts" in shows) return answerFacts(context, document, shows, sentence);
+  if ("facts" in shows) return answer(context, document, sentence, blockOf(context, context.terminal.stdout, shows));
   if ("rows" in shows) return answerRows(context, document as readonly unknown[], shows, wide === true, sentence);
   if (out === undefined) return undoneIfLost(context, shows, handOver(context, document as object, shows, sentence));
   const where = shows.advice?.(out) ?? `Wrote ${shows.what.replace(/^The /, "the ")} to ${out}.`;
