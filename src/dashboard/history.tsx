@@ -36,7 +36,7 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   const seen = await visit.reached("see");
   const environment = visit.environment() ?? seen.at(-1) ?? "production";
   const before = visit.query("before") === undefined ? Number.MAX_SAFE_INTEGER : visit.number("before");
-  const { versions, warnings } = await listHistory(admin, where, environment, kind);
+  const { versions, warnings } = await listHistory(admin, { where, environment, kind });
   const older = versions.filter(({ version }) => version < before);
   const shown = older.slice(0, versionsMax);
   const now = admin.now();
@@ -127,7 +127,7 @@ type ShownWay = {
 /** What it would do to undo one change, and what would stay. */
 async function changeBack(visit: Visit, environment: Environment, kind: string): Promise<ShownWay> {
   const { admin, where } = visit;
-  const plan = await planUndo(admin, where, environment, kind, visit.number("version"));
+  const plan = await planUndo(admin, { where, environment, kind }, visit.number("version"));
   const { version, by, left } = plan;
   const isAny = changesOf(plan).length > 0;
   const button = `Undo version ${version}`;
@@ -162,7 +162,7 @@ async function changeBack(visit: Visit, environment: Environment, kind: string):
 /** What going back to a version would do. */
 async function allBack(visit: Visit, environment: Environment, kind: string): Promise<ShownWay> {
   const { admin, where } = visit;
-  const plan = await planRollback(admin, where, environment, kind, visit.number("to"));
+  const plan = await planRollback(admin, { where, environment, kind }, visit.number("to"));
   const { from, to, between } = plan;
   const isAny = changesOf(plan).length > 0;
   const button = `Go back to version ${to}`;
@@ -186,7 +186,7 @@ async function allBack(visit: Visit, environment: Environment, kind: string): Pr
 /** What it would do to put one item back. */
 async function itemBack(visit: Visit, environment: Environment, kind: string, name: string): Promise<ShownWay> {
   const { admin, where } = visit;
-  const plan = await planRollback(admin, where, environment, kind, visit.number("to"), { name });
+  const plan = await planRollback(admin, { where, environment, kind }, visit.number("to"), { name });
   const { to, between } = plan;
   const isAny = changesOf(plan).length > 0;
   const shown = !isAny ? (

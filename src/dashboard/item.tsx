@@ -46,7 +46,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
       environment={environment}
       changedAt={found.environments[environment]?.updatedAt}
       isCanary={found.environments[environment]?.isCanary}
-      history={await listItemHistory(admin, where, environment, kind, name)}
+      history={await listItemHistory(admin, { where, environment, kind }, name)}
       gets={(what) => whoGets(environment, what)}
       reads={await readersIn?.(environment)}
     />

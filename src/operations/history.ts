@@ -39,7 +39,8 @@ const showAll = operation({
     wide,
   },
   run: async (admin, { project, environment, kind = kinds[0] as string, name, wide }) => {
-    const { versions, earlier, kept, warnings } = await listHistory(admin, project, environment, kind, name);
+    const set = { where: project, environment, kind };
+    const { versions, earlier, kept, warnings } = await listHistory(admin, set, name);
     const columns: Columns<VersionRecord> = {
       VERSION: (one) => one.version,
       WRITTEN: (one) => formatTime(one.at),
@@ -74,10 +75,11 @@ const purge = operation({
   asks: "needs --yes",
   inputs: { project, environment, kind },
   run: async (admin, { project, environment, kind }, { agree }) => {
+    const set = { where: project, environment, kind };
     const what = `the ${kind} of ${project} in ${environment}`;
     await findProject(admin, project, "write", [environment]);
     await agree(`remove all earlier versions of ${what}, for good`);
-    const { removed, warnings } = await purgeHistory(admin, project, environment, kind);
+    const { removed, warnings } = await purgeHistory(admin, set);
     const sentence = `Removed ${counted(removed, "earlier version")} of ${what}. Older backups still have them.`;
     return done({ project, environment, kind, removed }, sentence, warnings);
   },
@@ -106,8 +108,9 @@ export const rollback = operation({
     seen: ofForm<SeenWay>(),
   },
   run: async (admin, { project, environment, kind, to, name, wide, dryRun, seen }, { agree }) => {
+    const set = { where: project, environment, kind };
     const what = `the ${kind} of ${project} in ${environment}`;
-    const plan = await planRollback(admin, project, environment, kind, to, { name, seen });
+    const plan = await planRollback(admin, set, to, { name, seen });
     requireOther(plan);
     const takesBack = plan.between.length > 0 ? `. That takes back ${writersOf(plan.between)}` : "";
     const one = name !== undefined && `${excerpt(name)}, of ${what}, back to what it was in version ${to}`;
@@ -117,7 +120,7 @@ export const rollback = operation({
     const document = { project, environment, kind, ...rest };
     if (dryRun) return done(document, `Nothing was written. It would ${deed}.`, []);
     await agree(deed);
-    const { version, warnings } = await rollBack(admin, project, environment, kind, plan);
+    const { version, warnings } = await rollBack(admin, set, plan);
     const did = one ? `Put ${one}` : `Rolled ${what} back to version ${to}: ${changesOf(plan, wide)}`;
     return done({ ...document, version }, `${did}. This is version ${version}.`, warnings);
   },
@@ -139,7 +142,8 @@ export const undoOne = operation({
     seen: ofForm<SeenWay>(),
   },
   run: async (admin, { project, environment, kind, version, wide, dryRun, seen }, { agree }) => {
-    const plan = await planUndo(admin, project, environment, kind, version, seen);
+    const set = { where: project, environment, kind };
+    const plan = await planUndo(admin, set, version, seen);
     requireAnyLeft(plan);
     const what = `version ${version} of the ${kind} of ${project} in ${environment}`;
     const names = plan.left.map(({ name, version, by }) => `${name}, written in version ${version} by ${by}`);
@@ -149,7 +153,7 @@ export const undoOne = operation({
     const document = { project, environment, kind, undone: version, ...rest };
     if (dryRun) return done(document, `Nothing was written. It would ${deed}.`, []);
     await agree(deed);
-    const written = await undo(admin, project, environment, kind, plan);
+    const written = await undo(admin, set, plan);
     const sentence = `Undid ${what}: ${changesOf(plan, wide)}. This is version ${written.version}.`;
     return done(
       { ...document, version: written.version },

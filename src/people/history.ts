@@ -14,6 +14,9 @@ import type { Db } from "../store/database.ts";
 
 /* The history of a set, version by version. */
 
+/** Which set: its project as people write it, its environment and its kind. */
+export type SetAt = { readonly where: string; readonly environment: Environment; readonly kind: string };
+
 /** Who wrote a version, when, and which names it touched. */
 export type VersionRecord = NamesWritten & {
   readonly version: number;
@@ -27,13 +30,7 @@ export type VersionRecord = NamesWritten & {
  * @param name - only the versions that wrote this item, and of their names only this one
  * @returns `earlier`: the kept version that has the item's value from before them, if there is one
  */
-export async function listHistory(
-  admin: AdminContext,
-  where: string,
-  environment: Environment,
-  kind: string,
-  name?: string,
-) {
+export async function listHistory(admin: AdminContext, { where, environment, kind }: SetAt, name?: string) {
   const descriptor = descriptorOf(kind);
   const project = await findProject(admin, where, "see", [environment]);
   const of = { project, descriptor, environment };
@@ -59,9 +56,7 @@ export async function listHistory(
 /** The versions of one item, newest first, and `earlier` as in {@link listHistory}. */
 export async function listItemHistory(
   admin: AdminContext,
-  where: string,
-  environment: Environment,
-  kind: string,
+  { where, environment, kind }: SetAt,
   name: string,
 ): Promise<ItemHistory> {
   const descriptor = descriptorOf(kind);
@@ -144,7 +139,7 @@ export async function readRecords(
  * Removes all versions of a set but the current one, and the contents of files that only they needed. For operators.
  * @returns how many versions, and what a person must be warned of
  */
-export async function purgeHistory(admin: AdminContext, where: string, environment: Environment, kind: string) {
+export async function purgeHistory(admin: AdminContext, { where, environment, kind }: SetAt) {
   const descriptor = descriptorOf(kind);
   const permit = Permit.operator(admin);
   const found = await findProject(admin, where, "write", [environment]);

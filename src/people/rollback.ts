@@ -1,5 +1,5 @@
 import type { NamesWritten } from "../audit/entry.ts";
-import { compareBytes, type Environment } from "../core/names.ts";
+import { compareBytes } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../desk/context.ts";
 import { type FoundProject, findProject, type LockedProject, placeOf } from "../desk/projects.ts";
@@ -21,7 +21,7 @@ import type { VerifiedSet } from "../sets/verified-set.ts";
 import { type NewItem, type SetChanges, type SetWrite, writeSets } from "../sets/write.ts";
 import { requireProjectRoom, writingProject } from "../sets/write-project.ts";
 import { contentOf } from "./comparison.ts";
-import { namesOf, readRecords, type VersionRecord } from "./history.ts";
+import { namesOf, readRecords, type SetAt, type VersionRecord } from "./history.ts";
 
 /* Two ways back in the history of a set: to an earlier version, or to what one version changed, as it was before. */
 
@@ -63,14 +63,12 @@ export type Undo = WayBack & {
  */
 export function planRollback(
   admin: AdminContext,
-  where: string,
-  environment: Environment,
-  kind: string,
+  set: SetAt,
   to: number,
   { name, seen }: { readonly name?: string | undefined; readonly seen?: SeenWay | undefined } = {},
 ): Promise<Rollback> {
-  return planWay(admin, where, environment, kind, seen, async (current, project) => {
-    requireFreshToCompare(admin, placeOf(project), [environment]);
+  return planWay(admin, set, seen, async (current, project) => {
+    requireFreshToCompare(admin, placeOf(project), [set.environment]);
     return wayTo(admin, current, project.now, to, name);
   });
 }
@@ -85,12 +83,10 @@ export function planRollback(
  */
 export function rollBack(
   admin: AdminContext,
-  where: string,
-  environment: Environment,
-  kind: string,
+  set: SetAt,
   plan: SeenWay & Pick<Rollback, "to" | "name">,
 ): Promise<Written> {
-  return goBack(admin, where, environment, kind, plan, async (current, { now }) => {
+  return goBack(admin, set, plan, async (current, { now }) => {
     const way = await wayTo(admin, current, now, plan.to, plan.name);
     requireOther(way.plan);
     return way;
@@ -109,15 +105,8 @@ export function requireOther({ name, to, ...plan }: Rollback): void {
  * @throws Refused `invalid` if the version changed nothing; `not_found` if it, or the version before it, is not kept;
  *   `conflict` if something does not open, or if SQL changed the record of a version since
  */
-export function planUndo(
-  admin: AdminContext,
-  where: string,
-  environment: Environment,
-  kind: string,
-  version: number,
-  seen?: SeenWay,
-): Promise<Undo> {
-  return planWay(admin, where, environment, kind, seen, (current, { now }) => wayBefore(admin, current, now, version));
+export function planUndo(admin: AdminContext, set: SetAt, version: number, seen?: SeenWay): Promise<Undo> {
+  return planWay(admin, set, seen, (current, { now }) => wayBefore(admin, current, now, version));
 }
 
 /**
@@ -128,14 +117,8 @@ export function planUndo(
  * @throws Refused as {@link planUndo}; `invalid` if nothing is left to take back; `conflict` if the set was written
  *   since; `bound` if the project would have too many files
  */
-export function undo(
-  admin: AdminContext,
-  where: string,
-  environment: Environment,
-  kind: string,
-  plan: SeenWay & Pick<Undo, "version">,
-): Promise<Written> {
-  return goBack(admin, where, environment, kind, plan, async (current, { now }) => {
+export function undo(admin: AdminContext, set: SetAt, plan: SeenWay & Pick<Undo, "version">): Promise<Written> {
+  return goBack(admin, set, plan, async (current, { now }) => {
     const way = await wayBefore(admin, current, now, plan.version);
     requireAnyLeft(way.plan);
     return way;
@@ -166,28 +149,20 @@ type Find<Plan> = (current: Current, project: FoundProject & { readonly now: num
 
 async function planWay<Plan>(
   admin: AdminContext,
-  where: string,
-  environment: Environment,
-  kind: string,
+  set: SetAt,
   seen: SeenWay | undefined,
   find: Find<Plan>,
 ): Promise<Plan> {
-  const project = await findProject(admin, where, rights, [environment]);
-  const current = await openCurrent(admin, project, descriptorOf(kind), environment, seen);
+  const project = await findProject(admin, set.where, rights, [set.environment]);
+  const current = await openCurrent(admin, project, set, seen);
   return (await find(current, { ...project, now: admin.now() })).plan;
 }
 
-async function goBack(
-  admin: AdminContext,
-  where: string,
-  environment: Environment,
-  kind: string,
-  seen: SeenWay,
-  find: Find<WayBack>,
-): Promise<Written> {
+async function goBack(admin: AdminContext, set: SetAt, seen: SeenWay, find: Find<WayBack>): Promise<Written> {
+  const { where, environment, kind } = set;
   const descriptor = descriptorOf(kind);
   const work = async (project: LockedProject) => {
-    const current = await openCurrent(admin, project, descriptor, environment, seen);
+    const current = await openCurrent(admin, project, set, seen);
     const { changes } = await find(current, project);
     const writes = await writeSets(admin, project, descriptor, new Map([[current.before, changes]]));
     await requireProjectRoom(admin, project, descriptor);
@@ -202,11 +177,10 @@ async function goBack(
 async function openCurrent(
   admin: AdminContext,
   project: OpenSet["project"],
-  descriptor: KindDescriptor,
-  environment: Environment,
+  { environment, kind }: SetAt,
   seen: SeenWay | undefined,
 ): Promise<Current> {
-  const of = { project, descriptor, environment };
+  const of = { project, descriptor: descriptorOf(kind), environment };
   const verified = await requireSet(admin, of);
   requireSeen({ ...of, version: verified.stored.version }, { version: seen?.from, projectId: seen?.projectId });
   return { verified, before: openItems(of, verified) };

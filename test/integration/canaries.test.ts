@@ -347,21 +347,15 @@ describeBoth("a canary variable", (w) => {
     expect(await copyVariables(w.admin, from, to)).toMatchObject({ added: ["PLAIN"], same: [] });
     expect(await copyVariables(w.admin, from, to)).toMatchObject({ added: [], same: ["BAIT", "PLAIN"] });
     expect(await canariesOf(w, where, "production")).toEqual(["BAIT"]);
+    const staging = { where, environment: "staging", kind: "variables" } as const;
     await deleteVariable(w.admin, where, "staging", "BAIT"); // version 4
-    await undo(w.admin, where, "staging", "variables", await planUndo(w.admin, where, "staging", "variables", 4));
+    await undo(w.admin, staging, await planUndo(w.admin, staging, 4));
     expect(await canariesOf(w, where)).toEqual(["BAIT"]);
-    const back = async (version: number) =>
-      rollBack(
-        w.admin,
-        where,
-        "staging",
-        "variables",
-        await planRollback(w.admin, where, "staging", "variables", version),
-      );
+    const back = async (version: number) => rollBack(w.admin, staging, await planRollback(w.admin, staging, version));
     await set(w, project, { name: "BAIT", value, canary: false }); // version 6
-    expect(await planRollback(w.admin, where, "staging", "variables", 3)).toMatchObject({ changed: ["BAIT"] });
+    expect(await planRollback(w.admin, staging, 3)).toMatchObject({ changed: ["BAIT"] });
     await set(w, project, { name: "PLAIN", value: "plain-value-1" });
-    expect(await planRollback(w.admin, where, "staging", "variables", 6)).toMatchObject({ changed: [] });
+    expect(await planRollback(w.admin, staging, 6)).toMatchObject({ changed: [] });
     await back(3);
     expect(await canariesOf(w, where)).toEqual(["BAIT"]);
     await back(2);

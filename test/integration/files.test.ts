@@ -163,7 +163,7 @@ describeBoth("GET /files", (w) => {
           async (...values: A): Promise<R> => {
             statements += 1;
             await left.shift()?.();
-            await purgeHistory(w.admin, where, "staging", "files");
+            await purgeHistory(w.admin, { where, environment: "staging", kind: "files" });
             return read(...values);
           };
         const client = w.client(({ source: { contents, ...source } }) => ({

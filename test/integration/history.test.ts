@@ -45,9 +45,13 @@ async function written(w: World) {
 
 function rollbacks(w: World, where: string) {
   const back = async (to: number, kind: string = "variables") =>
-    rollBack(w.admin, where, "production", kind, await planRollback(w.admin, where, "production", kind, to));
+    rollBack(
+      w.admin,
+      { where, environment: "production", kind },
+      await planRollback(w.admin, { where, environment: "production", kind }, to),
+    );
   const history = async (kind: string = "variables") => {
-    const { versions, warnings } = await listHistory(w.admin, where, "production", kind);
+    const { versions, warnings } = await listHistory(w.admin, { where, environment: "production", kind });
     return { versions: versions.map(({ version }) => version), warnings };
   };
   return { back, history };
@@ -74,7 +78,7 @@ describeBoth("history", (w) => {
     await deleteVariable(w.admin, where, "production", "B");
     const nothing = { added: [], changed: [], deleted: [] };
     const entry = { actor: { type: "person", name: "ann@host" }, at: 1_700_000_000_000, ...nothing };
-    expect(await listHistory(w.admin, where, "production", "variables")).toEqual({
+    expect(await listHistory(w.admin, { where, environment: "production", kind: "variables" })).toEqual({
       versions: [
         { ...entry, version: 5, at: 1_700_000_001_000, deleted: ["B"] },
         { ...entry, version: 4, changed: ["A"] },
@@ -117,14 +121,16 @@ describeBoth("history", (w) => {
       await setVariables(w.admin, where, "production", [{ name: "A", value: `${at}` }]);
     }
     w.clock.nowMs = undefined;
-    expect((await listHistory(w.admin, where, "production", "variables")).versions).toHaveLength(32);
+    expect((await listHistory(w.admin, { where, environment: "production", kind: "variables" })).versions).toHaveLength(
+      32,
+    );
   });
 
   test("keeps as many bytes as the setting allows, and always the last two versions", async () => {
     const { where } = await w.place();
     const write = async (historyBytesMax: number, value: string) =>
       setVariables({ ...w.admin, historyBytesMax }, where, "production", [{ name: "A", value }]);
-    const listed = () => listHistory(w.admin, where, "production", "variables");
+    const listed = () => listHistory(w.admin, { where, environment: "production", kind: "variables" });
     const bytes = 10_000;
     for (let version = 2; version <= 10; version++) await write(4.5 * bytes, `${version}`.padEnd(bytes));
     expect((await listed()).versions.map(({ version }) => version)).toEqual([10, 9, 8, 7, 6]);
@@ -149,7 +155,9 @@ describeBoth("history", (w) => {
     w.clock.nowMs = Date.now();
     for (let n = 3; n <= 6; n++) await anas(`${n}`.padEnd(bytes));
     const versions = async () =>
-      (await listHistory(w.admin, where, "production", "variables")).versions.map(({ version }) => version);
+      (await listHistory(w.admin, { where, environment: "production", kind: "variables" })).versions.map(
+        ({ version }) => version,
+      );
     const before = await versions();
     const full = { kind: "bound", message: expect.not.stringContaining("KEYHOLE_") };
     await expect(anas("7".padEnd(bytes))).rejects.toMatchObject(full);
@@ -180,9 +188,9 @@ describeBoth("history", (w) => {
         ...{ path, environments: ["production"], content: Buffer.from(content.padEnd(bytes)) },
       });
     for (let version = 2; version <= 12; version++) await put("stays", "the same");
-    await purgeHistory(w.admin, where, "production", "files");
+    await purgeHistory(w.admin, { where, environment: "production", kind: "files" });
     for (let version = 13; version <= 22; version++) await put("f", `${version}`);
-    const { versions, kept } = await listHistory(w.admin, where, "production", "files");
+    const { versions, kept } = await listHistory(w.admin, { where, environment: "production", kind: "files" });
     // 22 is current; 21 to 18 have contents of their own.
     expect(versions.map(({ version }) => version)).toEqual([22, 21, 20, 19, 18]);
     expect([kept.versions, Math.floor(kept.bytes / bytes)]).toEqual([4, 4]);
@@ -226,7 +234,7 @@ describeBoth("history", (w) => {
     await openEverything(w.admin);
     await expect(back(4)).rejects.toMatchObject({ kind: "not_found" });
     await back(3);
-    await purgeHistory(w.admin, project.where, "production", "variables");
+    await purgeHistory(w.admin, { where: project.where, environment: "production", kind: "variables" });
     expect(await history()).toEqual({ versions: [6], warnings: [] });
   });
 
@@ -296,7 +304,11 @@ describeBoth("history", (w) => {
     await expect(openEverything(w.admin)).rejects.toThrow("Who wrote version 4 of the set of variables of");
     // Nor does sealing again make it one: the record stays that of the other content.
     await renameProject(w.admin, where, { slug: "shop" });
-    const { versions } = await listHistory(w.admin, where.replace("/web", "/shop"), "production", "variables");
+    const { versions } = await listHistory(w.admin, {
+      where: where.replace("/web", "/shop"),
+      environment: "production",
+      kind: "variables",
+    });
     expect(versions.map(({ version }) => version)).toEqual([3, 2, 1]);
     await deleteProject(w.admin, where.replace("/web", "/shop"));
   });
@@ -304,10 +316,10 @@ describeBoth("history", (w) => {
   test("has the same records after a rename and a rotation", async () => {
     const { where } = await written(w);
     const shop = where.replace("/web", "/shop");
-    const before = await listHistory(w.admin, where, "production", "variables");
+    const before = await listHistory(w.admin, { where, environment: "production", kind: "variables" });
     await renameProject(w.admin, where, { slug: "shop" });
     await rotateData(w.admin, shop);
-    expect(await listHistory(w.admin, shop, "production", "variables")).toEqual(before);
+    expect(await listHistory(w.admin, { where: shop, environment: "production", kind: "variables" })).toEqual(before);
     expect(before.versions).toHaveLength(4);
     await openEverything(w.admin);
   });
@@ -317,7 +329,10 @@ describeBoth("history", (w) => {
     await w.run(`update sets set listing = '[]' where project_id = ? and ${at}`, [project.id]);
     const warnings = [`The variables of ${where} in production were deleted or changed with SQL.`];
     expect(await history()).toEqual({ versions: [4, 3, 2, 1], warnings });
-    expect(await purgeHistory(w.admin, where, "production", "variables")).toEqual({ removed: 3, warnings: [] });
+    expect(await purgeHistory(w.admin, { where, environment: "production", kind: "variables" })).toEqual({
+      removed: 3,
+      warnings: [],
+    });
     expect((await history()).versions).toEqual([4]);
     await deleteProject(w.admin, where);
   });
@@ -330,11 +345,14 @@ describeBoth("a rollback", (w) => {
     w.clock.nowMs += 1000;
     await set("C", "3");
     w.clock.nowMs += 1000;
-    const plan = await planRollback(w.admin, where, "production", "variables", 3);
+    const plan = await planRollback(w.admin, { where, environment: "production", kind: "variables" }, 3);
     const projectId = (await findProject(w.admin, where, "see")).id;
     const between = [4, 5].map((version) => ({ version, by: "ann@host" }));
     expect(plan).toEqual({ from: 5, to: 3, projectId, added: [], changed: ["A"], deleted: ["C"], between });
-    expect(await rollBack(w.admin, where, "production", "variables", plan)).toEqual({ version: 6, warnings: [] });
+    expect(await rollBack(w.admin, { where, environment: "production", kind: "variables" }, plan)).toEqual({
+      version: 6,
+      warnings: [],
+    });
     expect(await listVariables(w.admin, where, "production")).toEqual([
       { name: "A", updatedAt: w.clock.nowMs },
       { name: "B", updatedAt: 1_700_000_000_000 },
@@ -381,7 +399,7 @@ describeBoth("a rollback", (w) => {
   test("is on record, by name, like a purge", async () => {
     const { where, back } = await written(w);
     await back(2);
-    await purgeHistory(w.admin, where, "production", "variables");
+    await purgeHistory(w.admin, { where, environment: "production", kind: "variables" });
     expect((await listAudit(w.admin, { project: where, limit: 100 })).slice(-2)).toMatchObject([
       {
         action: "variables.rollback",
@@ -406,10 +424,10 @@ describeBoth("a rollback", (w) => {
 
   test("is refused if somebody wrote since it was shown what it would do", async () => {
     const { project, where, set } = await written(w);
-    const plan = await planRollback(w.admin, where, "production", "variables", 2);
+    const plan = await planRollback(w.admin, { where, environment: "production", kind: "variables" }, 2);
     await set("C", "3");
     const before = await rowsOf(w, project);
-    const refused = rollBack(w.admin, where, "production", "variables", plan);
+    const refused = rollBack(w.admin, { where, environment: "production", kind: "variables" }, plan);
     await expect(refused).rejects.toMatchObject({
       kind: "conflict",
       message: expect.stringContaining("version 5 now, not 4"),
@@ -518,7 +536,7 @@ describeBoth("a kept version that SQL changed", (w, dialect) => {
     expect(await rowsOf(w, project)).toEqual(before);
     const broken = [`version 2 of the variables in production of ${where}`];
     expect(await rotateData(w.admin, where)).toMatchObject({ sets: 6, versions: 2, deletedKeys: 0, broken });
-    await purgeHistory(w.admin, where, "production", "variables");
+    await purgeHistory(w.admin, { where, environment: "production", kind: "variables" });
     expect(await rotateData(w.admin, where)).toMatchObject({ resumed: 1, deletedKeys: 1, broken: [] });
     await renameProject(w.admin, where, { slug: "shop" });
     await openEverything(w.admin);
@@ -536,12 +554,12 @@ describeBoth("a kept version that SQL changed", (w, dialect) => {
     const count = async () => (await w.sql`select id from file_contents where project_id = ${id}`).length;
     await w.sql`update set_versions set listing = '[]' where project_id = ${id} and version = 3
       and kind = 'files' and environment = 'production'`;
-    const { warnings } = await purgeHistory(w.admin, where, "staging", "files");
+    const { warnings } = await purgeHistory(w.admin, { where, environment: "staging", kind: "files" });
     expect(warnings).toEqual([expect.stringContaining("version 3 of the files in production may name any")]);
     expect(await count()).toBe(3);
     await w.sql`delete from file_contents where id = ${first?.id}`;
     await expect(back(2, "files")).rejects.toMatchObject({ kind: "conflict" });
-    await purgeHistory(w.admin, where, "production", "files");
+    await purgeHistory(w.admin, { where, environment: "production", kind: "files" });
     expect(await count()).toBe(1);
     await openEverything(w.admin);
   });

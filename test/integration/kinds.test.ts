@@ -138,14 +138,14 @@ describeBoth("a kind that Keyhole does not have", (w) => {
     expect(items).toEqual(["door", "stove"].map((name) => ({ name, environments: { production } })));
 
     await writeNotes(w, where, { door: "another note", stove: null });
-    const { versions } = await listHistory(w.admin, where, "production", notes.kind);
+    const { versions } = await listHistory(w.admin, { where, environment: "production", kind: notes.kind });
     expect(versions.map(({ added, changed, deleted }) => ({ added, changed, deleted }))).toEqual([
       { added: [], changed: ["door"], deleted: ["stove"] },
       { added: ["door", "stove"], changed: [], deleted: [] },
       { added: [], changed: [], deleted: [] },
     ]);
-    const plan = await planRollback(w.admin, where, "production", notes.kind, 2);
-    const { warnings } = await rollBack(w.admin, where, "production", notes.kind, plan);
+    const plan = await planRollback(w.admin, { where, environment: "production", kind: notes.kind }, 2);
+    const { warnings } = await rollBack(w.admin, { where, environment: "production", kind: notes.kind }, plan);
     expect(warnings).toEqual([`2 in ${where} production`]);
     expect(await readNotes(w, key, "web")).toBe(`["a note about the door","a note about the stove"]`);
 
@@ -164,7 +164,9 @@ describeBoth("a kind that Keyhole does not have", (w) => {
       door: "a note about the door",
       stove: "a note about the stove",
     });
-    expect(await purgeHistory(w.admin, shop, "production", notes.kind)).toMatchObject({ removed: 3 });
+    expect(await purgeHistory(w.admin, { where: shop, environment: "production", kind: notes.kind })).toMatchObject({
+      removed: 3,
+    });
     const actions = (await listAudit(w.admin, { actions: notes.actions, limit: 10 })).map(({ action }) => action);
     expect(actions.sort()).toEqual(["notes.rollback", "notes.write", "notes.write"]);
     expect(await deleteProject(w.admin, shop)).toMatchObject({ variables: 1, notes: 2 });

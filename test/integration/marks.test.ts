@@ -82,8 +82,8 @@ describeBoth("a variable that is marked for rotation", (w) => {
     // What is the same is not written, so the target keeps its day.
     expect(await copyVariables(w.admin, from, to)).toMatchObject({ same: ["MARKED"], warnings: [] });
     expect(await mark()).toBe("2099-01-31");
-    const plan = await planRollback(w.admin, where, "staging", "variables", 4);
-    const rolledBack = await rollBack(w.admin, where, "staging", "variables", plan);
+    const plan = await planRollback(w.admin, { where, environment: "staging", kind: "variables" }, 4);
+    const rolledBack = await rollBack(w.admin, { where, environment: "staging", kind: "variables" }, plan);
     for (const { warnings } of [set, imported, copied, rolledBack]) expect(warnings).toEqual(gone);
   });
 

@@ -63,15 +63,15 @@ withPostgres("the role of people who are no operators", () => {
     await createProject(ana, where, {});
     for (const value of ["1", "2"]) await setVariables(ana, where, "staging", [{ name: "A", value }]);
     expect(await revealVariable(ana, where, "staging", "A")).toBe("2");
-    const plan = await planRollback(ana, where, "staging", "variables", 2);
-    await rollBack(ana, where, "staging", "variables", plan);
+    const plan = await planRollback(ana, { where, environment: "staging", kind: "variables" }, 2);
+    await rollBack(ana, { where, environment: "staging", kind: "variables" }, plan);
     expect(await revealVariable(ana, where, "staging", "A")).toBe("1");
     await deleteVariable(ana, where, "staging", "A");
     await setAccount(ana, where, "mail", ["staging"], { user: "u" });
     await deleteAccount(ana, where, "mail");
     await putFile(ana, where, { content: Buffer.from("x"), path: "p", environments: ["staging"] });
     await deleteFile(ana, where, "p", ["staging"]);
-    expect((await listHistory(ana, where, "staging", "variables")).versions.length).toBe(5);
+    expect((await listHistory(ana, { where, environment: "staging", kind: "variables" })).versions.length).toBe(5);
     const { id } = await createKey(ana, { organization: org, projects: ["own"], environments: null });
     const { successor } = await rotateKey(ana, id, 0);
     const { trust } = await createTrust(ana, {

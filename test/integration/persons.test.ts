@@ -300,9 +300,11 @@ describeBoth("persons with some rights", (w) => {
     await setVariables(w.admin, where, "staging", [{ name: "A", value: "stored", rotateBy: "2099-01-31" }]);
     await setVariables(ana, where, "staging", [{ name: "A", value: "stored" }]);
     expect((await listVariables(w.admin, where, "staging"))[0]).not.toHaveProperty("rotateBy");
-    const { changed } = await planRollback(ana, where, "staging", "variables", 2);
+    const { changed } = await planRollback(ana, { where, environment: "staging", kind: "variables" }, 2);
     expect(changed.toSorted()).toEqual(["A", "B"]);
-    expect((await planRollback(w.admin, where, "staging", "variables", 2)).changed).not.toContain("B");
+    expect(
+      (await planRollback(w.admin, { where, environment: "staging", kind: "variables" }, 2)).changed,
+    ).not.toContain("B");
     for (const refused of [
       () => diffVariables(ana, where, "staging", "production"),
       () => revealVariable(ana, where, "staging", "A"),

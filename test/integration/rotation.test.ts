@@ -420,7 +420,7 @@ describeBoth("rotate data", (w, dialect) => {
 
   test("names a damaged set of files, and keeps every content that may be its own", async () => {
     const { where, id, key } = await furnished(w);
-    await purgeHistory(w.admin, where, "production", "files"); // an earlier version names the same content
+    await purgeHistory(w.admin, { where, environment: "production", kind: "files" }); // an earlier version names the same content
     const [set] = await w.sql`select listing from sets
       where project_id = ${id} and kind = 'files' and environment = 'production'`;
     await w.sql`update sets set listing = '[]'

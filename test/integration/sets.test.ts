@@ -317,7 +317,9 @@ describeBoth("an envelope with one item more than its listing", (w) => {
         [version, sealed.generation, sealed.listingMac, sealed.listing, sealed.sealed, project.id, kind],
       );
     await store("set_versions", "and version = 1");
-    await expect(planRollback(w.admin, where, "staging", kind, version)).rejects.toMatchObject({ kind: "conflict" });
+    await expect(planRollback(w.admin, { where, environment: "staging", kind }, version)).rejects.toMatchObject({
+      kind: "conflict",
+    });
     await store("sets");
     expect(await read[kind]("staging")).toBe(503);
     const write = kind === "variables" ? setVariable("B", "2") : setAccount("B", "2", "staging");
@@ -452,7 +454,9 @@ describeBoth("the values of a set", (w) => {
       ["a file", () => putFile("a", "other", "staging"), 0],
     ];
     for (const [what, work, sets] of openings) expect([what, (await openedBy(work)).length]).toEqual([what, sets]);
-    const plan = await planRollback(w.admin, where, "staging", "variables", 1);
-    expect(await openedBy(() => rollBack(w.admin, where, "staging", "variables", plan))).toHaveLength(2);
+    const plan = await planRollback(w.admin, { where, environment: "staging", kind: "variables" }, 1);
+    expect(
+      await openedBy(() => rollBack(w.admin, { where, environment: "staging", kind: "variables" }, plan)),
+    ).toHaveLength(2);
   });
 });

@@ -93,7 +93,7 @@ describeBoth("what was shown of one project", (w) => {
   test("is not done to another of its name: by `var edit` and `rollback`, whose person looks for a while", async () => {
     const { where, begun, untouched } = await replaced(w, async (where) => ({
       seen: await revealVariables(w.admin, where, "staging", () => ""),
-      plan: await planRollback(w.admin, where, "staging", "variables", 1),
+      plan: await planRollback(w.admin, { where, environment: "staging", kind: "variables" }, 1),
     }));
     const { version, projectId } = begun.seen;
     const entries = [{ name: "A", value: "edited" }];
@@ -101,7 +101,9 @@ describeBoth("what was shown of one project", (w) => {
     await expect(setVariables(w.admin, where, "staging", entries, { version, projectId })).rejects.toMatchObject(
       refused,
     );
-    await expect(rollBack(w.admin, where, "staging", "variables", begun.plan)).rejects.toMatchObject(refused);
+    await expect(
+      rollBack(w.admin, { where, environment: "staging", kind: "variables" }, begun.plan),
+    ).rejects.toMatchObject(refused);
     expect(await stored(w)).toBe(untouched);
   });
 });

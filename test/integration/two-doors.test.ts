@@ -60,7 +60,7 @@ describeBoth("two persons through both doors at once", (w) => {
   const byCommand = (environment: string, name: string, value: string) =>
     asAna(["var", "set", where, environment, name, "--value", value]);
   const versionsOf = async (environment: Environment) => {
-    const { versions, warnings } = await listHistory(w.admin, where, environment, "variables");
+    const { versions, warnings } = await listHistory(w.admin, { where, environment, kind: "variables" });
     expect(warnings).toEqual([]);
     return versions.map(({ version }) => version).toReversed();
   };

@@ -22,7 +22,7 @@ async function mistaken(w: World) {
   await writeVariables(as("ben"), where, new Map([[production, ben]]));
   await setVariables(as("ana"), where, production, entriesOf({ TAKEN: "ana's" }));
   await setVariables(as("ana"), where, production, entriesOf({ GOOD: "ana's" }));
-  const plan = (version: number) => planUndo(w.admin, where, production, "variables", version);
+  const plan = (version: number) => planUndo(w.admin, { where, environment: production, kind: "variables" }, version);
   const values = async () => {
     const names = (await listVariables(w.admin, where, production)).map(({ name }) => name);
     const found = await Array.fromAsync(names, async (name) => {
@@ -44,29 +44,32 @@ describeBoth("taking back what one version changed", (w) => {
     const did = { added: ["GONE"], changed: ["OLD"], deleted: ["NEW"] };
     const left = [{ name: "TAKEN", version: 4, by: "ana" }];
     expect(shown).toEqual({ from: 5, version: 3, by: "ben", projectId: expect.any(String), ...did, left });
-    expect(await undo(as("carla"), where, production, "variables", shown)).toEqual({ version: 6, warnings: [] });
+    expect(await undo(as("carla"), { where, environment: production, kind: "variables" }, shown)).toEqual({
+      version: 6,
+      warnings: [],
+    });
     expect(await values()).toEqual({ GONE: "gone", GOOD: "ana's", OLD: "old", SAME: "same", TAKEN: "ana's" });
     const [entry] = await listAudit(w.admin, { project: where, actions: ["variables.rollback"], limit: 1 });
     expect(entry).toMatchObject({ actor: { name: "carla" }, environment: production, ...did });
     expect(entry?.names).toEqual(["GONE", "NEW", "OLD"]);
     // It can be taken back in the same way.
-    await undo(w.admin, where, production, "variables", await plan(6));
+    await undo(w.admin, { where, environment: production, kind: "variables" }, await plan(6));
     expect(await values()).toMatchObject({ OLD: "ben's", NEW: "ben's", TAKEN: "ana's", GOOD: "ana's" });
   });
 
   test("is refused if nothing is left, if it changed nothing, and if it is not kept", async () => {
     const { where, plan, values } = await mistaken(w);
-    await undo(w.admin, where, production, "variables", await plan(3));
+    await undo(w.admin, { where, environment: production, kind: "variables" }, await plan(3));
     const before = await values();
     const again = await plan(3);
     expect([again.added, again.changed, again.deleted]).toEqual([[], [], []]);
-    const refused = undo(w.admin, where, production, "variables", again);
+    const refused = undo(w.admin, { where, environment: production, kind: "variables" }, again);
     const words = "Nothing of version 3 is left to undo: all that it changed has been written again since";
     await expect(refused).rejects.toMatchObject({ kind: "invalid", message: expect.stringContaining(words) });
     await expect(plan(1)).rejects.toMatchObject({ kind: "invalid" });
     for (const none of [0, 7, 1e9]) await expect(plan(none)).rejects.toMatchObject({ kind: "not_found" });
     expect(await values()).toEqual(before);
-    await purgeHistory(w.admin, where, production, "variables");
+    await purgeHistory(w.admin, { where, environment: production, kind: "variables" });
     await expect(plan(6)).rejects.toMatchObject({ kind: "not_found" });
   });
 
@@ -75,7 +78,7 @@ describeBoth("taking back what one version changed", (w) => {
     const shown = await plan(3);
     await setVariables(w.admin, where, production, entriesOf({ NEW: "better" }));
     const untouched = await stored(w);
-    const refused = undo(w.admin, where, production, "variables", shown);
+    const refused = undo(w.admin, { where, environment: production, kind: "variables" }, shown);
     await expect(refused).rejects.toMatchObject({ kind: "conflict" });
     expect(await stored(w)).toBe(untouched);
   });
@@ -95,7 +98,11 @@ describeBoth("taking back what one version changed", (w) => {
   test("works for accounts and files", async () => {
     const { where } = await w.place();
     const go = async (kind: string, version: number) =>
-      undo(w.admin, where, production, kind, await planUndo(w.admin, where, production, kind, version));
+      undo(
+        w.admin,
+        { where, environment: production, kind },
+        await planUndo(w.admin, { where, environment: production, kind }, version),
+      );
     for (const user of ["first", "second"]) await setAccount(w.admin, where, "ci", [production], { user });
     await setAccount(w.admin, where, "later", [production], { user: "good" });
     await go("accounts", 3);
@@ -116,26 +123,30 @@ describeBoth("taking back what one version changed", (w) => {
     const ana = await personIn(w.admin, where, ["see", "write"]);
     const guessed = async (value: string) => {
       await setVariables(ana, where, production, entriesOf({ A: value }));
-      const [newest] = (await listHistory(ana, where, production, "variables")).versions;
+      const [newest] = (await listHistory(ana, { where, environment: production, kind: "variables" })).versions;
       const version = newest?.version as number;
-      const { added, changed, deleted, left } = await planUndo(ana, where, production, "variables", version);
+      const { added, changed, deleted, left } = await planUndo(
+        ana,
+        { where, environment: production, kind: "variables" },
+        version,
+      );
       const { version: next, ...said } = await undo(
         ana,
-        where,
-        production,
-        "variables",
-        await planUndo(ana, where, production, "variables", version),
+        { where, environment: production, kind: "variables" },
+        await planUndo(ana, { where, environment: production, kind: "variables" }, version),
       );
       expect(next).toBe(version + 1);
       return { added, changed, deleted, left, said };
     };
     expect(await guessed("stored")).toEqual(await guessed("a wrong guess"));
     // Putting one back without `reveal` does not say that it is the same.
-    const back = planRollback(ana, where, production, "variables", 2, { name: "A" });
+    const back = planRollback(ana, { where, environment: production, kind: "variables" }, 2, { name: "A" });
     expect(await back).toMatchObject({ changed: ["A"], added: [], deleted: [] });
     for (const rights of [["see"], ["write"], ["reveal", "write"]] as const) {
       const other = await personIn(w.admin, where, rights);
-      await expect(planUndo(other, where, production, "variables", 2)).rejects.toMatchObject({ kind: "not_found" });
+      await expect(planUndo(other, { where, environment: production, kind: "variables" }, 2)).rejects.toMatchObject({
+        kind: "not_found",
+      });
     }
   });
 });
@@ -144,8 +155,8 @@ describeBoth("putting back one item", (w) => {
   test("writes it as it was, and no other, and names who wrote it since", async () => {
     const { where, as, values } = await mistaken(w);
     const back = async (to: number, name: string) => {
-      const plan = await planRollback(w.admin, where, production, "variables", to, { name });
-      return { plan, ...(await rollBack(as("carla"), where, production, "variables", plan)) };
+      const plan = await planRollback(w.admin, { where, environment: production, kind: "variables" }, to, { name });
+      return { plan, ...(await rollBack(as("carla"), { where, environment: production, kind: "variables" }, plan)) };
     };
     const { plan, version } = await back(3, "TAKEN");
     expect(plan).toMatchObject({ changed: ["TAKEN"], added: [], deleted: [], between: [{ version: 4, by: "ana" }] });
@@ -165,11 +176,13 @@ describeBoth("putting back one item", (w) => {
 
   test("has a history of its own", async () => {
     const { where } = await mistaken(w);
-    const { versions } = await listHistory(w.admin, where, production, "variables", "TAKEN");
+    const { versions } = await listHistory(w.admin, { where, environment: production, kind: "variables" }, "TAKEN");
     expect(versions).toMatchObject([
       { version: 4, actor: { name: "ana" }, added: [], changed: ["TAKEN"], deleted: [] },
       { version: 3, actor: { name: "ben" }, added: ["TAKEN"], changed: [], deleted: [] },
     ]);
-    expect((await listHistory(w.admin, where, production, "variables", "NEVER")).versions).toEqual([]);
+    expect(
+      (await listHistory(w.admin, { where, environment: production, kind: "variables" }, "NEVER")).versions,
+    ).toEqual([]);
   });
 });

@@ -17,7 +17,7 @@ function changedBySomebodyElse(what: string) {
 }
 
 async function versionOf(w: World, where: string, environment: Environment, kind = "variables"): Promise<number> {
-  const [newest] = (await listHistory(w.admin, where, environment, kind)).versions;
+  const [newest] = (await listHistory(w.admin, { where, environment, kind })).versions;
   return newest?.version as number;
 }
 

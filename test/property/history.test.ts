@@ -194,7 +194,11 @@ class Play {
         return this.#undo(step, step.back);
       case "purge": {
         const versions = model.versions(step);
-        const { removed } = await purgeHistory(w.admin, this.where, step.environment, step.kind);
+        const { removed } = await purgeHistory(w.admin, {
+          where: this.where,
+          environment: step.environment,
+          kind: step.kind,
+        });
         expect(removed).toBe(versions.length - 1);
         versions.splice(0, versions.length - 1);
         return;
@@ -266,12 +270,12 @@ class Play {
     const current = versions.at(-1) as Version;
     const to = Math.max(1, current.version - back);
     const old = versions.find(({ version }) => version === to);
-    const planned = planRollback(admin, this.where, environment, kind, to);
+    const planned = planRollback(admin, { where: this.where, environment, kind }, to);
     if (old === undefined || old === current) {
       return void (await expect(planned).rejects.toMatchObject({ kind: old ? "invalid" : "not_found" }));
     }
     const plan = await planned;
-    const { version } = await rollBack(admin, this.where, environment, kind, plan);
+    const { version } = await rollBack(admin, { where: this.where, environment, kind }, plan);
     this.#model.write(target, new Map([...old.items].map(([name, { value }]) => [name, value])), []);
     const { added, changed, deleted } = versions.at(-1) as Version;
     const between = versions.slice(0, -1).filter((one) => one.version > to);
@@ -292,14 +296,14 @@ class Play {
       return writer === undefined ? [] : [{ name, ...writerOf(writer) }];
     });
     const rest = names.filter((name) => !left.some((one) => one.name === name));
-    const planned = planUndo(this.#admin, this.where, environment, kind, number);
+    const planned = planUndo(this.#admin, { where: this.where, environment, kind }, number);
     const isUnknown = before === undefined && rest.some((name) => !undone?.added.includes(name));
     if (undone === undefined || names.length === 0 || isUnknown) {
       const refused = undone !== undefined && names.length === 0 ? "invalid" : "not_found";
       return void (await expect(planned).rejects.toMatchObject({ kind: refused }));
     }
     const plan = await planned;
-    const writing = undo(this.#admin, this.where, environment, kind, plan);
+    const writing = undo(this.#admin, { where: this.where, environment, kind }, plan);
     if (rest.length === 0) return void (await expect(writing).rejects.toMatchObject({ kind: "invalid" }));
     const { version } = await writing;
     const items = this.#valuesOf(target);
@@ -330,7 +334,7 @@ class Play {
         ...version,
         actor: { type: "person", name: by },
       }));
-      const { versions: listed, warnings } = await listHistory(admin, this.where, environment, kind);
+      const { versions: listed, warnings } = await listHistory(admin, { where: this.where, environment, kind });
       expect({ listed, warnings }).toEqual({ listed: expected.reverse() as never, warnings: [] });
       const items = await this.#stored(project, { kind, environment });
       expect(items).toEqual(Object.fromEntries(this.#model.items({ kind, environment })));
