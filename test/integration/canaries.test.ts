@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { mintKey } from "../../src/access/api-key.ts";
 import type { Journal } from "../../src/audit/journal.ts";
+import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { CanaryUses } from "../../src/gates/canary-uses.ts";
+import { openInstallation } from "../../src/installation/installation.ts";
 import { revealVariable, revealVariables } from "../../src/kinds/variables/reveal.ts";
 import {
   copyVariables,
@@ -12,6 +15,7 @@ import {
   variableItem,
 } from "../../src/kinds/variables/write.ts";
 import { type AuditFilter, AuditTail, listAudit, showAudit } from "../../src/people/audit.ts";
+import { backUp, restore } from "../../src/people/backup.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
 import {
   createKey,
@@ -31,11 +35,13 @@ import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
 import { isCanary, newCoin } from "../../src/seal/canary.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
+import { visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
 import {
   answerOf,
   describeBoth,
   headersOf,
+  openWorld,
   type Placed,
   refusingJournal,
   requestOf,
@@ -396,6 +402,60 @@ describeBoth("a canary variable", (w) => {
     const elsewhere = await personIn(w.admin, where, ["audit"], 4);
     expect(await listAudit(elsewhere, { actions: ["canary.variable"] })).toEqual([]);
   });
+});
+
+describeBoth("the pages of canaries", (w) => {
+  test("make them, mark them, and show on Today who used one, to those with the right `audit`", async () => {
+    const { organization, project } = await w.place();
+    const visitor = await visitorOf(w);
+    const { secret = "", to } = await visitor.send("/keys", {
+      org: organization.slug,
+      name: "old-deploy",
+      projects: "web",
+      environments: "staging",
+      resources: "variables",
+      surfaces: "rest_api",
+      expires: "90 days",
+      canary: "yes",
+    });
+    w.secrets.add(secret);
+    expect(to).toMatch(/^\/keys\/./);
+    expect((await visitor.page(to ?? "")).html).toContain("This key is a canary");
+    expect((await visitor.page("/keys")).html).not.toContain("old-deploy");
+    expect((await visitor.page("/keys?show=canaries")).html).toContain("old-deploy");
+    const set = `/p/${project.where}/variables/set`;
+    const fields = await visitor.form(set, set);
+    const sent = { ...fields, name: "BAIT", "value.staging": "bait-value-1", canary: "yes" };
+    expect((await visitor.send(set, sent)).status).toBe(200);
+    expect((await visitor.page(`/p/${project.where}/variables`)).html).toContain('<b class="due"> canary</b>');
+    expect((await visitor.page(`/p/${project.where}/variables/item?name=BAIT`)).html).toContain("A canary:");
+    const heading = "Canaries that were used in the last 7 days";
+    expect((await visitor.page("/")).html).not.toContain(heading);
+    await w.ask("/organization", { key: secret });
+    await revealVariable(w.admin, project.where, "staging", "BAIT");
+    expect(await usesOf(w, { organization: organization.slug })).toHaveLength(2);
+    const { html } = await visitor.page("/");
+    expect(html).toContain(heading);
+    expect(html.replace(/<[^>]*>/g, "")).toContain(`used canaries: BAIT in staging of ${project.where}`);
+    expect(html.replace(/<[^>]*>/g, "")).toContain(`was presented: it is a canary of ${organization.slug}`);
+    expect((await visitor.page("/audit?action=canary.variable")).html).toContain("BAIT");
+  });
+});
+
+test("a backup holds canaries as they are", async () => {
+  const w = await openWorld("sqlite");
+  const { organization, project } = await w.place();
+  const key = await w.key(organization, { canary: true });
+  await setVariables(w.admin, project.where, "staging", [{ name: "BAIT", value: "1", canary: true }]);
+  const backup = join(w.config.dataFolder, "..", "backup.db");
+  backUp(w.config, backup);
+  const config = { ...w.config, dataFolder: join(w.config.dataFolder, "..", "restored") };
+  await restore(config, backup, { actor: "ann@host", say: () => {} });
+  const restored = adminContextOf(await openInstallation(config, () => {}), operator("ann@host"));
+  expect((await showKey(restored, key.id)).status).toBe("canary");
+  expect(await listVariables(restored, project.where, "staging")).toMatchObject([{ name: "BAIT", canary: true }]);
+  await restored.close();
+  await w.close();
 });
 
 test("a coin tells the holder of the key alone, and an entry without one is no canary", () => {
