@@ -4,7 +4,7 @@ import { LastReads } from "../audit/last-reads.ts";
 import { segmentTree } from "../audit/leaf.ts";
 import type { Signer } from "../audit/note.ts";
 import { describeDifference, type StateDifference } from "../audit/record.ts";
-import { decodeEntries } from "../audit/segment.ts";
+import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import { leafHash, type Tree } from "../audit/tree.ts";
 import { signTreeHead } from "../audit/tree-note.ts";
 import { ChainWalk, treeEnds } from "../audit/verify.ts";
@@ -16,8 +16,17 @@ import { saltKeyOf } from "../seal/keyring.ts";
 import { chainOf } from "../store/chain.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
 import { lastReadsSize, noteAllStored, storeLastReads } from "../store/last-reads.ts";
-import { segmentsByLane } from "../store/segments.ts";
-import { appendLeaves, cutLanes, type LeafRow, lanesBehind, leavesOf, readTree, segmentBefore } from "../store/tree.ts";
+import { segmentHolding, segmentsByLane } from "../store/segments.ts";
+import {
+  appendLeaves,
+  cutLanes,
+  type LeafRow,
+  lanesBehind,
+  leavesOf,
+  newestLeaf,
+  readTree,
+  segmentBefore,
+} from "../store/tree.ts";
 import type { Log } from "./log.ts";
 import type { Witnesses } from "./witnesses.ts";
 
@@ -119,7 +128,9 @@ export class Notary {
     const lanes = await lanesBehind(database, isWhole ? undefined : startedAt - lateMsMax);
     let batch: Leaf[] = [];
     let isFirst = true;
+    const replaced = await this.#replaced([commandsLane, ...lanes.map(({ lane }) => lane)]);
     for (const lane of lanes) {
+      if (replaced.some((one) => one.lane === lane.lane)) continue;
       for await (const { leaf, entries, at } of this.#leavesOf(lane, walk, unreadable)) {
         batch.push(leaf);
         this.#reads.note(entries, at);
@@ -133,8 +144,26 @@ export class Notary {
     if (isFirst && batch.length > 0) isFirst = await this.#append(tree, batch);
     const isDone = isFirst && !this.#stopping;
     const cut = isWhole ? await this.#cutEnds() : [];
-    this.#note([...walk.flaws, ...unreadable, ...cut], isWhole && isDone);
+    this.#note([...walk.flaws, ...unreadable, ...replaced, ...cut], isWhole && isDone);
     if (isWhole && isDone) this.#wholeAt = startedAt;
+  }
+
+  /**
+   * Those of the lanes whose newest segment in the tree is another one by now: somebody cut the end off, and the lane
+   * went on with the same numbers. Such a lane gets no more leaves.
+   */
+  async #replaced(lanes: readonly string[]): Promise<Flaw[]> {
+    const { database } = this.#options;
+    const flaws: Flaw[] = [];
+    for (const lane of new Set(lanes)) {
+      const newest = await newestLeaf(database, lane);
+      const segment = newest && (await segmentHolding(database, { lane, seq: newest.lastSeq }));
+      if (newest === undefined || segment === undefined) continue;
+      const found = segment.lastSeq === newest.lastSeq ? segmentTree(this.#saltKey, segment) : undefined;
+      if (found !== undefined && leafHash(found.leaf).equals(newest.hash)) continue;
+      flaws.push({ lane, seq: segment.firstSeq, lastSeq: newest.lastSeq, what: "gone", seals: [] });
+    }
+    return flaws;
   }
 
   /** The ends of lanes that are in the tree and gone, unless their loss was accepted. */

@@ -228,6 +228,21 @@ export async function cutLanes({ db, tables }: Database): Promise<CutLane[]> {
   return rows.map(({ lane, seq, end, dropped }) => ({ lane, seq: Number(seq), end: Number(end ?? 0), dropped }));
 }
 
+/** The last entry of a lane that is in the tree, and the hash of its segment's leaf; undefined if none is. */
+export async function newestLeaf(
+  { db, tables }: Database,
+  lane: string,
+): Promise<{ readonly lastSeq: number; readonly hash: Buffer } | undefined> {
+  const { auditLeaves: l } = tables;
+  const [newest] = await db
+    .select({ lastSeq: l.lastSeq, hashes: l.hashes })
+    .from(l)
+    .where(eq(l.lane, lane))
+    .orderBy(desc(l.lastSeq))
+    .limit(1);
+  return newest && { lastSeq: newest.lastSeq, hash: newest.hashes.subarray(0, hashBytes) };
+}
+
 /** The leaf of the segment of a lane that ends with this entry; undefined if it is not in the tree. */
 export async function leafOf(
   { db, tables }: Database,

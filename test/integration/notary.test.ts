@@ -18,8 +18,9 @@ import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
 import { Notary } from "../../src/server/notary.ts";
 import type { Database } from "../../src/store/database.ts";
 import { readNodes, treeEnd } from "../../src/store/tree.ts";
+import { putHeadBack, savedHead } from "../support/heads.ts";
 import { entry, journalOn } from "../support/journal.ts";
-import { describeBoth, type LogEvent, type World } from "../support/world.ts";
+import { describeBoth, type LogEvent, type Row, type World } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
 
@@ -251,6 +252,37 @@ describeBoth("the notary", (w) => {
     await next.round();
     expect(new Set(flaws().slice(1))).toEqual(new Set(gone.values()));
     expect(next.flaws).toBe(2);
+  });
+
+  test("names the end of a lane that was cut off and grew again, with the same numbers or over them", async () => {
+    const saved: Row[] = [];
+    for (let count = 0; count < 3; count++) {
+      await w.organization();
+      saved.push(await savedHead(w));
+    }
+    await notaryOn().round();
+    const [first, second] = saved as [Row, Row, Row];
+    const before = await leaves();
+    const cutTo = async (head: Row) => {
+      await w.sql`delete from audit_segments where lane = 'commands' and first_seq > ${head["seq"]}`;
+      await putHeadBack(w, head);
+    };
+    // The tree and the lane end with the same entry again; then the lane is longer.
+    await cutTo(second);
+    for (const more of [1, 2]) {
+      await w.organization();
+      const notary = notaryOn();
+      await notary.round();
+      expect({ more, flaws: notary.flaws, leaves: await leaves() }).toEqual({ more, flaws: 1, leaves: before });
+    }
+    // One segment holds what were two.
+    await cutTo(first);
+    await w.organization();
+    await w.sql`update audit_segments set last_seq = ${Number(first["seq"]) + 3} where lane = 'commands' and first_seq > ${first["seq"]}`;
+    const notary = notaryOn();
+    await notary.round();
+    expect([notary.flaws > 0, await leaves()]).toEqual([true, before]);
+    expect(flaws().join()).toContain("in the signed tree and not in the audit any more");
   });
 
   test("signs nothing over leaves that it did not sign, whatever was changed in them", async () => {
