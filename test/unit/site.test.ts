@@ -22,6 +22,13 @@ describe("the site's sidebar", () => {
   });
 });
 
+test("no page of the shelves has more than 2,000 words, and the README at most 700", () => {
+  const wordsOf = (file: string) => readFileSync(join(docs, file), "utf8").split(/\s+/).filter(Boolean).length;
+  const long = ["index.md", ...readers].map((page) => `${page}: ${wordsOf(page)}`);
+  expect(long.filter((line) => Number(line.split(": ")[1]) > 2000)).toEqual([]);
+  expect(wordsOf("../README.md")).toBeLessThanOrEqual(700);
+});
+
 test("the month of a team is a page with every section of its transcript, and every command that somebody types", () => {
   const transcript = readFileSync(join(docs, "../test/blackbox/transcripts/month.txt"), "utf8");
   const page = storyOf(transcript);
