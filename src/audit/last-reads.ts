@@ -15,43 +15,50 @@ export type LastRead = {
   readonly at: number;
 };
 
+/** The last reads of one set: when, by name. */
+type SetReads = Pick<LastRead, "projectId" | "kind" | "environment"> & { readonly at: Map<string, number> };
+
 /** Collects the last reads from entries, in any order, each as often as one likes. */
 export class LastReads {
   readonly #kindReadBy: (action: string) => string | undefined;
-  readonly #reads = new Map<string, Map<string, LastRead>>();
+  readonly #sets = new Map<string, SetReads>();
 
   /** @param kindReadBy - the kind that an action reads, such as `variables.read` */
   constructor(kindReadBy: (action: string) => string | undefined) {
     this.#kindReadBy = kindReadBy;
   }
 
-  /** @param at - when they were recorded, in epoch milliseconds */
-  note(entries: readonly AuditEntry[], at: number): void {
+  /** @param recordedAt - in epoch milliseconds */
+  note(entries: readonly AuditEntry[], recordedAt: number): void {
     for (const { actor, action, projectId, environment, names, byName } of entries) {
       const kind = actor.type === "person" ? undefined : this.#kindReadBy(action);
       if (kind === undefined) continue;
       // A read that named no environment may have had items of each.
       for (const one of environment === null ? environments : [environment]) {
-        const set = this.#setOf(`${projectId} ${kind} ${one}`);
-        for (const name of byName ? names : [""]) {
-          if (at > (set.get(name)?.at ?? Number.NEGATIVE_INFINITY)) {
-            set.set(name, { projectId, kind, environment: one, name, at });
-          }
+        const { at } = this.#setOf({ projectId, kind, environment: one });
+        for (const name of byName ? names : whole) {
+          if (recordedAt > (at.get(name) ?? Number.NEGATIVE_INFINITY)) at.set(name, recordedAt);
         }
       }
     }
   }
 
-  #setOf(key: string): Map<string, LastRead> {
-    const set = this.#reads.get(key) ?? new Map<string, LastRead>();
-    this.#reads.set(key, set);
-    return set;
+  #setOf(set: Omit<SetReads, "at">): SetReads {
+    const key = `${set.projectId} ${set.kind} ${set.environment}`;
+    const known = this.#sets.get(key) ?? { ...set, at: new Map<string, number>() };
+    this.#sets.set(key, known);
+    return known;
   }
 
   /** Returns what was collected since the last call. */
   take(): LastRead[] {
-    const all = [...this.#reads.values()].flatMap((set) => [...set.values()]);
-    this.#reads.clear();
+    const all = [...this.#sets.values()].flatMap(({ at, ...set }) =>
+      [...at].map(([name, at]): LastRead => ({ ...set, name, at })),
+    );
+    this.#sets.clear();
     return all;
   }
 }
+
+/** What a read of the whole set stands under. */
+const whole = [""];
