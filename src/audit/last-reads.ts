@@ -23,15 +23,15 @@ export class LastReads {
   readonly #kindReadBy: (action: string) => string | undefined;
   readonly #sets = new Map<string, SetReads>();
 
-  /** @param kindReadBy - the kind that an action reads, such as `variables.read` */
+  /** @param kindReadBy - the kind that an action of machines reads, such as `variables.read` */
   constructor(kindReadBy: (action: string) => string | undefined) {
     this.#kindReadBy = kindReadBy;
   }
 
   /** @param recordedAt - in epoch milliseconds */
   note(entries: readonly AuditEntry[], recordedAt: number): void {
-    for (const { actor, action, projectId, environment, names, byName } of entries) {
-      const kind = actor.type === "person" ? undefined : this.#kindReadBy(action);
+    for (const { action, projectId, environment, names, byName } of entries) {
+      const kind = this.#kindReadBy(action);
       if (kind === undefined) continue;
       // A read that named no environment may have had items of each.
       for (const one of environment === null ? environments : [environment]) {
