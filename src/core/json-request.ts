@@ -125,7 +125,7 @@ export function isLoopback(hostname: string): boolean {
 }
 
 /** A whole body. Undefined if it is too long: it is cancelled at the first chunk that exceeds the bound. */
-export async function readAtMost({ body }: Response, bytesMax: number): Promise<Blob | undefined> {
+export async function readAtMost({ body }: Request | Response, bytesMax: number): Promise<Blob | undefined> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
   for await (const chunk of body ?? []) {

@@ -1,3 +1,4 @@
+import { readAtMost } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
 import type { Installation } from "../installation/installation.ts";
@@ -137,24 +138,15 @@ const formBytesMax = 4 * 1024 * 1024;
  * @throws Refused `bound` if it is longer, as soon as that is known; `invalid` if it does not arrive whole, such as when
  *   the browser leaves
  */
-export async function formText({ headers, body }: Request, bytesMax = formBytesMax): Promise<string> {
+export async function formText(request: Request, bytesMax = formBytesMax): Promise<string> {
+  const { headers } = request;
   if (headers.get("content-type")?.split(";")[0] !== "application/x-www-form-urlencoded") return "";
-  const chunks: Uint8Array[] = [];
-  let bytes = Number(headers.get("content-length") ?? 0);
-  const requireRoom = () => {
-    if (bytes > bytesMax) throw new Refused("bound", "This is more than a page takes. Nothing was done.");
-  };
-  requireRoom();
-  bytes = 0;
-  try {
-    for await (const chunk of body ?? []) {
-      bytes += chunk.length;
-      requireRoom();
-      chunks.push(chunk);
-    }
-  } catch (cause) {
-    if (cause instanceof Refused) throw cause;
-    throw new Refused("invalid", "The form did not arrive whole. Nothing was done.", { cause });
-  }
-  return Buffer.concat(chunks).toString();
+  const isLonger = Number(headers.get("content-length") ?? 0) > bytesMax;
+  const body = isLonger
+    ? undefined
+    : await readAtMost(request, bytesMax).catch((cause: unknown) => {
+        throw new Refused("invalid", "The form did not arrive whole. Nothing was done.", { cause });
+      });
+  if (body === undefined) throw new Refused("bound", "This is more than a page takes. Nothing was done.");
+  return body.text();
 }

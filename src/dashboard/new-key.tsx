@@ -4,6 +4,7 @@ import { surfaces, surfacesByDefault } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { parseDuration } from "../core/parse.ts";
 import { Refused } from "../core/refused.ts";
+import { joined } from "../core/text.ts";
 import { commandLine } from "../desk/command-line.ts";
 import { requireMembers } from "../desk/validate.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
@@ -17,7 +18,6 @@ import {
   counted,
   Field,
   Lead,
-  listed,
   Name,
   NewName,
   NoOrganization,
@@ -272,7 +272,7 @@ export function linesWith(key: string, record: Pick<KeyRecord, "surfaces" | "res
   const places = ["your server's address in place of https://keyhole.example"];
   if (mayRun && record.projects === null) places.push("a project in place of PROJECT");
   if (mayRun) places.push("your program in place of ./start");
-  return { words: `To use it, put ${listed(places)}:`, lines };
+  return { words: `To use it, put ${joined(places)}:`, lines };
 }
 
 type Reached = { readonly projects?: readonly string[] | null; readonly environments: readonly string[] | null };

@@ -41,20 +41,20 @@ export function startDashboard(installation: Installation, options: DashboardOpt
     clearTimeout(timer);
     timer = setTimeout(() => end(true), unusedMs);
   };
-  // The port is known after it listens, and the app answers to its origin only.
-  let handle: (request: Request) => Response | Promise<Response> = () => new Response(null, { status: 503 });
-  const server = listening("127.0.0.1", port, (request) => handle(request));
-  const origin = `http://${host}:${server.port}`;
-  const app = createDashboard({
+  const { handle } = createDashboard({
     installation,
     sessions: new Sessions(now),
     entrance: { code, operator: actor },
-    origin,
+    // The port is known after it listens.
+    get origin(): string {
+      return origin;
+    },
     now,
     used,
     report,
   });
-  handle = app.handle;
+  const server = listening("127.0.0.1", port, handle);
+  const origin = `http://${host}:${server.port}`;
   const end = (unused: boolean) => {
     clearTimeout(timer);
     void server.stop(true).then(() => resolve({ unused }));

@@ -1,10 +1,11 @@
 /** @jsxImportSource preact */
 import { Refused } from "../core/refused.ts";
+import { joined } from "../core/text.ts";
 import { findProject } from "../desk/projects.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../pages/kind-pages.ts";
-import { Ago, Change, listed, Name, NameAgain, NewName } from "../pages/parts.tsx";
+import { Ago, Change, Name, NameAgain, NewName } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import { seenFields, type Visit } from "../pages/visit.ts";
@@ -62,7 +63,7 @@ export async function set(visit: Visit): Promise<Answer> {
   const change = form.change(visit, name, item);
   const taken = touchedBy(change).filter((environment) => item.entries.has(environment));
   if (isNew && taken.length > 0) {
-    const words = `${JSON.stringify(name)} is in ${listed(taken)} already.`;
+    const words = `${JSON.stringify(name)} is in ${joined(taken)} already.`;
     throw new Refused("exists", `${words} Nothing was changed: change that one.`);
   }
   return made(visit, name, change, visit.form.next(projectPagePath(visit.where, `${kind}/item`, { name })));

@@ -180,11 +180,6 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-/** Such as `development, staging and production`. */
-export function listed(words: readonly string[]): string {
-  return new Intl.ListFormat("en-GB").format(words);
-}
-
 /** What a page says if there is nothing to show, and what to do next. */
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
@@ -472,8 +467,8 @@ export function Change(props: {
   readonly quiet?: boolean;
   /** More buttons. */
   readonly beside?: ComponentChildren;
-  /** A choice that is made by a button each, after the words of `button`: the field and what may be chosen. */
-  readonly choice?: { readonly name: string; readonly options: readonly string[]; readonly value?: string | undefined };
+  /** A choice that is made by a button each, after the words of `button`. */
+  readonly choice?: ChoiceOf;
 }) {
   const { action, button, children, secret, danger, hidden = {}, label, quiet, beside, choice } = props;
   return (
@@ -498,14 +493,11 @@ export function Change(props: {
   );
 }
 
+/** A field and what may be chosen. */
+type ChoiceOf = { readonly name: string; readonly options: readonly string[]; readonly value?: string | undefined };
+
 /** Buttons that send a form, each with a choice of its own. */
-function Choice(props: {
-  readonly words: string;
-  readonly name: string;
-  readonly options: readonly string[];
-  readonly value?: string | undefined;
-}) {
-  const { words, name, options, value } = props;
+function Choice({ words, name, options, value }: ChoiceOf & { readonly words: string }) {
   return (
     <>
       <span>{words}</span>

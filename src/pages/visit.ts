@@ -1,9 +1,10 @@
 import { hasSomewhere, type Right, reached } from "../access/rights.ts";
-import { type Environment, environments, isEnvironment } from "../core/names.ts";
+import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { type FoundProject, findProject, otherProject, placeOf } from "../desk/projects.ts";
+import { requireEnvironment } from "../desk/validate.ts";
 
 /**
  * One request of somebody who may use the dashboard: what a handler gets. Only the gate makes one
@@ -205,11 +206,6 @@ export class Drafts {
 }
 
 const draftMs = 5 * 60_000;
-
-function requireEnvironment(text: string): Environment {
-  if (isEnvironment(text)) return text;
-  throw new Refused("invalid", `${JSON.stringify(text)} is not an environment.`);
-}
 
 function requireNumber(name: string, text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);

@@ -369,7 +369,7 @@ describeBoth("the page that takes a pasted text", (w) => {
     expect(many.error).toEndWith("\nline 21 and those after it were not looked at.");
     expect(await paste({ environment: "nowhere" })).toEqual({
       status: 400,
-      error: '"nowhere" is not an environment.',
+      error: '"nowhere" is not an environment: development, staging, production.',
     });
     expect(await stored(w)).toBe(untouched);
   });

@@ -1,8 +1,9 @@
 /** @jsxImportSource preact */
 import { Refused } from "../../core/refused.ts";
+import { joined } from "../../core/text.ts";
 import { carryOut, typedIn } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
-import { Box, Boxes, Field, listed } from "../../pages/parts.tsx";
+import { Box, Boxes, Field } from "../../pages/parts.tsx";
 import type { Form, Visit } from "../../pages/visit.ts";
 import type { AccountEntry } from "./entry.ts";
 import { remove, set } from "./operations.ts";
@@ -26,7 +27,7 @@ export const form: ItemForm<AccountEntry> = {
       )}
     </>
   ),
-  deletion: ({ entries }) => <p>It would be gone from {listed([...entries.keys()])}.</p>,
+  deletion: ({ entries }) => <p>It would be gone from {joined([...entries.keys()])}.</p>,
   change,
   removal: (visit, name, { project, entries }) => {
     const given = { project: visit.where, name, seen: visit.form.seenIn(project.permit.environments) };
@@ -65,7 +66,7 @@ function change(visit: Visit, name: string, { project, entries }: StoredItem): I
   const dropped = [...entries.keys()].filter((environment) => !targets.includes(environment));
   // A new account that is there already is refused as such.
   if (dropped.length > 0 && !form.has("new") && !form.has("drop")) {
-    const places = listed(dropped);
+    const places = joined(dropped);
     const how = `check the box that says so, or ${places}. Nothing was changed.`;
     throw new Refused("invalid", `This takes ${name} out of ${places}: ${how}`);
   }
