@@ -91,7 +91,7 @@ function browserOn(handle: (request: Request) => Response | Promise<Response>) {
       else cookies.set(name, value);
     }
     const text = await answer.text();
-    expect(text).not.toContain("canary");
+    expect(text).not.toContain("parrot");
     return {
       status: answer.status,
       text,
@@ -134,7 +134,7 @@ describeBoth("signing in to a team's dashboard", (w) => {
     };
     app = createDashboard(door);
     const organization = await w.organization();
-    const values = { staging: { TOKEN: "canary-staging" }, production: { TOKEN: "canary-live" } };
+    const values = { staging: { TOKEN: "parrot-staging" }, production: { TOKEN: "parrot-live" } };
     where = (await w.project(organization, "web", { variables: values })).where;
     const organizationSlug = organization.slug;
     await addPerson(w.admin, {
@@ -221,7 +221,7 @@ describeBoth("signing in to a team's dashboard", (w) => {
       /; Path=\/; Secure; HttpOnly; SameSite=Strict$/,
     );
     expect((await one.get(`/p/${where}/variables`)).text).toContain("TOKEN");
-    expect(await (await reveal(one, "production")).json()).toEqual({ secret: "canary-live" });
+    expect(await (await reveal(one, "production")).json()).toEqual({ secret: "parrot-live" });
     const [entry] = await w.run(
       "select * from audit_entries where action = 'variables.reveal' order by seq desc limit 1",
     );
@@ -299,17 +299,17 @@ describeBoth("signing in to a team's dashboard", (w) => {
   test.each<[string, Record<string, string>]>([
     ["another state", { state: "x" }],
     ["another issuer", { iss: "https://evil.example" }],
-    // CVE-2026-33758: nothing of it is on the page. No page may have a canary.
-    ["an error of the provider", told("<script>canary</script>")],
-    ["an error that is markup", { error: "<script>canary</script>", error_uri: "javascript:canary" }],
-    ["an error with line breaks", { error: "canary\r\nSet-Cookie: canary=1", error_description: "\r\n\r\ncanary" }],
-    ["an error of 14 KiB", told("canary<b>".repeat(1600))],
+    // CVE-2026-33758: nothing of it is on the page. No page may have a parrot.
+    ["an error of the provider", told("<script>parrot</script>")],
+    ["an error that is markup", { error: "<script>parrot</script>", error_uri: "javascript:parrot" }],
+    ["an error with line breaks", { error: "parrot\r\nSet-Cookie: parrot=1", error_description: "\r\n\r\nparrot" }],
+    ["an error of 14 KiB", told("parrot<b>".repeat(1600))],
   ])("signs nobody in with %s in the answer", async (_, changed) => {
     const one = browser();
     const answer = await back(one, await begin(one), changed);
     expect([answer.status, one.cookies.size, answer.location]).toEqual([403, 0, null]);
     expect(answer.text).toContain("The identity provider did not sign you in.");
-    expect(JSON.stringify(answer.cookies)).not.toContain("canary");
+    expect(JSON.stringify(answer.cookies)).not.toContain("parrot");
     expect((await one.get("/")).status).toBe(401);
   });
 
