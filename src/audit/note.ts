@@ -128,9 +128,10 @@ const isBy =
   (one: Signature) =>
     one.name === name && one.id.equals(id);
 
-function isSigned({ publicKey }: Verifier, text: string, signature: Buffer): boolean {
+/** Whether an Ed25519 signature is by this key. */
+export function isSigned({ publicKey }: Pick<Verifier, "publicKey">, content: string | Uint8Array, signature: Buffer) {
   const key = createPublicKey({ key: Buffer.concat([spki, publicKey]), format: "der", type: "spki" });
-  return verify(null, Buffer.from(text), key, signature);
+  return verify(null, Buffer.from(content), key, signature);
 }
 
 /** Undefined if it is not a note. */
@@ -155,10 +156,10 @@ function keyId(name: string, publicKey: Buffer, type = ed25519): Buffer {
   return hash.subarray(0, 4);
 }
 
-/** Undefined if it is not spelled as an encoder spells it. */
-function decodeBase64(text: string): Buffer | undefined {
+/** Undefined unless it is base64, as an encoder spells it, of that many bytes. */
+export function decodeBase64(text: string, length?: number): Buffer | undefined {
   const bytes = Buffer.from(text, "base64");
-  return bytes.toString("base64") === text ? bytes : undefined;
+  return bytes.length === (length ?? bytes.length) && bytes.toString("base64") === text ? bytes : undefined;
 }
 
 /** Room for 16 signatures of any kind. */

@@ -1,7 +1,7 @@
 import { attempt } from "../core/attempt.ts";
 import { parseReceipt, receiptName } from "../core/receipt.ts";
 import { entryLeaf } from "./leaf.ts";
-import { cosignedAt, type Verifier } from "./note.ts";
+import { cosignedAt, decodeBase64, type Verifier } from "./note.ts";
 import { leafHash, type TreeHead, verifyInclusion } from "./tree.ts";
 import { openTreeHead } from "./tree-note.ts";
 
@@ -119,9 +119,7 @@ function parseProof(document: unknown): Parsed | string {
 
 /** 32 bytes of base64, as an encoder spells them. */
 function parseHash(text: unknown): Buffer | undefined {
-  if (typeof text !== "string" || !/^[0-9A-Za-z+/]{43}=$/.test(text)) return undefined;
-  const bytes = Buffer.from(text, "base64");
-  return bytes.toString("base64") === text ? bytes : undefined;
+  return typeof text === "string" ? decodeBase64(text, 32) : undefined;
 }
 
 type ParsedSegment = {

@@ -1,4 +1,4 @@
-import { createPublicKey, verify } from "node:crypto";
+import { decodeBase64, isSigned } from "../audit/note.ts";
 
 /*
  * Signatures of minisign (https://jedisct1.github.io/minisign/). A public key is base64 of `Ed`, 8 bytes of the key's
@@ -16,35 +16,21 @@ export type MinisignKey = { readonly id: Buffer; readonly publicKey: Buffer };
 
 /** @param text - a line of base64, or the file of a key. Undefined if it is no public key */
 export function parseMinisignKey(text: string): MinisignKey | undefined {
-  const bytes = decodeBase64(text.trim().split("\n").at(-1)?.trim(), 42);
+  const bytes = decodeBase64(text.trim().split("\n").at(-1)?.trim() ?? "", 42);
   if (bytes?.toString("latin1", 0, 2) !== "Ed") return undefined;
   return { id: bytes.subarray(2, 10), publicKey: bytes.subarray(10) };
 }
 
 /** Returns the trusted comment of a signature; undefined if the key did not sign this content with it. */
 export function verifyMinisign(key: MinisignKey, content: Uint8Array, signature: string): string | undefined {
-  const parts = /^untrusted comment: .*\n(\S+)\ntrusted comment: (.*)\n(\S+)\n?$/.exec(signature);
-  const comment = parts?.[2] ?? "";
-  const signed = decodeBase64(parts?.[1], 74);
-  const whole = decodeBase64(parts?.[3], 64);
+  const form = /^untrusted comment: .*\n(\S+)\ntrusted comment: (.*)\n(\S+)\n?$/;
+  const [, first = "", comment = "", last = ""] = form.exec(signature) ?? [];
+  const signed = decodeBase64(first, 74);
+  const whole = decodeBase64(last, 64);
   if (signed === undefined || whole === undefined || signed.toString("latin1", 0, 2) !== "ED") return undefined;
   if (!signed.subarray(2, 10).equals(key.id)) return undefined;
   const ofContent = signed.subarray(10);
   const hash = new Bun.CryptoHasher("blake2b512").update(content).digest();
-  const isSigned = isBy(key, hash, ofContent) && isBy(key, Buffer.concat([ofContent, Buffer.from(comment)]), whole);
-  return isSigned ? comment : undefined;
+  const isWhole = isSigned(key, Buffer.concat([ofContent, Buffer.from(comment)]), whole);
+  return isWhole && isSigned(key, hash, ofContent) ? comment : undefined;
 }
-
-function isBy({ publicKey }: MinisignKey, content: Uint8Array, signature: Uint8Array): boolean {
-  const key = createPublicKey({ key: Buffer.concat([spki, publicKey]), format: "der", type: "spki" });
-  return verify(null, content, key, signature);
-}
-
-/** Undefined unless it is base64, as an encoder spells it, of that many bytes. */
-function decodeBase64(text: string | undefined, length: number): Buffer | undefined {
-  const bytes = Buffer.from(text ?? "", "base64");
-  return bytes.length === length && bytes.toString("base64") === text ? bytes : undefined;
-}
-
-/** What comes before an Ed25519 public key in DER. @see RFC 8410 */
-const spki = Buffer.from("302a300506032b6570032100", "hex");
