@@ -339,9 +339,16 @@ describeBoth("a database that was put back", (w) => {
     // Nobody waits for one that never answers, and an old head takes nothing back.
     const silent = answering(() => new Promise(() => {}));
     expect(await compared(knowing(undefined, silent))).toBeUndefined();
-    let shown = cosigned(real);
-    const heads = new WitnessedHeads([answering(() => new Response(shown))], -1);
+    let shown = "";
+    const changing = answering(() => new Response(shown));
+    const heads = new WitnessedHeads([changing], -1);
     await heads.refresh([signer]);
+    expect([heads.heads, Object.keys(heads.away)]).toEqual([[], [ours.name]]);
+    // It is asked again, and what it shows then counts.
+    shown = cosigned(real);
+    await heads.refresh([signer]);
+    while (heads.heads.length === 0) await fetch(changing.url);
+    expect(heads.away).toEqual({});
     shown = cosigned(signTreeHead({ ...later, size: 1 }, signer));
     await heads.refresh([signer]);
     expect(heads.heads.map(({ head }) => head.size)).toEqual([9]);
