@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { ranMs } from "../support/clock.ts";
 import { freeze } from "../support/freeze.ts";
 import { runBinary } from "../support/keyhole.ts";
-import { createDatabase, type Replica, runOn, startPrimary } from "../support/postgres.ts";
+import { createDatabase, type Replica, runOn, startPrimary, urlOn } from "../support/postgres.ts";
 import { skipWithout } from "../support/programs.ts";
 import {
   type Answer,
@@ -31,23 +31,19 @@ else skipWithout(["pg_basebackup"], "a primary that fails and its standby");
 
 function failover(a: Replica): void {
   let b: Replica;
-  let name: string;
+  let database: string;
   let site: Site;
   let servers: Server[];
   let lone: Server;
   const revoked: Key[] = [];
   const keys: Key[] = [];
   const replicas: Replica[] = [a];
-  const urlOf = (...replicas: readonly Replica[]) => {
-    const hosts = replicas.map(({ url }) => new URL(url).host).join(",");
-    const { username, password } = new URL(a.url);
-    return `postgres://${username}:${password}@${hosts}${name}`;
-  };
+  const urlOf = (...replicas: readonly Replica[]) => urlOn(database, replicas);
   const serve = (databaseUrl: string) => site.serve({ env: { DATABASE_URL: databaseUrl, KEYHOLE_OPS_PORT: "0" } });
   const run = (replica: Replica, statement: string) => runOn(urlOf(replica), statement);
 
   beforeAll(async () => {
-    name = new URL((await createDatabase(a.url)).url).pathname;
+    database = (await createDatabase(a.url)).url;
     b = await a.startStandby();
     replicas.push(b);
     site = await makeSite("postgres", urlOf(b, a)); // commands meet the standby first

@@ -1,6 +1,6 @@
 /** A primary that fails with what its standby has not received: what the audit says of it. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createDatabase, type Replica, runOn, startPrimary } from "../support/postgres.ts";
+import { createDatabase, type Replica, runOn, startPrimary, urlOn } from "../support/postgres.ts";
 import { skipWithout } from "../support/programs.ts";
 import { eventually, furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 
@@ -14,17 +14,13 @@ else skipWithout(["pg_basebackup"], "a failover that loses the newest entries");
 
 function lossyFailover(a: Replica): void {
   let b: Replica;
-  let name: string;
+  let database: string;
   let site: Site;
   let server: Server;
   let key: Key;
   /** What the servers logged. */
   let log: Buffer;
-  const urlOf = (...replicas: readonly Replica[]) => {
-    const hosts = replicas.map(({ url }) => new URL(url).host).join(",");
-    const { username, password } = new URL(a.url);
-    return `postgres://${username}:${password}@${hosts}${name}`;
-  };
+  const urlOf = (...replicas: readonly Replica[]) => urlOn(database, replicas);
   const run = (replica: Replica, statement: string) => runOn(urlOf(replica), statement);
   const read = async () => (await server.get(values, key.key)).status;
   const isStreaming = async () => (await run(a, "select 1 from pg_stat_replication where state = 'streaming'")).length;
@@ -35,7 +31,7 @@ function lossyFailover(a: Replica): void {
   };
 
   beforeAll(async () => {
-    name = new URL((await createDatabase(a.url)).url).pathname;
+    database = (await createDatabase(a.url)).url;
     b = await a.startStandby();
     site = await makeSite("postgres", urlOf(a, b));
     await furnish(site, { staging: { TOKEN: "kept" } });

@@ -1,6 +1,6 @@
 /** A standby that is promoted without the newest write: its next write looks like the lost one. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createDatabase, type Replica, runOn, startPrimary } from "../support/postgres.ts";
+import { createDatabase, type Replica, runOn, startPrimary, urlOn } from "../support/postgres.ts";
 import { eventually, furnish, type Key, makeSite, type Row, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
@@ -12,12 +12,11 @@ else process.stderr.write("There is no pg_basebackup on this machine: a lost wri
 
 function lostWrite(a: Replica): void {
   let b: Replica;
-  let name: string;
+  let database: string;
   let site: Site;
   let server: Server;
   let key: Key;
-  const databaseOn = (replica: Replica) => Object.assign(new URL(replica.url), { pathname: name }).href;
-  const run = (replica: Replica, statement: string) => runOn(databaseOn(replica), statement);
+  const run = (replica: Replica, statement: string) => runOn(urlOn(database, [replica]), statement);
   const isTrue = async (replica: Replica, condition: string) =>
     (await run(replica, `select 1 where ${condition}`)).length > 0;
   const rowVersion = async (replica: Replica) =>
@@ -33,11 +32,9 @@ function lostWrite(a: Replica): void {
   };
 
   beforeAll(async () => {
-    name = new URL((await createDatabase(a.url)).url).pathname;
+    database = (await createDatabase(a.url)).url;
     b = await a.startStandby();
-    const url = new URL(a.url);
-    const hosts = [a, b].map((replica) => new URL(replica.url).host).join(",");
-    site = await makeSite("postgres", `postgres://${url.username}:${url.password}@${hosts}${name}`);
+    site = await makeSite("postgres", urlOn(database, [a, b]));
     await furnish(site, { staging: { TOKEN: "first" } });
     key = await site.key("--org", "acme");
     server = await site.serve();

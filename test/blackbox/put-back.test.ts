@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
 import { freePort } from "../support/port.ts";
-import { createDatabase, postgresUrl, type Replica, runOn, startPrimary } from "../support/postgres.ts";
+import { createDatabase, postgresUrl, type Replica, runOn, startPrimary, urlOn } from "../support/postgres.ts";
 import { skipWithout } from "../support/programs.ts";
 import {
   eventually,
@@ -264,16 +264,12 @@ else skipWithout(["pg_basebackup"], "a failover that asks nothing, or whether it
 function failover(a: Replica): void {
   let b: Replica;
   let c: Replica;
-  let name: string;
+  let database: string;
   let site: Site;
   let server: Server;
   let key: Key;
   let seen: { KEYHOLE_CHECKPOINT_FILE: string };
-  const urlOf = (...replicas: readonly Replica[]) => {
-    const hosts = replicas.map(({ url }) => new URL(url).host).join(",");
-    const { username, password } = new URL(a.url);
-    return `postgres://${username}:${password}@${hosts}${name}`;
-  };
+  const urlOf = (...replicas: readonly Replica[]) => urlOn(database, replicas);
   const run = (replica: Replica, statement: string) => runOn(urlOf(replica), statement);
   const read = async () => (await server.get(values, key.key)).status;
   /** Signs all that there is. @param on - the primary */
@@ -290,7 +286,7 @@ function failover(a: Replica): void {
     });
 
   beforeAll(async () => {
-    name = new URL((await createDatabase(a.url)).url).pathname;
+    database = (await createDatabase(a.url)).url;
     b = await a.startStandby();
     c = await b.startStandby();
     site = await makeSite("postgres", urlOf(a, b, c));

@@ -6,7 +6,7 @@ import { type Installation, openInstallation } from "../../src/installation/inst
 import { openSigners } from "../../src/installation/signers.ts";
 import { applyGrants } from "../../src/people/grants.ts";
 import { Notary } from "../../src/server/notary.ts";
-import { withPostgres } from "../support/postgres.ts";
+import { rightsIn, withPostgres } from "../support/postgres.ts";
 import { openWorld, type World } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
@@ -56,16 +56,7 @@ withPostgres("the role of the notary", () => {
   });
 
   test("has exactly these rights in the database", async () => {
-    const rows = await raw`
-      select c.oid::regclass::text as name, privilege from pg_class c
-      cross join unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) privilege
-      where c.relkind in ('r', 'p', 'v') and c.relnamespace::regnamespace::text in ('public', 'drizzle')
-        and case when privilege in ('DELETE', 'TRUNCATE', 'TRIGGER') then has_table_privilege(c.oid, privilege)
-          else has_any_column_privilege(c.oid, privilege) end
-      order by 1, 2`;
-    const held: Record<string, string> = {};
-    for (const { name, privilege } of rows) held[name] = [...(held[name]?.split(" ") ?? []), privilege].join(" ");
-    expect(held).toEqual({
+    expect(await rightsIn(raw)).toEqual({
       // Of these three only what it compares with the record: see the next tests.
       api_keys: "SELECT",
       audit_checkpoints: "SELECT",

@@ -193,6 +193,13 @@ export function connectTo(url: string): postgres.Sql {
   return postgres(url, { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} });
 }
 
+/** The URL of a database on clusters that are tried in this order. @param url - of the database on one of them */
+export function urlOn(url: string, replicas: readonly Replica[]): string {
+  const { username, password, pathname } = new URL(url);
+  const hosts = replicas.map((replica) => new URL(replica.url).host).join(",");
+  return `postgres://${username}:${password}@${hosts}${pathname}`;
+}
+
 /** Runs a statement on a connection of its own. */
 export function runOn(url: string, statement: string) {
   return withServer(
@@ -488,4 +495,17 @@ function run(command: string[], owner: ClusterOwner, cwd: string): { readonly ok
   } catch (error) {
     return { ok: false, output: error instanceof Error ? error.message : String(error) }; // no such program
   }
+}
+
+/** What a role may do with the tables and sequences, such as `{ sets: "SELECT UPDATE" }`. @param sql - its connection */
+export async function rightsIn(sql: postgres.Sql): Promise<Readonly<Record<string, string>>> {
+  const rows = await sql`
+    select c.oid::regclass::text as name, string_agg(privilege, ' ' order by privilege) as held from pg_class c
+    cross join unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) privilege
+    where c.relkind in ('r', 'p', 'v', 'S') and c.relnamespace::regnamespace::text in ('public', 'drizzle')
+      and case when c.relkind = 'S' then privilege in ('SELECT', 'UPDATE') and has_sequence_privilege(c.oid, privilege)
+        when privilege in ('DELETE', 'TRUNCATE', 'TRIGGER') then has_table_privilege(c.oid, privilege)
+        else has_any_column_privilege(c.oid, privilege) end
+    group by c.oid`;
+  return Object.fromEntries(rows.map(({ name, held }) => [name, held]));
 }
