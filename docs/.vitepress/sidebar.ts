@@ -56,7 +56,7 @@ export const shelves: readonly Shelf[] = [
         ],
       },
       {
-        text: "When something goes wrong",
+        text: "Problems",
         pages: [
           { text: "Messages and what to do", page: "messages" },
           { text: "What each alert means", page: "incidents" },
