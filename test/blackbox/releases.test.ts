@@ -38,7 +38,9 @@ for (const version of versions) {
           : "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition",
       );
       expect(tables.length).toBeGreaterThan(10);
-      for (const { name } of tables) {
+      // After a flaw, or with a witness.
+      const special = ["audit_exceptions", "audit_cosignatures"];
+      for (const { name } of tables.filter(({ name }) => !special.includes(String(name)))) {
         expect([name, await site.sql(`select 1 as row from ${name} limit 1`)]).toEqual([name, [{ row: 1 }]]);
       }
     });

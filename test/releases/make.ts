@@ -25,8 +25,9 @@ import { fromSource } from "../support/from-source.ts";
 import { newSigningKey, publicJwk } from "../support/issuer.ts";
 import { runJson } from "../support/keyhole.ts";
 import { callTool } from "../support/mcp.ts";
+import { startNotary } from "../support/notary.ts";
 import { createDatabase, startPostgres } from "../support/postgres.ts";
-import { ask, type Dialect, type Key, makeSite, type Server, type Site } from "../support/server.ts";
+import { ask, type Dialect, eventually, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 import { bodyOf, type Expected, type Read, type Trusted, tokenOf } from "./release.ts";
 
 /** The oldest PostgreSQL that Keyhole runs on: what its pg_dump writes, every newer one reads. */
@@ -142,6 +143,8 @@ async function fill(site: Site, keys: Awaited<ReturnType<typeof begin>>) {
   const revoked = await site.key("--org", "acme", "--name", "revoked");
   await json(["key", "revoke", revoked.id]);
   const trusted = await trust(site);
+  await json(["person", "add", "ana", "--org", "acme"]);
+  await json(["person", "grant", "ana", "see,reveal", "--project", "shop", "--env", "production"]);
 
   const server = await site.serve({ env: { KEYHOLE_MCP: "on" } });
   await fileRequests(site, server, reader);
@@ -177,6 +180,9 @@ async function fill(site: Site, keys: Awaited<ReturnType<typeof begin>>) {
   const answered = await read(server, tokenOf(trusted), trusted.path);
   if (answered.status !== 200) throw new Error("The trust's token is refused.");
   await server.stop();
+  const notary = await startNotary(site);
+  await eventually(() => notary.said().includes('"event":"signed_checkpoint"'));
+  await notary.stop();
   return { reads, trusted: { ...trusted, body: answered.body } };
 }
 
