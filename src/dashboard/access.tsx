@@ -26,8 +26,9 @@ import { keyColumns } from "./keys.tsx";
 export async function accessPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const environment = visit.environment();
-  const seen = await visit.reached("see");
-  const { id, slug, organization } = await findProject(admin, where, "see");
+  const project = await findProject(admin, where, "see");
+  const seen = visit.reached(project, "see");
+  const { id, slug, organization } = project;
   const newKey = withQuery("/keys/new", { org: organization.slug, projects: `${slug}/${id}` });
   const rows = await listAccess(admin, where, environment);
   const persons = await personsWithAccess(admin, where, environment);

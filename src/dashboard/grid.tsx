@@ -1,5 +1,4 @@
 /** @jsxImportSource preact */
-import { may } from "../access/rights.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { lookalikes } from "../core/visible.ts";
@@ -49,11 +48,9 @@ export async function gridPage(visit: Visit): Promise<Answer> {
     const isShown = only === undefined || count > 0;
     return isShown ? [{ words, count, to: path(only), isHere: only === chosen.only }] : [];
   });
-  const isStale = seen.some(
-    (one) => may(admin.rights, "reveal", placeOf(project), one) && !mayCompare(admin, placeOf(project), one),
-  );
-  const mayWrite = (await visit.reached("write")).length > 0;
-  const revealed = kindPages[kind]?.reveal ? (await visit.reached("reveal")).filter((one) => seen.includes(one)) : [];
+  const revealed = visit.reached(project, "reveal").filter((one) => seen.includes(one));
+  const isStale = revealed.some((one) => !mayCompare(admin, placeOf(project), one));
+  const mayWrite = visit.reached(project, "write").length > 0;
   const main = (
     <>
       {known?.behindSinceAt !== undefined && <Warnings items={[behindWords(known.behindSinceAt)]} />}
@@ -85,7 +82,7 @@ export async function gridPage(visit: Visit): Promise<Answer> {
         tools={mayWrite && <Actions items={actionsOf(visit, kind)} />}
         isLong="folds"
       />
-      {revealed.length > 0 && rows.length > 0 && (
+      {kindPages[kind]?.reveal && revealed.length > 0 && rows.length > 0 && (
         <CopyInRows where={where} kind={kind} project={project} from={revealed} />
       )}
     </>

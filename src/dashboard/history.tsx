@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Environment } from "../core/names.ts";
+import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { rollback, undoOne, writersOf } from "../operations/history.ts";
 import { carryOut } from "../pages/carry-out.ts";
@@ -33,14 +34,15 @@ const versionsMax = 100;
 export async function historyPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.query("kind") ?? everyKind[0]?.kind ?? "");
-  const seen = await visit.reached("see");
+  const project = await findProject(admin, where, "see");
+  const seen = visit.reached(project, "see");
   const environment = visit.environment() ?? seen.at(-1) ?? "production";
   const before = visit.query("before") === undefined ? Number.MAX_SAFE_INTEGER : visit.number("before");
   const { versions, warnings } = await listHistory(admin, { where, environment, kind });
   const older = versions.filter(({ version }) => version < before);
   const shown = older.slice(0, versionsMax);
   const now = admin.now();
-  const mayUndo = (await visit.reached("write")).includes(environment);
+  const mayUndo = visit.reached(project, "write").includes(environment);
   const numbers = new Set(versions.map(({ version }) => version));
   const linksOf = (one: VersionRecord) => {
     const isUndone = changesOf(one).length > 0 && numbers.has(one.version - 1);

@@ -30,12 +30,13 @@ export async function itemPage(visit: Visit): Promise<Answer> {
   if (found === undefined)
     throw new Refused("not_found", `There is no ${JSON.stringify(name)} among the ${kind} of ${where}.`);
   const { form, reveal: isShown } = kindPages[kind] ?? {};
-  const written = await visit.reached("write");
-  const mayAudit = (await visit.reached("audit")).length > 0;
+  const project = await findProject(admin, where, "see");
+  const written = visit.reached(project, "write");
+  const mayAudit = visit.reached(project, "audit").length > 0;
   const shared = {
     ...{ where, kind, name, now: admin.now() },
-    project: seenFields(await findProject(admin, where, "see")),
-    revealed: isShown ? await visit.reached("reveal") : [],
+    project: seenFields(project),
+    revealed: isShown ? visit.reached(project, "reveal") : [],
     written,
   };
   const whoGets = await readersOf(visit, kind);

@@ -3,7 +3,7 @@ import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { type FoundProject, findProject, otherProject, placeOf } from "../desk/projects.ts";
+import { type FoundProject, otherProject, placeOf } from "../desk/projects.ts";
 import { requireEnvironment } from "../desk/validate.ts";
 
 /**
@@ -50,9 +50,8 @@ export class Visit {
     return hasSomewhere(this.admin.rights, ...rights);
   }
 
-  /** The environments of the project in the path in which this person has a right. */
-  async reached(right: Right): Promise<readonly Environment[]> {
-    const project = await findProject(this.admin, this.where, "see");
+  /** The environments of a project in which this person has a right. */
+  reached(project: FoundProject, right: Right): readonly Environment[] {
     return reached(this.admin.rights, [right], placeOf(project));
   }
 
