@@ -150,8 +150,9 @@ function refused(gate: Gatekeeper, exchange: Exchange, text: string, digestText:
   gate.limiter.forget(digestText);
   exchange.rateLimit = undefined;
   const refusal = refuseUnrecognized(gate, text, error);
+  const clientAddress = exchange.clientAddress(); // of every refused key: it takes some microseconds
   if (error instanceof CanaryRefusal) {
-    gate.canaries.noteKey(exchange, error.row, digestText, refusal === error);
+    gate.canaries.noteKey(exchange, clientAddress, error.row, digestText, refusal === error);
     gate.used(error.row.keyId);
   }
   return refusal;

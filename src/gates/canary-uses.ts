@@ -3,8 +3,9 @@ import { type AuditEntry, printable } from "../audit/entry.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**
- * The uses of canaries that this process sees. No request waits for what is done here, so an answer takes no longer if a
- * canary was used.
+ * The uses of canaries that this process sees. A request only notes its use: the log and the journal get it from
+ * {@link CanaryUses.flush}, at most a second later. Done at once, that work made the answer to a canary measurably later
+ * than the answer to any other key, and the answer to the request behind it, too.
  *
  * An entry is written for each request with a canary key that the limiter of unrecognized keys lets pass: ten at once,
  * and ten a minute. So a flood neither fills the journal nor slows others. The counts have all of them.
@@ -16,6 +17,7 @@ export class CanaryUses {
   readonly #log: (event: Readonly<Record<string, unknown>>) => void;
   /** The digests of canary keys, oldest first. Each was found in the database, so strangers cannot fill it. */
   readonly #known = new Set<string>();
+  #noted: (KeyUse | ReadUse)[] = [];
   #waiting: AuditEntry[] = [];
 
   /** @param record - puts entries on record */
@@ -29,23 +31,21 @@ export class CanaryUses {
 
   /**
    * Notes a request with a canary key.
+   * @param clientAddress - the socket says it only as long as the request lasts
    * @param passed - whether the limiter let it pass
    */
-  noteKey({ requestId, clientAddress, userAgent }: Exchange, row: KeyRow, digest: string, passed: boolean): void {
+  noteKey(
+    { requestId, userAgent }: Pick<Exchange, "requestId" | "userAgent">,
+    clientAddress: string,
+    { keyId, organizationId, organizationSlug }: KeyRow,
+    digest: string,
+    passed: boolean,
+  ): void {
     this.counts.key += 1;
     this.#known.add(digest);
     if (this.#known.size > knownMax) this.#known.delete(this.#known.values().next().value as string);
-    if (!passed) return;
-    const { keyId, organizationId, organizationSlug } = row;
-    const who = { organizationId, requestId, clientAddress: clientAddress(), userAgent: printable(userAgent) };
-    this.#log({ event: "canary", kind: "key", keyId, ...who });
-    const organization = organizationSlug ?? "";
-    const nowhere = { organization, projectId: "", project: "", environment: null } as const;
-    const actor = { type: "key", id: keyId } as const;
-    if (this.#waiting.length < waitingMax) {
-      this.#waiting.push({ actor, action: "canary.key", names: [keyId], ...nowhere, ...who });
-    }
-    void this.flush();
+    if (!passed || this.#noted.length >= waitingMax) return;
+    this.#noted.push({ keyId, organizationId, organizationSlug, requestId, clientAddress, userAgent });
   }
 
   /** Counts a request that the limiter refused before its key was looked up, if its key is a canary. */
@@ -54,30 +54,50 @@ export class CanaryUses {
   }
 
   /** Notes a read of canaries that is on record. */
-  noteRead({
-    actor,
-    canaries,
-    organization,
-    project,
-    environment,
-    requestId,
-    clientAddress,
-    userAgent,
-  }: AuditEntry): void {
+  noteRead(entry: AuditEntry): void {
     this.counts.read += 1;
-    const who = actor.type === "person" ? {} : { [`${actor.type}Id`]: actor.id };
-    const what = { names: canaries, organization, project, environment };
-    this.#log({ event: "canary", kind: "read", ...who, ...what, requestId, clientAddress, userAgent });
+    if (this.#noted.length < waitingMax) this.#noted.push(entry);
   }
 
-  /** Writes the entries that wait. Those that could not be written wait for the next call. */
+  /** Logs what was noted, and writes the entries that wait. Those that could not be written wait for the next call. */
   async flush(): Promise<void> {
+    for (const use of this.#noted.splice(0)) {
+      if ("actor" in use) this.#log(readEvent(use));
+      else this.#take(use);
+    }
     const entries = this.#waiting;
     this.#waiting = [];
     await this.#record(entries).catch(() => {
       this.#waiting = [...entries, ...this.#waiting].slice(0, waitingMax);
     });
   }
+
+  #take({ keyId, organizationSlug, userAgent, ...rest }: KeyUse): void {
+    const who = { ...rest, userAgent: printable(userAgent) };
+    this.#log({ event: "canary", kind: "key", keyId, ...who });
+    const organization = organizationSlug ?? "";
+    const nowhere = { organization, projectId: "", project: "", environment: null } as const;
+    const actor = { type: "key", id: keyId } as const;
+    if (this.#waiting.length < waitingMax) {
+      this.#waiting.push({ actor, action: "canary.key", names: [keyId], ...nowhere, ...who });
+    }
+  }
+}
+
+/** A request with a canary key. */
+type KeyUse = Pick<KeyRow, "keyId" | "organizationId" | "organizationSlug"> & {
+  readonly requestId: string;
+  readonly clientAddress: string;
+  readonly userAgent: string | null;
+};
+/** A read of canaries, as it is on record. */
+type ReadUse = AuditEntry;
+
+function readEvent({ actor, canaries, organization, project, environment, ...rest }: ReadUse) {
+  const { requestId, clientAddress, userAgent } = rest;
+  const who = actor.type === "person" ? {} : { [`${actor.type}Id`]: actor.id };
+  const what = { names: canaries, organization, project, environment };
+  return { event: "canary", kind: "read", ...who, ...what, requestId, clientAddress, userAgent };
 }
 
 const knownMax = 1024;
