@@ -172,17 +172,17 @@ const grantColumns = {
   "LAST USED": (one: KeyRecord) => formatTime(one.lastUsedAt),
 };
 
-const { ID, NAME, ORG, STATUS, PROJECTS, ENVIRONMENTS, EXPIRES, ...otherColumns } = grantColumns;
+const { NAME, ORG, STATUS, PROJECTS, ENVIRONMENTS, EXPIRES, ...otherColumns } = grantColumns;
 
 /** What matters of a key that has leaked. */
-export const foundColumns: Columns<KeyRecord> = {
-  ID,
+export const foundColumns = (short: (id: string) => string): Columns<KeyRecord> => ({
+  ID: ({ id }) => short(id),
   NAME,
   STATUS,
-  "LAST USED": otherColumns["LAST USED"],
-  ORG,
   PROJECTS,
   ENVIRONMENTS,
+  "LAST USED": otherColumns["LAST USED"],
+  ORG,
   RESOURCES: otherColumns.RESOURCES,
   EXPIRES,
-};
+});

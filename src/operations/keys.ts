@@ -14,6 +14,7 @@ import {
   requireSeesKeys,
   revokeKey,
   rotateKey,
+  shortKeyIds,
 } from "../people/keys.ts";
 import { credentialOperations, foundColumns, grantInputs, grantOf, nameOf, summary } from "./credentials.ts";
 
@@ -93,7 +94,8 @@ export const find = operation({
     const now = found.map((key) => revoked.find(({ id }) => id === key.id) ?? key);
     const sentence = revoked.length > 0 ? `Revoked ${joined(revoked.map(nameOf))}.` : "";
     const document = { keys: now, others };
-    return { ...list(now, foundColumns, "The text holds no key that you may see."), document, warnings, sentence };
+    const columns = foundColumns(await shortKeyIds(admin));
+    return { ...list(now, columns, "The text holds no key that you may see."), document, warnings, sentence };
   },
 });
 
