@@ -288,6 +288,7 @@ export async function entryPage(visit: Visit): Promise<Answer> {
     Project: plain.project ?? "none",
     Environment: plain.environment ?? "none",
     Names: plain.names.join(", ") || "none",
+    Canaries: plain.canaries?.join(", "),
     added: plain.added?.join(", "),
     changed: plain.changed?.join(", "),
     deleted: plain.deleted?.join(", "),

@@ -145,7 +145,11 @@ async function canaryUses(visit: Visit): Promise<VNode | null> {
   return (
     <section class="danger">
       <h2>Canaries that were used in the last 7 days</h2>
-      {await entriesOf(visit, uses)}
+      {
+        await entriesOf(visit, uses, (when, { lane, seq }) => (
+          <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>{when}</a>
+        ))
+      }
     </section>
   );
 }
@@ -164,15 +168,24 @@ async function lastChanges(visit: Visit): Promise<VNode> {
   );
 }
 
-/** Who did what, the newest first. @param entries - oldest first */
-async function entriesOf(visit: Visit, entries: readonly AuditRecord[]): Promise<VNode> {
+/**
+ * Who did what, the newest first.
+ *
+ * @param entries - oldest first
+ * @param at - draws the moment of an entry, such as with a link
+ */
+async function entriesOf(
+  visit: Visit,
+  entries: readonly AuditRecord[],
+  at = (when: VNode, _: AuditRecord): VNode => when,
+): Promise<VNode> {
   const { admin } = visit;
   const keys = await keyNames(admin);
   return (
     <ol class="changes">
       {entries.toReversed().map((one) => (
         <li>
-          <Ago at={one.time} now={admin.now()} />
+          {at(<Ago at={one.time} now={admin.now()} />, one)}
           <Word>{actorOf(one, keys)}</Word>
           <span>
             <Deed entry={one} keys={keys} isLinked={visit.may("see")} />

@@ -436,6 +436,11 @@ describeBoth("the pages of canaries", (w) => {
     expect(await usesOf(w, { organization: organization.slug })).toHaveLength(2);
     const { html } = await visitor.page("/");
     expect(html).toContain(heading);
+    const entries = [...html.matchAll(/"(\/audit\/entry\/[^"]+)"/g)].map(([, to]) => to ?? "");
+    expect(entries).toHaveLength(2);
+    const told = (await Promise.all(entries.map((to) => visitor.page(to)))).map(({ html }) => html).join();
+    expect(told).toContain("canary.key");
+    expect(told).toMatch(/<dt>Canaries<\/dt><dd><bdi>BAIT</);
     expect(html.replace(/<[^>]*>/g, "")).toContain(`used canaries: BAIT in staging of ${project.where}`);
     expect(html.replace(/<[^>]*>/g, "")).toContain(`was presented: it is a canary of ${organization.slug}`);
     expect((await visitor.page("/audit?action=canary.variable")).html).toContain("BAIT");
