@@ -79,7 +79,10 @@ const serverFailures: readonly Failure[] = [
     "has a certificate that this machine does not trust: sslrootcert=FILE names a file with its authority.",
   ],
   [/^28P01$/, "refuses the user or the password: correct them, and percent-encode % @ / ? # in the password."],
-  [/^28\w{3}$/, "refuses the user, perhaps because the connection is without TLS: see pg_hba.conf and sslmode."],
+  [
+    /^28\w{3}$/,
+    "refuses the user: it is no role there, or pg_hba.conf does not let it in, such as without TLS (sslmode).",
+  ],
   [
     /^42501$/,
     "refuses the user, who lacks a right in the database: use the owner of its tables, or `grant connect on database`.",

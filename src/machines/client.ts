@@ -186,6 +186,7 @@ function tokenRefused(requestId: string | null): string {
 }
 
 const hints: Readonly<Record<string, string>> = {
+  unauthorized: "This one may have expired, been revoked, or belong to another server.",
   surface_required:
     "Commands and the CI action need a key with the surface rest_api, the default; `keyhole mcp` needs mcp_server, and ci_action is for /secrets alone.",
   resource_required: "Variables need a key with the resource variables, files one with the resource files.",

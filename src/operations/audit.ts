@@ -46,7 +46,7 @@ export const acceptRestore = operation({
     await notary.round();
     if (signed === undefined) throw new Refused("conflict", flaw);
     const warnings = checkpoint.unwritten === undefined ? [] : [checkpoint.unwritten];
-    const sentence = `The database is accepted as it is. Its tree goes on after ${before}; servers answer again within a minute.`;
+    const sentence = `The database is accepted as it is. Its tree goes on after ${before}; servers answer again within 10 s.`;
     return { ...done({ ...signed }, sentence), warnings };
   },
 });

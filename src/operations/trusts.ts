@@ -109,7 +109,7 @@ function claimsOf(given: {
     throw usageProblem("Say whose tokens these are: --claim, or --spiffe-id for SPIFFE.");
   }
   if (spiffeId === undefined) return claims;
-  if (claims.has("sub")) throw usageProblem("--spiffe-id is the claim sub: give one of them.");
+  if (claims.has("sub")) throw usageProblem("--spiffe-id sets the claim sub: give it or --claim sub=…, not both.");
   return new Map([["sub", spiffeId], ...claims]);
 }
 

@@ -43,7 +43,7 @@ import { type Opened, openEverything } from "./verify.ts";
  * @throws Refused `invalid` with PostgreSQL, `not_found` if there is no database yet, `unavailable` on a full disk
  */
 export function backUp(config: Config, draft: string): { readonly bytes: number } {
-  const path = databaseFile(config, "back up");
+  const path = databaseFile(config);
   requireReadable(config.dataFolder);
   if (!existsSync(path)) throw new Refused("not_found", `There is no database in ${config.dataFolder} to back up.`);
   try {
@@ -61,7 +61,7 @@ export function backUp(config: Config, draft: string): { readonly bytes: number 
  * @throws Refused `invalid` if the installation lives on that file, which a backup must never replace
  */
 export function refuseOwnFile(config: Config, file: string): void {
-  const path = databaseFile(config, "back up");
+  const path = databaseFile(config);
   requireReadable(config.dataFolder);
   const rootKeys = config.rootKey.from === "file" ? [config.rootKey.path] : rootKeysIn(config);
   if (![...databaseFiles(path), ...rootKeys].some((own) => realPath(own) === realPath(file))) return;
@@ -101,7 +101,7 @@ export async function restore(
     readonly agree?: (replaces: boolean) => Promise<void>;
   },
 ): Promise<{ readonly bytes: number; readonly hasRootKey: boolean }> {
-  const path = databaseFile(config, "restore");
+  const path = databaseFile(config);
   if (resolve(backup) === path) throw new Refused("invalid", "The backup is the database itself.");
   const isNew = !existsSync(config.dataFolder);
   prepareFolder(config.dataFolder);
@@ -204,9 +204,10 @@ export async function verifyBackup(
 }
 
 /** The embedded database's file. @throws Refused `invalid` with PostgreSQL, which has tools of its own for this */
-function databaseFile(config: Config, what: string): string {
+function databaseFile(config: Config): string {
   if (config.postgres !== undefined) {
-    const words = `DATABASE_URL is set, and this is to ${what} the embedded database: use pg_dump and pg_restore, as docs/backup.md says.`;
+    const words =
+      "This command is for the embedded database, and DATABASE_URL is set: use pg_dump and pg_restore, as docs/backup.md says.";
     throw new Refused("invalid", words);
   }
   return join(config.dataFolder, "keyhole.db");

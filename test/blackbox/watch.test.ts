@@ -175,7 +175,7 @@ describe("run --watch", () => {
     expect(await ends("SIGTERM")).toBe(7);
     expect(said).toEqual({
       out: "runs one\nstopped one\n",
-      err: "Not watched for now, and the command runs on: The server answered unauthorized: A valid API key is required.\n",
+      err: "Not watched for now, and the command runs on: The server answered unauthorized: A valid API key is required. This one may have expired, been revoked, or belong to another server.\n",
     });
     expect(await readsOf(key)).toBe(1);
   });

@@ -11,3 +11,8 @@ test.each([
   expect(kind).toBe(failureOf(error).code);
   expect(message).not.toMatch(/canary|KEYHOLE_|DATABASE_URL|keyhole\.db|folder/);
 });
+
+test("a role that does not exist is not taken for a connection without TLS alone", () => {
+  const error = Object.assign(new Error("canary"), { code: "28000" });
+  expect(failureOf(error).message).toContain("it is no role there, or pg_hba.conf does not let it in");
+});
