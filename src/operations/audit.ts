@@ -6,6 +6,7 @@ import { done } from "../desk/outcome.ts";
 import { Permit } from "../desk/permit.ts";
 import { openSigners } from "../installation/signers.ts";
 import { Notary } from "../server/notary.ts";
+import { beginAgain } from "../store/last-reads.ts";
 
 /**
  * Puts on record that the database may be as it is, and signs that: a notary's round, whose heads have the moment. So
@@ -28,7 +29,10 @@ export const acceptRestore = operation({
       `accept the database as it is, with ${before} in its tree. What was written after them is lost: keys that were revoked and persons who were removed since then are back`,
     );
     const change = { action: "audit.accept-restore", organization: null, names: [String(size)] } as const;
-    await writing(admin, permit, async () => [undefined, [change]]);
+    await writing(admin, permit, async (db) => {
+      await beginAgain({ ...database, db }, now());
+      return [undefined, [change]];
+    });
     let signed: { size: number; note: string } | undefined;
     let flaw = "Another notary signed the tree at the same moment: run this again.";
     const notary = new Notary({

@@ -33,6 +33,7 @@ import { upgrade, upgradedMessage } from "../installation/upgrade.ts";
 import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
 import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../store/backup.ts";
 import { databaseErrorCode } from "../store/database.ts";
+import { beginAgain } from "../store/last-reads.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { type Opened, openEverything } from "./verify.ts";
@@ -252,7 +253,10 @@ async function recordRestore(
     if (upgraded.from < upgraded.to) say(upgradedMessage(upgraded));
     const admin = { database, systemKeys, ...operator(name), now: Date.now };
     const change = { action: "restore", organization: null, names: [] } as const;
-    await database.transaction((db) => recordChanges(admin, db, [change]));
+    await database.transaction(async (db) => {
+      await beginAgain({ ...database, db }, admin.now());
+      await recordChanges(admin, db, [change]);
+    });
   } finally {
     await database.close();
   }

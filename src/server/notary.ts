@@ -184,7 +184,13 @@ export class Notary {
     for await (const segment of segmentsByLane(database, {}, from)) {
       if (this.#stopping) return;
       const { lane, firstSeq, lastSeq } = segment;
-      if (!(await walk.pass(segment)) || present.has(lastSeq)) continue;
+      const isInOrder = await walk.pass(segment);
+      if (present.has(lastSeq)) continue;
+      if (!isInOrder) {
+        // Its reads are stored all the same: the list of entries has them, too.
+        this.#reads.note(decodeEntries(segment) ?? [], segment.at);
+        continue;
+      }
       const found = segmentTree(this.#saltKey, segment);
       if (found === undefined) unreadable.push({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
       else {

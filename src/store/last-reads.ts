@@ -44,7 +44,7 @@ export async function noteAllStored(database: Database, size: number, now: numbe
   await database.transaction(async (db) => {
     const [oldest] = await db.select({ at: min(s.at) }).from(s);
     const [known] = await db.select().from(k);
-    const sinceAt = Math.min(now, Number(oldest?.at ?? now));
+    const sinceAt = Math.max(known?.sinceAt ?? 0, Math.min(now, Number(oldest?.at ?? now)));
     const byNameSinceAt = Math.max(sinceAt, known?.byNameSinceAt ?? now);
     await db
       .insert(k)
@@ -59,7 +59,21 @@ export async function noteStored({ db, tables }: Pick<Database, "db" | "tables">
   await db.update(k).set({ size: to }).where(eq(k.size, from));
 }
 
-/** Within the transaction that deletes segments: forgets how far the record goes, if the notary has not had them all. */
+/**
+ * Within the transaction that puts a loss on record: the record begins again, because reads of before may be lost with
+ * what was written since the database's state.
+ * @param now - epoch milliseconds
+ */
+export async function beginAgain({ db, tables }: Pick<Database, "db" | "tables">, now: number): Promise<void> {
+  const { lastReadsKnown: k } = tables;
+  const begins = { sinceAt: now, byNameSinceAt: now };
+  await db
+    .insert(k)
+    .values({ id: 1, size: unknownSize, ...begins })
+    .onConflictDoUpdate({ target: k.id, set: begins });
+}
+
+/** Within the transaction that deletes segments: all others are read again, if the notary has not had these. */
 export async function forgetUnlessStored(
   { db, tables }: Pick<Database, "db" | "tables">,
   beforeAt: number,
@@ -73,7 +87,7 @@ export async function forgetUnlessStored(
     .select({ one: sql`1` })
     .from(s)
     .where(and(lt(s.at, beforeAt), notExists(isLeaf)));
-  await db.delete(k).where(exists(lost));
+  await db.update(k).set({ size: unknownSize }).where(exists(lost));
 }
 
 /** What is stored of one kind of a project. */
@@ -118,4 +132,6 @@ export async function findLastReads(
 }
 
 const rowsPerWrite = 1000;
+/** Of no tree. */
+const unknownSize = -1;
 const lagMs = 600_000;

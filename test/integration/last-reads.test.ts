@@ -3,17 +3,22 @@
  * there, what they say where the record is young, and what no read is.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
 import type { Right } from "../../src/access/rights.ts";
 import { environmentMask, environments } from "../../src/core/names.ts";
-import type { AdminContext } from "../../src/desk/context.ts";
+import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
 import type { Operation } from "../../src/desk/operation.ts";
 import type { List, Outcome } from "../../src/desk/outcome.ts";
 import { findProject } from "../../src/desk/projects.ts";
+import { openInstallation } from "../../src/installation/installation.ts";
 import { accountOperations } from "../../src/kinds/accounts/operations.ts";
 import { fileOperations } from "../../src/kinds/files/operations.ts";
 import { variableOperations } from "../../src/kinds/variables/operations.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
+import { acceptRestore } from "../../src/operations/audit.ts";
+import { listAudit } from "../../src/people/audit.ts";
 import { pruneAudit } from "../../src/people/audit-chain.ts";
+import { backUp, restore } from "../../src/people/backup.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { findKindReads } from "../../src/sets/last-reads.ts";
@@ -21,7 +26,7 @@ import { entry, journalOn } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
-import { describeBoth, type World } from "../support/world.ts";
+import { describeBoth, openWorld, type World } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
 
@@ -199,6 +204,7 @@ describeBoth("the record of last reads", (w) => {
     const given = { project: where, environment: "production", unreadMs: 90 * dayMs };
     const begins = () => w.run("select by_name_since_at as at from last_reads_known");
     const [before] = await begins();
+    const isKnown = async () => (await w.run("select 1 from last_reads_known where size >= 0")).length > 0;
     expect(await pruneAudit(w.admin, 150 * dayMs)).toMatchObject({ lanes: 1 });
     expect(await begins()).toEqual([before] as never);
     // What no notary has read is lost, and the record begins again.
@@ -209,10 +215,62 @@ describeBoth("the record of last reads", (w) => {
     await journal.close();
     await store.close();
     expect(await pruneAudit(w.admin, 31 * dayMs)).toMatchObject({ entries: 1 });
-    expect(await begins()).toEqual([]);
+    expect(await isKnown()).toBe(false);
     await expect(unread(w, "var list", given)).rejects.toMatchObject({ kind: "unavailable" });
     await notarize(w);
     const found = await unread(w, "var list", given);
     expect(found.warnings).toEqual([expect.stringMatching(/^The record of these reads begins at \d{4}/)]);
   });
+});
+
+/** Another world: its notary finds a flaw. */
+describeBoth("the record of last reads of a damaged audit", (w) => {
+  test("has the reads of an entry that is not in order, as the list of entries has them", async () => {
+    const { where, key } = await oldPlace(w);
+    const given = { project: where, environment: "production", unreadMs: 90 * dayMs };
+    await w.ask(`${web}&keys=ASKED`, { key });
+    await w.run("update audit_segments set mac = ? where lane <> 'commands'", [Buffer.alloc(32)]);
+    await w.organization();
+    expect(await notarize(w)).toBe(1);
+    expect((await listAudit(w.admin, { project: where, actions: ["variables.read"] })).length).toBe(1);
+    expect(namesIn(await unread(w, "var list", given))).toEqual(["NEVER"]);
+  });
+});
+
+/** Another world: an accepted loss counts for all projects. */
+describeBoth("the record of last reads of a database that was put back", (w) => {
+  test("begins again when an operator accepts the loss, whatever the notary reads after that", async () => {
+    const { where } = await oldPlace(w);
+    const given = { project: where, environment: "production", unreadMs: 90 * dayMs };
+    expect((await unread(w, "var list", given)).warnings).toEqual([]);
+    await acceptRestore.run(w.admin, {}, { env: {}, agree: async () => {}, show: async () => {}, report: () => {} });
+    const words = [expect.stringMatching(/^The record of these reads begins at \d{4}/)];
+    expect((await unread(w, "var list", given)).warnings).toEqual(words);
+    // As after a notary of an older version: all segments are read again, and those of before the loss, too.
+    await w.run("update last_reads_known set size = 0");
+    await notarize(w);
+    expect((await unread(w, "var list", given)).warnings).toEqual(words);
+    const row = (await unread(w, "account list", given)).document as { readsKnownSince: { withAll: number } }[];
+    expect(row[0]?.readsKnownSince.withAll).toBeGreaterThan(Date.now() - dayMs);
+  });
+});
+
+test("a restored backup begins the record of last reads again", async () => {
+  const w = await openWorld("sqlite");
+  const { where } = await oldPlace(w);
+  const backup = join(w.config.dataFolder, "..", "backup.db");
+  backUp(w.config, backup);
+  const config = { ...w.config, dataFolder: join(w.config.dataFolder, "..", "restored") };
+  await restore(config, backup, { actor: "ann@host", say: () => {} });
+  const installation = await openInstallation(config, () => {});
+  const admin = adminContextOf(installation, operator("ann@host"));
+  const given = { project: where, environment: "production", unreadMs: 90 * dayMs };
+  for (const _ of [1, 2]) {
+    expect((await unread(w, "var list", given, admin)).warnings).toEqual([
+      expect.stringMatching(/^The record of these reads begins at \d{4}/),
+    ]);
+    await notarize({ ...w, installation, admin } as World);
+  }
+  await admin.close();
+  await w.close();
 });
