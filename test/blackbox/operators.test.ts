@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "n
 import { join } from "node:path";
 import { binary, startOnTerminal } from "../support/keyhole.ts";
 import { startProxy } from "../support/proxy.ts";
-import { keyOf, onPostgres, siteOf } from "../support/server.ts";
+import { eventually, keyOf, onPostgres, siteOf } from "../support/server.ts";
 
 const canary = `canary-${randomBytes(8).toString("hex")}`;
 const variables = "/projects/web/variables?environment=production";
@@ -124,6 +124,8 @@ describe("backup and restore of the embedded database", () => {
     const retired = "root.key.retired-f92e5325b32739ff";
     writeFileSync(join(site.data, retired), "made up");
     const server = await site.serve();
+    // Until then its notary writes, too.
+    await eventually(() => server.said().stdout.includes("signed_checkpoint"));
     for (const own of ["keyhole.db", "keyhole.db-wal", "root.key", retired, "link/keyhole.db"]) {
       const path = own.startsWith("link/") ? own : join(site.data, own);
       const before = readFileSync(join(site.data, own.replace("link/", "")));
