@@ -10,6 +10,7 @@ import {
   copyVariables,
   deleteVariable,
   listVariables,
+  type Place,
   setVariables,
   variableItem,
 } from "../../src/kinds/variables/write.ts";
@@ -371,6 +372,20 @@ describeBoth("a canary variable", (w) => {
     await rotateData(w.admin, `${organization.slug}/shop`, () => {});
     expect(await canariesOf(w, `${organization.slug}/shop`)).toEqual(["BAIT"]);
     await openEverything(w.admin, () => {});
+  });
+
+  test("is not told by a copy over it to somebody who may not see it", async () => {
+    const { where } = await bait(w);
+    const names = ["BAIT", "LIKE_BAIT"];
+    const own = names.map((name) => ({ name, value, canary: true }));
+    await setVariables(w.admin, where, "development", own);
+    await setVariables(w.admin, where, "staging", [{ name: "LIKE_BAIT", value }]);
+    const ends = ["development", "staging"].map((environment) => ({ project: where, environment }));
+    const [from, to] = ends as [Place, Place];
+    const copies = await personIn(w.admin, where, ["reveal", "write"]);
+    expect(await copyVariables(copies, from, to, names, { dryRun: true })).toMatchObject({ same: names });
+    const sees = await personIn(w.admin, where, ["see", "reveal", "write"]);
+    expect(await copyVariables(sees, from, to, names, { dryRun: true })).toMatchObject({ same: ["BAIT"] });
   });
 
   test("cannot be made or unmade in SQL, and its listing looks like any other's", async () => {

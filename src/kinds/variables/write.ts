@@ -211,13 +211,19 @@ export async function copyVariables(
     const given = validateVariables(chosen.map((item) => copied(admin, item)));
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
     const plan = planWrite(admin, before, given, seenTarget, project.now, true);
-    const isSame = (name: string) => {
+    const isMade = (name: string) => {
       const old = before.items.get(name)?.entry;
-      const { rotateBy: day, canary } = given.get(name) ?? {};
-      const isMade = canary === true && old !== undefined && !isCanary(admin.systemKeys.listing, old);
-      return old && !isMade && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
+      return given.get(name)?.canary === true && old !== undefined && !isCanary(admin.systemKeys.listing, old);
     };
-    const same = [...given.keys()].filter(isSame).sort(compareBytes);
+    const isEqual = (name: string) => {
+      const old = before.items.get(name)?.entry;
+      const day = given.get(name)?.rotateBy;
+      return old && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
+    };
+    const equal = [...given.keys()].filter(isEqual).sort(compareBytes);
+    const same = equal.filter((name) => !isMade(name));
+    // Which of the target's are canaries is for those who may see them.
+    const shown = may(admin.rights, "see", placeOf(found), target) ? same : equal;
     const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
     const writes = chosen.filter(({ entry }) => changes.has(entry.key));
     const isNothing = writes.length === 0;
@@ -227,7 +233,7 @@ export async function copyVariables(
       changes: new Map(isNothing ? [] : [[before, changes]]),
       outcomeOf: (writes: Writes) => {
         const { added, changed, warnings } = writtenBy(to.project, copying, writes);
-        return { added, changed, same, warnings };
+        return { added, changed, same: shown, warnings };
       },
       more: isNothing ? [] : [revealOf(admin, opened, writes)],
     };
