@@ -1,7 +1,7 @@
 import { desc } from "drizzle-orm";
 import { type Signer, signerOf, type Verifier } from "../audit/note.ts";
 import { configProblem } from "../core/problem.ts";
-import { installationId, type Keyring, newKey } from "../seal/keyring.ts";
+import { firstNotarySeed, installationId, type Keyring } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
 import { treeEnd } from "../store/tree.ts";
 
@@ -21,8 +21,7 @@ export async function openSigners(
   const find = () => findSigners(database, keyring, auditKey);
   if ((await find()).length === 0) {
     if ((await treeEnd(database)).head) throw configProblem("The keys that signed the audit's tree are gone.");
-    const seed = newKey();
-    const { publicKey } = signerOf(nameOf(auditKey), seed);
+    const { publicKey, seed } = firstSigner(auditKey);
     const row = { generation: 1, publicKey, createdAt: Date.now(), ...keyring.wrapSystemKey("notary 1", seed) };
     // Of several notaries that start at once, all use the key of the first.
     await database.transaction(async (db) => {
@@ -35,11 +34,22 @@ export async function openSigners(
 }
 
 /**
- * The keys that sign, for whoever only verifies: none before the first notary.
+ * The keys that sign, for whoever only verifies. Before the first notary, and if its key was taken out of the database,
+ * that is the key that the first notary makes.
  * @throws Problem if a row was changed
  */
-export function findVerifiers(database: Database, keyring: Keyring, auditKey: Uint8Array): Promise<Verifier[]> {
-  return findSigners(database, keyring, auditKey);
+export async function findVerifiers(
+  database: Database,
+  keyring: Keyring,
+  auditKey: Uint8Array,
+): Promise<readonly [Verifier, ...Verifier[]]> {
+  const [first = firstSigner(auditKey), ...older] = await findSigners(database, keyring, auditKey);
+  return [first, ...older];
+}
+
+function firstSigner(auditKey: Uint8Array): OpenedSigner {
+  const seed = firstNotarySeed(auditKey);
+  return { ...signerOf(nameOf(auditKey), seed), seed };
 }
 
 /** What opens with the root key was not made up. */

@@ -43,9 +43,12 @@ export class WitnessedHeads {
     this.#askEveryMs = askEveryMs;
   }
 
-  /** What each witness has shown until now. */
+  /** What each witness has shown until now, in the order of the settings. */
   get heads(): { readonly from: string; readonly head: NotedHead }[] {
-    return [...this.#heads].map(([{ verifier }, head]) => ({ from: `the witness ${verifier.name}`, head }));
+    return this.witnesses.flatMap((one) => {
+      const head = this.#heads.get(one);
+      return head === undefined ? [] : [{ from: `the witness ${one.verifier.name}`, head }];
+    });
   }
 
   get away(): Away {

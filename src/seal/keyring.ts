@@ -14,7 +14,8 @@ import { open, seal } from "./envelope.ts";
  *        ├─ system keys            random, one row each: pepper, grant-seal key, audit key, listing key
  *        │   ├─ etag key            "etag key", of the listing key
  *        │   └─ salt key            "salt key", and the installation's id, "installation id", of the audit key
- *        ├─ seeds of the notary     random: the Ed25519 keys that sign the heads of the audit's tree
+ *        ├─ seeds of the notary     the Ed25519 keys that sign the heads of the audit's tree. The first is "notary 1", of
+ *        │                          the audit key, but random if a build before 0.3.0 made it
  *        └─ data key               random, one per project and generation
  *            └─ subkeys            "file subkey" for contents; "variables subkey" and so on for the values of a kind
  */
@@ -196,6 +197,14 @@ export function etagKeyOf(listingKey: Uint8Array): Uint8Array {
 /** The key of the salts of audit entries (`audit/leaf.ts`). */
 export function saltKeyOf(auditKey: Uint8Array): Buffer {
   return derive(auditKey, "salt key");
+}
+
+/**
+ * The seed of the first key that signs the audit's tree. It is stored, too; but whoever takes it out of the database
+ * takes nothing away by that: what was signed can still be checked.
+ */
+export function firstNotarySeed(auditKey: Uint8Array): Uint8Array {
+  return derive(auditKey, "notary 1");
 }
 
 /** 16 hex digits that name the installation to others, and stay when its root key changes. */

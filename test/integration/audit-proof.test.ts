@@ -24,12 +24,14 @@ describeBoth("a receipt", (w) => {
   };
   const staging = "/projects/web/variables?environment=staging";
 
-  test("has no key to check it with before a notary has run, and no proof before it has signed", async () => {
-    expect(await auditKeys(w.admin).then(() => "", kindOf)).toBe("not_found");
+  test("has no proof before a notary has signed, and the key to check it with from the beginning", async () => {
+    const before = await auditKeys(w.admin);
+    expect(before).toHaveLength(1);
     const { key } = await place();
     const receipt = await receiptOf(staging, key);
     expect(await refusal(receipt)).toBe("unavailable");
     await notarize(w);
+    expect(await auditKeys(w.admin)).toEqual(before);
     const later = await receiptOf(staging, key);
     expect([await refusal(receipt), await refusal(later)]).toEqual(["proved", "unavailable"]);
   });

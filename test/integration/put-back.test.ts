@@ -71,7 +71,7 @@ describeBoth("a database that was put back", (w) => {
   };
 
   beforeEach(async () => {
-    for (const table of [...auditTables, "audit_signers"]) await w.run(`delete from ${table}`);
+    for (const table of [...auditTables, "audit_cosignatures", "audit_signers"]) await w.run(`delete from ${table}`);
     folder = mkdtempSync(join(tmpdir(), "keyhole-put-back-"));
     file = join(folder, "checkpoint");
     database = w.installation.open("notary");
@@ -282,6 +282,25 @@ describeBoth("a database that was put back", (w) => {
     const refused = new Witnesses(database, [witness], () => {});
     await refused.ask();
     expect(refused.away).toEqual({ "witness.example": "it answered 422" });
+  });
+
+  test("is noticed by a witness alone if the notary's key and the tree were taken out of it, too", async () => {
+    const before = await saved();
+    await grow(3);
+    const witness = await witnessing();
+    const key = (await signersOf(database))[0]?.publicKey;
+    await before();
+    for (const table of [...treeTables, "audit_signers"]) await w.run(`delete from ${table}`);
+    const known = "it has no signed checkpoint, and the witness witness.example has seen one of 3 segments.";
+    expect(await compared(knowing(undefined, witness))).toContain(known);
+    // A notary makes the same key again, and signs nothing with it.
+    const late = await notary(knowing(undefined, witness));
+    await late.round();
+    expect([await size(), (await signersOf(database))[0]?.publicKey]).toEqual([0, key]);
+    expect(await compared(knowing(undefined, witness))).toContain(known);
+    await accept(knowing(undefined, witness));
+    await grow(5);
+    expect(await compared(knowing(undefined, witness))).toBeUndefined();
   });
 
   test("is accepted later than all that a witness has seen, whatever the clock says", async () => {
