@@ -38,6 +38,12 @@ export type NoReply = {
   readonly headers: Headers | undefined;
 };
 
+/** What this module needs of Deno. */
+type Deno = { createHttpClient(options: { readonly poolMaxIdlePerHost: number }): unknown };
+
+/** For Deno, which ignores `Connection: close`: a client that keeps no connection. */
+const client = (globalThis as { readonly Deno?: Deno }).Deno?.createHttpClient({ poolMaxIdlePerHost: 0 });
+
 /** Sends one request, without following redirects. Never rejects. */
 export async function requestJson(url: string, request: JsonRequest): Promise<JsonReply | NoReply> {
   const { headers, post, timeoutMs, bytesMax, fetch } = request;
@@ -45,8 +51,9 @@ export async function requestJson(url: string, request: JsonRequest): Promise<Js
   let response: Response | undefined;
   try {
     response = await fetch(url, {
-      // On a connection that is used again, Bun and Node take an answer that nobody asked for as the next one.
+      // On a connection that is used again, runtimes take an answer that nobody asked for as the next one.
       headers: { ...headers, Connection: "close" },
+      ...(client !== undefined && { client }),
       ...(post !== undefined && { method: "POST", body: post }),
       redirect: "manual",
       signal,
