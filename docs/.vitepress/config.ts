@@ -27,7 +27,7 @@ const linkedFiles = new Set<string>();
 export default defineConfig({
   lang: "en",
   title: "Keyhole",
-  description: "Self-hosted, read-only HTTP API that hands encrypted secrets to machines, whole or not at all.",
+  description: "Self-hosted, read-only HTTP API that hands encrypted secrets to machines.",
   outDir: "../dist/docs",
   head: [["link", { rel: "icon", href: "/icon.svg", type: "image/svg+xml" }]],
   markdown: {
@@ -38,6 +38,7 @@ export default defineConfig({
       showCode(md);
       highlightIndented(md);
       plainEmptyHeads(md);
+      labelCells(md);
     },
   },
   vite: {
@@ -161,6 +162,20 @@ function plainEmptyHeads(md: MarkdownRenderer): void {
       if (type !== "inline" || content !== "" || tokens[at - 1]?.type !== "th_open") continue;
       Object.assign(tokens[at - 1] ?? {}, { tag: "td" });
       Object.assign(tokens[at + 1] ?? {}, { tag: "td" });
+    }
+  });
+}
+
+/** Gives each cell the heading of its column, which a phone shows beside it. */
+function labelCells(md: MarkdownRenderer): void {
+  md.core.ruler.push("labels", ({ tokens }) => {
+    let labels: string[] = [];
+    let column = 0;
+    for (const [at, token] of tokens.entries()) {
+      if (token.type === "table_open") labels = [];
+      if (token.type === "tr_open") column = 0;
+      if (token.type === "th_open") labels.push(tokens[at + 1]?.content ?? "");
+      if (token.type === "td_open") token.attrSet("data-label", labels[column++] ?? "");
     }
   });
 }

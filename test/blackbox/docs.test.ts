@@ -33,13 +33,8 @@ printf 12 | keyhole var set acme/web production URL; printf 13 | keyhole var set
   },
   "docs/messages.md": { before: read },
   "docs/index.md": { before: `echo '{ "scripts": { "start": "true" } }' > package.json` },
-  // The page revokes its first key, and reads with another one later.
   // The first round of the notary.
   "docs/proof.md": { before: "until grep -q signed_checkpoint /var/log/keyhole.log; do :; done" },
-  "docs/review.md": {
-    before: `touch a; keyhole file put acme/web a --path a --env production
-KEYHOLE_API_KEY=$(keyhole key create --all-projects --all-environments --resource variables,accounts,files)`,
-  },
   "docs/root-key.md": { server: false, before: "rm -r .keyhole" },
   "docs/start.md": { before: "rm -r .keyhole" },
   "docs/rotation.md": { before: "printf made-up > key.txt" },
