@@ -24,11 +24,15 @@ export async function* segmentsByTime(
   order: "oldest first" | "newest first",
 ): AsyncGenerator<Segment[]> {
   const { auditSegments: s } = database.tables;
-  const [sorted, beyond] = order === "oldest first" ? [asc, sql`>`] : [desc, sql`<`];
+  const isOldestFirst = order === "oldest first";
+  const [sorted, beyond] = isOldestFirst ? [asc, sql`>`] : [desc, sql`<`];
   // Without a bound on the time, SQLite would sort all segments for the first page.
   const bounded = { ...filter, sinceAt: filter.sinceAt ?? Number.MIN_SAFE_INTEGER };
-  yield* pages(database, matching(database, bounded), [sorted(s.at), sorted(s.lane), sorted(s.firstSeq)], (last) => {
-    return sql`(${s.at}, ${s.lane}, ${s.firstSeq}) ${beyond} (${last.at}, ${last.lane}, ${last.firstSeq})`;
+  yield* pages(database, [sorted(s.at), sorted(s.lane), sorted(s.firstSeq)], (last) => {
+    if (last === undefined) return matching(database, bounded);
+    const from = isOldestFirst ? { sinceAt: last.at } : { beforeAt: last.at + 1 };
+    const rest = sql`(${s.at}, ${s.lane}, ${s.firstSeq}) ${beyond} (${last.at}, ${last.lane}, ${last.firstSeq})`;
+    return and(matching(database, { ...bounded, ...from }), rest);
   });
 }
 
@@ -45,10 +49,10 @@ export async function* segmentsByLane(
   from?: { readonly lane: string; readonly seq: number },
 ): AsyncGenerator<Segment> {
   const { auditSegments: s } = database.tables;
-  const start = from && and(eq(s.lane, from.lane), gte(s.firstSeq, from.seq));
-  const order = [asc(s.lane), asc(s.firstSeq), asc(s.at)];
-  const found = pages(database, and(matching(database, filter), start), order, (last) => {
-    return sql`(${s.lane}, ${s.firstSeq}, ${s.at}) > (${last.lane}, ${last.firstSeq}, ${last.at})`;
+  const found = pages(database, [asc(s.lane), asc(s.firstSeq), asc(s.at)], (last) => {
+    const start = from && and(eq(s.lane, from.lane), gte(s.firstSeq, last?.firstSeq ?? from.seq));
+    const rest = last && sql`(${s.lane}, ${s.firstSeq}, ${s.at}) > (${last.lane}, ${last.firstSeq}, ${last.at})`;
+    return and(matching(database, filter), start, rest);
   });
   for await (const page of found) yield* page;
 }
@@ -112,11 +116,14 @@ export function laneHead(database: Database, lane: string): () => Promise<Checkp
   };
 }
 
+/**
+ * @param where - which segments come behind the last one of a page; all of them for the first page. It bounds the first
+ *   column of an index by that one: SQLite uses one bound alone, and would look at the pages before again
+ */
 async function* pages(
   { db, tables }: Database,
-  where: SQL | undefined,
   order: SQL[],
-  beyond: (last: Segment) => SQL,
+  where: (last: Segment | undefined) => SQL | undefined,
 ): AsyncGenerator<Segment[]> {
   let last: Segment | undefined;
   let size = firstPageSize;
@@ -124,7 +131,7 @@ async function* pages(
     const rows = await db
       .select()
       .from(tables.auditSegments)
-      .where(and(where, last && beyond(last)))
+      .where(where(last))
       .orderBy(...order)
       .limit(size);
     if (rows.length > 0) yield rows;
