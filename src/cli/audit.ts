@@ -11,6 +11,7 @@ import { Fault } from "../core/fault.ts";
 import { environments } from "../core/names.ts";
 import { parseCount, parseDuration, parseList, parseMoment } from "../core/parse.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
+import { Refused } from "../core/refused.ts";
 import { counted, formatTime } from "../core/text.ts";
 import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
 import { writeWhole } from "../core/whole-file.ts";
@@ -188,6 +189,9 @@ const verify = operation({
     const verified = await verifyAudit(admin, checkpoints, (entries) => report(entries));
     const found = accept.length > 0 ? await acceptGaps(admin, verified, accept) : verified;
     if (found.flaws.length > 0 || found.differences.length > 0) throw flawed(found);
+    // A database that was put back is in order, and lacks what this host or a witness has seen.
+    await admin.checkpoint.look(admin.database);
+    if (admin.checkpoint.refusal !== undefined) throw new Refused("conflict", admin.checkpoint.refusal);
     const { entries, lanes, accepted } = found;
     const against =
       checkpoint !== undefined ? `, compared with ${counted(found.checkpoints, "checkpoint")} of the log` : "";

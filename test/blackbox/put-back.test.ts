@@ -114,6 +114,13 @@ onBoth("a database that was put back", (dialect) => {
     expect((await site.keyhole(["key", "list"])).exitCode).toBe(0);
   });
 
+  test("does not verify where something has seen more, though each entry is in order", async () => {
+    expect((await site.keyhole(["audit", "verify"])).exitCode).toBe(0);
+    const refused = await runBinary(["audit", "verify"], { cwd: site.folder, env: { ...site.env, ...seen } });
+    expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(refused.stderr).toStartWith("keyhole: The database was put back to an earlier state");
+  });
+
   test("is served again once an operator accepts it, by servers that run and by those that start", async () => {
     server = await site.serve({ env: seen });
     expect(await answers(good)).toBe(503);
