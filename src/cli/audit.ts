@@ -190,7 +190,7 @@ const verify = operation({
     const found = accept.length > 0 ? await acceptGaps(admin, verified, accept) : verified;
     if (found.flaws.length > 0 || found.differences.length > 0) throw flawed(found);
     // A database that was put back is in order, and lacks what this host or a witness has seen.
-    await admin.checkpoint.look(admin.database);
+    await admin.checkpoint.look(admin.database, false);
     if (admin.checkpoint.refusal !== undefined) throw new Refused("conflict", admin.checkpoint.refusal);
     const { entries, lanes, accepted } = found;
     const against =

@@ -75,7 +75,7 @@ export class NewestCheckpoint {
    * Compares the database with what is known. If it goes on from there, its newest checkpoint is known from then on.
    * @throws if the database does not answer: then nothing is known anew, and {@link refusal} stays as it was
    */
-  async compare(database: Database): Promise<Compared> {
+  async compare(database: Database, mayWrite = true): Promise<Compared> {
     await warm(database); // fails on a standby, which may lack the newest checkpoint
     const signers = await this.#options.signers(database);
     await this.#witnessed.refresh(signers);
@@ -103,7 +103,7 @@ export class NewestCheckpoint {
     if (this.#refusal === undefined && signed !== undefined && end.head !== undefined) {
       this.#seen = signed;
       // If another process wrote the file since, it may be newer.
-      if (file !== end.head.note && file === this.#readFile()) this.#writeFile(end.head.note);
+      if (mayWrite && file !== end.head.note && file === this.#readFile()) this.#writeFile(end.head.note);
     }
     return compared;
   }
@@ -127,11 +127,12 @@ export class NewestCheckpoint {
   /**
    * Compares, and puts up with a database that does not answer: whoever reads from it fails anyway. But if it keeps this
    * one look from answering for a minute, it is refused.
+   * @param mayWrite - whether the file gets a newer head: it then belongs to the account of this process
    * @returns whether it answered
    */
-  async look(database: Database): Promise<boolean> {
+  async look(database: Database, mayWrite = true): Promise<boolean> {
     try {
-      await deadline.of(this.compare(database));
+      await deadline.of(this.compare(database, mayWrite));
       return true;
     } catch (error) {
       const knows = this.#seen ?? this.#readFile() ?? this.#witnessed.heads[0];

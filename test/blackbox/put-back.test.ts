@@ -69,6 +69,13 @@ onBoth("a database that was put back", (dialect) => {
   });
   afterAll(() => copy?.drop());
 
+  test("is compared by audit verify, which leaves the file to the account that it belongs to", async () => {
+    const before = readFileSync(file, "utf8");
+    const ran = await runBinary(["audit", "verify"], { cwd: site.folder, env: { ...site.env, ...seen } });
+    expect(ran.exitCode).toBe(0);
+    expect(readFileSync(file, "utf8")).toBe(before);
+  });
+
   test("under a running server is refused within 60 s, by what the server has seen", async () => {
     server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
     expect([await answers(revoked), await answers(good)]).toEqual([401, 200]);
