@@ -1,8 +1,9 @@
 /**
  * The program behind `bun run test`, `test:quick` and `test:full`: runs the files of one size, or those that its
  * arguments name. It finds a PostgreSQL and builds the binary, which the quick files do without, runs `bun test` with
- * its own arguments, several files at once, and ends standard output with the line `N passed, N failed`, and
- * `, N skipped` if any were.
+ * its own arguments, several files at once, and says how far it is. At the end it lists the slowest files, and the
+ * command that runs each failed test again. The last line of standard output is `N passed, N failed`, and `, N skipped`
+ * if any were.
  *
  * An interrupted run ends what it started and counts nothing.
  */
@@ -15,12 +16,14 @@ import { buildBinary } from "./support/build.ts";
 import { type Postgres, startPostgres } from "./support/postgres.ts";
 import { missingLines, type Untested } from "./support/programs.ts";
 import { missingProofs } from "./support/proofs.ts";
+import { commandFor, parseTests, progressLine, slowestFiles } from "./support/report.ts";
 import { makeScratch } from "./support/scratch.ts";
 
 /** Ends tests that hang, but no test that is only slow because the machine is busy. */
 const testTimeoutMs = 60_000;
 /** Files that run at once. Some only wait, so one more than there are processors keeps all of these busy. */
 const workers = availableParallelism() + 1;
+const progressEveryMs = 15_000;
 /** How long each file took, so that the slowest start first. `bun run test:full --update-timings` writes it again. */
 const timings = join(import.meta.dir, "timings.json");
 const root = join(import.meta.dir, "..");
@@ -43,6 +46,7 @@ const problems: string[] = [];
 const note = (error: unknown) => void problems.push(error instanceof Error ? error.message : String(error));
 const scratch = makeScratch();
 const missing = join(scratch.folder, "missing-programs");
+const progress = join(scratch.folder, "progress");
 process.env["TMPDIR"] = scratch.folder;
 const starting = isQuick ? undefined : startPostgres(say, ["max_wal_size=1GB"]).catch(note);
 if (!isQuick && process.env["KEYHOLE_TEST_BUILT"] === undefined) await build(); // meanwhile
@@ -52,7 +56,12 @@ else if (cluster) say(`The tests use PostgreSQL ${cluster.version} (${cluster.or
 else if (inCi) problems.push("No PostgreSQL was found, and in CI a skipped suite is a failure.");
 else say("NO POSTGRESQL WAS FOUND: suites that need one are skipped. Set TEST_DATABASE_URL, or install PostgreSQL 15.");
 
+const seed = process.env["KEYHOLE_TEST_SEED"];
+say(`Random choices have the seed ${seed ?? 1}; KEYHOLE_TEST_SEED makes others.`);
+
 let leftOut: string[] = [];
+let failures: string[] = [];
+let slowest = "";
 const total = { passed: 0, failed: 0, skipped: 0 };
 try {
   if (!interruptedBy) Object.assign(total, await runTests(cluster));
@@ -67,6 +76,8 @@ if (interruptedBy) {
 }
 if (problems.length + total.passed + total.failed === 0 && !onlyChanged) problems.push("No test ran.");
 if (total.skipped > 0 && inCi) problems.push(`${total.skipped} skipped: in CI a skipped test is a failure.`);
+if (slowest !== "") say(slowest);
+if (failures.length > 0) say(["To run a failed test again:", ...failures].join("\n  "));
 for (const problem of problems) say(problem);
 for (const line of leftOut) say(line);
 total.failed += problems.length; // so that the line and the exit code agree
@@ -114,7 +125,7 @@ async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
   const command = [process.execPath, "test", "--no-orphans", `--timeout=${testTimeoutMs}`];
   command.push(`--parallel=${workers}`, `--timings=${timings}`);
   command.push("--reporter=junit", `--reporter-outfile=${report}`);
-  if (inCi || isQuick) command.push("--dots"); // what failed would be lost among thousands of lines
+  if (!named) command.push("--only-failures"); // they would be lost among thousands of lines
   command.push(...passedOn);
   if (!named) command.push(...testFiles(size));
   const tests = Bun.spawn(command, {
@@ -127,10 +138,21 @@ async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
   });
   running = tests;
   scratch.watch(tests.pid);
+  const startedAtMs = Date.now();
+  const sayProgress = () => say(progressLine(progress, testFiles(size).length, startedAtMs, Date.now()));
+  const saying = named || onlyChanged ? undefined : setInterval(sayProgress, progressEveryMs);
   await tests.exited;
+  clearInterval(saying);
   if (interruptedBy) return total;
   const xml = existsSync(report) ? readFileSync(report, "utf8") : undefined;
   const counted = xml === undefined ? undefined : parseReport(xml);
+  if (xml !== undefined) {
+    const failed = parseTests(xml).filter(({ outcome }) => outcome === "failed");
+    failures = failed.map((test) => commandFor(test, process.env["npm_config_user_agent"], seed));
+    const files = slowestFiles(xml);
+    const ten = files.slice(0, 10).map(([file, seconds]) => `  ${seconds.toFixed(1).padStart(5)} s  ${file}`);
+    if (files.length > 10) slowest = ["The ten slowest files:", ...ten].join("\n");
+  }
   const isWhole = size === "full" && passedOn.length === 0;
   if (isWhole && inCi) {
     for (const page of new Bun.Glob("docs/maintainers/proofs*.md").scanSync(root)) {
@@ -154,6 +176,7 @@ function testEnvironment(cluster: Postgres | undefined): Record<string, string |
     ...Object.fromEntries(kept),
     KEYHOLE_TEST_BUILT: "1",
     KEYHOLE_TEST_MISSING: missing,
+    KEYHOLE_TEST_PROGRESS: progress,
     ...(cluster && { KEYHOLE_TEST_DATABASE_URL: cluster.url }),
   };
 }

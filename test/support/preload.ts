@@ -1,6 +1,7 @@
 import { afterAll } from "bun:test";
 import "./seed.ts";
 import { reportMissing } from "./programs.ts";
+import { noteFile } from "./report.ts";
 import { memoryFolder } from "./scratch.ts";
 
 // `test/run.ts` has set it.
@@ -16,4 +17,8 @@ for (const name of Object.keys(process.env)) {
   if (ours || ["DATABASE_URL", "HOST", "PORT"].includes(name)) delete process.env[name];
 }
 
-afterAll(reportMissing);
+noteFile("begins", Bun.main);
+afterAll(() => {
+  reportMissing();
+  noteFile("ended", Bun.main);
+});

@@ -1,3 +1,5 @@
+import { parseTests } from "./report.ts";
+
 /*
  * The pages docs/maintainers/proofs*.md name the tests that fail without a defence, as `folder/file`: "name". Of a long name they
  * say a part, with … for the rest. A test that was renamed or deleted would leave a defence without its proof.
@@ -10,7 +12,7 @@
  * @returns a sentence for each test that the page names and that did not run
  */
 export function missingProofs(name: string, page: string, report: string): string[] {
-  const names = testNames(report);
+  const names = Map.groupBy(parseTests(report), ({ file }) => /^test\/(.*)\.test\.ts$/.exec(file)?.[1] ?? file);
   const missing: string[] = [];
   for (const row of page.split("\n").filter((line) => line.startsWith("|"))) {
     const cell = row.split(/(?<!\\)\|/).at(-2) ?? "";
@@ -25,27 +27,10 @@ export function missingProofs(name: string, page: string, report: string): strin
         .replaceAll(" > ", " ")
         .split(/\s*…\s*/);
       const pattern = new RegExp(parts.map((part) => RegExp.escape(part)).join(".*"));
-      if (!names.get(file)?.some((name) => pattern.test(name))) {
+      if (!names.get(file)?.some(({ name }) => pattern.test(name.replaceAll(/, on (?:SQLite|PostgreSQL)/g, "")))) {
         missing.push(`${name} names a test that did not run: ${file}: "${quoted}"`);
       }
     }
   }
   return missing;
-}
-
-/** What the tests of each file are called, with the names of their suites before them, the outermost first. */
-function testNames(report: string): Map<string, string[]> {
-  const names = new Map<string, string[]>();
-  for (const [, name = "", suites = "", file = ""] of report.matchAll(
-    /<testcase name="([^"]*)" classname="([^"]*)"[^>]*? file="test\/([^"]*)\.test\.ts"/g,
-  )) {
-    const words = [...decode(suites).split(" > ").reverse(), decode(name)].join(" ");
-    names.set(file, [...(names.get(file) ?? []), words.replaceAll(/, on (?:SQLite|PostgreSQL)/g, "")]);
-  }
-  return names;
-}
-
-function decode(text: string): string {
-  const entities: Record<string, string> = { quot: '"', apos: "'", lt: "<", gt: ">", amp: "&" };
-  return text.replace(/&(\w+);/g, (whole, entity: string) => entities[entity] ?? whole);
 }
