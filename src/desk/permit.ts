@@ -1,4 +1,5 @@
 import { everyRight, type ProjectPlace, type Right, type Rights, reached } from "../access/rights.ts";
+import type { ChangeAction } from "../audit/entry.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "./changes.ts";
@@ -59,14 +60,22 @@ export class Permit {
     return this.#isMadeHere && this.rights.includes(right) && this.environments.includes(environment);
   }
 
-  /** Whether the permit covers this change. */
-  covers({ organization, project, environment }: Change): boolean {
+  /** Whether the permit covers this change: its right, in its place. */
+  covers({ action, organization, project, environment }: Change): boolean {
+    if (!this.rights.includes(rightTo(action))) return false;
     if (this.place === null) return true;
     const { organizationId, projectId } = this.place;
     if (organization?.id !== organizationId) return false;
     if (project !== undefined && projectId !== null && project.id !== projectId) return false;
     return environment === undefined || this.environments.includes(environment);
   }
+}
+
+/** The right that an action takes. What only operators do needs no line of its own: their permit has every right. */
+function rightTo(action: ChangeAction): Right {
+  if (action.endsWith(".reveal")) return "reveal";
+  if (/^(?:key|trust)\./.test(action)) return "keys";
+  return action.startsWith("request.") ? "decide" : "write";
 }
 
 /** @throws Error if no permit covers a change: a defect of this program */

@@ -173,12 +173,17 @@ describeBoth("code that forgot to ask", (w) => {
     await expect(openSet(w.admin, of as never)).rejects.toThrow("a set was opened where nobody asked for the right");
     const { id, organization } = seen;
     const before = await w.run("select * from audit_heads where lane = 'commands'");
-    for (const place of [
-      { project: { id, slug: "web" }, environment: "staging" },
-      { project: { id: "another", slug: "web" }, environment: "production" },
+    const { permit } = await findProject(w.admin, where, "write", ["production"]);
+    const here = { project: { id, slug: "web" }, environment: "production" } as const;
+    for (const [held, different] of [
+      [permit, { environment: "staging" }],
+      [permit, { project: { id: "another", slug: "web" } }],
+      [permit, { action: "variables.reveal" }],
+      [permit, { action: "key.create" }],
+      [seen.permit, {}],
     ] as const) {
-      const change = { action: "variables.write", organization, names: [], ...place } as const;
-      const made = writing(w.admin, seen.permit, async () => [undefined, [change]]);
+      const change = { action: "variables.write", organization, names: [], ...here, ...different } as const;
+      const made = writing(w.admin, held, async () => [undefined, [change]]);
       await expect(made).rejects.toThrow("was done where nobody asked whether it is permitted");
     }
     expect(await w.run("select * from audit_heads where lane = 'commands'")).toEqual(before);
