@@ -139,7 +139,8 @@ async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
   running = tests;
   scratch.watch(tests.pid);
   const startedAtMs = Date.now();
-  const sayProgress = () => say(progressLine(progress, testFiles(size).length, startedAtMs, Date.now()));
+  const count = testFiles(size).length;
+  const sayProgress = () => say(progressLine(progress, count, startedAtMs, Date.now()));
   const saying = named || onlyChanged ? undefined : setInterval(sayProgress, progressEveryMs);
   await tests.exited;
   clearInterval(saying);
