@@ -88,10 +88,18 @@ export function noProject(where: string): Refused {
   return new Refused("not_found", `There is no project ${JSON.stringify(where)}.`);
 }
 
-/** The refusal if another project has taken the path since the person decided. */
-export function otherProject(project: Pick<FoundProject, "organization" | "slug">): Refused {
+/**
+ * Checks that the project at a path is still the one that the person saw there.
+ * @param seenId - undefined if nothing was shown
+ * @throws Refused `conflict` if another project has taken the path since
+ */
+export function requireSeenProject(
+  project: Pick<FoundProject, "id" | "organization" | "slug">,
+  seenId: string | undefined,
+): void {
+  if ((seenId ?? project.id) === project.id) return;
   const words = `${projectPath(project)} is another project now than the one that was shown`;
-  return new Refused("conflict", `${words}. Nothing was done: look at it again.`);
+  throw new Refused("conflict", `${words}. Nothing was done: look at it again.`);
 }
 
 /** `ORG/PROJECT`, as people write it. */

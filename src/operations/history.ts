@@ -77,9 +77,9 @@ const purge = operation({
   run: async (admin, { project, environment, kind }, { agree }) => {
     const set = { where: project, environment, kind };
     const what = `the ${kind} of ${project} in ${environment}`;
-    await findProject(admin, project, "write", [environment]);
+    const { id } = await findProject(admin, project, "write", [environment]);
     await agree(`remove all earlier versions of ${what}, for good`);
-    const { removed, warnings } = await purgeHistory(admin, set);
+    const { removed, warnings } = await purgeHistory(admin, set, id);
     const sentence = `Removed ${counted(removed, "earlier version")} of ${what}. Older backups still have them.`;
     return done({ project, environment, kind, removed }, sentence, warnings);
   },

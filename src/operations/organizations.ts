@@ -10,6 +10,7 @@ import {
   deleteOrganization,
   judgeOrganization,
   listOrganizations,
+  type OrganizationCounts,
   setPlan,
 } from "../people/organizations.ts";
 import { listProjects } from "../people/projects.ts";
@@ -66,13 +67,13 @@ const plan = operation({
   asks: "needs --yes",
   inputs: { organization, plan: choice("<plan>", "the plan", plans) },
   run: async (admin, { organization: slug, plan: chosen }, { agree }) => {
-    const { plan: before } = await findOrganization(admin, slug);
+    const { id, plan: before } = await findOrganization(admin, slug);
     if (chosen === "free" && before !== "free") {
       const keys = await listKeys(admin, slug);
       const deed = `put organization ${slug} on plan free, where nothing can be read over the API`;
       await agree(deed + cuttingOff(keys));
     }
-    return done(await setPlan(admin, slug, chosen), `Organization ${slug} is on plan ${chosen}.`);
+    return done(await setPlan(admin, slug, chosen, id), `Organization ${slug} is on plan ${chosen}.`);
   },
 });
 
@@ -84,18 +85,18 @@ const remove = operation({
   asks: "needs --yes",
   inputs: { organization },
   run: async (admin, { organization: slug }, { agree }) => {
+    const { id } = await findOrganization(admin, slug);
     const credentials = await listKeys(admin, slug);
     const trusts = credentials.filter(({ type }) => type === "trust").length;
     const projects = (await listProjects(admin, slug)).length;
-    await agree(
-      `delete organization ${slug} with ${held({ projects, keys: credentials.length - trusts, trusts })}, for good`,
-    );
-    const gone = await deleteOrganization(admin, slug);
+    const seen = { projects, keys: credentials.length - trusts, trusts };
+    await agree(`delete organization ${slug} with ${held(seen)}, for good`);
+    const gone = await deleteOrganization(admin, slug, { id, ...seen });
     return done({ slug, deleted: true, ...gone }, `Deleted organization ${slug} with ${held(gone)}.`);
   },
 });
 
-function held({ projects, keys, trusts }: Awaited<ReturnType<typeof deleteOrganization>>): string {
+function held({ projects, keys, trusts }: OrganizationCounts): string {
   return joined([
     counted(projects, "project"),
     counted(keys, "key"),

@@ -91,7 +91,7 @@ const rename = operation({
     const keys = slug === before.slug ? [] : await listing(admin, project);
     if (slug !== before.slug)
       await agree(`rename project ${path} to ${before.organization.slug}/${slug}${cuttingOff(keys)}`);
-    const renamed = await renameProject(admin, path, { slug, name });
+    const renamed = await renameProject(admin, path, { slug, name }, before.id);
     const lines = [`Renamed project ${path} to ${renamed.organization}/${slug}.`];
     if (keys.length > 0) {
       const which = keys.map(nameOf).join(", ");
@@ -114,7 +114,7 @@ const remove = operation({
     const path = `${found.organization}/${found.slug}`;
     const held = joined(everyKind.map(({ item }) => counted(found[`${item}Count`] ?? 0, item)));
     await agree(`delete project ${path} with ${held}, for good${cuttingOff(await listing(admin, project))}`);
-    const gone = await deleteProject(admin, path);
+    const gone = await deleteProject(admin, path, found);
     const went = joined(everyKind.map(({ kind, item }) => counted(gone[kind] ?? 0, item)));
     return done({ project, deleted: true, ...gone }, `Deleted project ${project} with ${went}.`);
   },

@@ -3,7 +3,7 @@ import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { type FoundProject, otherProject, placeOf } from "../desk/projects.ts";
+import { type FoundProject, placeOf, requireSeenProject } from "../desk/projects.ts";
 import { requireEnvironment } from "../desk/validate.ts";
 
 /**
@@ -126,7 +126,7 @@ export class Form {
 
   /** @throws Refused `conflict` if the form showed another project than the one that has its path now */
   requireProject(project: FoundProject): void {
-    if ((this.find("project") ?? project.id) !== project.id) throw otherProject(project);
+    requireSeenProject(project, this.find("project"));
   }
 
   /**

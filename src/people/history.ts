@@ -3,7 +3,7 @@ import type { NamesWritten } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
-import { findProject, lockProject, noProject } from "../desk/projects.ts";
+import { findProject, lockProject, noProject, requireSeenProject } from "../desk/projects.ts";
 import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "../installation/version-records.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { deleteUnusedContents } from "../sets/contents.ts";
@@ -137,12 +137,14 @@ export async function readRecords(
 
 /**
  * Removes all versions of a set but the current one, and the contents of files that only they needed. For operators.
+ * @param seenId - of the project that a person agreed to purge; `conflict` if it is another one now
  * @returns how many versions, and what a person must be warned of
  */
-export async function purgeHistory(admin: AdminContext, { where, environment, kind }: SetAt) {
+export async function purgeHistory(admin: AdminContext, { where, environment, kind }: SetAt, seenId?: string) {
   const descriptor = descriptorOf(kind);
   const permit = Permit.operator(admin);
   const found = await findProject(admin, where, "write", [environment]);
+  requireSeenProject(found, seenId);
   const { sets: s, setVersions: v } = admin.database.tables;
   return writing(admin, permit, async (db) => {
     const project = await lockProject(admin, db, found);

@@ -18,7 +18,7 @@ import { type AdminContext, writing } from "../desk/context.ts";
 import { findById, noId, shortIds } from "../desk/ids.ts";
 import { findOrganization, type Organization, ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
-import { findProject, otherProject } from "../desk/projects.ts";
+import { findProject, requireSeenProject } from "../desk/projects.ts";
 import { displayName, requireEnvironments, requireMembers } from "../desk/validate.ts";
 import { everyKind, resources, resourcesByDefault } from "../kinds/kind.ts";
 import type { Db } from "../store/database.ts";
@@ -495,8 +495,7 @@ async function slugsToIds(
     if (admin.rights !== "operator") throw beyondRights(organization.slug);
     throw new Refused("not_found", `There is no project ${JSON.stringify(missing)} in ${organization.slug}.`);
   }
-  const other = rows.find(({ slug, id }) => (seen?.get(slug) ?? id) !== id);
-  if (other !== undefined) throw otherProject({ organization, slug: other.slug });
+  for (const row of rows) requireSeenProject({ ...row, organization }, seen?.get(row.slug));
   return JSON.stringify(Object.fromEntries(rows.map(({ slug, id }) => [slug, id])));
 }
 

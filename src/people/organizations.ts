@@ -31,8 +31,11 @@ export async function createOrganization(admin: AdminContext, asked: AskedOrgani
   return unlessExists(work, `The organization ${asked.slug} already exists.`);
 }
 
-/** Changes a plan from the next request on. */
-export async function setPlan(admin: AdminContext, slug: string, plan: string): Promise<Organization> {
+/**
+ * Changes a plan from the next request on.
+ * @param seenId - of the organization that a person agreed to change; `conflict` if it is another one now
+ */
+export async function setPlan(admin: AdminContext, slug: string, plan: string, seenId?: string): Promise<Organization> {
   const { organizations } = admin.database.tables;
   const permit = Permit.operator(admin);
   const chosen = requirePlan(plan);
@@ -44,15 +47,24 @@ export async function setPlan(admin: AdminContext, slug: string, plan: string): 
       .returning();
     if (!changed) throw noOrganization(slug);
     const organization = verified(admin, changed);
+    if ((seenId ?? organization.id) !== organization.id) throw changedSince(slug);
     return [organization, [{ action: "organization.plan", organization, names: [chosen] }]];
   });
 }
 
+/** What an organization holds. */
+export type OrganizationCounts = { readonly projects: number; readonly keys: number; readonly trusts: number };
+
 /**
  * Deletes an organization with its projects, keys and trusts; audit entries stay.
+ * @param seen - the one that a person agreed to delete; `conflict` if it is another one now, or holds something else
  * @returns how many went with it
  */
-export async function deleteOrganization(admin: AdminContext, slug: string) {
+export async function deleteOrganization(
+  admin: AdminContext,
+  slug: string,
+  seen?: OrganizationCounts & { readonly id: string },
+): Promise<OrganizationCounts> {
   const permit = Permit.operator(admin);
   const { organizations: o, projects: p, apiKeys: k } = admin.database.tables;
   return writing(admin, permit, async (db) => {
@@ -66,10 +78,10 @@ export async function deleteOrganization(admin: AdminContext, slug: string) {
     const projects = await db.delete(p).where(eq(p.organizationId, found.id)).returning({ id: p.id });
     await db.delete(o).where(eq(o.id, found.id));
     const organization = { id: found.id, slug };
-    return [
-      { projects: projects.length, keys: keys.length - trusts, trusts },
-      [{ action: "organization.delete", organization, names: [] }],
-    ];
+    const gone = { projects: projects.length, keys: keys.length - trusts, trusts };
+    const { id, ...agreed } = seen ?? { id: found.id, ...gone };
+    if (id !== found.id || !Bun.deepEquals(agreed, gone)) throw changedSince(slug);
+    return [gone, [{ action: "organization.delete", organization, names: [] }]];
   });
 }
 
@@ -80,6 +92,12 @@ export async function listOrganizations(admin: AdminContext): Promise<Organizati
   const { organizations } = admin.database.tables;
   const rows = await admin.database.db.select().from(organizations).orderBy(asc(organizations.slug));
   return rows.filter(({ id }) => belongsTo(admin.rights, id)).map(({ seal: _, ...organization }) => organization);
+}
+
+/** The refusal if an organization is no longer what a question showed. */
+function changedSince(slug: string): Refused {
+  const words = `The organization ${slug} is not what was shown any more`;
+  return new Refused("conflict", `${words}. Nothing was done: look at it again.`);
 }
 
 function requirePlan(plan: string): Plan {

@@ -4,7 +4,15 @@ import { type Environment, environmentMask, environments, environmentsOf, everyE
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { ofOrganization, requireSlug } from "../desk/organizations.ts";
-import { findProject, lockProject, noProject, permitEverywhere, projectPath, splitPlace } from "../desk/projects.ts";
+import {
+  findProject,
+  lockProject,
+  noProject,
+  permitEverywhere,
+  projectPath,
+  requireSeenProject,
+  splitPlace,
+} from "../desk/projects.ts";
 import { arrayOf, displayName, requireEnvironments, unlessExists } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { countIn } from "../sets/counts.ts";
@@ -129,15 +137,26 @@ function recordOf(
  * Deletes a project with everything in it; audit entries stay. Keys and trusts that list it keep their list and reach
  * nothing by it, not even a project that takes its slug later.
  *
+ * @param seen - the project that a person agreed to delete; `conflict` if it is another, or holds something else
  * @returns how many items of each kind went with it
  */
-export async function deleteProject(admin: AdminContext, where: string): Promise<Readonly<Record<string, number>>> {
-  const { organization, id, slug, permit } = await findWhole(admin, where);
+export async function deleteProject(
+  admin: AdminContext,
+  where: string,
+  seen?: Project,
+): Promise<Readonly<Record<string, number>>> {
+  const found = await findWhole(admin, where);
+  requireSeenProject(found, seen?.id);
+  const { organization, id, slug, permit } = found;
   const project = { id, slug };
   const { projects } = admin.database.tables;
   return writing(admin, permit, async (db) => {
     const [gone] = await db.delete(projects).where(eq(projects.id, project.id)).returning();
     if (!gone) throw noProject(where);
+    if (seen && everyKind.some((kind) => countIn(gone, kind) !== seen[`${kind.item}Count`])) {
+      const words = `${projectPath(found)} does not hold what was shown any more`;
+      throw new Refused("conflict", `${words}. Nothing was deleted: look at it again.`);
+    }
     const counts = Object.fromEntries(everyKind.map((descriptor) => [descriptor.kind, countIn(gone, descriptor)]));
     return [counts, [{ action: "project.delete", organization, project, names: [] }]];
   });
@@ -174,17 +193,20 @@ export async function setProjectEnvironments(admin: AdminContext, where: string,
  * so all nine are sealed again, with their kept versions. Keys and trusts that list the project carry its old slug and
  * reach nothing by it any more.
  *
- * @throws Refused `conflict` if a set or a kept version does not open
+ * @param seenId - of the project that a person agreed to rename
+ * @throws Refused `conflict` if a set or a kept version does not open, or it is another project
  */
 export async function renameProject(
   admin: AdminContext,
   where: string,
   asked: { readonly slug: string; readonly name?: string | undefined },
+  seenId?: string,
 ): Promise<Project> {
   const { projects: p } = admin.database.tables;
   const { slug } = asked;
   const name = asked.name === undefined ? {} : { name: displayName("project", asked.name) };
   const found = await findRenamable(admin, where, slug);
+  requireSeenProject(found, seenId);
   const { organization, id, permit } = found;
   const work = writing(admin, permit, async (db) => {
     const project = await lockProject(admin, db, found);

@@ -3,7 +3,7 @@ import { everyRight, type Right } from "../access/rights.ts";
 import { compareBytes, type Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { type FoundProject, otherProject, projectPath, uses } from "../desk/projects.ts";
+import { type FoundProject, projectPath, requireSeenProject, uses } from "../desk/projects.ts";
 import { isOfSet, type SetName } from "../installation/version-records.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import type { Db } from "../store/database.ts";
@@ -94,9 +94,9 @@ export type SeenSet = {
  */
 export function requireSeen(
   { version, ...of }: SetOf & { readonly version: number },
-  { version: seen = version, projectId = of.project.id }: SeenSet,
+  { version: seen = version, projectId }: SeenSet,
 ): void {
-  if (projectId !== of.project.id) throw otherProject(of.project);
+  requireSeenProject(of.project, projectId);
   if (seen === version) return;
   const name = setName(of).replace("the", "The");
   const words = `${name} are at version ${version} now, not ${seen}.`;

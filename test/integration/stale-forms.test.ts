@@ -3,8 +3,15 @@
  * of its own, which count from 1 again.
  */
 import { expect, test } from "bun:test";
+import type { Organization } from "../../src/desk/organizations.ts";
+import { accountOperations } from "../../src/kinds/accounts/operations.ts";
+import { deleteAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariables } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
+import { history } from "../../src/operations/history.ts";
+import { organizations } from "../../src/operations/organizations.ts";
+import { projects } from "../../src/operations/projects.ts";
+import { createOrganization, deleteOrganization } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
 import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { type Fields, type Visitor, visitorOf } from "../support/pages.ts";
@@ -40,6 +47,59 @@ const forms: readonly (readonly [what: string, page: string, action: string, fie
   ["delete an account", "accounts/set?name=stripe", "accounts/delete", {}],
   ["reveal", "variables/item?name=A", "variables/reveal", { environment: "staging" }],
 ];
+
+/** What a row asks about, what becomes of it while the question stands, and the refusal. */
+type Meanwhile = (w: World, place: { readonly where: string; readonly organization: Organization }) => Promise<unknown>;
+const anotherProject: Meanwhile = async (w, { where, organization }) => {
+  await deleteProject(w.admin, where);
+  await w.project(organization, "web", content);
+};
+const anotherOrganization: Meanwhile = async (w, { organization: { slug } }) => {
+  await deleteOrganization(w.admin, slug);
+  await createOrganization(w.admin, { slug });
+};
+const moreVariables: Meanwhile = (w, { where }) =>
+  setVariables(w.admin, where, "staging", [{ name: "LATER", value: "unseen" }]);
+const moreProjects: Meanwhile = (w, { organization }) => w.project(organization, "later", {});
+const accountGone: Meanwhile = (w, { where }) => deleteAccount(w.admin, where, "stripe");
+
+const rows = [projects, organizations, history, accountOperations].flatMap(({ rows }) => rows);
+const oneField = { read: async () => Buffer.from('{"user":"stale"}') };
+const questions: readonly (readonly [path: string, given: object, meanwhile: Meanwhile, error: string])[] = [
+  ["project delete", {}, anotherProject, "is another project now"],
+  ["project delete", {}, moreVariables, "does not hold what was shown any more"],
+  ["project rename", { slug: "shop" }, anotherProject, "is another project now"],
+  ["history purge", { environment: "staging", kind: "variables" }, anotherProject, "is another project now"],
+  ["org plan", { plan: "free" }, anotherOrganization, "is not what was shown any more"],
+  ["org delete", {}, anotherOrganization, "is not what was shown any more"],
+  ["org delete", {}, moreProjects, "is not what was shown any more"],
+  ["account set", { name: "stripe", values: oneField, environments: ["production"] }, accountGone, "at version"],
+  [
+    "account set",
+    { name: "stripe", values: oneField, environments: ["production"] },
+    anotherProject,
+    "is another project",
+  ],
+];
+
+describeBoth("what somebody agreed to", (w) => {
+  test.each(questions)("is done to nothing else: %s", async (path, more, meanwhile, error) => {
+    const { organization, where } = await w.place(content);
+    let after = "";
+    const agree = async () => {
+      await meanwhile(w, { where, organization });
+      after = await stored(w);
+    };
+    const row = rows.find((one) => one.path === path);
+    const given = { project: where, organization: organization.slug, ...more };
+    const asked = { env: {}, agree, show: async () => {}, report: () => {} };
+    await expect(row?.run(w.admin, given as never, asked)).rejects.toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining(error),
+    });
+    expect(await stored(w)).toBe(after);
+  });
+});
 
 describeBoth("what was shown of one project", (w) => {
   test.each(forms)("is not done to another of its name: %s", async (_, page, action, fields) => {

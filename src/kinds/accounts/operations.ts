@@ -50,9 +50,13 @@ export const set = operation({
     const values = parseValues(await given.read());
     const write = (more: AccountOptions) =>
       setAccount(admin, project, name, environments, values, { ...seen, ...more });
-    const { created, dropped } = await write({ dryRun: true });
+    const planned = await write({ dryRun: true });
+    const { dropped } = planned;
     if (dropped.length > 0) await agree(`take account ${name} out of ${dropped.join(", ")}`);
-    await write({ agreed: dropped });
+    // What nobody was asked about may have changed since, but it is the same project.
+    const { created } = await write(
+      dropped.length > 0 ? planned.seen : { agreed: [], projectId: planned.seen.projectId },
+    );
     const status = created ? "created" : "updated";
     const document = { project, name, environments, status, ...(dropped.length > 0 && { dropped }) };
     const gone = dropped.length > 0 ? ` It is no longer in ${dropped.join(", ")}.` : "";

@@ -17,8 +17,12 @@ import { type SetChanges, writeSets } from "../../sets/write.ts";
 import { changingProject, type DryRun, writingProject } from "../../sets/write-project.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
-/** What a change did, or would do: whether the account is new, and the environments that it leaves. */
-export type AccountWrite = { readonly created: boolean; readonly dropped: readonly Environment[] };
+/** What a change did, or would do: whether the account is new, the environments that it leaves, and what it read. */
+export type AccountWrite = {
+  readonly created: boolean;
+  readonly dropped: readonly Environment[];
+  readonly seen: SeenAccounts;
+};
 
 /** The sets as the person saw them. The change is refused if one of them has changed since. */
 export type SeenAccounts = Pick<SeenSet, "projectId"> & {
@@ -59,7 +63,9 @@ export async function setAccount(
       const before = openItems({ project, descriptor: accounts, environment: set.environment }, set);
       changes.set(before, new Map([[name, item]]));
     }
-    return { changes, outcomeOf: () => ({ created: holders.length === 0, dropped }) };
+    const versions = new Map(sets.map(({ environment, stored }) => [environment, stored.version]));
+    const outcome = { created: holders.length === 0, dropped, seen: { projectId: project.id, versions } };
+    return { changes, outcomeOf: () => outcome };
   };
   return changingProject(admin, found, accounts, plan, { dryRun });
 }
