@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { environments } from "../core/names.ts";
+import type { Environment } from "../core/names.ts";
 import { lookalikes } from "../core/visible.ts";
 import { findProject } from "../desk/projects.ts";
 import {
@@ -28,6 +28,8 @@ export async function accessPage(visit: Visit): Promise<Answer> {
   const environment = visit.environment();
   const project = await findProject(admin, where, "see");
   const seen = visit.reached(project, "see");
+  // Their rights are looked up in these alone: a column for another environment would say "nothing" of what is not known.
+  const personEnvironments = environment === undefined ? seen : [environment];
   const { id, slug, organization } = project;
   const newKey = withQuery("/keys/new", { org: organization.slug, projects: `${slug}/${id}` });
   const rows = await listAccess(admin, where, environment);
@@ -39,7 +41,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
       </Chooser>
       <Table
         caption={`The keys and trusts that reach ${where}`}
-        columns={columnsOf(rows, admin.now())}
+        columns={columnsOf(rows, seen, admin.now())}
         rows={rows}
         none={
           <>
@@ -56,7 +58,11 @@ export async function accessPage(visit: Visit): Promise<Answer> {
       <h2>Persons</h2>
       <Table
         caption={`The persons with rights in ${where}`}
-        columns={personColumns(lookalikes(persons.map(({ name }) => ({ id: name, name }))), admin.now())}
+        columns={personColumns(
+          lookalikes(persons.map(({ name }) => ({ id: name, name }))),
+          personEnvironments,
+          admin.now(),
+        )}
         rows={persons}
         none="Nobody has rights here. An operator gives them: keyhole person grant."
       />
@@ -67,11 +73,15 @@ export async function accessPage(visit: Visit): Promise<Answer> {
 }
 
 /** @param alike - has the names that look like another one */
-const personColumns = (alike: ReadonlyMap<string, string>, now: number): Cells<PersonAccess> => ({
+const personColumns = (
+  alike: ReadonlyMap<string, string>,
+  shown: readonly Environment[],
+  now: number,
+): Cells<PersonAccess> => ({
   Name: ({ name }) => [<Called of={{ id: name, name }} />, alike.has(name) && <Alike />],
   "Signs in as": ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>),
   ...environmentColumns<PersonAccess>(
-    environments,
+    shown,
     ({ rightsIn, endsIn }, environment) =>
       rightsIn[environment]?.map((right, index) => {
         const end = endsIn[environment]?.[right];
@@ -80,12 +90,12 @@ const personColumns = (alike: ReadonlyMap<string, string>, now: number): Cells<P
   ),
 });
 
-function columnsOf(all: readonly KeyAccess[], now: number): Cells<KeyAccess> {
+function columnsOf(all: readonly KeyAccess[], shown: readonly Environment[], now: number): Cells<KeyAccess> {
   const kindsOf = ({ gets }: KeyAccess, what: Gets) => Object.keys(gets).filter((kind) => gets[kind] === what);
   return keyColumns(
     now,
     {
-      ...environmentColumns<KeyAccess>(environments, (key, environment) => {
+      ...environmentColumns<KeyAccess>(shown, (key, environment) => {
         if (key.environments?.includes(environment) === false) return <span class="quiet">nothing</span>;
         if (kindsOf(key, "values").length > 0) return "can read";
         return <span class="quiet">{kindsOf(key, "names").length > 0 ? "names only" : "nothing"}</span>;

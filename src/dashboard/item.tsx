@@ -223,9 +223,13 @@ async function readsOf({ admin, where }: Visit, kind: string, name: string) {
     // A read without an environment is one of them all.
     const there = newest.filter((one) => (one.environment ?? environment) === environment);
     const reads = there.length === 0 && newest.length === readsMax ? await find(environment) : there;
-    return [...Map.groupBy(reads, (one) => actorOf(one, names))].map(([who, all]) => (
+    // Two keys of one name are two readers.
+    const byReader = Map.groupBy(reads, ({ actor }) =>
+      actor.type === "person" ? actorOf({ actor }, names) : actor.id,
+    );
+    return [...byReader.values()].map((all) => (
       <>
-        <Word>{who}</Word>
+        <Word>{actorOf(all[0] as AuditRecord, names)}</Word>
         {all.length > 1 ? `, ${all.length} times, last ` : ", "}
         <Ago at={(all[0] as AuditRecord).time} now={admin.now()} />
       </>

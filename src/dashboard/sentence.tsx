@@ -76,9 +76,12 @@ function ItemDeed(props: Omit<Told, "keys"> & { readonly kind: string; readonly 
   );
 }
 
-/** Who did it: a person, or the name of a key or a trust. */
+/**
+ * Who did it: a person, or a key or a trust by its name. The word "key" or "trust" comes first, so that no name of a key
+ * looks like a person's.
+ */
 export function actorOf({ actor }: Pick<AuditRecord, "actor">, names: ReadonlyMap<string, string>): string {
-  return actor.type === "person" ? personText(actor) : (names.get(actor.id) ?? actor.id);
+  return actor.type === "person" ? personText(actor) : `${actor.type} ${names.get(actor.id) ?? actor.id}`;
 }
 
 /** @param looked - a part of a name that somebody looks for: names with it stand first, and are marked */

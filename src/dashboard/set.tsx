@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { joined } from "../core/text.ts";
 import { findProject } from "../desk/projects.ts";
@@ -19,16 +20,23 @@ export async function setPage(visit: Visit): Promise<Answer> {
   const { kind, form } = formIn(visit);
   const { item: what } = descriptorOf(kind);
   const asked = visit.query("name");
-  const item = await findItem(visit, kind, asked);
+  const stored = await findItem(visit, kind, asked);
+  const isSeen = ([environment]: readonly [Environment, Entry]) => !stored.unseen.includes(environment);
+  const item = { ...stored, entries: new Map([...stored.entries].filter(isSeen)) };
   const holders = [...item.entries.keys()];
-  const name = holders.length === 0 ? undefined : asked;
+  const name = holders.length === 0 && item.unseen.length === 0 ? undefined : asked;
   const hidden = { ...seenFields(item.project, item.sets), ...(name === undefined ? { new: "yes" } : { name }) };
   const changedAt = Math.max(...[...item.entries.values()].map(({ updatedAt }) => updatedAt));
   const main = (
     <>
       {name !== undefined && (
         <p class="quiet">
-          Changed <Ago at={changedAt} now={admin.now()} />. {form.about}{" "}
+          {holders.length > 0 && (
+            <>
+              Changed <Ago at={changedAt} now={admin.now()} />.
+            </>
+          )}{" "}
+          {form.about}{" "}
           {visit.may("see") && (
             <a href={projectPagePath(where, `${kind}/item`, { name })}>See what is stored, and who reads it</a>
           )}
@@ -44,7 +52,9 @@ export async function setPage(visit: Visit): Promise<Answer> {
           <h2>Delete it</h2>
           <Change action={projectPagePath(where, `${kind}/delete`)} button="Delete" danger hidden={hidden}>
             {form.deletion(item)}
-            {holders.includes("production") && <NameAgain id="again-delete" name={name} what={`name of the ${what}`} />}
+            {[...holders, ...item.unseen].includes("production") && (
+              <NameAgain id="again-delete" name={name} what={`name of the ${what}`} />
+            )}
           </Change>
         </section>
       )}
@@ -61,7 +71,7 @@ export async function set(visit: Visit): Promise<Answer> {
   const name = isNew ? visit.form.read("name").trim() : visit.form.read("name");
   const item = await findItem(visit, kind, name);
   const change = form.change(visit, name, item);
-  const taken = touchedBy(change).filter((environment) => item.entries.has(environment));
+  const taken = touchedBy(change).filter((one) => item.entries.has(one) && !item.unseen.includes(one));
   if (isNew && taken.length > 0) {
     const words = `${JSON.stringify(name)} is in ${joined(taken)} already.`;
     throw new Refused("exists", `${words} Nothing was changed: change that one.`);
@@ -94,12 +104,15 @@ function formIn(visit: Visit): { readonly kind: string; readonly form: ItemForm 
   return { kind, form };
 }
 
-async function findItem({ admin, where }: Visit, kind: string, name: string | undefined): Promise<StoredItem<Entry>> {
+async function findItem(visit: Visit, kind: string, name: string | undefined): Promise<StoredItem<Entry>> {
+  const { admin, where } = visit;
   const descriptor = descriptorOf(kind);
   const project = await findProject(admin, where, "write");
+  const seen = visit.reached(project, "see");
   const sets = await requireSets(admin, project, descriptor);
   const entries = sets.flatMap(({ environment, entries }) =>
     entries.filter((entry) => descriptor.nameOf(entry) === name).map((entry) => [environment, entry] as const),
   );
-  return { project, sets, shown: shownEnvironments(project, sets), entries: new Map(entries) };
+  const unseen = project.permit.environments.filter((environment) => !seen.includes(environment));
+  return { project, sets, shown: shownEnvironments(project, sets), entries: new Map(entries), unseen };
 }

@@ -44,6 +44,8 @@ export type StoredItem<E = unknown> = {
   /** The environments to show. */
   readonly shown: readonly Environment[];
   readonly entries: ReadonlyMap<Environment, E>;
+  /** The environments in which the person may write, and may not see what is there. A page tells nothing of them. */
+  readonly unseen: readonly Environment[];
 };
 
 /** A change that a form asks for. */

@@ -100,10 +100,10 @@ describeBoth("the audit", (w) => {
     for (const row of rowsOf("Entries")) expect(row).toContain(`${name}, A , B and 2 others`);
     expect(rowsOf("Who")).toEqual([
       expect.stringMatching(
-        new RegExp(`^${key.name} \\(id ${key.id.slice(0, 8)}\\S*… \\) web staging ${name} 2 TIME$`),
+        new RegExp(`^key ${key.name} \\(id ${key.id.slice(0, 8)}\\S*… \\) web staging ${name} 2 TIME$`),
       ),
       expect.stringMatching(
-        new RegExp(`^${key.name} \\(id ${twin.id.slice(0, 8)}\\S*… \\) web staging ${name} 1 TIME$`),
+        new RegExp(`^key ${key.name} \\(id ${twin.id.slice(0, 8)}\\S*… \\) web staging ${name} 1 TIME$`),
       ),
     ]);
     expect(html.replace(/<[^>]*>/g, "")).toMatch(/All 3 entries that fit are counted, from 20\S+Z to 20\S+Z\./);

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import { listAudit } from "../../src/people/audit.ts";
 import { listKeys, revokeKey, showKey } from "../../src/people/keys.ts";
+import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { createTrust } from "../../src/people/trusts.ts";
-import { type Visitor, visitorOf } from "../support/pages.ts";
+import { personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
@@ -343,6 +344,31 @@ describeBoth("the access page", (w) => {
     ]);
     expect(await rowsOf("?environment=production")).toEqual([["everywhere", "can read", "can read", "can read"]]);
     expect((await visitor.page(`/p/${org}/web/access?environment=qa`)).status).toBe(400);
+  });
+  test("has a column for an environment only if it knows what persons may do there", async () => {
+    const { org, visitor } = await furnish(w);
+    const everywhere = { projects: null, environments: null };
+    const [issuer, subject] = ["https://id.example", `cyd of ${org}`];
+    await addPerson(w.admin, { name: `cyd-${org}`, organization: org, signIn: { issuer, subject } });
+    await grantRights(w.admin, `cyd-${org}`, { rights: ["see"], projects: ["web"], environments: ["staging"] });
+    await addPerson(w.admin, { name: `ana-${org}`, organization: org, signIn: null });
+    await grantRights(w.admin, `ana-${org}`, { rights: ["see", "reveal"], ...everywhere });
+    const cellsOf = async (viewer: Visitor, query = "") => {
+      const { html } = await viewer.page(`/p/${org}/web/access${query}`);
+      const row = html
+        .split(/<caption class="unseen">The persons/)[1]
+        ?.split("</tr>")
+        .find((row) => row.includes(">ana-"));
+      return [...(row ?? "").matchAll(/data-heading="([a-z]+)"[^>]*>(.*?)<\/td>/g)].map(([, heading, cell]) => [
+        heading,
+        cell,
+      ]);
+    };
+    const full = ["development", "staging", "production"].map((environment) => [environment, "see, reveal"]);
+    expect((await cellsOf(visitor)).sort()).toEqual(full.sort());
+    const staging = [["staging", "see, reveal"]];
+    expect(await cellsOf(visitor, "?environment=staging")).toEqual(staging);
+    expect(await cellsOf(personsVisitor(w, { issuer, subject }))).toEqual(staging);
   });
   test("says what to do if nothing reaches the project", async () => {
     const { org, visitor } = await furnish(w);

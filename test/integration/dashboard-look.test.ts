@@ -122,7 +122,7 @@ describeBoth("the page of one item", (w) => {
     expect(html.match(/class="missing">missing/g)).toHaveLength(1);
     const cards = cardsOf(html);
     expect(cards.map(({ environment }) => environment)).toEqual(["production", "staging", "development"]);
-    expect(cards[0]).toMatchObject({ "Who can read it": "reader (a key)", "Who read it last": "reader, TIME" });
+    expect(cards[0]).toMatchObject({ "Who can read it": "reader (a key)", "Who read it last": "key reader, TIME" });
     expect(cards[1]).toMatchObject({
       "Who can read it": "Nobody but operators.",
       "Who read it last": "Nobody, as far as the audit goes back.",
@@ -144,6 +144,23 @@ describeBoth("the page of one item", (w) => {
     const [production, staging] = cardsOf(html);
     expect(production?.["Who read it last"]).toBe("ann@host, TIME");
     expect(staging?.["Who read it last"]).toBe("Nobody, as far as the audit goes back.");
+  });
+
+  test("tells keys from persons of their name, and each key from another", async () => {
+    const { organization, where, visitor, at } = await place(w);
+    const path = `/projects/${where.split("/")[1]}/variables?environment=production`;
+    await visitor.send(at("variables/reveal"), { name: "ALL", environment: "production" });
+    for (const name of ["ann@host", "ci", "ci"]) {
+      const key = await w.key(organization, { ...everything, name });
+      expect((await w.ask(path, { key })).status).toBe(200);
+    }
+    const [production] = cardsOf((await visitor.page(at("variables/item?name=ALL"))).html);
+    expect(production?.["Who read it last"]?.split("; ").sort()).toEqual([
+      "ann@host, TIME",
+      "key ann@host, TIME",
+      "key ci, TIME",
+      "key ci, TIME",
+    ]);
   });
 
   test("folds equal reads of this very name: who, how often, and when last", async () => {

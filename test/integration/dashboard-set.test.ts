@@ -82,6 +82,23 @@ describeBoth("the page that sets a variable", (w) => {
     expect(await stored(w)).toBe(untouched);
   });
 
+  test("tells somebody who may write and not see nothing of what is there, and keeps its day", async () => {
+    const { where } = await place(w);
+    const [organization = "", issuer, subject] = [where.split("/")[0], "https://id.example", `bea of ${where}`];
+    const name = `bea-${organization}`;
+    await addPerson(w.admin, { name, organization, signIn: { issuer, subject } });
+    await grantRights(w.admin, name, { rights: ["write"], projects: ["web"], environments: ["staging"] });
+    const rotateBy = "2099-01-31";
+    await setVariables(w.admin, where, "staging", [{ name: "OLD", value: canary(w), rotateBy }]);
+    const [bea, path] = [personsVisitor(w, { issuer, subject }), `/p/${where}/variables/set`];
+    const pageOf = async (variable: string) =>
+      (await bea.page(`${path}?name=${variable}`)).html.replaceAll(variable, "NAME");
+    expect(await pageOf("OLD")).toBe(await pageOf("NEVER"));
+    const form = (await bea.form(`${path}?name=OLD`, path)) ?? {};
+    expect(await bea.send(path, { ...form, "value.staging": canary(w) })).toMatchObject({ status: 200 });
+    expect(await listVariables(w.admin, where, "staging")).toMatchObject([{ name: "OLD", rotateBy }]);
+  });
+
   test("puts on record who wrote which name where", async () => {
     const { where, fill } = await place(w);
     await fill("variables/set", { ...nowhere, name: " NEW ", "value.development": "1", "value.staging": "2" });

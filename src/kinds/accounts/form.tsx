@@ -16,18 +16,18 @@ const [fieldsMax, fieldsShown] = [16, 4];
 export const form: ItemForm<AccountEntry> = {
   nameHelp: "What people call it, such as stripe.",
   about: "What is stored is not shown: write all its fields again.",
-  fields: ({ shown, entries }) => (
+  fields: ({ shown, entries, unseen }) => (
     <>
       <Fields />
       <Boxes legend="Environments" name="environment" options={shown} checked={[...entries.keys()]} />
-      {entries.size > 0 && (
+      {entries.size + unseen.length > 0 && (
         <p>
           <Box name="drop">Take it out of the environments that are not checked</Box>
         </p>
       )}
     </>
   ),
-  deletion: ({ entries }) => <p>It would be gone from {joined([...entries.keys()])}.</p>,
+  deletion: ({ entries, unseen }) => <p>It would be gone from {joined([...entries.keys(), ...unseen])}.</p>,
   change,
   removal: (visit, name, { project, entries }) => {
     const given = { project: visit.where, name, seen: visit.form.seenIn(project.permit.environments) };

@@ -15,7 +15,7 @@ import { type EnvironmentWrite, validateVariables, warningsIn, writeVariables } 
 export const form: ItemForm<VariableEntry> = {
   nameHelp: "Letters, digits and _, such as DATABASE_URL.",
   about: "What is stored is not shown.",
-  fields: ({ shown, entries }, now) => (
+  fields: ({ shown, entries, unseen }, now) => (
     <>
       <div class="cards">
         {shown.map((environment) => (
@@ -23,7 +23,11 @@ export const form: ItemForm<VariableEntry> = {
             <legend>
               <Env value={environment} />
             </legend>
-            <ValueField environment={environment} entry={entries.get(environment)} now={now} />
+            {unseen.includes(environment) ? (
+              <ValueField environment={environment} help="An empty field changes nothing." />
+            ) : (
+              <SeenValue environment={environment} entry={entries.get(environment)} now={now} />
+            )}
           </fieldset>
         ))}
       </div>
@@ -31,7 +35,7 @@ export const form: ItemForm<VariableEntry> = {
       <Box name="canary">What is written here is a canary: every use of it is on record, until it is deleted</Box>
     </>
   ),
-  deletion: ({ entries }) => <Boxes legend="From" name="from" options={[...entries.keys()]} />,
+  deletion: ({ entries, unseen }) => <Boxes legend="From" name="from" options={[...entries.keys(), ...unseen]} />,
   change,
   removal: ({ admin, where, form }, name) => {
     const targets = form.environments("from");
@@ -72,7 +76,8 @@ function DayFields({ entries, now }: { readonly entries: readonly VariableEntry[
   );
 }
 
-function ValueField(props: {
+/** The field below what is known of the stored value. */
+function SeenValue(props: {
   readonly environment: Environment;
   readonly entry: VariableEntry | undefined;
   readonly now: number;
@@ -90,11 +95,22 @@ function ValueField(props: {
           "There is none yet."
         )}
       </p>
+      <ValueField
+        environment={environment}
+        help={entry ? "An empty field keeps the stored value." : "An empty field creates none."}
+      />
+    </>
+  );
+}
+
+function ValueField({ environment, help }: { readonly environment: Environment; readonly help: string }) {
+  return (
+    <>
       <Field
         id={`value-${environment}`}
         name={`value.${environment}`}
         label={`Value in ${environment}`}
-        help={entry ? "An empty field keeps the stored value." : "An empty field creates none."}
+        help={help}
         rows={3}
       />
       <Box name="empty" value={environment}>
@@ -107,12 +123,14 @@ function ValueField(props: {
 function change(
   { admin, where, form }: Visit,
   name: string,
-  { shown, entries }: StoredItem<VariableEntry>,
+  { shown, entries, unseen }: StoredItem<VariableEntry>,
 ): ItemChange {
   const values = valuesIn(form, shown);
   const day = readDay(form, admin.now());
   const changes = [...values].map(([environment, value]): [Environment, EnvironmentWrite] => {
-    const rotateBy = day === "keep" ? (entries.get(environment)?.rotateBy ?? null) : day;
+    // An empty day does not take away one that the form did not show.
+    const isKept = day === "keep" || (day === null && unseen.includes(environment));
+    const rotateBy = isKept ? (entries.get(environment)?.rotateBy ?? null) : day;
     const canary = form.has("canary") || undefined;
     return [environment, { entries: [{ name, value, rotateBy, canary }], ...form.seen(environment) }];
   });
