@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
+import { auditPartitions } from "../store/audit-months.ts";
 import { upgradeLock } from "../store/migrate.ts";
 import { notarysRights, peoplesRights, type RoleUse, rolesInUse, servingRights } from "../store/rights.ts";
 
@@ -33,14 +34,21 @@ export async function grantStatements(admin: AdminContext, role: string, use: Ro
     people: peoplesRights,
     notary: notarysRights,
   }[use];
+  const { parts } = await auditPartitions(admin.database);
   const tables = (names: readonly string[]) => names.map((name) => `${schema}.${quoted(name)}`).join(", ");
+  const months = parts.map(({ name }) => name);
+  /** Servers insert into a month's partition itself. */
+  const withMonths = (privileges: string, names: readonly string[]) =>
+    privileges === "INSERT" && names.includes("audit_segments") ? [...names, ...months] : names;
   return [
     `GRANT CONNECT ON DATABASE ${quoted(here?.database ?? "")} TO ${to};`,
     `REVOKE ALL ON SCHEMA ${schema}, drizzle FROM ${to};`,
     `GRANT USAGE ON SCHEMA ${schema}, drizzle TO ${to};`,
-    `REVOKE ALL ON ${tables([...new Set([...read, ...append, ...none])])}, drizzle."__drizzle_migrations" FROM ${to};`,
+    `REVOKE ALL ON ${tables([...new Set([...read, ...append, ...none, ...months])])}, drizzle."__drizzle_migrations" FROM ${to};`,
     `GRANT SELECT ON drizzle."__drizzle_migrations" TO ${to};`,
-    ...granted.map(([privileges, names]) => `GRANT ${privileges} ON ${tables(names)} TO ${to};`),
+    ...granted.map(
+      ([privileges, names]) => `GRANT ${privileges} ON ${tables(withMonths(privileges, names))} TO ${to};`,
+    ),
   ];
 }
 

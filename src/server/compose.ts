@@ -19,6 +19,7 @@ import { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import { etagKeyOf } from "../seal/keyring.ts";
 import { setBytesMax } from "../sets/kind.ts";
 import { RememberedContents, RememberedSets } from "../sets/remembered.ts";
+import { auditPartitions } from "../store/audit-months.ts";
 import { contentQueries } from "../store/contents.ts";
 import { type Database, databaseErrorCode, warm } from "../store/database.ts";
 import { nextExpiry } from "../store/expiry.ts";
@@ -158,8 +159,19 @@ async function openDatabases(installation: Installation) {
     throw configProblem("DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.");
   }
   await Promise.all([warm(lookups), warm(database)]);
+  if (database.dialect === "postgres") await requireOpenMonths(database);
   // No read waits for `background`: last uses, what scrapes ask for, and the requests that agents file.
   return { database, lookups, bulk: installation.open("files"), background: installation.open("journal") };
+}
+
+/** Values leave only with an entry in the month's partition. @throws Problem if the role may not append to one */
+async function requireOpenMonths(database: Database): Promise<void> {
+  const { role, parts } = await auditPartitions(database);
+  const closed = parts.find(({ open }) => !open);
+  if (closed === undefined) return;
+  throw configProblem(
+    `The database role ${role} may not append to ${closed.name}: run \`keyhole db grants --role ${role} --apply\` as the owner of the tables.`,
+  );
 }
 
 /** What reads need of the database, the keys and the memory. */

@@ -4,6 +4,9 @@ import { type Database, type Db, databaseErrorCode } from "./database.ts";
 // PostgreSQL keeps audit segments in a partition for each month (UTC). Processes make partitions ahead, if their role
 // may. Segments of a month without a partition go to DEFAULT, so nothing stops. The embedded database has one table.
 
+/** Takes the segments of months that have no partition. */
+export const defaultPartition = "audit_segments_default";
+
 /** How many months are made ahead, beside the current one. */
 export const monthsAhead = 6;
 
@@ -23,11 +26,11 @@ export function monthOf(at: number, later = 0) {
  */
 export async function makeAuditMonths(database: Database, nowMs: number): Promise<string[]> {
   if (database.dialect !== "postgres") return [];
-  const { may, names } = await present(database);
+  const { may, parts } = await auditPartitions(database);
   const made: string[] = [];
   for (let later = 0; may && later <= monthsAhead; later++) {
     const month = monthOf(nowMs, later);
-    if (names.includes(month.name)) continue;
+    if (parts.some(({ name }) => name === month.name)) continue;
     try {
       if (await database.transaction((db) => make(db, month))) made.push(month.name);
     } catch (error) {
@@ -43,16 +46,16 @@ export async function makeAuditMonths(database: Database, nowMs: number): Promis
  * @throws what the database throws; 55P03 if others use the table for longer than half a second
  */
 export async function dropAuditMonths(database: Database, cutoffAt: number, first: (db: Db) => Promise<void>) {
-  const { names } = await present(database);
-  const due = names.filter((name) => {
+  const { parts } = await auditPartitions(database);
+  const due = parts.filter(({ name }) => {
     const [, year, month] = /^audit_segments_(\d{4})_(\d{2})$/.exec(name) ?? [];
     return year !== undefined && Date.UTC(Number(year), Number(month)) <= cutoffAt;
   });
   await database.transaction(async (db) => {
     await first(db);
     await db.execute(lockTimeout);
-    for (const name of due) await db.execute(sql`drop table ${sql.identifier(name)}`);
-    await db.execute(sql`delete from audit_segments_default where at < ${cutoffAt}`);
+    for (const { name } of due) await db.execute(sql`drop table ${sql.identifier(name)}`);
+    await db.execute(sql`delete from ${sql.identifier(defaultPartition)} where at < ${cutoffAt}`);
   });
 }
 
@@ -61,20 +64,33 @@ export const lockTimeout = sql`set local lock_timeout = 500`;
 
 async function make(db: Db, { name, fromAt, toAt }: ReturnType<typeof monthOf>): Promise<boolean> {
   const [held] = await db.execute(
-    sql`select 1 as held from audit_segments_default where at >= ${fromAt} and at < ${toAt} limit 1`,
+    sql`select 1 as held from ${sql.identifier(defaultPartition)} where at >= ${fromAt} and at < ${toAt} limit 1`,
   );
   if (held) return false;
   await db.execute(lockTimeout);
   const bounds = sql.raw(`from (${fromAt}) to (${toAt})`);
   await db.execute(sql`create table ${sql.identifier(name)} partition of audit_segments for values ${bounds}`);
+  // Servers insert into the partition itself.
+  const [found] = await db.execute(sql`
+    select string_agg(case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end, ', ') as roles
+    from pg_class, aclexplode(relacl) where oid = 'audit_segments'::regclass and privilege_type = 'INSERT'`);
+  const roles = found?.["roles"] as string | null | undefined;
+  if (roles) await db.execute(sql`grant insert on ${sql.identifier(name)} to ${sql.raw(roles)}`);
   return true;
 }
 
-async function present(database: Database): Promise<{ may: boolean; names: string[] }> {
-  const [row] = await database.query<{ may: boolean; names: string }>(sql`
-    select pg_has_role(parent.relowner, 'USAGE') and has_schema_privilege(parent.relnamespace, 'CREATE') as may,
-      coalesce((select json_agg(part.relname) from pg_inherits join pg_class as part on part.oid = inhrelid
-        where inhparent = parent.oid), '[]')::text as names
+/**
+ * The partitions in order of name, and whether this role may insert into each.
+ * @returns `may`: whether the role may make partitions
+ */
+export async function auditPartitions(database: Database) {
+  type Part = { readonly name: string; readonly open: boolean };
+  const [row] = await database.query<{ role: string; may: boolean; parts: string }>(sql`
+    select current_user::text as role,
+      pg_has_role(parent.relowner, 'USAGE') and has_schema_privilege(parent.relnamespace, 'CREATE') as may,
+      coalesce((select json_agg(json_build_object('name', part.relname, 'open', has_table_privilege(part.oid, 'INSERT'))
+        order by part.relname) from pg_inherits join pg_class as part on part.oid = inhrelid
+        where inhparent = parent.oid), '[]')::text as parts
     from pg_class as parent where parent.oid = 'audit_segments'::regclass`)({});
-  return { may: row?.may ?? false, names: JSON.parse(row?.names ?? "[]") as string[] };
+  return { role: row?.role ?? "", may: row?.may ?? false, parts: JSON.parse(row?.parts ?? "[]") as Part[] };
 }

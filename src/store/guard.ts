@@ -8,7 +8,7 @@ import { excerpt } from "../core/visible.ts";
  *
  * - A change asks inside its transaction, after its last write. Each such addition needs a lock that a row write keeps
  *   others from taking (PostgreSQL: ROW EXCLUSIVE against SHARE ROW EXCLUSIVE or more; SQLite has one writer).
- * - The journal of reads asks with each batch.
+ * - The journal of reads asks with each batch about the table that it writes to. It holds that table's lock by then.
  * - A server asks on each new client of the database, and again when the last answer is a minute old.
  */
 

@@ -4,19 +4,43 @@ import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { Refused } from "../core/refused.ts";
 import { threadUrl } from "../thread-url.ts";
+import { defaultPartition, monthOf } from "./audit-months.ts";
 import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "./database.ts";
 import { connect, type Servers } from "./postgres.ts";
-import { additionsFound, segmentsUntouched } from "./postgres-guard.ts";
+import { neverExtended, notExtended } from "./postgres-guard.ts";
 
 /** The one connection that writes audit segments, each in one commit. */
 export type JournalStore = { readonly append: Append; readonly close: () => Promise<void> };
 
-/** A journal on PostgreSQL, on a connection of its own. */
-export function postgresJournal(servers: Servers): JournalStore {
+/**
+ * A journal on PostgreSQL, on a connection of its own.
+ * @param now - epoch milliseconds
+ */
+export function postgresJournal(servers: Servers, now: () => number = Date.now): JournalStore {
   const clients = connect(servers, "journal");
   const deadline = new Deadline(queryDeadlineMs, () => new Fault("unavailable", "no answer"));
   /** The server that has the lane that is being written. Another one may lack the lane's newest segments. */
   let home = { lane: "", server: "" };
+  /** The month of the last segment that was stored, and which of {@link statementsOf} stored it. */
+  let last = { month: "", way: 0 };
+  const ask = (text: string, parameters: readonly unknown[]) => {
+    const query = (client: typeof clients.client) => client.unsafe(text, parameters as never[], { prepare: true });
+    const { answer, giveUp } = clients.ask(1, query);
+    return deadline.of(answer, giveUp);
+  };
+  /** Undefined if none of the statements stored the row. */
+  const store = async (at: number, parameters: readonly unknown[]) => {
+    const month = monthOf(at).name;
+    const first = month === last.month ? last.way : 0;
+    const statements = [...statementsOf(month).entries()];
+    for (const [way, text] of [...statements.slice(first), ...statements.slice(0, first)]) {
+      const [stored] = await ask(text, parameters).catch(passingOver);
+      if (stored === undefined) continue;
+      last = { month, way };
+      return stored;
+    }
+    return undefined;
+  };
   /** The row was not stored. The full look names what keeps it out. */
   const keptOut = async (): Promise<Appended> => {
     const look = clients.ask(1, clients.check).answer;
@@ -30,13 +54,13 @@ export function postgresJournal(servers: Servers): JournalStore {
     append: async (segment, again) => {
       const begins = segment?.firstSeq === 1;
       if (segment && !begins && segment.lane !== home.lane) return moved;
-      const text = segment ? appendText : checkText;
-      const parameters = segment ? [...valuesOf(segment), begins ? "" : home.server] : [];
-      const { answer, giveUp } = clients.ask(1, (client) => client.unsafe(text, parameters, { prepare: true }));
       try {
-        const [stored] = await deadline.of(answer, giveUp);
-        if (segment === undefined) return { outcome: "durable" };
-        // A trigger that keeps the row out makes no error.
+        if (segment === undefined) {
+          const asked = await ask(checkText(monthOf(now()).name), []).catch(passingOver);
+          if (asked.length === 0) await ask(checkText(defaultPartition), []);
+          return { outcome: "durable" };
+        }
+        const stored = await store(segment.at, [...valuesOf(segment), begins ? "" : home.server]);
         if (stored === undefined) return keptOut();
         home = { lane: segment.lane, server: stored["server"] as string };
         return { outcome: "durable" };
@@ -44,14 +68,20 @@ export function postgresJournal(servers: Servers): JournalStore {
         if (error instanceof Fault) return { outcome: "unknown", reason: error.message };
         if (error instanceof Refused) return { outcome: "refused", reason: error.message };
         const reason = databaseErrorCode(error);
-        if (reason === additionsFound) return keptOut();
         if (isConnectionFailure(error)) return { outcome: "unknown", reason };
         if (reason === otherServer) return moved;
+        if (reason === noRight) return { outcome: "refused", reason: noRightMessage };
         return { outcome: again && reason === uniqueViolation ? "durable" : "refused", reason };
       }
     },
     close: () => clients.close(),
   };
+}
+
+/** A partition that is not there, or does not take the row's month: another one does. */
+function passingOver(error: unknown): Record<string, unknown>[] {
+  if ([undefinedTable, checkViolation].includes(databaseErrorCode(error))) return [];
+  throw error;
 }
 
 /** In the order of `columns`. */
@@ -95,6 +125,9 @@ export function sqliteJournal(path: string): JournalStore {
 }
 
 const uniqueViolation = "23505";
+const checkViolation = "23514";
+const undefinedTable = "42P01";
+const noRight = "42501";
 /** SQLSTATE of the square root of a negative number. */
 const otherServer = "2201F";
 const moved: Appended = { outcome: "refused", moved: true, reason: "another database server has the lane so far" };
@@ -103,8 +136,28 @@ const columns = "lane, first_seq, last_seq, at, mac, texts, entries";
 
 // Servers start at different microseconds. If $8 names another one, the square root fails and nothing is stored.
 const server = "extract(epoch from pg_postmaster_start_time())::text";
-const appendText = `insert into audit_segments (${columns}) values ($1, $2, $3, $4, $5, $6, $7)
-  returning ${server} as server, pg_catalog.sqrt(-($8::text not in ('', ${server}))::integer),
-  ${segmentsUntouched}`;
-// Fails if the journal could not be written, and stores nothing.
-const checkText = `insert into audit_segments (${columns}) select '', 0, 0, 0, '', '', '' where false returning 1`;
+
+/**
+ * The statements that may store a row, the next one if one did not: into its month, into a month that had a trigger or
+ * rule until its next VACUUM, and into DEFAULT, which takes no row of a month that has a partition.
+ *
+ * Each names the partition itself. PostgreSQL then locks it before it takes the snapshot that the conditions are judged
+ * by, so whatever may swallow the row is seen. A row that is routed by its parent would lock its partition afterwards.
+ */
+function statementsOf(month: string): readonly string[] {
+  const into = (partition: string, condition: string) => `
+    insert into public.${partition} (${columns}) select $1, $2, $3, $4, $5, $6, $7
+    from pg_class as month join pg_inherits on inhrelid = month.oid
+    where month.oid = 'public.${partition}'::regclass and inhparent = 'public.audit_segments'::regclass
+      and not inhdetachpending and ${condition}
+    returning ${server} as server, pg_catalog.sqrt(-($8::text not in ('', ${server}))::integer)`;
+  return [into(month, neverExtended), into(month, notExtended), into(defaultPartition, notExtended)];
+}
+
+/** Fails if the journal could not be written, and stores nothing. One row. */
+const checkText = (partition: string) => `
+  with nothing as (
+    insert into public.${partition} (${columns}) select '', 0, 0, 0, '', '', '' where false returning 1)
+  select 1 as one`;
+const noRightMessage =
+  "the database role may not append to the partitions of the audit: run `keyhole db grants --role NAME --apply` as the owner of the tables";

@@ -175,6 +175,7 @@ onBoth("an audit that cannot be written", (dialect) => {
 onPostgres("a server under a role of its own", () => {
   let filled: Filled;
   let role: string;
+  let months: string;
   let sql: postgres.Sql;
   beforeAll(async () => {
     const site = await makeSite("postgres");
@@ -185,7 +186,10 @@ onPostgres("a server under a role of its own", () => {
     await sql.unsafe(`create role ${role} login password '${password}'`);
     await sql.unsafe(`grant usage on schema public, drizzle to ${role}`);
     await sql.unsafe(`grant select on all tables in schema public, drizzle to ${role}`);
-    await sql.unsafe(`grant insert on audit_segments to ${role}`);
+    const [found] = await sql`select string_agg(inhrelid::regclass::text, ', ') as months from pg_inherits
+      where inhparent = 'audit_segments'::regclass`;
+    months = found?.["months"] as string;
+    await sql.unsafe(`grant insert on ${months} to ${role}`);
     await sql.unsafe(`grant insert, update on key_uses to ${role}`);
     const own = new URL(site.env["DATABASE_URL"] ?? "");
     own.username = role;
@@ -202,9 +206,9 @@ onPostgres("a server under a role of its own", () => {
 
   test("whose INSERT on the audit is revoked refuses values until it is granted again", () =>
     expectFailClosed(filled, async () => {
-      await sql.unsafe(`revoke insert on audit_segments from ${role}`);
+      await sql.unsafe(`revoke insert on ${months} from ${role}`);
       return async () => {
-        await sql.unsafe(`grant insert on audit_segments to ${role}`);
+        await sql.unsafe(`grant insert on ${months} to ${role}`);
       };
     }));
 

@@ -7,7 +7,7 @@ import { segmentMac } from "../../src/audit/segment.ts";
 import { type AuditRecord, AuditTail, auditPages, listAudit } from "../../src/people/audit.ts";
 import { acceptGaps, pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
 import { setPlan } from "../../src/people/organizations.ts";
-import { makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
+import { defaultPartition, makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
 import { entry, journalOn } from "../support/journal.ts";
 import { describeBoth, type Row, type World } from "../support/world.ts";
@@ -331,10 +331,16 @@ describeBoth("audit verify", (w, dialect) => {
         const made = await makeAuditMonths(w.admin.database, then);
         expect(made).toEqual(Array.from({ length: monthsAhead }, (_, at) => monthOf(then, at + 1).name));
         expect(await makeAuditMonths(w.admin.database, then)).toEqual([]);
-        await lane(w, minutes(3, Date.UTC(2031, 1, 15)));
-        expect(await w.run("select count(*)::int as n from audit_segments_2031_02")).toEqual([{ n: 3 }]);
-        expect(await verifyAudit(w.admin)).toMatchObject({ entries: 8, flaws: [] });
-        w.clock.nowMs = Date.UTC(2031, 5, 15);
+        // One server runs over the ends of months: of one in DEFAULT, of two that are made, and of the last.
+        const moments = [0, 1, 2, 7].flatMap((later) => minutes(1, Date.UTC(2031, later, 20)));
+        await lane(w, moments);
+        expect(await w.run("select tableoid::regclass::text as month from audit_segments order by at")).toEqual(
+          [...Array(6).fill(defaultPartition), monthOf(then, 1).name, monthOf(then, 2).name, defaultPartition].map(
+            (month) => ({ month }),
+          ),
+        );
+        expect(await verifyAudit(w.admin)).toMatchObject({ entries: 9, flaws: [] });
+        w.clock.nowMs = Date.UTC(2031, 10, 15);
         // Retention gives up behind a long query: else the journal would wait behind retention.
         const reader = postgres(w.databaseUrl as string, { max: 1, fetch_types: false });
         await reader.begin(async (held) => {
@@ -342,11 +348,11 @@ describeBoth("audit verify", (w, dialect) => {
           await expect(pruneAudit(w.admin, 60 * dayMs)).rejects.toThrow("The audit entries are in use by a long query");
         });
         await reader.end();
-        expect(await verifyAudit(w.admin)).toMatchObject({ entries: 8, flaws: [] });
-        expect(await pruneAudit(w.admin, 60 * dayMs)).toMatchObject({ entries: 8 });
+        expect(await verifyAudit(w.admin)).toMatchObject({ entries: 9, flaws: [] });
+        expect(await pruneAudit(w.admin, 60 * dayMs)).toMatchObject({ entries: 9 });
         const left = await names();
         expect(left).not.toContain("audit_segments_2031_02");
-        expect(left).toContain("audit_segments_2031_04");
+        expect(left).toContain("audit_segments_2031_11");
         expect(left).toContain("audit_segments_default");
         w.clock.nowMs = undefined;
       });

@@ -12,13 +12,18 @@ import { rejectRequest } from "../../src/people/requests.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import { summed } from "../../src/server/metrics.ts";
 import { Notary } from "../../src/server/notary.ts";
-import { makeAuditMonths } from "../../src/store/audit-months.ts";
+import { defaultPartition, makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
 import { rightsBeyondServing } from "../../src/store/rights.ts";
 import { connectAgent } from "../support/mcp.ts";
 import { rightsIn, withPostgres } from "../support/postgres.ts";
 import { type Client, clientOf, everything, type Key, openWorld, type Placed, type World } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
+
+const months = [
+  ...Array.from({ length: monthsAhead + 1 }, (_, later) => monthOf(Date.now(), later).name),
+  defaultPartition,
+];
 
 withPostgres("the role that serve runs under", suite);
 
@@ -189,6 +194,7 @@ function suite() {
         ].map((name) => [name, "SELECT"]),
       ),
       audit_segments: "INSERT",
+      ...Object.fromEntries(months.map((name) => [name, "INSERT"])),
       key_uses: "INSERT SELECT UPDATE",
       variable_requests: "INSERT SELECT",
     });
@@ -199,6 +205,24 @@ function suite() {
     for (const statement of ["drop table sets", "alter table sets disable trigger all"]) {
       await expect(raw.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
     }
+  });
+
+  test("appends to each month that is made, and without that right no value leaves and no server starts", async () => {
+    const read = () => client.ask("/projects/web/variables?environment=production", { key });
+    const start = () => openKeyhole(installation, () => {}).then((started) => started.close());
+    await makeAuditMonths(w.admin.database, Date.UTC(2039, 0));
+    await start();
+    await w.run(`revoke insert on ${months[0]} from ${quoted}`);
+    const [refused, failed] = [await read(), await start().catch((error: unknown) => error)];
+    expect([refused.status, refused.json]).toMatchObject([503, { code: "unavailable" }]);
+    expect(JSON.stringify(w.log.at(-1))).toContain("run `keyhole db grants --role NAME --apply`");
+    expect(String(failed)).toContain(
+      `may not append to ${months[0]}: run \`keyhole db grants --role ${role} --apply\``,
+    );
+    await renewGrants(w.admin);
+    expect((await read()).status).toBe(200);
+    await start();
+    await w.run(`drop table ${Array.from({ length: monthsAhead + 1 }, (_, at) => monthOf(Date.UTC(2039, at)).name)}`);
   });
 
   test("passes the check of its rights, and makes no months", async () => {
@@ -234,9 +258,8 @@ function suite() {
 
   test("prints the statements that it applies, and does not make a role", async () => {
     const statements = await grantStatements(w.admin, 'of "Ann"');
-    expect(statements.at(-2)).toBe(
-      'GRANT INSERT ON public."audit_segments", public."variable_requests" TO "of ""Ann""";',
-    );
+    const appended = ["audit_segments", "variable_requests", ...months].map((name) => `public."${name}"`).join(", ");
+    expect(statements.at(-2)).toBe(`GRANT INSERT ON ${appended} TO "of ""Ann""";`);
     await expect(applyGrants(w.admin, "nobody here")).rejects.toThrow(
       'There is no role "nobody here": create it first',
     );
