@@ -62,12 +62,6 @@ export function reaches(grant: Grant, environment: Environment): boolean {
   return (grant.environments & environmentMask(environment)) !== 0;
 }
 
-/** Slug to id of a listed key, or null if it reaches every project. */
-export function projectsOf(grant: Grant): ReadonlyMap<string, string> | null {
-  if (grant.projects === null) return null;
-  return new Map(Object.entries(JSON.parse(grant.projects) as Record<string, string>));
-}
-
 /**
  * The seal of an organization's row: HMAC-SHA-256 over id and slug, so that slugs which SQL exchanged lead nobody into
  * another organization.

@@ -1,4 +1,3 @@
-import { projectsOf } from "../access/grant.ts";
 import { Fault } from "../core/fault.ts";
 import { compareBytes, type EnvironmentMask, environmentsOf, itemsMax } from "../core/names.ts";
 import { everyKind } from "../kinds/kind.ts";
@@ -11,15 +10,12 @@ import type { ProjectRow } from "../store/projects.ts";
 /** The projects in the key's scope by slug. */
 export async function listProjects({ source, caller: { grant }, stages }: Reading) {
   passed(stages, "readFromMs");
-  const listed = projectsOf(grant);
-  const rows = listed
-    ? await source.projects.listed(grant.keyId, [...listed.values()])
-    : await source.projects.every(grant.keyId);
+  const { keyId, projects } = grant;
+  // A list reaches a project only by the slug it had when the key was made, as every other read does.
+  const rows = projects === null ? await source.projects.every(keyId) : await source.projects.listed(keyId, projects);
   passed(stages, "readToMs");
   judgeStanding(rows[0]);
-  // A list reaches a project only by the slug it had when the key was made, as every other read does.
-  const inScope = ({ id, slug }: ProjectRow) => !listed || slug === null || listed.get(slug) === id;
-  const found = rows.filter((row) => row.id !== null && inScope(row));
+  const found = rows.filter(({ id }) => id !== null);
   if (found.length > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} projects`);
   return found.map((row) => summaryOf(row, grant.environments)).sort((a, b) => compareBytes(a.slug, b.slug));
 }

@@ -33,12 +33,15 @@ export function projectQueries(database: Database) {
     left join ${p} on ${p.id} = standing.reached`);
   const several = (projects: SQL, rest: SQL) =>
     database.query<ProjectRow>(sql`
-    ${selectForKey(database, columns)} left join ${p} on ${projects}
+    ${selectForKey(database, columns)} left join ${projects}
     where ${k.id} = ${sql.placeholder("keyId")} ${rest} limit ${literal(itemsMax + 1)}`);
-  const every = several(sql`${p.organizationId} = ${k.organizationId}`, sql`order by ${p.slug}`);
+  const every = several(sql`${p} on ${p.organizationId} = ${k.organizationId}`, sql`order by ${p.slug}`);
+  const list = sql.placeholder("projects");
+  const pairs = database.dialect === "postgres" ? sql`jsonb_each_text(${list}::text::jsonb)` : sql`json_each(${list})`;
   // `|| ''` keeps the planner off the index of organizations: the ids lead to fewer rows.
   const listed = several(
-    sql`${database.isMember(p.id, sql.placeholder("projectIds"))} and ${p.organizationId} || '' = ${k.organizationId}`,
+    sql`(${pairs} as listed join ${p} on ${p.id} = listed.value and ${p.slug} = listed."key")
+      on ${p.organizationId} || '' = ${k.organizationId}`,
     sql``,
   );
   return {
@@ -46,7 +49,10 @@ export function projectQueries(database: Database) {
     one: (at: Authorized) => one({ ...at }),
     /** Every project of the key's organization in order of slug, at most one more than an answer may hold. */
     every: (keyId: string) => every({ keyId }),
-    /** Those of these ids that are the organization's, in no order. */
-    listed: (keyId: string, ids: readonly string[]) => listed({ keyId, projectIds: JSON.stringify(ids) }),
+    /**
+     * Those of a list that are the organization's and have the slug of the list, in no order. At most one more than an
+     * answer may hold. @param projects - slug to id as JSON, as a key has it
+     */
+    listed: (keyId: string, projects: string) => listed({ keyId, projects }),
   };
 }
