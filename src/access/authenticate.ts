@@ -98,6 +98,8 @@ export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantK
     if (isSameMac(grantSeal, sealCanary(grantKey, digest, row))) throw new CanaryRefusal(row);
     const which = `${row.trust === null ? "key" : "trust"} ${row.keyId}`;
     if (!row.live) throw new Fault("unauthorized", `${which} is expired or revoked`);
+    const isTooLarge = row.projects === "" || row.trust === "";
+    if (isTooLarge) throw new Fault("unauthorized", `the project list or terms of ${which} are too large to be read`);
     throw new Fault("unauthorized", `grant seal of ${which} does not match: changed by other means`);
   }
   if (name === null || slug === null || plan === null) {

@@ -22,6 +22,7 @@ import { findProject, requireSeenProject } from "../desk/projects.ts";
 import { displayName, requireEnvironments, requireMembers } from "../desk/validate.ts";
 import { everyKind, resources, resourcesByDefault } from "../kinds/kind.ts";
 import type { Db } from "../store/database.ts";
+import { projectsBytesMax } from "../store/reach.ts";
 import { type Gets, keyGets } from "./readers.ts";
 
 /** A credential: a key, or a trust that accepts tokens. Both are rows of one table. */
@@ -496,7 +497,11 @@ async function slugsToIds(
     throw new Refused("not_found", `There is no project ${JSON.stringify(missing)} in ${organization.slug}.`);
   }
   for (const row of rows) requireSeenProject({ ...row, organization }, seen?.get(row.slug));
-  return JSON.stringify(Object.fromEntries(rows.map(({ slug, id }) => [slug, id])));
+  const list = JSON.stringify(Object.fromEntries(rows.map(({ slug, id }) => [slug, id])));
+  const bytes = Buffer.byteLength(list);
+  if (bytes <= projectsBytesMax) return list;
+  const words = `The list of ${rows.length} projects takes ${bytes} bytes, and servers read at most ${projectsBytesMax}: name fewer.`;
+  throw new Refused("bound", words);
 }
 
 function noKey(row: KeyRow): Refused {

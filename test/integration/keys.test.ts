@@ -7,6 +7,7 @@ import { typedIn } from "../../src/pages/carry-out.ts";
 import { createKey, findKey, listKeys, revokeKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
+import { createTrust } from "../../src/people/trusts.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
 import { asPerson } from "../support/persons.ts";
 import {
@@ -15,8 +16,10 @@ import {
   everything,
   expectRefusal,
   headersOf,
+  insertProjects,
   type Key,
   leaksIn,
+  numbered,
   requestOf,
   usualHeaders,
   type World,
@@ -24,6 +27,34 @@ import {
 
 /** Gate 2, and that changes of a key take effect at once. */
 describeBoth("a key", (w) => {
+  test("lists as many projects as servers read, and no more, and the log tells too many from changed ones", async () => {
+    const organization = await w.organization();
+    // Each takes 105 bytes of the list.
+    const slugs = numbered("p".repeat(59), 2497);
+    const most = slugs.slice(1);
+    await insertProjects(w, organization, slugs);
+    const key = await w.key(organization, { projects: most });
+    expect((await w.ask(`/projects/${most[0]}`, { key })).status).toBe(200);
+    const bound = {
+      kind: "bound",
+      message: "The list of 2497 projects takes 262186 bytes, and servers read at most 262144: name fewer.",
+    };
+    const reach = { organization: organization.slug, projects: slugs, environments: null };
+    await expect(createKey(w.admin, reach)).rejects.toMatchObject(bound);
+    await expect(createKey(w.admin, { ...reach, canary: true })).rejects.toMatchObject(bound);
+    const trusted = { issuer: "https://id.example", audience: "keyhole", claims: new Map([["sub", "a"]]) };
+    await expect(createTrust(w.admin, { ...reach, ...trusted })).rejects.toMatchObject(bound);
+    const reason = async () => {
+      expect((await w.ask("/organization", { key })).status).toBe(401);
+      return w.log.at(-1)?.["reason"];
+    };
+    const all = await w.sql`select slug, id from projects where organization_id = ${organization.id}`;
+    await w.regrant(key, { projects: Object.fromEntries(all.map(({ slug, id }) => [slug, id as string])) });
+    expect(await reason()).toBe(`the project list or terms of key ${key.id} are too large to be read`);
+    await w.sql`update api_keys set projects = '{}' where id = ${key.id}`;
+    expect(await reason()).toBe(`grant seal of key ${key.id} does not match: changed by other means`);
+  });
+
   describe("is taken", () => {
     test.each(["Bearer KEY", "bearer KEY", "BEARER KEY", "bEaReR KEY", "Bearer   KEY", "  Bearer KEY  "])(
       "from the header %p",
