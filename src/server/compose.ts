@@ -67,8 +67,11 @@ export async function openKeyhole(
   const databases = await openDatabases(installation);
   const { database, lookups, background } = databases;
   const store = installation.openJournal();
-  const journal = journalOf(store, systemKeys.audit, log, (batch) => metrics?.measureBatch(batch));
-  const canaries = new CanaryUses((entries) => journal.record(entries), log);
+  const open = () => journalOf(store, systemKeys.audit, log, (batch) => metrics?.measureBatch(batch));
+  const journal = open();
+  // Uses of canary keys have a lane of their own: in the lane of reads, other callers' receipts would count them.
+  const ofCanaries = open();
+  const canaries = new CanaryUses((entries) => ofCanaries.record(entries), log);
   const commands = commandsCheckpoint(database, log);
   const limits = await openLimits(buckets, log);
   const memory = new MemoryBudget();
@@ -78,7 +81,7 @@ export async function openKeyhole(
   const { checkpoint } = installation;
   const watch = await watchCheckpoint(checkpoint, database, log);
   const announce = () => {
-    journal.announce();
+    for (const one of [journal, ofCanaries]) one.announce();
     void commands.announceNews();
   };
   const flushUses = setInterval(() => {
@@ -128,7 +131,7 @@ export async function openKeyhole(
       limits.shared?.close();
       await traces?.close();
       await canaries.flush();
-      await Promise.all([journal.close(), commands.announceNews()]);
+      await Promise.all([journal.close(), ofCanaries.close(), commands.announceNews()]);
       await uses.flush(Date.now(), true);
       await Promise.all([store, ...new Set(Object.values(databases))].map((one) => one.close()));
     },

@@ -19,8 +19,8 @@ export type JournalStore = { readonly append: Append; readonly close: () => Prom
 export function postgresJournal(servers: Servers, now: () => number = Date.now): JournalStore {
   const clients = connect(servers, "journal");
   const deadline = new Deadline(queryDeadlineMs, () => new Fault("unavailable", "no answer"));
-  /** The server that has the lane that is being written. Another one may lack the lane's newest segments. */
-  let home = { lane: "", server: "" };
+  /** The servers that have the lanes that are being written. Another one may lack a lane's newest segments. */
+  const homes = new Map<string, string>();
   /** The month of the last segment that was stored, and which of {@link statementsOf} stored it. */
   let last = { month: "", way: 0 };
   const ask = (text: string, parameters: readonly unknown[]) => {
@@ -53,16 +53,19 @@ export function postgresJournal(servers: Servers, now: () => number = Date.now):
   return {
     append: async (segment, again) => {
       const begins = segment?.firstSeq === 1;
-      if (segment && !begins && segment.lane !== home.lane) return moved;
+      const home = begins ? "" : homes.get(segment?.lane ?? "");
+      if (segment && home === undefined) return moved;
       try {
         if (segment === undefined) {
-          const asked = await ask(checkText(monthOf(now()).name), []).catch(passingOver);
-          if (asked.length === 0) await ask(checkText(defaultPartition), []);
-          return { outcome: "durable" };
+          const ofMonth = await ask(checkOf(monthOf(now()).name), []).catch(passingOver);
+          const [found] = ofMonth.length > 0 ? ofMonth : await ask(checkOf(defaultPartition), []);
+          return found?.["sound"] === true ? { outcome: "durable" } : keptOut();
         }
-        const stored = await store(segment.at, [...valuesOf(segment), begins ? "" : home.server]);
+        const stored = await store(segment.at, [...valuesOf(segment), home]);
         if (stored === undefined) return keptOut();
-        home = { lane: segment.lane, server: stored["server"] as string };
+        homes.delete(segment.lane);
+        homes.set(segment.lane, stored["server"] as string);
+        if (homes.size > lanesMax) homes.delete(homes.keys().next().value as string);
         return { outcome: "durable" };
       } catch (error) {
         if (error instanceof Fault) return { outcome: "unknown", reason: error.message };
@@ -102,17 +105,20 @@ export function sqliteJournal(path: string): JournalStore {
   const send = (order: JournalOrder) => thread.postMessage(order);
   send({ open: path, insert: `insert into audit_segments (${columns}) values (?, ?, ?, ?, ?, ?, ?)` });
   let ended = false;
-  let answer: (result: Appended) => void = () => {};
-  thread.onmessage = ({ data }: MessageEvent<Appended>) => answer(data);
+  /** The thread answers in the order in which it is asked. */
+  const waiting: ((result: Appended) => void)[] = [];
+  thread.onmessage = ({ data }: MessageEvent<Appended>) => waiting.shift()?.(data);
   // Without its thread nothing can be recorded: every value read is refused until the server is restarted.
   thread.onerror = ({ message }) => {
     ended = true;
-    answer({ outcome: "unknown", reason: `the journal's thread ended: ${message}` });
+    for (const answer of waiting.splice(0)) {
+      answer({ outcome: "unknown", reason: `the journal's thread ended: ${message}` });
+    }
   };
   const ask = (order: JournalOrder) =>
     new Promise<Appended>((resolve) => {
       if (ended) return resolve({ outcome: "refused", reason: "the journal's thread ended" });
-      answer = resolve;
+      waiting.push(resolve);
       send(order);
     });
   return {
@@ -123,6 +129,9 @@ export function sqliteJournal(path: string): JournalStore {
     },
   };
 }
+
+/** More than are written at a time, so those that ended are forgotten. */
+const lanesMax = 4;
 
 const uniqueViolation = "23505";
 const checkViolation = "23514";
@@ -147,17 +156,19 @@ const server = "extract(epoch from pg_postmaster_start_time())::text";
 function statementsOf(month: string): readonly string[] {
   const into = (partition: string, condition: string) => `
     insert into public.${partition} (${columns}) select $1, $2, $3, $4, $5, $6, $7
-    from pg_class as month join pg_inherits on inhrelid = month.oid
-    where month.oid = 'public.${partition}'::regclass and inhparent = 'public.audit_segments'::regclass
-      and not inhdetachpending and ${condition}
+    from ${catalogueOf(partition)} and ${condition}
     returning ${server} as server, pg_catalog.sqrt(-($8::text not in ('', ${server}))::integer)`;
   return [into(month, neverExtended), into(month, notExtended), into(defaultPartition, notExtended)];
 }
 
-/** Fails if the journal could not be written, and stores nothing. One row. */
-const checkText = (partition: string) => `
+/** Whether a partition takes rows; no row if it is none. Fails if the journal could not be written, and stores nothing. */
+const checkOf = (partition: string) => `
   with nothing as (
     insert into public.${partition} (${columns}) select '', 0, 0, 0, '', '', '' where false returning 1)
-  select 1 as one`;
+  select ${notExtended} as sound from ${catalogueOf(partition)}`;
+
+const catalogueOf = (partition: string) => `pg_class as month join pg_inherits on inhrelid = month.oid
+    where month.oid = 'public.${partition}'::regclass and inhparent = 'public.audit_segments'::regclass
+      and not inhdetachpending`;
 const noRightMessage =
   "the database role may not append to the partitions of the audit: run `keyhole db grants --role NAME --apply` as the owner of the tables";

@@ -92,6 +92,28 @@ describeBoth("a canary key", (w) => {
     for (const text of [key.key, expired.key, mintKey()]) expect(await answersTo(text)).toEqual(ended);
   });
 
+  test("moves no number in another key's receipt: a refusal of any key leaves the lane of reads as it is", async () => {
+    const { organization, key } = await bait(w);
+    const [narrow, revoked, expired] = [
+      await w.key(organization),
+      await w.key(organization),
+      await w.key(organization),
+    ];
+    await revokeKey(w.admin, revoked.id);
+    await w.regrant(expired, { expiresAt: 1 });
+    const receipt = async () => (await w.ask(staging, { key: narrow })).headers.get("keyhole-audit") ?? "";
+    let [lane, seq] = (await receipt()).split(":");
+    for (const text of [key.key, revoked.key, expired.key, mintKey(), key.key]) {
+      expect((await w.ask("/organization", { key: text })).status).toBe(401);
+      const uses = (await usesOf(w, { keyId: key.id })).length;
+      const next = await receipt();
+      expect(next).toBe(`${lane}:${Number(seq) + 1}`);
+      [lane, seq] = next.split(":");
+      expect(uses).toBeGreaterThan(0);
+    }
+    expect((await usesOf(w, { keyId: key.id })).length).toBe(2);
+  });
+
   test("makes its request do nothing that takes time: the log and the journal get its use later", async () => {
     const { key } = await bait(w);
     const done: string[] = [];
