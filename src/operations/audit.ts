@@ -1,5 +1,6 @@
 import { Refused } from "../core/refused.ts";
 import { counted } from "../core/text.ts";
+import { lockCommands } from "../desk/changes.ts";
 import { writing } from "../desk/context.ts";
 import { operation } from "../desk/operation.ts";
 import { done } from "../desk/outcome.ts";
@@ -7,6 +8,9 @@ import { Permit } from "../desk/permit.ts";
 import { openSigners } from "../installation/signers.ts";
 import { Notary } from "../server/notary.ts";
 import { beginAgain } from "../store/last-reads.ts";
+import { treeEnd } from "../store/tree.ts";
+
+const changedSince = "The database has changed since it was shown, and nothing was done: run this again.";
 
 /**
  * Puts on record that the database may be as it is, and signs that: a notary's round, whose heads have the moment. So
@@ -30,6 +34,10 @@ export const acceptRestore = operation({
     );
     const change = { action: "audit.accept-restore", organization: null, names: [String(size)] } as const;
     await writing(admin, permit, async (db) => {
+      // Nobody else accepts from here on, and what was shown is still so.
+      await lockCommands(admin, db);
+      const end = await treeEnd({ ...database, db });
+      if (end.size !== size || !Bun.deepEquals(end.commands, commands)) throw new Refused("conflict", changedSince);
       await beginAgain({ ...database, db }, now());
       return [undefined, [change]];
     });

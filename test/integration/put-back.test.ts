@@ -205,7 +205,12 @@ describeBoth("a database that was put back", (w) => {
     expect(deeds).toEqual([expect.stringContaining("with 2 segments in its tree")]);
     expect(await listAudit(w.admin, { actions: ["audit.accept-restore"] })).toEqual([]);
 
-    const { document } = await accept(running);
+    // Of two at a time, one accepts.
+    let document: unknown;
+    const slower = accept(running, async () => {
+      ({ document } = await accept(running));
+    });
+    await expect(slower).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining("has changed") });
     expect(document).toMatchObject({ size: 4 });
     expect(await listAudit(w.admin, { actions: ["audit.accept-restore"] })).toMatchObject([
       { actor: { name: "ann@host" }, names: ["2"] },
