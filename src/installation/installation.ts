@@ -76,13 +76,14 @@ async function openEmbedded(config: Config, say: (line: string) => void, consent
   try {
     // Others wait: while one process begins an installation, it has a root key and no system keys yet.
     lock = exclusively(`${path}.migrating`, 30_000);
+    if (lock === undefined) throw new Refused("unavailable", `Another Keyhole begins or upgrades ${dataFolder}.`);
     const hasRootKey = existsSync(join(dataFolder, "root.key"));
     if (hasRootKey && !existsSync(path)) throw databaseIsGone(dataFolder);
     makeFile(path);
     const database = openSqlite(path, "admin");
     try {
       const version = await begunVersion(database);
-      if (version === newestTables(database) && !consent.upgrade) lock?.release();
+      if (version === newestTables(database) && !consent.upgrade) lock.release();
       else if (version === 0 && hasRootKey) throw databaseIsGone(dataFolder);
       else if (version === 0 && !consent.begin) throw notBegun(`in ${dataFolder}`);
       const inTurn = turns();

@@ -1,5 +1,6 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { closeSync, openSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import { attempt } from "../core/attempt.ts";
 
 // Work that SQLite leaves to its users: replaced files, locks between processes, and short waits.
@@ -43,14 +44,17 @@ export function retryBusy<T>(write: () => T, sleep: (ms: number) => void, nowMs:
 const waitMsMax = 1800;
 const pauseMsMax = 5;
 
-/** The files of the locks that this process holds. One that is garbage would be closed, and its lock free. */
-const held = new Set<SqliteFile>();
+/** The files of the locks that this process holds, by path. One that is garbage would be closed, and its lock free. */
+const held = new Map<string, SqliteFile>();
 
 /**
  * A lock between processes: an exclusive transaction on an SQLite file of its own, which ends with its holder.
- * @returns undefined if another process still holds it after `waitMs`
+ * @returns undefined if another process still holds it after `waitMs`, or this one already
  */
 export function exclusively(path: string, waitMs: number): Lock | undefined {
+  const name = resolve(path);
+  // POSIX frees all locks of a process on a file as soon as it closes any descriptor of that file.
+  if (held.has(name)) return undefined;
   closeSync(openSync(path, "a", 0o600));
   const file = new SqliteFile(path, { create: true, readwrite: true });
   file.run(`PRAGMA busy_timeout = ${waitMs}`);
@@ -61,9 +65,9 @@ export function exclusively(path: string, waitMs: number): Lock | undefined {
     if ((error as { code?: string }).code === "SQLITE_BUSY") return undefined;
     throw error;
   }
-  held.add(file);
+  held.set(name, file);
   const release = () => {
-    held.delete(file);
+    if (held.get(name) === file) held.delete(name);
     file.close();
   };
   return { release, [Symbol.dispose]: release };

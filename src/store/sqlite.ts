@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from "bun:sqlite";
-import { chmodSync, closeSync, openSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, openSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { Fault } from "../core/fault.ts";
@@ -79,9 +79,12 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
   };
 }
 
-/** Makes an empty file for the embedded database if there is none. Its mode is 0600 from then on. */
+/**
+ * Makes an empty file for the embedded database if there is none. Its mode is 0600 from then on. A file that is there is
+ * not opened: closing it would free SQLite's own locks of this process.
+ */
 export function makeFile(path: string): void {
-  closeSync(openSync(path, "a", 0o600));
+  if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
 }
 

@@ -141,9 +141,25 @@ describe("on SQLite", () => {
       await holder.exited;
     }
     expect(paths.filter(isFree)).toEqual(paths);
-    const lock = exclusively(paths[0] ?? "", 0);
-    expect(isFree(paths[0] ?? "")).toBe(false);
+    // Asked twice by the process that holds it, it stays held.
+    const [path = ""] = paths;
+    const lock = exclusively(path, 0);
+    expect(isFree(path)).toBe(false);
+    const asked = `const { exclusively } = await import(${module}); process.exit(exclusively(process.argv[1], 0) ? 0 : 9)`;
+    const other = [process.execPath, "--no-env-file", "--no-install", "-e", asked, path];
+    expect(Bun.spawnSync(other, { cwd: folder }).exitCode).toBe(9);
     lock?.release();
+    expect(Bun.spawnSync(other, { cwd: folder }).exitCode).toBe(0);
+  });
+
+  test("an installation that another process begins or upgrades is not opened beside it", async () => {
+    const config = readConfig({ KEYHOLE_DATA: join(folder, "beside") });
+    await openInstallation(config, () => {});
+    const beginning = exclusively(join(config.dataFolder, "keyhole.db.migrating"), 0);
+    const refused = { kind: "unavailable", message: `Another Keyhole begins or upgrades ${config.dataFolder}.` };
+    await expect(openInstallation(config, () => {})).rejects.toMatchObject(refused);
+    beginning?.release();
+    await openInstallation(config, () => {});
   });
 });
 
