@@ -109,17 +109,21 @@ export class Journal {
   }
 
   async #work(): Promise<void> {
-    while (this.#queue.length > 0 || this.#checks.length > 0) {
-      // Lets callers that are ready in this turn of the event loop join the batch.
-      await new Promise(setImmediate);
-      const checks = this.#checks.splice(0);
-      const batch = this.#nextBatch();
-      if (batch.length > 0) await this.#write(batch);
-      if (checks.length === 0) continue;
-      const { outcome } = await this.#options.append(undefined, false);
-      for (const check of checks) check(outcome === "durable");
+    try {
+      while (this.#queue.length > 0 || this.#checks.length > 0) {
+        // Lets callers that are ready in this turn of the event loop join the batch.
+        await new Promise(setImmediate);
+        const checks = this.#checks.splice(0);
+        const batch = this.#nextBatch();
+        if (batch.length > 0) await this.#write(batch);
+        if (checks.length === 0) continue;
+        const { outcome } = await this.#options.append(undefined, false);
+        for (const check of checks) check(outcome === "durable");
+      }
+    } finally {
+      // Whatever failed, later entries are written.
+      this.#working = undefined;
     }
-    this.#working = undefined;
   }
 
   #nextBatch(): Waiting[] {
@@ -152,21 +156,22 @@ export class Journal {
       result = await this.#append(segment);
     }
     const { outcome, reason } = result;
-    this.#options.measure?.({ entries: batch.length, commitMs: performance.now() - startedAtMs, outcome });
+    const commitMs = performance.now() - startedAtMs;
     if (outcome === "durable") {
       this.#seq = segment.lastSeq;
       this.#mac = segment.mac;
       this.#unannounced += batch.length;
-      if (this.#unannounced >= 1000) this.announce();
       for (const [at, { call }] of batch.entries()) advance(call, segment.lane, segment.firstSeq + at);
-      return;
+    } else {
+      // The batch may or may not be stored, and the next segment would have to follow one or the other: start a new lane.
+      if (outcome === "unknown") this.#startLane();
+      for (const { call } of batch) {
+        call.left = 0;
+        call.reject(new Fault("unavailable", `audit entries could not be written: ${outcome}, ${reason}`));
+      }
     }
-    // The batch may or may not be stored, and the next segment would have to follow one or the other: start a new lane.
-    if (outcome === "unknown") this.#startLane();
-    for (const { call } of batch) {
-      call.left = 0;
-      call.reject(new Fault("unavailable", `audit entries could not be written: ${outcome}, ${reason}`));
-    }
+    this.#options.measure?.({ entries: batch.length, commitMs, outcome });
+    if (this.#unannounced >= 1000) this.announce();
   }
 
   async #append(segment: Segment): Promise<Appended> {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
+import { join } from "node:path";
 import fc from "fast-check";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import type { Append, Checkpoint } from "../../src/audit/journal.ts";
@@ -29,6 +30,24 @@ describe("the journal", () => {
     expect(batches.map(({ entries }) => entries.length)).toEqual([10, 90]);
     expect(namesIn(batches)).toEqual(Array.from({ length: 100 }, (_, i) => `n${i}`));
     expectChain(batches);
+  });
+
+  test("goes on in its lane after a defect of what it reports to", async () => {
+    // In a process of its own: here, a rejection that nobody handles fails the test.
+    const module = JSON.stringify(join(import.meta.dir, "../support/journal.ts"));
+    const script = `const { entry, journalOn } = await import(${module});
+      const defect = new Promise((resolve) => process.once("unhandledRejection", resolve));
+      const segments = [];
+      let defects = 1;
+      const append = async (segment) => (segments.push(segment), { outcome: "durable" });
+      const journal = journalOn(append, { measure: () => { if (defects-- > 0) throw new RangeError("a defect"); } });
+      await journal.record([entry]);
+      const { message } = await defect;
+      await journal.record([entry]);
+      const [one, two] = segments;
+      console.log(message, one.firstSeq, two.firstSeq, one.lane === two.lane);`;
+    const ran = Bun.spawnSync([process.execPath, "--no-env-file", "--no-install", "-e", script], { timeout: 10_000 });
+    expect(ran.stdout.toString()).toBe("a defect 1 2 true\n");
   });
 
   test("has at most one batch under way, of at most 512 entries, in the order of arrival", async () => {
