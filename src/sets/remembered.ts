@@ -29,7 +29,12 @@ export class RememberedSets {
     return isCurrent && isOwned && (!needsValues || stored.sealed !== null) ? set : undefined;
   }
 
+  /** Remembers a set, unless it is there with its values and `set` has none. */
   remember(set: VerifiedSet, kind: string): void {
+    const { project, stored } = set;
+    const row = stored.rowVersion === "" ? stored : null;
+    const known = stored.sealed === null ? this.find(project, kind, { ...stored, row }, false) : undefined;
+    if (known !== undefined && known.stored.sealed !== null) return;
     this.#sets.set(`${set.project.id} ${kind} ${set.environment}`, set, sizeOf(set));
   }
 }

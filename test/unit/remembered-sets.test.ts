@@ -73,6 +73,12 @@ describe("a remembered set", () => {
     own.remember(bare, "variables");
     expect(find(own, web, "one")).toBeUndefined();
     expect(find(own, web, "one", false)).toBe(bare);
+    // It takes the place of the same row with its values only in memory of another row, or of another slug.
+    const whole = setOf(web, "one", 100);
+    for (const each of [whole, bare]) own.remember(each, "variables");
+    expect(find(own, web, "one")).toBe(whole);
+    own.remember(setOf({ ...web, slug: "api" }, "one", null), "variables");
+    expect(find(own, web, "one")).toBeUndefined();
   });
 
   test("is replaced by a later one", () => {
