@@ -143,8 +143,10 @@ type Waiter = {
 export const smallBytesMax: number = 256 * 1024;
 
 /**
- * The memory for everything that is opened and not yet sent, in sealed bytes. It is claimed before bytes are fetched.
- * Most requests are small. These have a budget of their own and never wait behind large ones.
+ * The memory for what is opened, in sealed bytes. It is claimed before a statement of its own fetches them; what a lookup
+ * brings on SQLite, up to 256 KiB of each set, is there before. A body of up to 256 KiB gives its share back as it is
+ * handed to Bun, a larger one when it has been sent. Most requests are small. These have a budget of their own and never
+ * wait behind large ones.
  */
 export class MemoryBudget {
   readonly #small: ByteBudget;
