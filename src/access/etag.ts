@@ -7,9 +7,20 @@ import type { Caller } from "./authenticate.ts";
  * queries share one.
  */
 
-/** @returns the tag that the header names; undefined for a list, `*`, a weak tag or one of another form */
-export function parseEtag(header: string | null): string | undefined {
-  return header !== null && /^"[0-9A-Za-z_-]{43}"$/.test(header) ? header : undefined;
+/** A list of tags (RFC 9110, section 13.1.2), each weak or strong. */
+const tagList = /^[\t ,]*(?:(?:W\/)?"[!#-~\x80-\xff]*"[\t ]*(?:,[\t ,]*|$))+$/;
+
+/**
+ * The tags in `If-None-Match` that can be Keyhole's, or `*`. A proxy that compresses makes a tag weak, and the
+ * comparison is weak, so `W/` does not count.
+ * @returns undefined if there is none, or the header is no list of tags: then the read is an ordinary one
+ */
+export function parseEtags(header: string | null): readonly string[] | undefined {
+  if (header === null) return undefined;
+  if (header === "*") return ["*"];
+  const tags = tagList.test(header) ? (header.match(/"[^"]*"/g) ?? []) : [];
+  const own = tags.filter((tag) => /^"[0-9A-Za-z_-]{43}"$/.test(tag));
+  return own.length > 0 ? own : undefined;
 }
 
 /**
@@ -22,7 +33,7 @@ export function etagOf(etagKey: Uint8Array, { grant, target }: Caller, query: re
   return `"${mac.toString("base64url")}"`;
 }
 
-/** Compares two tags in constant time. */
-export function isSameEtag(a: string, b: string | undefined): boolean {
-  return b !== undefined && isSameMac(Buffer.from(a), Buffer.from(b));
+/** Whether the tag is one of those that {@link parseEtags} found. Compares in constant time. */
+export function isAmong(tag: string, tags: readonly string[] | undefined): boolean {
+  return tags?.some((one) => one === "*" || isSameMac(Buffer.from(tag), Buffer.from(one))) ?? false;
 }

@@ -178,7 +178,7 @@ const ifNoneMatch = {
   in: "header",
   required: false,
   description:
-    "The `ETag` of an earlier answer to the same question of the same key. The request is charged to the metadata bucket, and to its own bucket too if the answer has changed. Anything else than one such tag is ignored.",
+    "The `ETag` of an earlier answer to the same question of the same key. The request is charged to the metadata bucket, and to its own bucket too if the answer has changed. A list, a weak tag (`W/`) and `*` are compared as RFC 9110 says. Anything else is ignored.",
   schema: { type: "string" },
 };
 

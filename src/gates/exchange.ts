@@ -1,4 +1,4 @@
-import { isSameEtag, parseEtag } from "../access/etag.ts";
+import { isAmong, parseEtags } from "../access/etag.ts";
 import type { Fault } from "../core/fault.ts";
 import { atOnceBytesMax, jsonType } from "../formats/json.ts";
 import type { rateLimitHeaders } from "../limit/bucket.ts";
@@ -30,8 +30,8 @@ export function beginExchange(
     /** Aborts when the client goes away. Made on first use, because most requests need none. */
     signal: () => request.signal,
     userAgent: headers.get("user-agent"),
-    /** The tag of the answer that the client already has. */
-    ifNoneMatch: parseEtag(headers.get("if-none-match")),
+    /** The tags of the answers that the client already has. */
+    ifNoneMatch: parseEtags(headers.get("if-none-match")),
     clientAddress,
     /** Whether the answer closes its connection: the server is about to stop, or what follows cannot be trusted. */
     closing,
@@ -73,7 +73,7 @@ export function headersOf({ requestId, rateLimit, closing }: Exchange, contentTy
 
 /** JSON text that holds no value: a 200, or a 304 if the client has it already. */
 export function json(exchange: Exchange, body: string, etag?: string): Response {
-  if (etag !== undefined && isSameEtag(etag, exchange.ifNoneMatch)) return notModified(exchange, etag);
+  if (etag !== undefined && isAmong(etag, exchange.ifNoneMatch)) return notModified(exchange, etag);
   exchange.bytes = Buffer.byteLength(body);
   return whole(body, exchange.bytes, headersOf(exchange, jsonType, etag));
 }

@@ -1,5 +1,5 @@
 import type { Caller, Lookup } from "../access/authenticate.ts";
-import { etagOf, isSameEtag } from "../access/etag.ts";
+import { etagOf, isAmong } from "../access/etag.ts";
 import { reaches } from "../access/grant.ts";
 import type { ReadAction } from "../audit/entry.ts";
 import { Fault } from "../core/fault.ts";
@@ -72,7 +72,7 @@ export function readEndpoint<Q extends ItemsQuery, T>(items: ItemsRead<Q, T>): P
       }
       if (ifNoneMatch !== undefined) {
         const found = etag((await find(reading, query)).fingerprint); // 404 422 503
-        if (isSameEtag(found, ifNoneMatch)) return notModified(exchange, found);
+        if (isAmong(found, ifNoneMatch)) return notModified(exchange, found);
         await charge(parts.gate, exchange, caller.grant.keyId, admission.bucket); // 429
       }
       const read = await items.read(reading, query); // 404 422 503

@@ -121,7 +121,7 @@ export class Client {
     const { answer, etag = "" } = found;
     if (of !== undefined) await this.#note(of, found);
     const value = use(answer);
-    if (/^"[0-9A-Za-z_-]{43}"$/.test(etag)) this.#remembered.set(url, { etag, value });
+    if (/^(?:W\/)?"[0-9A-Za-z_-]{43}"$/.test(etag)) this.#remembered.set(url, { etag, value });
     return value;
   }
 

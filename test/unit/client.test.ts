@@ -73,7 +73,14 @@ describe("a question that is asked again", () => {
     expect(tags().slice(5)).toEqual([undefined, undefined]);
   });
 
-  test.each([`W/${etag}`, "none", '""'])("names no tag that Keyhole does not send: %s", async (odd) => {
+  test("names a tag that a proxy made weak", async () => {
+    const { client, liar } = await meet(tagging(`W/${etag}`));
+    const first = await client.variables(asked);
+    expect(await client.variables(asked)).toBe(first);
+    expect(liar.questions[1]?.headers.get("if-none-match")).toBe(`W/${etag}`);
+  });
+
+  test.each([`w/${etag}`, "none", '""'])("names no tag that Keyhole does not send: %s", async (odd) => {
     const { client, liar } = await meet(tagging(odd));
     await client.variables(asked);
     await client.variables(asked);
