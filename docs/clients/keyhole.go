@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand"
 	"net"
 	"net/http"
@@ -49,7 +50,7 @@ var (
 	keyText   = regexp.MustCompile(`^[!-~]+$`)
 	codeText  = regexp.MustCompile(`^[a-z_]{1,40}$`)
 	requestID = regexp.MustCompile(`^[\w.-]{1,64}$`)
-	seconds   = regexp.MustCompile(`^[0-9]{1,6}$`)
+	seconds   = regexp.MustCompile(`^[0-9]{1,18}$`)
 )
 
 // Variables returns the values by name. Cancel ctx to stop waiting.
@@ -137,11 +138,22 @@ func refusalOf(response *http.Response, body []byte, key string) *Error {
 	default:
 		refusal.Code = fmt.Sprintf("http_%d", response.StatusCode)
 	}
-	if after := response.Header.Get("Retry-After"); seconds.MatchString(after) {
-		count, _ := strconv.Atoi(after)
-		refusal.RetryAfter = time.Duration(count) * time.Second
-	}
+	refusal.RetryAfter = parseRetryAfter(response.Header.Get("Retry-After"), time.Now())
 	return refusal
+}
+
+// parseRetryAfter returns whole seconds, at least one: they may be sent as a date. Negative for other text.
+func parseRetryAfter(text string, now time.Time) time.Duration {
+	const most = 1_000_000_000
+	var count float64
+	if seconds.MatchString(text) {
+		count, _ = strconv.ParseFloat(text, 64)
+	} else if date, err := http.ParseTime(text); err == nil {
+		count = math.Ceil(date.Sub(now).Seconds())
+	} else {
+		return -1
+	}
+	return time.Duration(math.Min(math.Max(count, 1), most)) * time.Second
 }
 
 // parse returns all variables, or none: an answer that is not as described is refused whole.

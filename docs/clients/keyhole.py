@@ -4,9 +4,11 @@
 A call returns all variables of an environment, or raises KeyholeError. Errors never contain the key or a value.
 """
 
+import email.utils
 import http.client
 import ipaddress
 import json
+import math
 import os
 import random
 import re
@@ -14,6 +16,7 @@ import socket
 import threading
 import time
 import urllib.parse
+from datetime import timezone
 
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 
@@ -114,9 +117,21 @@ def _refusal(response, body, key):
         code = None
     if not isinstance(code, str) or not re.fullmatch(r"[a-z_]{1,40}", code):
         code = f"http_{response.status}"
-    after = response.headers.get("Retry-After", "")
-    retry_after = int(after) if re.fullmatch(r"[0-9]{1,6}", after) else None
+    retry_after = _parse_retry_after(response.headers.get("Retry-After", ""), time.time())
     return KeyholeError(code, f"the server answered {response.status}", request_id, retry_after)
+
+
+def _parse_retry_after(text, now):
+    """Whole seconds, at least 1: they may be sent as a date. None for other text."""
+    try:
+        if re.fullmatch(r"[0-9]{1,18}", text):
+            seconds = int(text)
+        else:
+            date = email.utils.parsedate_to_datetime(text)
+            seconds = math.ceil((date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp() - now)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return min(max(seconds, 1), 10**9)
 
 
 def _parse(body, environment):

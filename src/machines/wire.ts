@@ -23,9 +23,10 @@ export type Wire = {
   readonly clock: Clock;
 };
 
-/** Monotonic time, and randomness of at least 0 and less than 1; tests bring their own. */
+/** Monotonic time, the time of day, and randomness of at least 0 and less than 1; tests bring their own. */
 export type Clock = {
   readonly nowMs: () => number;
+  readonly dateMs: () => number;
   readonly sleep: (durationMs: number) => Promise<void>;
   readonly random: () => number;
 };
@@ -70,6 +71,7 @@ type Answer<T> = {
 
 export const realClock: Clock = {
   nowMs: () => performance.now(),
+  dateMs: () => Date.now(),
   sleep: (durationMs) => new Promise((resolve) => setTimeout(resolve, durationMs)),
   random: Math.random,
 };
@@ -104,7 +106,10 @@ function pauseOf(retryAfter: number | undefined, tries: number, chance: number, 
 /** The longest answer that is read: 8 MiB of files in base64, their records, and some room. */
 const answerBytesMax = 16 * 1024 * 1024;
 
-async function askOnce<T>({ credential, timeoutMs, fetch, server }: Wire, question: Question<T>): Promise<Reply<T>> {
+async function askOnce<T>(
+  { credential, timeoutMs, fetch, server, clock }: Wire,
+  question: Question<T>,
+): Promise<Reply<T>> {
   const { url, post, ifNoneMatch } = question;
   const sent = await credential();
   const headers = {
@@ -116,7 +121,9 @@ async function askOnce<T>({ credential, timeoutMs, fetch, server }: Wire, questi
   };
   const reply = await requestJson(url, { headers, post, timeoutMs, bytesMax: answerBytesMax, fetch });
   const judged =
-    "failed" in reply ? unanswered(reply, server ?? new URL(url).origin, timeoutMs) : judge(reply, question);
+    "failed" in reply
+      ? unanswered(reply, server ?? new URL(url).origin, timeoutMs)
+      : judge(reply, question, clock.dateMs());
   const header = reply.headers?.get("x-request-id") ?? "";
   const requestId = /^[A-Za-z0-9._-]{1,128}$/.exec(masked(header, sent))?.[0];
   if ("answer" in judged) return { ...judged, requestId };
@@ -131,11 +138,12 @@ function masked(text: string, sent: string): string {
   return text.replaceAll(sent, "[the key]").replace(/kh_[0-9A-Za-z]{8,}/g, "[a key]");
 }
 
-function judge<T>({ status, headers, body }: JsonReply, { is, whyNot, ifNoneMatch }: Question<T>): Answer<T> | Failure {
+function judge<T>(reply: JsonReply, { is, whyNot, ifNoneMatch }: Question<T>, dateMs: number): Answer<T> | Failure {
+  const { status, headers, body } = reply;
   if (status === 304 && ifNoneMatch !== undefined) {
     return { code: "http_304", message: "Nothing changed.", status, isUnchanged: true };
   }
-  if (status !== 200) return refused({ status, headers, body });
+  if (status !== 200) return refused(reply, dateMs);
   if (!/^application\/json(?:;|$)/i.test(headers.get("content-type") ?? "")) {
     return untrusted("it is not JSON, so something other than Keyhole may have answered");
   }
@@ -153,19 +161,38 @@ function untrusted(clause: string): Failure {
 }
 
 /** An answer with another status than 200. */
-function refused({ status, headers, body }: JsonReply): Failure {
+function refused({ status, headers, body }: JsonReply, dateMs: number): Failure {
   if (status >= 300 && status < 400) {
     const message = `The server answered with a redirect (${status}). The key is not sent elsewhere: check the address.`;
     return { code: "redirected", message, status };
   }
-  // Keyhole never sends a date, so a date is ignored.
-  const header = /^\d{1,6}$/.exec(headers.get("retry-after") ?? "")?.[0];
-  const retryAfter = header === undefined ? undefined : Math.max(Number(header), 1);
+  const retryAfter = parseRetryAfter(headers.get("retry-after") ?? "", dateMs);
   const { code, error } = (("json" in body ? body.json : null) ?? {}) as { code?: unknown; error?: unknown };
   const isKeyholes = typeof code === "string" && /^[a-z][a-z_]{0,63}$/.test(code) && typeof error === "string";
   if (!isKeyholes) return { ...foreign(status), retryAfter };
   return { code, message: `The server answered ${code}: ${error}`, status, retryAfter };
 }
+
+/**
+ * Reads `Retry-After`, which a proxy may write as a date.
+ * @param dateMs - the time of day, from which a date counts
+ * @returns whole seconds, from 1 to 1,000,000,000; undefined for other text
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
+ */
+export function parseRetryAfter(header: string, dateMs: number): number | undefined {
+  if (/^\d{1,18}$/.test(header)) return boundedS(Number(header));
+  if (!httpDate.test(header)) return undefined;
+  const atMs = Date.parse(header.endsWith("GMT") ? header : `${header} GMT`);
+  return Number.isNaN(atMs) ? undefined : boundedS((atMs - dateMs) / 1000);
+}
+
+function boundedS(seconds: number): number {
+  return Math.min(Math.max(Math.ceil(seconds), 1), 1e9);
+}
+
+/** The three forms of RFC 9110, section 5.6.7. `Date.parse` takes nearly any text. */
+const httpDate =
+  /^(?:\w{3}, \d\d \w{3} \d{4}|\w{6,9}, \d\d-\w{3}-\d\d) \d\d:\d\d:\d\d GMT$|^\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/;
 
 function foreign(status = 0): Failure {
   const message = `The server answered ${status}, but not in Keyhole's format: a proxy may have answered.`;

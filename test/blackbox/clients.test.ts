@@ -7,6 +7,7 @@ import { honestly, type Liar, type Question, type Reply, refusal, startLiar } fr
 import { blockOf } from "../support/markdown.ts";
 import { whereInstalled } from "../support/programs.ts";
 import { serverOf, siteOf } from "../support/server.ts";
+import retryAfter from "../vectors/retry-after.json" with { type: "json" };
 
 setDefaultTimeout(120_000);
 
@@ -37,8 +38,11 @@ type Ask = {
 
 const drivers = {
   python: `import json, sys
-from keyhole import KeyholeError, variables
+from keyhole import KeyholeError, _parse_retry_after, variables
 try:
+    if sys.argv[1] == "--retry-after":
+        print(json.dumps([_parse_retry_after(text, float(sys.argv[2])) for text in sys.argv[3:]]))
+        sys.exit()
     print(json.dumps({"values": variables(sys.argv[1], sys.argv[2], timeout=float(sys.argv[3]), wait=float(sys.argv[4]))}))
 except KeyholeError as error:
     print(json.dumps({"code": error.code, "text": repr(error) + str(error), "retryAfter": error.retry_after}))
@@ -62,6 +66,18 @@ func seconds(text string) time.Duration {
 }
 
 func main() {
+	if os.Args[1] == "--retry-after" {
+		read := []any{}
+		for _, text := range os.Args[3:] {
+			if after := keyhole.ParseRetryAfter(text, time.Unix(0, 0).Add(seconds(os.Args[2]))); after >= 0 {
+				read = append(read, after.Seconds())
+			} else {
+				read = append(read, nil)
+			}
+		}
+		json.NewEncoder(os.Stdout).Encode(read)
+		return
+	}
 	client := keyhole.Client{Timeout: seconds(os.Args[3]), Wait: seconds(os.Args[4])}
 	values, err := client.Variables(context.Background(), os.Args[1], os.Args[2])
 	out := map[string]any{"values": values}
@@ -79,6 +95,14 @@ func main() {
 `,
 };
 
+/** Beside the Go client, for its driver. */
+const exported = `package keyhole
+
+import "time"
+
+func ParseRetryAfter(text string, now time.Time) time.Duration { return parseRetryAfter(text, now) }
+`;
+
 /** Each lie with what must come of it. `asked` is how many requests the client makes, 1 unless it says so. */
 const lies: readonly (readonly [
   name: string,
@@ -91,7 +115,7 @@ const lies: readonly (readonly [
     "one refusal with Retry-After: 0",
     (question) => (question.count === 0 ? refusal(429, "rate_limited", "", { "Retry-After": "0" }) : honest(question)),
     { values: variables },
-    { asked: 2 },
+    { asked: 2, wait: 5 },
   ],
   [
     "a Retry-After longer than it may wait",
@@ -99,9 +123,9 @@ const lies: readonly (readonly [
     { code: "rate_limited", retryAfter: 100 },
   ],
   [
-    "a Retry-After that is no number",
-    () => refusal(429, "rate_limited", "", { "Retry-After": "soon" }),
-    { code: "rate_limited" },
+    "Retry-After: 0, again and again",
+    () => refusal(429, "rate_limited", "", { "Retry-After": "0" }),
+    { code: "rate_limited", retryAfter: 1 },
   ],
   ["unavailable", () => refusal(503, "unavailable", ""), { code: "unavailable" }],
   ["no such project", () => refusal(404, "project_not_found", ""), { code: "project_not_found" }],
@@ -199,6 +223,15 @@ function promises(driver: () => readonly string[], example: () => readonly strin
     });
   });
 
+  test("Retry-After is read as test/vectors/retry-after.json says", async () => {
+    const { now, cases } = retryAfter;
+    const texts = cases.map(({ header }) => header);
+    const ran = await run([...driver(), "--retry-after", String(Date.parse(now) / 1000), ...texts], {});
+    expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
+    const read = (JSON.parse(ran.stdout) as (number | null)[]).map((seconds, at) => ({ header: texts[at], seconds }));
+    expect(read).toEqual(cases);
+  });
+
   test.each(badSettings.map((settings) => [JSON.stringify(settings), settings] as const))(
     "nothing is sent with %s",
     async (_, settings) => {
@@ -242,6 +275,7 @@ whereInstalled(["go", "gofmt"], "keyhole.go", (go = "", gofmt = "") => {
     const own = join(folder, "go");
     mkdirSync(join(own, "keyhole"), { recursive: true });
     copyFileSync(join(clients, "keyhole.go"), join(own, "keyhole/keyhole.go"));
+    writeFileSync(join(own, "keyhole/exported.go"), exported);
     writeFileSync(join(own, "go.mod"), "module example.com/web\n\ngo 1.19\n");
     for (const [name, text] of Object.entries({ driver: drivers.go, example: blockOf(page, "go") })) {
       mkdirSync(join(own, name));

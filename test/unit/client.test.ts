@@ -3,6 +3,7 @@ import { type Api, Client } from "../../src/machines/client.ts";
 import type { Clock } from "../../src/machines/wire.ts";
 import { failing } from "../support/failing.ts";
 import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../support/liar.ts";
+import retryAfter from "../vectors/retry-after.json" with { type: "json" };
 
 const truth: Truth = {
   project: "web",
@@ -338,10 +339,11 @@ describe("waiting", () => {
     expect(liar.questions).toHaveLength(5);
   });
 
-  test.each(["soon", "-1", "1.5", "", "Wed, 21 Oct 2099 07:28:00 GMT"])("ignores Retry-After: %p", async (text) => {
-    const { client, slept } = await meet(busyThen(1, { "Retry-After": text }), { waitMs: 10_000 });
+  test.each(retryAfter.cases)("reads $header as $seconds s", async ({ header, seconds }) => {
+    const dateMs = Date.parse(retryAfter.now);
+    const { client, slept } = await meet(busyThen(1, { "Retry-After": header }), { waitMs: 1e13 }, 0, dateMs);
     await client.variables(asked);
-    expect(slept).toEqual([500]);
+    expect(slept).toEqual([seconds === null ? 500 : seconds * 1000]);
   });
 
   test("continues while the connection is refused, until the time is up", async () => {
@@ -377,19 +379,20 @@ test("the key is in no error message", async () => {
   expect(JSON.stringify(client)).not.toContain(key);
 });
 
-async function meet(reply: (question: Question) => Reply, api: Partial<Api> = {}, random = 0) {
+async function meet(reply: (question: Question) => Reply, api: Partial<Api> = {}, random = 0, dateMs = 0) {
   const liar = await startLiar(reply);
   liars.push(liar);
-  return { liar, ...meetAt(liar.origin, api, random) };
+  return { liar, ...meetAt(liar.origin, api, random, dateMs) };
 }
 
 /** A client with a clock that moves only when it sleeps, without taking time. */
-function meetAt(origin: string, api: Partial<Api> = {}, random = 0) {
+function meetAt(origin: string, api: Partial<Api> = {}, random = 0, dateMs = 0) {
   const slept: number[] = [];
   const said: string[] = [];
   let nowMs = 0;
   const clock: Clock = {
     nowMs: () => nowMs,
+    dateMs: () => dateMs,
     sleep: async (durationMs) => {
       slept.push(durationMs);
       nowMs += durationMs;

@@ -80,6 +80,7 @@ function watching(looks: readonly unknown[], chance = 0) {
   const said: string[] = [];
   const clock: Clock = {
     nowMs: () => 0,
+    dateMs: () => 0,
     sleep: async (durationMs) => void slept.push(durationMs),
     random: () => chance,
   };
