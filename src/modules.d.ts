@@ -17,3 +17,12 @@ declare module "*.svg" {
   const text: string;
   export default text;
 }
+
+/** JSON.parse source text access, which Bun has and TypeScript's library does not describe yet. */
+interface JSON {
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context: { readonly source: string }) => unknown,
+  ): Readonly<Record<string, unknown>>;
+  rawJSON(text: string): unknown;
+}

@@ -30,8 +30,8 @@ export async function discoverKeys(issuer: string, fetchJson: FetchJson): Promis
 }
 
 /**
- * The keys that issuers publish, fetched in the background. A set is replaced as a whole, at least hourly, and when a
- * token names a key that it lacks. Each issuer is asked at most every 30 s, whatever tokens say.
+ * The keys that issuers publish, fetched in the background. A set is replaced as a whole, at least hourly, and when it
+ * does not verify a token: issuers replace keys, some under the same `kid` or without one. Each issuer is asked at most every 30 s, whatever tokens say.
  */
 export class IssuerKeys {
   readonly #fetchJson: FetchJson;
@@ -57,13 +57,14 @@ export class IssuerKeys {
     }
   }
 
-  /** The keys of an issuer that a trust names. Waits for a fetch only if they are not known, or lack this one. */
-  async find(issuer: string, kid: string | undefined): Promise<KeySet | undefined> {
+  /**
+   * The keys of an issuer that a trust names. Waits for a fetch only if they are not known.
+   * @param unfit - keys that did not verify a token: then newer ones are wanted
+   */
+  async find(issuer: string, unfit?: KeySet): Promise<KeySet | undefined> {
     const state = this.#stateOf(issuer);
     const keys = this.#usable(state);
-    if (keys === undefined || (kid !== undefined && !keys.kids.has(kid))) {
-      await Promise.race([this.#refresh(issuer), Bun.sleep(this.#waitMsMax)]);
-    }
+    if (keys === undefined || keys === unfit) await Promise.race([this.#refresh(issuer), Bun.sleep(this.#waitMsMax)]);
     return this.#usable(state);
   }
 

@@ -35,7 +35,6 @@ export type Trust = {
 /** An issuer's public keys. */
 export type KeySet = {
   readonly getKey: ReturnType<typeof createLocalJWKSet>;
-  readonly kids: ReadonlySet<string>;
   /** The keys as they were published. Some may be unusable: see {@link usableKeys}. */
   readonly keys: readonly object[];
 };
@@ -44,9 +43,11 @@ export type KeySet = {
 export type Token = {
   readonly text: string;
   readonly issuer: string;
-  readonly kid: string | undefined;
   readonly payload: Readonly<Record<string, unknown>>;
 };
+
+/** The refusal of a token that no known key of its issuer signed. Its issuer may have newer ones. */
+export class UnknownSigner extends Fault {}
 
 export const tokenBytesMax = 8192;
 const skewS = 30;
@@ -66,20 +67,20 @@ export function readToken(text: string): Token {
   if (header === undefined || payload === undefined) {
     throw new Fault("unauthorized", "token: it is not JSON objects without duplicate members");
   }
-  const { alg, kid } = header;
+  const { alg } = header;
   if (!algorithms.some((one) => one === alg)) {
     throw new Fault("unauthorized", `token: its algorithm ${shown(alg)} is none of ${algorithms.join(", ")}`);
   }
   const issuer = payload["iss"];
   if (typeof issuer !== "string") throw new Fault("unauthorized", "token: it names no issuer");
-  return { text, issuer, kid: typeof kid === "string" ? kid : undefined, payload };
+  return { text, issuer, payload };
 }
 
 /**
  * Finds the one trust that a token meets, among those that name its issuer. Signature and times are verified first, so
  * that only holders of a genuine token can learn anything from the rest.
  * @param published - the keys that the issuer publishes, if they are known
- * @throws Fault `unauthorized` if it meets none, or several
+ * @throws Fault `unauthorized` if it meets none, or several; {@link UnknownSigner} if other keys could change that
  */
 export async function verifyToken(
   token: Token,
@@ -103,7 +104,11 @@ export async function verifyToken(
   if (trust) return trust;
   const [reason = "no trust names its issuer"] = reasons;
   const which = trusts.length === 1 ? `trust ${idsOf(trusts)}` : `${trusts.length} trusts`;
-  throw new Fault("unauthorized", `${from}: ${reasons.size > 1 ? `it fits none of ${which}` : `${reason} (${which})`}`);
+  const Refusal = reasons.values().some((one) => unknownSigner.has(one)) ? UnknownSigner : Fault;
+  throw new Refusal(
+    "unauthorized",
+    `${from}: ${reasons.size > 1 ? `it fits none of ${which}` : `${reason} (${which})`}`,
+  );
 }
 
 /** The claims that name a run, as providers call them. */
@@ -125,8 +130,7 @@ export function parseKeySet(document: unknown): KeySet {
   if (keys.length > keysMax) throw new Error(`it has more than ${keysMax} keys`);
   // jose knows only `sig`.
   const own = keys.filter(isForTokens).map(({ use, ...key }) => key);
-  const kids = own.map(({ kid }) => kid).filter((kid) => typeof kid === "string");
-  return { getKey: createLocalJWKSet({ keys: own } as JSONWebKeySet), kids: new Set(kids), keys };
+  return { getKey: createLocalJWKSet({ keys: own } as JSONWebKeySet), keys };
 }
 
 /** A SPIFFE bundle says `jwt-svid` where others say `sig`. It holds the keys of other documents, too. */
@@ -189,34 +193,60 @@ function failureOf(error: unknown): string {
     if (reason !== "check_failed") return `its ${claim} is ${reason === "missing" ? "missing" : "not a number"}`;
     return claim === "nbf" ? "it is not valid yet" : "it was issued in the future";
   }
-  if (error instanceof errors.JWSSignatureVerificationFailed) return "its signature is not by the issuer's key";
-  if (error instanceof errors.JWKSNoMatchingKey) return "the issuer has no such key as it names";
-  if (error instanceof errors.JWKSMultipleMatchingKeys) return "several of the issuer's keys could have signed it";
+  if (error instanceof errors.JWSSignatureVerificationFailed) return notSigned;
+  if (error instanceof errors.JWKSNoMatchingKey) return noSuchKey;
+  if (error instanceof errors.JWKSMultipleMatchingKeys) return severalKeys;
   return `it cannot be verified (${error instanceof errors.JOSEError ? error.code : "its key is not usable"})`;
 }
 
-function whyNotMet({ payload }: Token, { audience, claims }: Terms): string | undefined {
+const notSigned = "its signature is not by the issuer's key";
+const noSuchKey = "the issuer has no such key as it names";
+const severalKeys = "several of the issuer's keys could have signed it";
+const unknownSigner: ReadonlySet<string> = new Set([notSigned, noSuchKey, severalKeys]);
+
+function whyNotMet(token: Token, { audience, claims }: Terms): string | undefined {
+  const { payload } = token;
   const { aud } = payload;
   // Kubernetes writes a list of one. In a longer list, another audience could have passed the token on.
   const only = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
-  if (only !== audience) return `its audience is ${shown(aud)}, not ${shown(audience)}`;
+  if (only !== audience) return `its audience ${isNot(token, "aud", audience)}`;
   for (const [name, value] of Object.entries(claims)) {
     if (!Object.hasOwn(payload, name)) return `its claim ${name} is missing`;
-    if (payload[name] !== value) return `its claim ${name} is ${shown(payload[name])}, not ${shown(value)}`;
+    if (payload[name] !== value) return `its claim ${name} ${isNot(token, name, value)}`;
   }
   return undefined;
+}
+
+/** How a claim differs from a text: by its type, or by what it says. */
+function isNot({ text, payload }: Token, name: string, wanted: string): string {
+  const found = payload[name];
+  if (found === undefined) return "is missing";
+  if (typeof found === "string") return `is ${shown(found)}, not ${shown(wanted)}`;
+  if (found === null) return "is null, not text";
+  // Numbers are shown as they were sent: 9007199254740993 is no double.
+  const sent = JSON.parse(decode(text.split(".")[1] ?? ""), (_, value, { source }) =>
+    typeof value === "number" ? JSON.rawJSON(source) : value,
+  );
+  const type = Array.isArray(found) ? "list" : typeof found;
+  const ours = type === "list" && name === "aud" ? `${shown(wanted)} alone` : "text";
+  return `is the ${type} ${shown(sent[name])}, not ${ours}`;
 }
 
 /** A part of a token: a JSON object in UTF-8, or undefined. */
 function readPart(part: string): Record<string, unknown> | undefined {
   return attempt(() => {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(part, "base64url"));
+    const text = decode(part);
     const parsed: unknown = JSON.parse(text);
     // Two members of one name: a JSON parser keeps the last, but another program may read the first. So they are
     // refused. Outside strings, each member has one colon.
     const colons = text.replace(/"(?:[^"\\]|\\.)*"/g, "").split(":").length - 1;
     return isObject(parsed) && membersIn(parsed) === colons ? parsed : undefined;
   });
+}
+
+/** @throws TypeError if it is not UTF-8 */
+function decode(part: string): string {
+  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(part, "base64url"));
 }
 
 function membersIn(value: unknown): number {

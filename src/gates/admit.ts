@@ -8,7 +8,15 @@ import {
   type Lookup,
 } from "../access/authenticate.ts";
 import { type Need, refusalOf } from "../access/grant.ts";
-import { isTokenShaped, type KeySet, readToken, type Trust, verifyToken, wordsOf } from "../access/token.ts";
+import {
+  isTokenShaped,
+  type KeySet,
+  readToken,
+  type Trust,
+  UnknownSigner,
+  verifyToken,
+  wordsOf,
+} from "../access/token.ts";
 import { Fault } from "../core/fault.ts";
 import type { AdmissionQueue } from "../limit/admission-queue.ts";
 import { type BucketName, type Decision, policies, rateLimitHeaders, retryAfterS } from "../limit/bucket.ts";
@@ -25,8 +33,8 @@ export type Gatekeeper = {
   readonly lookUp: (lookup: KeyLookup) => Promise<KeyRow | undefined>;
   /** The trusts that name an issuer. */
   readonly findTrusts: (issuer: string) => Promise<readonly Trust[]>;
-  /** The keys that an issuer publishes. It may wait for them for 2 s. */
-  readonly findIssuerKeys: (issuer: string, kid: string | undefined) => Promise<KeySet | undefined>;
+  /** The keys that an issuer publishes. It may wait for 2 s for them, or for newer ones than those that verified nothing. */
+  readonly findIssuerKeys: (issuer: string, unfit?: KeySet) => Promise<KeySet | undefined>;
   readonly limiter: Limiter;
   /** Buckets shared with other processes, which then decide instead of the limiter's own. Never rejects. */
   readonly shared?: { take: (...call: Parameters<Limiter["take"]>) => Decision | Promise<Decision> } | undefined;
@@ -136,12 +144,21 @@ async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, i
   const token = readToken(text);
   const trusts = await gate.findTrusts(token.issuer);
   const isPublished = trusts.some(({ pinned }) => pinned === null);
-  const published = isPublished ? await gate.findIssuerKeys(token.issuer, token.kid) : undefined;
-  return inTurn(async () => {
-    const { digest } = await verifyToken(token, trusts, published, gate.now());
-    const row = await gate.lookUp({ digest, ...lookup });
-    return { ...authenticate(row, digest, gate.grantKey), token: wordsOf(token) };
-  });
+  const identify = (published: KeySet | undefined) =>
+    inTurn(async () => {
+      const { digest } = await verifyToken(token, trusts, published, gate.now());
+      const row = await gate.lookUp({ digest, ...lookup });
+      return { ...authenticate(row, digest, gate.grantKey), token: wordsOf(token) };
+    });
+  const published = isPublished ? await gate.findIssuerKeys(token.issuer) : undefined;
+  try {
+    return await identify(published);
+  } catch (error) {
+    if (!(error instanceof UnknownSigner && isPublished)) throw error;
+    const newer = await gate.findIssuerKeys(token.issuer, published);
+    if (newer === published) throw error;
+    return identify(newer);
+  }
 }
 
 /** From here on the key is treated as unknown: same answer, same count until 429, no RateLimit fields. */

@@ -1,5 +1,6 @@
 import { IssuerKeys } from "../access/issuer-keys.ts";
 import { KeyUses } from "../access/key-uses.ts";
+import type { KeySet } from "../access/token.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
 import { type Checkpoint, Journal, type MeasuredBatch } from "../audit/journal.ts";
 import { commandsLane } from "../audit/segment.ts";
@@ -306,7 +307,7 @@ function knownTrusts(lookups: Database, grantKey: Uint8Array, log: Log) {
   return {
     trusts: {
       findTrusts: (issuer: string) => trusts.find(issuer),
-      findIssuerKeys: (issuer: string, kid: string | undefined) => issuerKeys.find(issuer, kid),
+      findIssuerKeys: (issuer: string, unfit?: KeySet) => issuerKeys.find(issuer, unfit),
     },
     timer: setInterval(() => trusts.issuers.length > 0 && refresh(), issuersEveryMs),
   };

@@ -109,7 +109,7 @@ class Stage implements AsyncDisposable {
     );
     return {
       findTrusts: (issuer) => trusts.find(issuer),
-      findIssuerKeys: (issuer, kid) => keys.find(issuer, kid),
+      findIssuerKeys: (issuer, unfit) => keys.find(issuer, unfit),
       now: () => (this.nowS === undefined ? Date.now() : this.nowS * 1000),
       nowUs: () => 1_000_000,
     };
@@ -247,7 +247,11 @@ describeBoth("a trust", (w, dialect) => {
   describe("refuses, as it would refuse an unknown key, a token", () => {
     const claims: [what: string, changed: Claims | ((now: number) => Claims), reason: string][] = [
       ["for another audience", { aud: "https://other.example" }, "its audience is"],
-      ["for us and another", { aud: [audience, "https://other.example"] }, "its audience is"],
+      [
+        "for us and another",
+        { aud: [audience, "https://other.example"] },
+        `its audience is the list ["${audience}","https://other.example"], not "${audience}" alone`,
+      ],
       ["for nobody", { aud: undefined }, "its audience is missing"],
       ["for no list of us", { aud: [[audience]] }, "its audience is"],
       ["that never expires", { exp: undefined }, "its exp is missing"],
@@ -262,9 +266,11 @@ describeBoth("a trust", (w, dialect) => {
         { repository_id: "2", repository: "acme/web" },
         'repository_id is "2"',
       ],
-      ["whose claim is a number", { repository_id: 1 }, "its claim repository_id is 1"],
-      ["whose claim is a list", { repository_id: ["1"] }, 'its claim repository_id is ["1"]'],
-      ["whose claim is an object", { repository_id: { "1": "1" } }, "its claim repository_id is"],
+      ["whose claim is a boolean", { repository_id: true }, "its claim repository_id is the boolean true, not text"],
+      ["whose claim is a number", { repository_id: 1 }, "its claim repository_id is the number 1, not text"],
+      ["whose claim is null", { repository_id: null }, "its claim repository_id is null, not text"],
+      ["whose claim is a list", { repository_id: ["1"] }, 'its claim repository_id is the list ["1"], not text'],
+      ["whose claim is an object", { repository_id: { "1": "1" } }, 'is the object {"1":"1"}, not text'],
       ["whose claim is another text", { repository_id: "1 " }, "its claim repository_id is"],
       ["without a claim", { repository_id: undefined }, "its claim repository_id is missing"],
       ["of no issuer", { iss: undefined }, "it names no issuer"],
@@ -328,6 +334,17 @@ describeBoth("a trust", (w, dialect) => {
         "not JSON objects without duplicate members",
       ],
       [
+        "whose claim is a number that is no double",
+        ({ url, keys }) => {
+          const payload = JSON.stringify(usualClaims(url)).replace(
+            '"repository_id":"1"',
+            '"repository_id":9007199254740993',
+          );
+          return compact({ alg: "ES256", kid: "one" }, payload, keys.get("one") as SigningKey);
+        },
+        "its claim repository_id is the number 9007199254740993, not text",
+      ],
+      [
         "with a member twice, spelled in two ways, deep inside",
         ({ url, keys }) => {
           const payload = JSON.stringify(usualClaims(url)).replace("{", String.raw`{"x":[{"a":"{:}","\u0061":2}],`);
@@ -374,6 +391,25 @@ describeBoth("a trust", (w, dialect) => {
       stage.aheadMs = 31_000;
       expect((await stage.ask(stage.issuer.token({}, "two"))).status).toBe(200);
       await stage.refuses(token, "the issuer has no such key");
+    });
+
+    test.each([["one"], [undefined]])("by a key that its issuer has replaced, with kid: %p", async (kid) => {
+      await using stage = await Stage.open(w);
+      const { url, keys } = stage.issuer;
+      stage.issuer.answer = (path) => {
+        const all = [...keys.values()].map((key) => ({ ...publicJwk("one", key), kid }));
+        return path === "/jwks" ? Response.json({ keys: all }) : undefined;
+      };
+      const made = () => compact({ alg: "ES256", kid }, usualClaims(url), keys.get("one") as SigningKey);
+      const old = made();
+      expect((await stage.ask(old)).status).toBe(200);
+      keys.set("one", newSigningKey("ES256"));
+      const token = made();
+      await stage.refuses(token, "its signature is not by the issuer's key");
+      stage.aheadMs = 31_000;
+      expect((await stage.ask(token)).status).toBe(200);
+      await stage.refuses(old, "its signature is not by the issuer's key");
+      expect(stage.issuer.asked.length).toBe(4);
     });
 
     test("by the key of another issuer that has the same kid", async () => {
