@@ -16,7 +16,7 @@ export class TrustDirectory {
   readonly #grantKey: Uint8Array;
   readonly #nowMs: () => number;
   #byIssuer: ReadonlyMap<string, readonly Trust[]> = new Map();
-  /** By the row's own text, because importing keys takes longer than the rest. */
+  /** By the row's own text, because parsing and importing keys takes longer than the rest. */
   #byTerms = new Map<string, Trust>();
   #loadedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -55,13 +55,17 @@ export class TrustDirectory {
       const { keyId: id, digest, grantSeal, trust: text } = row;
       // What SQL wrote must not even make the server ask an issuer for keys.
       if (text === null || !isSameMac(grantSeal, sealGrant(this.#grantKey, digest, row))) continue;
-      const terms = parseTerms(text);
-      if (terms === undefined) continue;
-      const pinned = terms.jwks === null ? null : parseKeySet(JSON.parse(terms.jwks));
-      byTerms.set(id + text, this.#byTerms.get(id + text) ?? { id, digest, terms, pinned });
+      const trust = this.#byTerms.get(id + text) ?? trustOf(id, digest, text);
+      if (trust !== undefined) byTerms.set(id + text, trust);
     }
     this.#byTerms = byTerms;
     this.#byIssuer = Map.groupBy(byTerms.values(), ({ terms }) => terms.issuer);
     this.#loadedAtMs = startedAtMs;
   }
+}
+
+/** The trust in a row whose seal was verified; undefined if its terms are damaged. */
+function trustOf(id: string, digest: Uint8Array, text: string): Trust | undefined {
+  const terms = parseTerms(text);
+  return terms && { id, digest, terms, pinned: terms.jwks === null ? null : parseKeySet(JSON.parse(terms.jwks)) };
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { eq, inArray } from "drizzle-orm";
 import { mintKey } from "../../src/access/api-key.ts";
@@ -918,6 +918,25 @@ describeBoth("a trust", (w, dialect) => {
       terms.claims.delete("repository_id");
       expect(await warningsFor(w, terms)).toContain(`A token may fit this trust and trust ${stage.trust.id}, too.`);
     });
+  });
+
+  test("is parsed once, and not each time that its row is read again", async () => {
+    const jwks = JSON.stringify({ keys: [publicJwk("one", newSigningKey("ES256"))] });
+    await using stage = await Stage.open(w, { terms: { jwks } });
+    const own = (await trustList(w.keyhole.database)()).filter(({ keyId }) => keyId === stage.trust.id);
+    const trusts = new TrustDirectory(
+      async () => own,
+      w.installation.systemKeys.grant,
+      () => 0,
+    );
+    const parse = spyOn(JSON, "parse");
+    const parsed = () => parse.mock.calls.filter(([text]) => /crv.*P-256/.test(text)).length;
+    await trusts.refresh();
+    expect(parsed()).toBe(2); // the terms, and the key set in them
+    await trusts.refresh();
+    expect(parsed()).toBe(2);
+    parse.mockRestore();
+    expect(await trusts.find(stage.issuer.url)).toHaveLength(1);
   });
 
   test("costs no statement for each stranger's token", async () => {
