@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { atMachine, type MachineOptions, readServer } from "../../src/cli/machine.ts";
-import { isSteering } from "../../src/core/steering.ts";
+import { isSteering, steeringNames } from "../../src/core/steering.ts";
 import { fetchVariables } from "../../src/machines/variables.ts";
 import type { CommandContext } from "../../src/terminal/command.ts";
 import { failing } from "../support/failing.ts";
@@ -225,7 +225,10 @@ describe("names that steer", () => {
   const steering = [
     "LD_PRELOAD LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES NODE_OPTIONS BUN_OPTIONS BASH_ENV ENV PATH GIT_SSH_COMMAND",
     "GITHUB_TOKEN GITHUB_ENV RUNNER_TEMP KEYHOLE_URL KEYHOLE_API_KEY PYTHONSTARTUP PERL5OPT RUBYOPT JAVA_TOOL_OPTIONS",
-    "PROMPT_COMMAND IFS PS4 npm_config_script_shell",
+    "PROMPT_COMMAND IFS PS4 npm_config_script_shell LUA_INIT LUA_INIT_5_4 LUA_PATH_5_4 TAR_OPTIONS ERL_FLAGS ERL_AFLAGS",
+    "ERL_OTP27_FLAGS ELIXIR_ERL_OPTIONS JRUBY_OPTS OPENJ9_JAVA_OPTIONS IBM_JAVA_OPTIONS R_PROFILE_USER R_ENVIRON_USER",
+    "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER CARGO_BUILD_RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER PSQLRC VIMINIT",
+    "EXINIT RSYNC_RSH SVN_SSH HGRCPATH LESS XDG_CONFIG_HOME",
   ].flatMap((line) => line.split(" "));
   test.each(steering)("%s does", (name) => {
     expect(isSteering(name, "linux")).toBe(true);
@@ -233,7 +236,7 @@ describe("names that steer", () => {
 
   const plain = [
     "DATABASE_URL PATHS MY_PATH LDAP_URL GITLAB_TOKEN GITEA_TOKEN NODE_ENV PORT HOST ENVIRONMENT AWS_SECRET_ACCESS_KEY",
-    "HTTP_PROXY path SHELLY DYLAN PYTHON_KEY",
+    "HTTP_PROXY path SHELLY DYLAN PYTHON_KEY CARGO_REGISTRY_TOKEN LUA_TOKEN PSQL_PASSWORD ERL_COOKIE R_TOKEN XDG_KEY",
   ].flatMap((line) => line.split(" "));
   test.each(plain)("%s does not", (name) => {
     expect(isSteering(name, "linux")).toBe(false);
@@ -242,6 +245,14 @@ describe("names that steer", () => {
   test("steer on Windows in any case", () => {
     expect(isSteering("Path", "win32")).toBe(true);
     expect(isSteering("ld_preload", "win32")).toBe(true);
+    expect(isSteering("PSMODULEPATH", "win32")).toBe(true);
+  });
+
+  test("are patterns, each once, with the page that says so", () => {
+    const names = steeringNames.flatMap(([, names]) => names.split(" "));
+    expect(names.filter((name) => !/^\w[\w*]*$/.test(name))).toEqual([]);
+    expect(names).toHaveLength(new Set(names).size);
+    for (const [source] of steeringNames) expect(source).toMatch(/^(?:https:\/\/[^ ]+|docs\/configuration\.md)$/);
   });
 });
 
