@@ -90,10 +90,14 @@ const proxyRefusals: Readonly<Record<number, string>> = {
 
 const untrustedCertificate =
   "its certificate comes from an unknown authority (NODE_EXTRA_CA_CERTS may name a file with yours)";
+const noTls = "it answers, but not with TLS: is the port right, or does it speak plain http";
 const networkFailures: Readonly<Record<string, string>> = {
   ECONNREFUSED: "the connection was refused",
   ECONNRESET: "the connection broke before the answer was complete",
+  EPROTO: noTls,
+  ERR_SSL_WRONG_VERSION_NUMBER: noTls,
   ENOTFOUND: "there is no such host",
+  EAI_AGAIN: "its name cannot be looked up now, as the DNS does not answer",
   ENOENT: "there is no such socket",
   ERR_PROXY_TUNNEL: "the proxy refused",
   UnsupportedProxyProtocol: "only proxies of http:// and https:// can be used, not of SOCKS",

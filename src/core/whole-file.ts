@@ -249,9 +249,13 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_RDWR } = constants;
 
 const reasons: Readonly<Record<string, string>> = {
   EACCES: "the folder's mode does not allow it",
+  EBUSY: "it is a mount point, which cannot be replaced: mount its folder, not the file",
   EDQUOT: "the disk quota is used up",
   EMFILE: "too many folders are open",
   ENOENT: "its folder does not exist",
   ENOSPC: "the disk is full",
+  EPERM: "it or its folder may be immutable (see lsattr), or belong to another user in a folder such as /tmp",
   EROFS: "the file system is read-only",
+  ETXTBSY: "it is a program that is running",
+  EXDEV: "it is on another file system than its folder: mount the folder, not the file",
 };

@@ -189,6 +189,8 @@ const hints: Readonly<Record<string, string>> = {
   unauthorized: "This one may have expired, been revoked, or belong to another server.",
   surface_required:
     "Commands and the CI action need a key with the surface rest_api, the default; `keyhole mcp` needs mcp_server, and ci_action is for /secrets alone.",
+  environment_not_in_scope:
+    "`keyhole key show ID` says which environments a key reaches, and `keyhole trust show ID` a trust.",
   resource_required: "Variables need a key with the resource variables, files one with the resource files.",
 };
 

@@ -1,5 +1,6 @@
 import { type Fetch, isLoopback, type JsonReply, type NoReply, requestJson, whyNoReply } from "../core/json-request.ts";
 import { parseReceipt, receiptHeader } from "../core/receipt.ts";
+import { visible } from "../core/visible.ts";
 
 /*
  * The HTTP client of `keyhole run`, `pull`, `files pull` and `mcp`, and of the npm package, which contains this file.
@@ -170,7 +171,8 @@ function refused({ status, headers, body }: JsonReply, dateMs: number): Failure 
   const { code, error } = (("json" in body ? body.json : null) ?? {}) as { code?: unknown; error?: unknown };
   const isKeyholes = typeof code === "string" && /^[a-z][a-z_]{0,63}$/.test(code) && typeof error === "string";
   if (!isKeyholes) return { ...foreign(status), retryAfter };
-  return { code, message: `The server answered ${code}: ${error}`, status, retryAfter };
+  // A line of its own could be a command to a CI runner.
+  return { code, message: `The server answered ${code}: ${visible(error)}`, status, retryAfter };
 }
 
 /**

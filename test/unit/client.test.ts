@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { whyNoReply } from "../../src/core/json-request.ts";
 import { type Api, Client } from "../../src/machines/client.ts";
 import type { Clock } from "../../src/machines/wire.ts";
 import { failing } from "../support/failing.ts";
@@ -285,6 +286,17 @@ describe("a refusal", () => {
     },
   );
 
+  test("is one line, whatever the server's sentence has: a runner takes lines for commands", async () => {
+    const { client } = await meet(() => refusal(401, "unauthorized", "No.\n::stop-commands::abc\r\n##[error]x\u2028y"));
+    const { message } = await failing(client.variables(asked));
+    expect(message).toContain(String.raw`No.\u000a::stop-commands::abc\u000d\u000a##[error]x\u2028y`);
+  });
+
+  test("of the environment says how to see what the key reaches", async () => {
+    const { client } = await meet(() => refusal(403, "environment_not_in_scope", "No."));
+    expect((await failing(client.variables(asked))).message).toContain("`keyhole key show ID` says which");
+  });
+
   test("that is not in Keyhole's format has the exit code of its status", async () => {
     const { client } = await meet(() => ({ status: 401, body: "<html>" }));
     expect(await failing(client.variables(asked))).toMatchObject({ code: "http_401", exitCode: 3 });
@@ -352,6 +364,15 @@ describe("waiting", () => {
     const { client, slept } = meetAt(liar.origin, { waitMs: 2000 });
     expect(await failing(client.variables(asked))).toMatchObject({ code: "unreachable", exitCode: 6 });
     expect(slept).toEqual([500, 1000, 500]);
+  });
+
+  test("is pointless for what does not speak TLS, and each failure is said in words", async () => {
+    await using plain = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+    const { client, slept } = meetAt(`https://127.0.0.1:${plain.port}`, { waitMs: 2000 });
+    const { message } = await failing(client.variables(asked));
+    expect([message, slept]).toEqual([expect.stringContaining("it answers, but not with TLS"), []]);
+    const noName = { failed: "unreachable", reason: "EAI_AGAIN", proxy: undefined, proxyStatus: undefined } as const;
+    expect(whyNoReply({ ...noName, headers: undefined }, 1)).toContain("its name cannot be looked up now");
   });
 
   test("is pointless for a host that does not exist", async () => {

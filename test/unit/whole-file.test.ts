@@ -82,6 +82,17 @@ test("a writer that fails leaves no draft, and its error is the one that is repo
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test.each([
+  ["EBUSY", "it is a mount point, which cannot be replaced: mount its folder, not the file."],
+  ["EPERM", "it or its folder may be immutable (see lsattr), or belong to another user in a folder such as /tmp."],
+  ["ETXTBSY", "it is a program that is running."],
+  ["EXDEV", "it is on another file system than its folder: mount the folder, not the file."],
+])("what the system calls %s is said in words", async (code, words) => {
+  const error = Object.assign(new Error(code), { syscall: "rename", code });
+  const writing = writeWhole("pull", join(folder, "out"), false, () => Promise.reject(error));
+  await expect(writing).rejects.toThrow(`'${join(folder, "out")}' cannot be written: ${words}`);
+});
+
 test("of two writers without force, one wins and the other is told", async () => {
   const path = join(folder, "out");
   const late = writeWhole("backup", path, false, async () => writeWholeSync("backup", path, false, content));
