@@ -136,6 +136,7 @@ describeBoth("an import", (w) => {
     expect(await setAccount(admin, where, "stripe", ["development"], { user: "ci" }, { dryRun: true })).toMatchObject({
       created: false,
       dropped: ["staging"],
+      warnings: [],
     });
     await expect(setVariables(admin, where, "staging", [])).rejects.toThrow("a plan began a transaction");
   });
@@ -152,7 +153,11 @@ describeBoth("an import", (w) => {
     ]);
     expect(warningsIn(await writeVariables(w.admin, where, both))).toEqual(said);
     const byLine = { warnings: ["line 1: said"] };
-    expect((await setVariables(w.admin, where, "staging", entries, byLine)).warnings).toEqual(byLine.warnings);
+    const returned = [{ name: "PATH", value: "x\r" }];
+    expect((await setVariables(w.admin, where, "staging", returned, byLine)).warnings).toEqual([
+      ...byLine.warnings,
+      "The value of PATH ends in a carriage return, which is part of it.",
+    ]);
   });
 
   test("warns in a dry run of more variables than a read may return", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { valueWarnings } from "../../src/kinds/variables/env-file.ts";
+import { validateAccount } from "../../src/kinds/accounts/write.ts";
+import { unseenInValues, valueWarnings } from "../../src/kinds/variables/env-file.ts";
 import { parseImport } from "../../src/kinds/variables/import-text.ts";
 
 const sops = "ENC[AES256_GCM,data:8Rk=,iv:f3N1,tag:8vQ=,type:str]";
@@ -84,4 +85,24 @@ describe("a key in PEM with backslash-n in place of line breaks", () => {
     expect(parseImport("env", `KEY='{"private_key":"${pem}"}'`).warnings).toEqual([]);
     expect(valueWarnings("TLS", Buffer.from(pem))).toHaveLength(1);
   });
+});
+
+test.each([
+  ["tok\n", "ends in a newline, which is part of it"],
+  ["tok\r", "ends in a carriage return, which is part of it"],
+  ["tok\r\n", "ends in a carriage return and a newline, which are part of it"],
+  ["a\r\nb\r\n", "has carriage returns in it and ends in a carriage return and a newline, which are part of it"],
+  ["a\rb", "has carriage returns in it, which are part of it"],
+  [" tok  ", "begins with a blank and ends in a blank, which are part of it"],
+  ["\t\n", "is nothing but a tab and a newline, which are part of it"],
+  [
+    "\uFEFFtok\u200b\u00a0",
+    "begins with a byte order mark and ends in the character U+200B and the character U+00A0, which are part of it",
+  ],
+  ["a\nb c", undefined],
+])("what nobody sees in %j is named wherever it is written", (value, clause) => {
+  const said = (what: string) => (clause === undefined ? [] : [`${what} ${clause}.`]);
+  expect(valueWarnings("V", Buffer.from(value))).toEqual(said("The value of V"));
+  expect(unseenInValues([{ name: "V", value }])).toEqual(said("The value of V"));
+  expect(validateAccount("ci", ["staging"], { password: value }).warnings).toEqual(said('The field "password"'));
 });

@@ -54,13 +54,13 @@ export const set = operation({
     const { dropped } = planned;
     if (dropped.length > 0) await agree(`take account ${name} out of ${dropped.join(", ")}`);
     // What nobody was asked about may have changed since, but it is the same project.
-    const { created } = await write(
+    const { created, warnings } = await write(
       dropped.length > 0 ? planned.seen : { agreed: [], projectId: planned.seen.projectId },
     );
     const status = created ? "created" : "updated";
     const document = { project, name, environments, status, ...(dropped.length > 0 && { dropped }) };
     const gone = dropped.length > 0 ? ` It is no longer in ${dropped.join(", ")}.` : "";
-    return done(document, `Account ${name} ${status} in ${project} for ${environments.join(", ")}.${gone}`);
+    return done(document, `Account ${name} ${status} in ${project} for ${environments.join(", ")}.${gone}`, warnings);
   },
 });
 

@@ -1,5 +1,6 @@
 import { type Environment, environments, environmentsOf } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
+import { unseenIn } from "../../core/text.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { findProject, type PlannedProject } from "../../desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
@@ -21,6 +22,7 @@ import { type AccountEntry, accounts } from "./entry.ts";
 export type AccountWrite = {
   readonly created: boolean;
   readonly dropped: readonly Environment[];
+  readonly warnings: readonly string[];
   readonly seen: SeenAccounts;
 };
 
@@ -45,7 +47,7 @@ export async function setAccount(
   values: unknown,
   { agreed = environments, dryRun, ...seen }: AccountOptions = {},
 ): Promise<AccountWrite> {
-  const { targets, value } = validateAccount(name, environmentNames, values);
+  const { targets, value, warnings } = validateAccount(name, environmentNames, values);
   await findProject(admin, where, "write", targets);
   const found = await findProject(admin, where, "write");
   const plan = async (project: PlannedProject) => {
@@ -64,7 +66,7 @@ export async function setAccount(
       changes.set(before, new Map([[name, item]]));
     }
     const versions = new Map(sets.map(({ environment, stored }) => [environment, stored.version]));
-    const outcome = { created: holders.length === 0, dropped, seen: { projectId: project.id, versions } };
+    const outcome = { created: holders.length === 0, dropped, warnings, seen: { projectId: project.id, versions } };
     return { changes, outcomeOf: () => outcome };
   };
   return changingProject(admin, found, accounts, plan, { dryRun });
@@ -77,8 +79,12 @@ export type AccountOptions = SeenAccounts & DryRun & { readonly agreed?: readonl
 export function validateAccount(name: string, environmentNames: readonly string[], values: unknown) {
   displayName("account", name);
   const targets = environmentsOf(requireEnvironments(environmentNames));
-  const value = Buffer.from(JSON.stringify(fieldsOf(values)));
-  if (value.length <= accountBytesMax) return { targets, value };
+  const fields = fieldsOf(values);
+  const value = Buffer.from(JSON.stringify(fields));
+  const warnings = Object.entries(fields).flatMap(([field, text]) =>
+    unseenIn(`The field ${JSON.stringify(field)}`, text),
+  );
+  if (value.length <= accountBytesMax) return { targets, value, warnings };
   const words = `The account's fields take ${value.length} bytes; at most ${accountBytesMax} are allowed.`;
   throw new Refused("bound", words);
 }

@@ -2,6 +2,7 @@ import { parse } from "dotenv";
 import { isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { isSteering } from "../../core/steering.ts";
+import { counted, unseenIn } from "../../core/text.ts";
 import { setItemsMax } from "../../sets/kind.ts";
 import { findForeign, isEscapedPem } from "./foreign.ts";
 
@@ -101,10 +102,19 @@ export function valueWarnings(name: string, value: Uint8Array): string[] {
   return [
     ...(foreign === undefined ? [] : [`${name} ${foreign}. It is stored as it is.`]),
     ...(isEscapedPem(text) ? [`${name} ${escapedPem}.`] : []),
-    ...(value.at(-1) === 0x0a ? [`The value of ${name} ends in a newline, which is part of it.`] : []),
+    ...unseenInValues([{ name, value: text }]),
     ...(value.length === 0 ? [`The value of ${name} is empty.`] : []),
   ];
 }
+
+/** Names what nobody sees in values, at most twenty of them. */
+export function unseenInValues(variables: Iterable<{ readonly name: string; readonly value: string }>): string[] {
+  const all = [...variables].flatMap(({ name, value }) => unseenIn(`The value of ${name}`, value));
+  const more = all.length - unseenMax;
+  return more > 0 ? [...all.slice(0, unseenMax), `The same goes for ${counted(more, "more value")}.`] : all;
+}
+
+const unseenMax = 20;
 
 /** Says why a variable cannot have this value. */
 export function findValueProblem(value: string): string | undefined {

@@ -13,7 +13,7 @@ import { type NewItem, type PlannedSet, type SetChanges, writeSets } from "../..
 import { changingProject, type DryRun, writingProject } from "../../sets/write-project.ts";
 import { isMarked } from "../../store/expiry.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
-import { nameWarnings, valueWarnings } from "./env-file.ts";
+import { nameWarnings, unseenInValues, valueWarnings } from "./env-file.ts";
 
 export type NewVariable = {
   readonly name: string;
@@ -153,7 +153,8 @@ function planWrite(
     throw new Refused("conflict", `Somebody has added ${surprise} since. Nothing was written: run the command again.`);
   }
   for (const name of pruned) changes.set(name, null);
-  const about = warnings ?? [...given.values()].flatMap(warningsAbout);
+  const entries = [...given.values()];
+  const about = warnings ? [...warnings, ...unseenInValues(entries)] : entries.flatMap(warningsAbout);
   const stay = may(rights, "see", placeOf(before.project), before.environment) ? canaries.map(staysCanary) : [];
   return { before, changes, changed: changed.sort(compareBytes), warnings: [...about, ...stay] };
 }
