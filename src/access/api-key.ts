@@ -1,6 +1,7 @@
 import { randomBytes as systemRandomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { hmac } from "../core/hash.ts";
+import { Refused } from "../core/refused.ts";
 
 /*
  * An API key as text: 52 ASCII characters. Base62 digits in ascending value are 0-9, A-Z, a-z.
@@ -39,19 +40,33 @@ export function isWellFormedKey(text: string): boolean {
   return grammar.test(text) && checksumOf(text.slice(0, checkedLength)) === text.slice(checkedLength);
 }
 
-/** The API keys in a text of any length, each once: whatever has the grammar and the checksum. */
-export async function findKeys(chunks: AsyncIterable<Uint8Array>): Promise<readonly string[]> {
+/**
+ * The API keys in a text, each once: whatever has the grammar and the checksum. The text may be UTF-16 or UTF-32, as
+ * Windows PowerShell writes it: there, a key is its characters with zero bytes between them.
+ * @param bytesMax - how much is read @throws Refused `bound` if the text is longer, or has more than 10,000 keys
+ */
+export async function findKeys(chunks: AsyncIterable<Uint8Array>, bytesMax: number): Promise<readonly string[]> {
   const found = new Set<string>();
   let rest = "";
+  let bytes = 0;
   for await (const chunk of chunks) {
-    const text = rest + Buffer.from(chunk).toString("latin1");
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw tooMuch(`is longer than ${bytesMax / 1024 / 1024} MiB`);
+    const text = rest + Buffer.from(chunk).toString("latin1").replaceAll("\0", "");
     for (let at = text.indexOf(prefix); at >= 0; at = text.indexOf(prefix, at + 1)) {
       const candidate = text.slice(at, at + checkedLength + checksumLength);
       if (isWellFormedKey(candidate)) found.add(candidate);
     }
+    if (found.size > foundMax) throw tooMuch(`has more than ${foundMax} keys`);
     rest = text.slice(1 - checkedLength - checksumLength);
   }
   return [...found];
+}
+
+const foundMax = 10_000;
+
+function tooMuch(what: string): Refused {
+  return new Refused("bound", `The text ${what}: give it in parts. Nothing was looked up or revoked.`);
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Verified } from "../audit/verify.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { environments } from "../core/names.ts";
-import { parseCount, parseDuration, parseList, parseMoment } from "../core/parse.ts";
+import { parseCount, parseDuration, parseList, parseMoment, Unfit } from "../core/parse.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { counted, formatTime } from "../core/text.ts";
@@ -71,6 +71,15 @@ const filterInputs = {
   beforeAt: input("--until <moment>", "only entries from before this moment", moment),
 };
 
+/** A list is held in memory as a whole, and the next page of an export is not read before the last one is written. */
+const limitMax = 10_000;
+
+function parseLimit(text: string): number {
+  const count = parseCount(text);
+  if (count <= limitMax) return count;
+  throw new Unfit(`takes at most ${limitMax}: \`audit export\` has no end.`);
+}
+
 /** @throws Problem if no moment can match */
 function requireSpan({ sinceAt, beforeAt }: Pick<AuditFilter, "sinceAt" | "beforeAt">): void {
   if (sinceAt === undefined || beforeAt === undefined || beforeAt > sinceAt) return;
@@ -88,7 +97,7 @@ const listSome = operation({
   right: "audit",
   inputs: {
     ...filterInputs,
-    limit: input("--limit <count>", "only the newest entries (default: 100)", parseCount),
+    limit: input("--limit <count>", `only the newest entries (default: 100, at most ${limitMax})`, parseLimit),
     wide,
   },
   run: async (admin, filter) => {

@@ -72,7 +72,7 @@ test("every key in a text is found, wherever it stands and however the text come
         const candidate = text.slice(at, at + 52);
         if (isWellFormedKey(candidate)) expected.add(candidate);
       }
-      expect(new Set(await findKeys(chunks()))).toEqual(expected);
+      expect(new Set(await findKeys(chunks(), Infinity))).toEqual(expected);
       for (const part of parts) if (isWellFormedKey(part)) expect(expected.has(part)).toBe(true);
     }),
     { numRuns: 1000 },
@@ -113,3 +113,26 @@ function reader(source: Buffer): (length: number) => Uint8Array {
     return source.subarray(at - length, at);
   };
 }
+
+test.each(["utf8", "utf16le", "utf16be", "utf32le"])("a key in %s is found", async (encoding) => {
+  const key = mintKey();
+  const text = `export KEY="${key}";\r\n`;
+  const wide = Buffer.from(`\uFEFF${text}`, "utf16le");
+  const utf32 = Buffer.from(Uint32Array.from([...text], (one) => one.codePointAt(0) ?? 0).buffer);
+  const all: Record<string, Buffer> = { utf16le: wide, utf16be: Buffer.from(wide).swap16(), utf32le: utf32 };
+  const bytes = all[encoding] ?? Buffer.from(text);
+  async function* chunks() {
+    for (let at = 0; at < bytes.length; at += 7) yield bytes.subarray(at, at + 7);
+  }
+  expect(await findKeys(chunks(), bytes.length)).toEqual([key]);
+  await expect(findKeys(chunks(), bytes.length - 1)).rejects.toMatchObject({ kind: "bound" });
+});
+
+test("at most 10,000 keys are found in a text", async () => {
+  const keys = Array.from({ length: 10_001 }, () => mintKey());
+  async function* chunks(count: number) {
+    for (const key of keys.slice(0, count)) yield Buffer.from(`${key}\n`);
+  }
+  expect(await findKeys(chunks(10_000), Infinity)).toHaveLength(10_000);
+  await expect(findKeys(chunks(10_001), Infinity)).rejects.toThrow("has more than 10000 keys");
+});
