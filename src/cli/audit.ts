@@ -21,6 +21,7 @@ import {
   choices,
   completed,
   file,
+  fileOf,
   flag,
   force,
   input,
@@ -141,7 +142,8 @@ const exportAll = act({
     out,
     force,
   },
-  act: async (context, { format = "jsonl", proofs, out, force, ...filter }) => {
+  act: async (context, { format = "jsonl", proofs, out: named, force, ...filter }) => {
+    const out = fileOf(named);
     if (proofs && format === "csv") throw usageProblem("--proofs goes with --format jsonl.");
     if (context.json && out === undefined) {
       throw usageProblem("With --json, name a file with --out: stdout then holds one document about it.");

@@ -54,7 +54,9 @@ export function judgeCommand(command: CommandUnknownOpts): void {
   }
   const local = Object.values(rowOf(command)?.inputs ?? {}).filter(({ isLocal }) => isLocal);
   const names = local.map(({ flags }) => new Option(flags).attributeName());
-  const shut = names.find((name) => command.getOptionValueSource(name) === "cli");
+  const shut = names.find(
+    (name) => command.getOptionValueSource(name) === "cli" && command.getOptionValue(name) !== "-",
+  );
   if (shut !== undefined) throw usageProblem(`--${shut} is not for people over SSH: what is written comes on stdout.`);
 }
 

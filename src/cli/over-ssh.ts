@@ -4,7 +4,7 @@ import { withoutSettings } from "../core/inherited.ts";
 import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { quoted } from "../core/words.ts";
-import type { Input, ReadWords } from "../desk/inputs.ts";
+import { fileOf, type Input, type ReadWords } from "../desk/inputs.ts";
 import { type CommandContext, optionsGiven, pathOf } from "../terminal/command.ts";
 import { type Row, rowOf } from "../terminal/draw.ts";
 import { readSource } from "../terminal/input.ts";
@@ -28,7 +28,9 @@ export async function sendOverSsh(context: CommandContext, host: string, command
   if (!/^[^\s-]\S*$/.test(host)) throw configProblem("KEYHOLE_SSH must be a host for ssh, such as keyhole@bastion.");
   if (!isPeoples(command)) throw usageProblem(`${path} does not run over SSH: run it on ${host}, without KEYHOLE_SSH.`);
   const row = rowOf(command) as Row;
-  const { out, force, yes } = command.opts() as { readonly out?: string; readonly force?: true; readonly yes?: true };
+  const given = command.opts() as { readonly out?: string; readonly force?: true; readonly yes?: true };
+  const { force, yes } = given;
+  const out = fileOf(given.out);
   if (out !== undefined && context.json) throw usageProblem("Over SSH, give either --json or --out.");
   const { words, input } = await sentBy(context, row, command);
   const { stdin, stderr } = context.terminal;
@@ -43,7 +45,7 @@ export async function sendOverSsh(context: CommandContext, host: string, command
     return (await ask()).code;
   }
   // A file that cannot be written is refused before a key is made that nobody would have.
-  let code = 0;
+  let code: number | undefined;
   const failed = new Error("the command failed: nothing is written");
   const fill = async (draft: string) => {
     const ran = await ask();
@@ -52,9 +54,13 @@ export async function sendOverSsh(context: CommandContext, host: string, command
     await Bun.write(draft, ran.output);
   };
   await writeWhole("export", out, force === true, fill).catch((error: unknown) => {
-    if (error !== failed) throw error;
+    if (error === failed) return;
+    if (code !== 0 || !(error instanceof Problem)) throw error;
+    const lost = `What ${host} printed is lost: if that was a new key, revoke it.`;
+    throw new Problem(error.exitCode, error.code, `${error.message} ${lost}`, { cause: error });
   });
-  return code;
+  if (code === 0) context.say(`Wrote it to ${out}.`);
+  return code ?? exits.failed;
 }
 
 /** The words to send, and the input that is read here: a file, or what is typed. Undefined: our own stdin. */
@@ -71,7 +77,8 @@ async function sentBy(context: CommandContext, row: Row, command: CommandUnknown
   const operands = command.args.map((word, at) => sent(named[at], word));
   const given = optionsGiven(command);
   const options = given.flatMap(({ name, value }) => {
-    if (["json", "out", "force"].includes(name)) return [];
+    if (name === "out") return ["--out=-"]; // the file is here
+    if (name === "json" || name === "force") return [];
     const input = inputs.find(({ flags }) => nameOf(flags) === name);
     return [value === undefined ? `--${name}` : `--${name}=${sent(input, value)}`];
   });

@@ -47,9 +47,11 @@ function githubFileOf(context: CommandContext, out: string | undefined, asOutput
   if (asOutput !== undefined && !/^[A-Za-z_][A-Za-z0-9_-]{0,99}$/.test(asOutput)) {
     throw usageProblem("--as-output takes a name of letters, digits, _ and -.");
   }
+  if (out === "-")
+    throw usageProblem("--out - does not go with --format github: its stdout is commands for the runner.");
   const variable = asOutput === undefined ? "GITHUB_ENV" : "GITHUB_OUTPUT";
   const file = out ?? context.env[variable];
-  if (file !== undefined && file !== "" && file !== "-") return file;
+  if (file !== undefined && file !== "") return file;
   throw usageProblem(`${variable} is not set, as it is in a step of GitHub Actions: name a file with --out.`);
 }
 

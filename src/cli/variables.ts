@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { exits, Problem } from "../core/problem.ts";
 import { counted, decodeText } from "../core/text.ts";
 import { choice, environment, force, out, project } from "../desk/inputs.ts";
 import { listNames, type NamedValue } from "../formats/dotenv.ts";
@@ -90,7 +90,6 @@ const exportAll = act({
     force,
   },
   act: async (context, { project, environment, format = context.json ? "json" : "env", out, force = false }) => {
-    if (out === "") throw usageProblem("--out is empty.");
     const to = { out, kind: "export", force, document: { project, environment } } as const;
     await answerFormatted(context, format, to, async () => {
       const revealed = await withAdmin(context, (admin) =>

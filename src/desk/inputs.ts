@@ -1,5 +1,5 @@
 import { type Environment, environments } from "../core/names.ts";
-import { parseChoices, parseCount } from "../core/parse.ts";
+import { parseChoices, parseCount, Unfit } from "../core/parse.ts";
 import { usageProblem } from "../core/problem.ts";
 
 /* What an operation takes. Each input says what completes it, and whether it is read from a file or from stdin. */
@@ -181,6 +181,18 @@ export function requireOneEnvironment(path: string) {
   };
 }
 
-/** For what prints a secret. */
-export const out = { ...input("--out <file>", "write to this file, mode 0600, instead of stdout"), isLocal: true };
+/** For what prints a secret. `-` is stdout, for a caller who knows where that goes: see {@link fileOf}. */
+export const out = {
+  ...input("--out <file>", "write to this file, mode 0600, instead of stdout", (text) => {
+    if (text === "") throw new Unfit("names no file; - is stdout.");
+    return text;
+  }),
+  isLocal: true,
+};
+
+/** The file that `--out` names; undefined for stdout. */
+export function fileOf(out: string | undefined): string | undefined {
+  return out === "-" ? undefined : out;
+}
+
 export const force = { ...flag("--force", "replace an existing file"), isLocal: true };

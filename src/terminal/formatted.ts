@@ -3,6 +3,7 @@ import { exits, Problem } from "../core/problem.ts";
 import { counted } from "../core/text.ts";
 import { jsonLine, visible, visibleLines } from "../core/visible.ts";
 import { type WholeFile, writeWhole } from "../core/whole-file.ts";
+import { fileOf } from "../desk/inputs.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import type { Format } from "../formats/format.ts";
 import { answer } from "./answer.ts";
@@ -28,7 +29,7 @@ export type Destination = {
 export async function answerFormatted(
   context: CommandContext,
   format: Format,
-  { out, kind, force, document }: Destination,
+  { out: named, kind, force, document }: Destination,
   make: () => Promise<{ readonly text: string; readonly variables: readonly NamedValue[] }>,
 ): Promise<void> {
   const made = async () => {
@@ -36,7 +37,8 @@ export async function answerFormatted(
     // JSON has escapes for the characters on which a terminal acts.
     return { text: format === "json" ? visibleLines(text) : text, variables };
   };
-  if (out !== undefined && out !== "-") {
+  const out = fileOf(named);
+  if (out !== undefined) {
     let names: string[] = [];
     await writeWhole(kind, out, force, async (draft) => {
       const { text, variables } = await made();

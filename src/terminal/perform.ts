@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { exits, Problem } from "../core/problem.ts";
 import { tryStat, writeWhole } from "../core/whole-file.ts";
+import { fileOf } from "../desk/inputs.ts";
 import type { Interaction, Operation } from "../desk/operation.ts";
 import type { Outcome, SecretOutput } from "../desk/outcome.ts";
 import { withAdmin } from "./admin.ts";
@@ -27,7 +28,8 @@ export async function perform(
       ? work(() => {})
       : withProgress(context.terminal.stderr, ...row.progress, (report) => work(report));
   };
-  const { out, force, wide } = given as { out?: string; force?: true; wide?: true };
+  const { out: named, force, wide } = given as { out?: string; force?: true; wide?: true };
+  const out = fileOf(named);
   if (out !== undefined && !("force" in row.inputs)) requireFree(out);
   const outcome = out === undefined ? await run() : await runInto(context, out, force === true, run);
   const { document, sentence = "", warnings = [], shows } = outcome;
@@ -36,7 +38,10 @@ export async function perform(
   if ("text" in shows) return answer(context, document, sentence, shows.text);
   if ("facts" in shows) return answer(context, document, sentence, blockOf(context, context.terminal.stdout, shows));
   if ("rows" in shows) return answerRows(context, document as readonly unknown[], shows, wide === true, sentence);
-  if (out === undefined) return undoneIfLost(context, shows, handOver(context, document as object, shows, sentence));
+  if (out === undefined) {
+    const secret = named === undefined || shows.advice === undefined ? shows : { ...shows, advice: () => "" };
+    return undoneIfLost(context, shows, handOver(context, document as object, secret, sentence));
+  }
   const where = shows.advice?.(out) ?? `Wrote ${shows.what.replace(/^The /, "the ")} to ${out}.`;
   await answer(context, { ...(document as object), out }, [sentence, where].filter(Boolean).join("\n"));
 }

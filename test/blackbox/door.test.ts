@@ -281,14 +281,22 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   test("writes what it is asked for into a local file with mode 0600, and replaces none", async () => {
     const out = join(place.folder, "key.txt");
     const create = ["key", "create", "--project", "web", "--env", "staging", "--out", out];
-    expect(await away("ana", create)).toMatchObject({ exitCode: 0, stdout: "" });
+    const made = await away("ana", create);
+    expect(made).toMatchObject({ exitCode: 0, stdout: "" });
+    expect(made.stderr).toEndWith(`Environments: staging.\nWrote it to ${out}.\n`);
     expect(readFileSync(out, "utf8")).toMatch(/^\S{30,}\n$/);
     expect(statSync(out).mode & 0o777).toBe(0o600);
     const before = (await place.json(["key", "list"])) as unknown[];
     expect(await away("ana", create)).toMatchObject({ exitCode: 1, stdout: "" });
     const nowhere = [...create.slice(0, -1), join(place.folder, "no-folder", "key.txt")];
     expect(await away("ana", nowhere)).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(await away("ana", [...create.slice(0, -1), ""])).toMatchObject({ exitCode: 2, stdout: "" });
     expect(((await place.json(["key", "list"])) as unknown[]).length).toBe(before.length);
+    const printed = await away("ana", [...create.slice(0, -1), "-"]);
+    expect([printed.stdout, printed.stderr]).toEqual([
+      expect.stringMatching(/^kh_\S+\n$/),
+      expect.not.stringContaining("once"),
+    ]);
     const forbidden = ["var", "export", "acme/web", "production", `--out=${join(place.folder, "no.env")}`];
     expect(await away("ana", forbidden)).toMatchObject({ exitCode: 4, stdout: "" });
     expect(existsSync(join(place.folder, "no.env"))).toBe(false);

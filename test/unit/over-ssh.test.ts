@@ -20,6 +20,8 @@ describe("what a person's own machine sends", () => {
       "'file' 'put' '--path=a' '--env=staging' '--' 'web' '-'",
       "content",
     ],
+    [["key", "create", "--name", "a", "--out", "O"], "'key' 'create' '--name=a' '--out=-' '--'", ""],
+    [["key", "create", "--name", "a", "--out", "-"], "'key' 'create' '--name=a' '--out=-' '--'", ""],
     [["var", "list", "web", "staging"], "'var' 'list' '--' 'web' 'staging'", ""],
   ] as const)("%j", async (words, sent, input) => {
     const folder = mkdtempSync(join(tmpdir(), "keyhole-ssh-"));
@@ -32,7 +34,7 @@ describe("what a person's own machine sends", () => {
       chmodSync(join(folder, "ssh"), 0o755);
       expect(
         await send(
-          words.map((word) => (word === "F" ? join(folder, "F") : word)),
+          words.map((word) => (/^[FO]$/.test(word) ? join(folder, word) : word)),
           folder,
         ),
       ).toBe(0);
