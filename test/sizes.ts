@@ -21,7 +21,10 @@ const folders: Readonly<Record<string, Size>> = {
 
 export const exceptions: Readonly<Record<string, readonly [size: Size, reason: string]>> = {
   // Too long for the inner loop, or in need of what `quick` does without.
-  "test/blackbox/dashboard-pages.test.ts": ["usual", "looks at every page in four ways, and once by keyboard"],
+  "test/blackbox/dashboard-pages.test.ts": [
+    "usual",
+    "looks at every page in each layout, and goes through it by keyboard",
+  ],
   "test/blackbox/door.test.ts": ["usual", "each line is a connection of its own over a real sshd"],
   "test/blackbox/operators.test.ts": ["usual", "follows the audit while connections are lost"],
   "test/blackbox/server.test.ts": ["usual", "starts and ends servers under load, again and again"],

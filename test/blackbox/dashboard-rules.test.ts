@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { BrowserContext, Page } from "puppeteer-core";
-import { browserOf, type Dashboard, linksOn, signIn, startDashboard } from "../support/browser.ts";
+import { browserOf, type Dashboard, signIn, startDashboard } from "../support/browser.ts";
 import { withPrograms } from "../support/programs.ts";
-import { type Row, type Site, siteOf } from "../support/server.ts";
+import { type Row, siteOf } from "../support/server.ts";
 
 /* The rules of the dashboard, as somebody would break them: in Chromium, from other origins, and with plain sockets. */
 
@@ -56,7 +56,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     const tab = await context.newPage();
     await tab.emulateTimezone("Asia/Tokyo");
     await tab.goto(`${dashboard.origin}/audit`);
-    const entry = (await linksOn(tab)).find((link) => link.startsWith("/audit/entry/"));
+    const entry = await tab.$eval('a[href^="/audit/entry/"]', (one) => one.getAttribute("href"));
     const shown = async () => {
       await tab.goto(dashboard.origin + entry);
       await tab.hover("time");
@@ -327,28 +327,6 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     await another.stop();
   });
 
-  test("a GET changes nothing: every link of every page is followed, and the database stays as it was", async () => {
-    const before = await dumpOf(site);
-    const waiting = ["/"];
-    const seen = new Set(waiting);
-    const tab = await context.newPage();
-    for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
-      const answer = await tab.goto(`${dashboard.origin}${path}`);
-      expect([path, answer?.status()]).toEqual([path, 200]);
-      for (const link of await linksOn(tab)) {
-        // One page of each kind is enough, one filtered audit too, and a download is no page.
-        const shape = link.replace(/(?<=^\/audit\?).*/, "").replace(/[0-9a-f]{8}-[0-9a-f-]{27}|%3A\d+|\d+/g, "N");
-        if (seen.has(shape) || /^\/audit\/(?:export|proof)/.test(link)) continue;
-        seen.add(shape);
-        waiting.push(link);
-      }
-    }
-    expect(seen.size).toBeGreaterThan(20);
-    expect((await raw("GET", "/audit/export")).status).toBe(200);
-    expect(await dumpOf(site)).toEqual(before);
-    await tab.close();
-  });
-
   test("a value is shown after it is on record, for 30 seconds, and is gone when the person leaves", async () => {
     const reveals = async () => {
       const entries = (await site.json(["audit", "list", "--action", "variables.reveal"])) as Row[];
@@ -555,11 +533,3 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     expect(dashboard.said()).toBe(`${dashboard.link}\n`);
   });
 });
-
-/** Every row of the database. */
-async function dumpOf(site: Site): Promise<Readonly<Record<string, readonly Row[]>>> {
-  const tables = await site.sql("select name from sqlite_master where type = 'table' order by name");
-  const rows: Record<string, readonly Row[]> = {};
-  for (const { name } of tables) rows[String(name)] = await site.sql(`select * from "${name}"`);
-  return rows;
-}

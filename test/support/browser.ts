@@ -80,15 +80,6 @@ export async function signIn(context: BrowserContext, link: string): Promise<Pag
   return page;
 }
 
-/** The paths of this origin that a page links to, with their queries. */
-export async function linksOn(page: Page): Promise<string[]> {
-  const links = await page.$$eval("a[href]", (all) => all.map((one) => (one as unknown as { href: string }).href));
-  const { origin } = new URL(page.url());
-  return links
-    .filter((link) => new URL(link).origin === origin)
-    .map((link) => link.slice(origin.length).replace(/#.*$/, ""));
-}
-
 /** A node of the accessibility tree. */
 type AxNode = { readonly role: string; readonly name?: string; readonly children?: readonly AxNode[] };
 
