@@ -1,12 +1,13 @@
 /** Last use is written at most once per key in this interval. */
 export const writeIntervalMs = 60_000;
+const lastTriesMs = 1000;
 
 /** Collects the last uses of keys and writes them in batches. Requests never wait for it. */
 export class KeyUses {
   readonly #write: (uses: ReadonlyMap<string, number>) => Promise<void>;
   /** The newest use of each key and the newest that was written, until that is {@link writeIntervalMs} ago. */
   readonly #uses = new Map<string, { usedAt: number; writtenAt: number }>();
-  #last = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
 
   /** @param write - stores epoch milliseconds by key id; must ignore timestamps older than the stored one */
   constructor(write: (uses: ReadonlyMap<string, number>) => Promise<void>) {
@@ -21,28 +22,44 @@ export class KeyUses {
   }
 
   /**
-   * Flushes pending uses, at most one per key in {@link writeIntervalMs}. Never throws: a failed write is tried again,
+   * Writes pending uses, at most one per key in {@link writeIntervalMs}. Never throws: a failed write is tried again,
    * unless the key has a newer use.
-   * @param all - whether to write all of them, at the end
    */
-  flush(nowMs: number, all = false): Promise<void> {
-    this.#last = this.#last.then(() => this.#flush(nowMs, all));
-    return this.#last;
+  async flush(nowMs: number): Promise<void> {
+    await this.#after(() => this.#flush(nowMs));
   }
 
-  async #flush(nowMs: number, all: boolean): Promise<void> {
+  /**
+   * Writes all that is pending, at the end. For {@link lastTriesMs} it tries again: others may hold a file's lock.
+   * @param now - monotonic milliseconds
+   * @param pause - waits a little, such as 10 ms
+   */
+  async close(now: () => number, pause: () => Promise<unknown>): Promise<void> {
+    const triesUntil = now() + lastTriesMs;
+    while (!(await this.#after(() => this.#flush(Number.POSITIVE_INFINITY))) && now() < triesUntil) await pause();
+  }
+
+  #after<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work);
+    this.#last = done;
+    return done;
+  }
+
+  /** Returns whether everything that was due was written. */
+  async #flush(nowMs: number): Promise<boolean> {
     const due = new Map<string, number>();
     for (const [keyId, { usedAt, writtenAt }] of this.#uses) {
       const isRecent = nowMs - writtenAt < writeIntervalMs;
-      if (usedAt > writtenAt && (all || !isRecent)) due.set(keyId, usedAt);
+      if (usedAt > writtenAt && !isRecent) due.set(keyId, usedAt);
       else if (!isRecent) this.#uses.delete(keyId);
     }
-    if (due.size === 0) return;
+    if (due.size === 0) return true;
     try {
       await this.#write(due);
     } catch {
-      return;
+      return false;
     }
     for (const [keyId, usedAt] of due) (this.#uses.get(keyId) as { writtenAt: number }).writtenAt = usedAt;
+    return true;
   }
 }

@@ -133,7 +133,10 @@ export async function openKeyhole(
       await traces?.close();
       await canaries.flush();
       await Promise.all([journal.close(), ofCanaries.close(), commands.announceNews()]);
-      await uses.flush(Date.now(), true);
+      await uses.close(
+        () => performance.now(),
+        () => Bun.sleep(10),
+      );
       await Promise.all([store, ...new Set(Object.values(databases))].map((one) => one.close()));
     },
   };

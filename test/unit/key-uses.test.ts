@@ -22,7 +22,7 @@ test("a key's first use is written by the next flush, and later ones once a minu
   expect(written).toEqual([{ key: start }, { key: start + writeIntervalMs }, { key: start + 2 * writeIntervalMs }]);
 });
 
-test("a use held back is written when the minute is over, or by the last flush", async () => {
+test("a use held back is written when the minute is over, or at the end", async () => {
   const { uses, written } = openUses();
   uses.note("key", start);
   await uses.flush(start);
@@ -33,7 +33,10 @@ test("a use held back is written when the minute is over, or by the last flush",
   expect(written.at(-1)).toEqual({ key: start + 5000 });
   uses.note("key", start + writeIntervalMs + 1000);
   uses.note("other", start + writeIntervalMs + 2000);
-  await uses.flush(start + writeIntervalMs + 3000, true);
+  await uses.close(
+    () => 0,
+    () => Promise.reject(new Error("nothing failed")),
+  );
   expect(written.at(-1)).toEqual({ key: start + writeIntervalMs + 1000, other: start + writeIntervalMs + 2000 });
 });
 
@@ -50,7 +53,7 @@ test("nothing is written if there was no use, and a use that could not be writte
   expect(written).toEqual([{ key: start + 1000, other: start }]);
 });
 
-test("the last flush waits for what is being written, and writes it again if that fails", async () => {
+test("the end waits for what is being written, and tries again for a second while the lock is held", async () => {
   const writes: PromiseWithResolvers<void>[] = [];
   const uses = new KeyUses(() => {
     writes.push(Promise.withResolvers<void>());
@@ -58,14 +61,23 @@ test("the last flush waits for what is being written, and writes it again if tha
   });
   uses.note("key", start);
   void uses.flush(start);
+  let nowMs = 0;
   let isOver = false;
-  const last = uses.flush(start, true).then(() => {
-    isOver = true;
-  });
+  const pause = async () => {
+    nowMs += 600;
+  };
+  const last = uses
+    .close(() => nowMs, pause)
+    .then(() => {
+      isOver = true;
+    });
+  for (const failing of [0, 1, 2]) {
+    await Bun.sleep(0);
+    expect([writes.length, isOver]).toEqual([failing + 1, false]);
+    writes[failing]?.reject(new Error("the lock is held"));
+  }
   await Bun.sleep(0);
-  writes[0]?.reject(new Error("the lock is held"));
-  await Bun.sleep(0);
-  expect([writes.length, isOver]).toEqual([2, false]);
-  writes[1]?.resolve();
+  expect([writes.length, isOver]).toEqual([4, false]);
+  writes[3]?.reject(new Error("the lock is held"));
   await last;
 });
