@@ -20,12 +20,16 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   };
   const as = (person: string, line: string, stdin?: string, options?: string[]) =>
     bastion.ssh(person, [line], stdin, options);
-  /** What sshd starts for a line, without the connection. */
-  const atDoor = (person: string, line: string) =>
+  /** What sshd starts for a line, without the connection, for tests of what becomes of the line. */
+  const atDoor = (person: string, line: string, stdin = "") =>
     runBinary(["door", "--person", person], {
       cwd: place.folder,
       env: { ...place.env, SSH_ORIGINAL_COMMAND: line },
+      stdin,
     });
+
+  const storedIn = async (environment: string, name: string) =>
+    (await place.keyhole(["var", "get", "acme/web", environment, name])).stdout;
 
   beforeAll(async () => {
     place = makePlace();
@@ -53,7 +57,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   test("runs a command with the person's rights, and records who it was", async () => {
     const set = await as("ana", "var set acme/web staging 'TOKEN' --value \"it's\"");
     expect(set).toEqual({ exitCode: 0, stdout: "", stderr: "Created TOKEN in acme/web, staging.\n" });
-    expect((await as("ana", "var get acme/web staging TOKEN")).stdout).toBe("it's");
+    expect((await atDoor("ana", "var get acme/web staging TOKEN")).stdout).toBe("it's");
     expect((await as("ben", "var list acme/web staging --json")).stdout).toContain('"key":"TOKEN"');
     const entries = (await place.json(["audit", "list", "--actor", "ana"])) as { action: string; actor: object }[];
     expect(entries.map(({ action, actor }) => [action, actor])).toEqual([
@@ -94,7 +98,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
 
   test("runs no shell, whatever the words hold", async () => {
     const mark = join(bastion.folder, "ran");
-    for (const line of [
+    const lines = [
       `project list; touch ${mark}`,
       `project list && touch ${mark}`,
       `project list $(touch ${mark})`,
@@ -106,11 +110,12 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
       `-oProxyCommand='touch ${mark}'`,
       `'project list`,
       `project list \\`,
-    ]) {
-      const ran = await as("ana", line);
-      expect([line, ran.exitCode]).toEqual([line, expect.any(Number)]);
-      expect([line, ran.exitCode === 0]).toEqual([line, false]);
-    }
+    ];
+    // Two of them over sshd, which must hand on the line as it is.
+    const far = ["; ", "\n"].map((end) => `project list${end}touch ${mark}`);
+    const ran = await Promise.all([...lines.map((line) => atDoor("ana", line)), ...far.map((line) => as("ana", line))]);
+    const ended = ran.map(({ exitCode }, at) => [[...lines, ...far][at], exitCode]);
+    expect(ended.filter(([, exitCode]) => exitCode === 0)).toEqual([]);
     expect(existsSync(mark)).toBe(false);
   });
 
@@ -126,7 +131,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     wrong.answer = () => Response.json({ issuer: "https://other.example" });
     const reach = ["--project", "web", "--env", "staging", "--claim", "sub=job", "--audience", "a"];
     for (const issuer of [open, closed, "https://localhost", "https://10.0.0.1", "https://vault.internal"]) {
-      const add = await as("ana", `trust add --org acme --name x --issuer ${issuer} ${reach.join(" ")}`);
+      const add = await atDoor("ana", `trust add --org acme --name x --issuer ${issuer} ${reach.join(" ")}`);
       expect([issuer, add]).toEqual([
         issuer,
         {
@@ -141,7 +146,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     for (const issuer of [open, closed, wrong.url]) {
       const id = (await keyhole("trust", "add", "--org", "acme", "--name", "x", "--issuer", issuer, ...reach)).trim();
       const token = wrong.token({ iss: issuer, aud: "a" });
-      const ran = await as("ana", `trust test ${id}`, token);
+      const ran = await atDoor("ana", `trust test ${id}`, token);
       expect(ran).toMatchObject({ exitCode: 3, stdout: "" });
       said.push(ran.stderr);
       const { stderr } = await place.keyhole(["trust", "test", id], token);
@@ -150,8 +155,11 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     expect(new Set(said)).toEqual(
       new Set(["keyhole: The token is refused: the issuer's keys cannot be had from here.\n"]),
     );
-    await as("ana", `trust add --org acme --name x --issuer https://issuer.example ${reach.join(" ")}`);
-    const file = await as("ana", `trust add --org acme --name y --issuer k --jwks-file /etc/passwd ${reach.join(" ")}`);
+    await atDoor("ana", `trust add --org acme --name x --issuer https://issuer.example ${reach.join(" ")}`);
+    const file = await atDoor(
+      "ana",
+      `trust add --org acme --name y --issuer k --jwks-file /etc/passwd ${reach.join(" ")}`,
+    );
     expect(file.stderr).toContain("A file is read over SSH from stdin only: -");
   });
 
@@ -196,12 +204,12 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   test("takes a long command whole or not at all, and names no file of its machine", async () => {
     const value = "x".repeat(60_000);
     expect((await as("ana", `var set acme/web staging LONG --value ${value}`)).exitCode).toBe(0);
-    expect((await as("ana", "var get acme/web staging LONG")).stdout).toBe(value);
+    expect(await storedIn("staging", "LONG")).toBe(value);
     // Of 1 MiB, which ssh joins.
     const long = Array.from({ length: 11 }, () => "x".repeat(100_000));
     const tooLong = await bastion.ssh("ana", ["var set acme/web staging LONGER --value", ...long]);
     expect(tooLong.exitCode).not.toBe(0);
-    expect((await as("ana", "var list acme/web staging --json")).stdout).not.toContain("LONGER");
+    expect(await keyhole("var", "list", "acme/web", "staging", "--json")).not.toContain("LONGER");
     for (const line of [
       "var import acme/web staging /etc/passwd",
       "file put acme/web /etc/passwd --path p --env staging",
@@ -209,14 +217,14 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
       `key create --project web --env staging --out=${join(bastion.folder, "out")}`,
       "trust add --name t --issuer https://a.example --audience a --claim sub=1 --project web --env staging --jwks-file /etc/passwd",
     ]) {
-      expect([line, (await as("ana", line)).exitCode]).toEqual([line, 2]);
+      expect([line, (await atDoor("ana", line)).exitCode]).toEqual([line, 2]);
     }
     expect(existsSync(join(bastion.folder, "out"))).toBe(false);
   });
 
   test("answers two persons at once, each with their own rights", async () => {
     const lines = Array.from({ length: 5 }, (_, n) => `var set acme/web staging AT_ONCE_${n} --value ${n}`);
-    const both = await Promise.all(lines.flatMap((line) => [as("ana", line), as("ben", line)]));
+    const both = await Promise.all(lines.flatMap((line) => [atDoor("ana", line), atDoor("ben", line)]));
     expect(both.map(({ exitCode }) => exitCode)).toEqual(lines.flatMap(() => [0, 4]));
   });
 
@@ -233,13 +241,13 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     };
     saveAs("earlier");
     await keyhole("person", "revoke", "cyd");
-    const gone = await as("cyd", "project list --json");
+    const gone = await atDoor("cyd", "project list --json");
     expect(gone).toMatchObject({ exitCode: 3, stdout: "" });
     expect(gone.stderr).toContain('"code":"forbidden"');
     saveAs("later");
     putBack("earlier");
     for (const who of ["cyd", "ana"]) {
-      const shut = await as(who, "project list --json");
+      const shut = await atDoor(who, "project list --json");
       expect([shut.stdout, shut.stderr]).toEqual(["", expect.stringContaining("failed verification")]);
     }
     const listed = await place.keyhole(["person", "list"]);
@@ -251,7 +259,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     ]);
     putBack("later");
     database.close();
-    expect((await as("ana", "project list --json")).exitCode).toBe(0);
+    expect((await atDoor("ana", "project list --json")).exitCode).toBe(0);
   });
 
   /** The program on a person's own machine, with KEYHOLE_SSH. */
@@ -266,12 +274,12 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     const file = join(place.folder, "local.env");
     writeFileSync(file, 'FROM_FILE=it\'s "so" $HOME\n');
     expect(await away("ana", ["var", "import", "acme/web", "development", file])).toMatchObject({ exitCode: 0 });
-    expect((await away("ana", ["var", "get", "acme/web", "development", "FROM_FILE"])).stdout).toBe('it\'s "so" $HOME');
+    expect(await storedIn("development", "FROM_FILE")).toBe('it\'s "so" $HOME');
     const odd = "a 'b' \"c\" \\ $d `e`\n\té🦔 ";
     expect((await away("ana", ["var", "set", "acme/web", "development", "ODD"], odd)).exitCode).toBe(0);
     expect((await away("ana", ["var", "get", "acme/web", "development", "ODD"])).stdout).toBe(odd);
     expect((await away("ana", ["var", "set", "acme/web", "development", `ODD2`, `--value=${odd}`])).exitCode).toBe(0);
-    expect((await away("ana", ["var", "get", "acme/web", "development", "ODD2"])).stdout).toBe(odd);
+    expect(await storedIn("development", "ODD2")).toBe(odd);
     const put = ["file", "put", "acme/web", file, "--path", "conf/local.env", "--env", "development"];
     expect(await away("ana", put)).toMatchObject({ exitCode: 0 });
     expect(existsSync(join(place.folder, "none"))).toBe(false);
@@ -303,13 +311,13 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   });
 
   test("names only what comes through it, in its help and for an unknown command", async () => {
-    const { stdout } = await as("ana", "help");
+    const { stdout } = await atDoor("ana", "help");
     expect(stdout).toMatch(/^ {2}var +Variables/m);
     expect(stdout).not.toMatch(/^ {2}(?:serve|run|person|backup|completion) |KEYHOLE_ROOT_KEY/m);
-    expect((await as("ana", "help audit")).stdout).not.toContain("prune");
-    expect((await as("ana", "vars")).stderr).toMatch(/the commands are org, project, .*, audit, whoami, version\./);
+    expect((await atDoor("ana", "help audit")).stdout).not.toContain("prune");
+    expect((await atDoor("ana", "vars")).stderr).toMatch(/the commands are org, project, .*, audit, whoami, version\./);
     // What is named nowhere is refused as such all the same.
-    expect((await as("ana", "audit prune")).stderr).toContain("not for people over SSH");
+    expect((await atDoor("ana", "audit prune")).stderr).toContain("not for people over SSH");
   });
 
   test("is not asked for what is done elsewhere, and says so", async () => {
@@ -341,7 +349,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     await set.shows("Value of TYPED");
     set.type("typed-here\r");
     expect((await set.ended).exitCode).toBe(0);
-    expect((await away("ana", ["var", "get", "acme/web", "staging", "TYPED"])).stdout).toBe("typed-here");
+    expect(await storedIn("staging", "TYPED")).toBe("typed-here");
     const back = startOnTerminal(
       [binary, "rollback", "acme/web", "staging", "variables", "--to", "2"],
       80,
@@ -369,11 +377,12 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   });
 
   test("leaves nothing running when the connection ends", async () => {
-    await keyhole("person", "add", "gil");
-    await keyhole("person", "grant", "gil", "audit", "--project", "web", "--all-environments");
-    bastion.letIn((await place.keyhole(["person", "ssh", "gil"], bastion.keyOf("gil"))).stdout);
-    const isRunning = () => Bun.spawnSync(["pgrep", "-f", "door --person gil"]).exitCode === 0;
-    const ssh = join(bastion.path("gil").split(":")[0] as string, "ssh");
+    const gil = `gil-${crypto.randomUUID()}`; // no other run has a process with this name
+    await keyhole("person", "add", gil);
+    await keyhole("person", "grant", gil, "audit", "--project", "web", "--all-environments");
+    bastion.letIn((await place.keyhole(["person", "ssh", gil], bastion.keyOf(gil))).stdout);
+    const isRunning = () => Bun.spawnSync(["pgrep", "-f", `door --person ${gil}`]).exitCode === 0;
+    const ssh = join(bastion.path(gil).split(":")[0] as string, "ssh");
     const client = Bun.spawn([ssh, bastion.host, "audit list --follow"], { stdout: "pipe", stderr: "ignore" });
     await client.stdout.getReader().read();
     expect(isRunning()).toBe(true);

@@ -64,6 +64,7 @@ export async function startBastion(env: Readonly<Record<string, string>>): Promi
     "X11Forwarding yes",
     "Subsystem sftp internal-sftp",
     "MaxStartups 100",
+    "KexAlgorithms curve25519-sha256", // a third of a connection's time goes to those that resist quantum computers
     `SetEnv ${settings.map((one) => `"${one}"`).join(" ")}`,
   ];
   writeFileSync(join(folder, "sshd_config"), `${lines.join("\n")}\n`);
