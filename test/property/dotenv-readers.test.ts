@@ -54,7 +54,7 @@ describe.each(readers.map((reader) => ({ name: reader.name, reader })))("$name",
     async () => {
       const values = corpus.filter(allowed);
       const alone = values.map((value, at) => named([neighbour(at), value, neighbour(at + 1)]));
-      const among = chunks(values, 60).map((chunk) => named(chunk.flatMap((value, at) => [neighbour(at), value])));
+      const among = chunks(values, 150).map((chunk) => named(chunk.flatMap((value, at) => [neighbour(at), value])));
       expect(await broken(reader, reader.slow ? among : [...among, ...alone])).toEqual([]);
     },
     timeoutMs,
@@ -63,9 +63,12 @@ describe.each(readers.map((reader) => ({ name: reader.name, reader })))("$name",
   test(
     "reads files of random nasty values as promised",
     async () => {
-      const size = reader.slow ? { files: 8, valuesMax: 60 } : { files: 300, valuesMax: 12 };
-      const file = fc.array(nastyValue, { minLength: 2, maxLength: size.valuesMax, size: "max" });
-      const files = fc.sample(file, { seed, numRuns: size.files });
+      // As many values in fewer files, if each file takes a process.
+      const { files: numRuns, ...lengths } = reader.slow
+        ? { files: 2, minLength: 100, maxLength: 200 }
+        : { files: 300, minLength: 2, maxLength: 12 };
+      const file = fc.array(nastyValue, { ...lengths, size: "max" });
+      const files = fc.sample(file, { seed, numRuns });
       const written = files.map((values) => named(values.filter((value) => isRepresentable(value) && allowed(value))));
       expect({ seed, broken: await broken(reader, written) }).toEqual({ seed, broken: [] });
     },

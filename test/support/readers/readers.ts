@@ -105,13 +105,15 @@ function batch(command: string[]): Reader["read"] {
 
 /** A runtime that loads a file into its environment. Variables that exist without the file do not count. */
 function loader(command: (path: string) => string[]): Reader["read"] {
+  let before: Reading | undefined;
   return async (paths, folder) => {
     const print = async (path: string) =>
       toReading(JSON.parse(await run([...command(path), script, "environment"], folder)));
     const empty = join(folder, "empty");
     writeFileSync(empty, "");
-    const before = await print(empty);
-    return atOnce(paths, async (path) => without(before, await print(path)));
+    const known = before ?? (await print(empty));
+    before = known;
+    return atOnce(paths, async (path) => without(known, await print(path)));
   };
 }
 
