@@ -85,7 +85,8 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
     await start();
     await ana.follow("acme/web");
     await ana.follow("Paste");
-    await ana.type("text", Array.from({ length: 40 }, (_, at) => `LINE_${at}=${at}`).join("\n"));
+    await ana.page.focus("main [name=text]");
+    await ana.page.keyboard.sendCharacter(Array.from({ length: 40 }, (_, at) => `LINE_${at}=${at}`).join("\n"));
     await ana.follow("See what it would do in production");
     expect(await ana.text()).toContain("added: LINE_0");
     await ana.type("again", "acme/web");

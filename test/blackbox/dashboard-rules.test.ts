@@ -175,7 +175,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     const popup = await opened;
     await popup?.waitForSelector("main");
     expect(await popup?.evaluate("window.opener")).toBeNull();
-    expect(await tab.evaluate("window.held.closed")).toBe(true);
+    await tab.waitForFunction("window.held.closed");
     await popup?.close();
     await tab.close();
   });

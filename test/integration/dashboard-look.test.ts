@@ -5,6 +5,7 @@
 import { expect, test } from "bun:test";
 import { findProject } from "../../src/desk/projects.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { visitorOf } from "../support/pages.ts";
@@ -176,8 +177,8 @@ describeBoth("the page of one item", (w) => {
   });
 
   test("says who read it last in an environment although it was read a hundred times in another since", async () => {
-    const { visitor, at } = await place(w);
-    const reveal = (environment: string) => visitor.send(at("variables/reveal"), { name: "SAME", environment });
+    const { where, visitor, at } = await place(w);
+    const reveal = (environment: string) => revealVariable(w.admin, where, environment, "SAME");
     await reveal("production");
     for (let count = 0; count < 101; count++) await reveal("staging");
     const [production, staging] = cardsOf((await visitor.page(at("variables/item?name=SAME"))).html);

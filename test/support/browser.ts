@@ -54,6 +54,9 @@ export async function startDashboard(
   };
 }
 
+/** No name but those of this machine is looked up: pages of others, such as a provider's, link to the internet. */
+const names = "MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1";
+
 /** A browser for a suite, closed after it. @param program - of Chromium, unless its name is Firefox's */
 export function browserOf(program: string): {
   readonly browser: () => Browser;
@@ -64,7 +67,7 @@ export function browserOf(program: string): {
     const options = /firefox[^/]*$/.test(program)
       ? ({ browser: "firefox" } as const)
       : // CI runs as root, where Chromium has no sandbox. The pages are our own.
-        { args: ["--no-sandbox", "--disable-dev-shm-usage"] };
+        { args: ["--no-sandbox", "--disable-dev-shm-usage", `--host-resolver-rules=${names}`] };
     browser = await puppeteer.launch({ executablePath: program, ...options });
   }, 60_000);
   afterAll(async () => void (await browser?.close()), 60_000);
