@@ -54,7 +54,9 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     rotate: drawn(async () => (await import("./operations/rotation.ts")).rotations),
     door: async () => {
       return (context) =>
-        doorCommand(context, async (words, person) => process.exit(await execute(words, { ...context, person })));
+        doorCommand(context, async (words, person) => {
+          throw new Done(await execute(words, { ...context, person }));
+        });
     },
     person: drawn(async () => (await import("./operations/persons.ts")).persons),
     db: drawn(async () => (await import("./cli/database.ts")).databaseCommands),
@@ -110,6 +112,16 @@ async function main(args: readonly string[]): Promise<number> {
 /** How the command that runs now fails. @returns its exit code */
 let fail: (error: unknown) => Promise<number> = async () => 1;
 
+/** A command was run in place of the one that throws this. */
+class Done extends Error {
+  readonly exitCode: number;
+
+  constructor(exitCode: number) {
+    super();
+    this.exitCode = exitCode;
+  }
+}
+
 /** Runs a command. @returns its exit code, after everything is written */
 export async function execute(
   args: readonly string[],
@@ -152,7 +164,7 @@ export async function execute(
     await written;
     return 0;
   } catch (error) {
-    return fail(error);
+    return error instanceof Done ? error.exitCode : fail(error);
   }
 }
 
@@ -175,7 +187,7 @@ async function run(context: CommandContext, args: readonly string[]): Promise<vo
     if (context.person !== undefined) return judgeCommand(command);
     if (host === undefined) return;
     const { isLocal, sendOverSsh } = await import("./cli/over-ssh.ts");
-    if (!isLocal(command)) process.exit(await sendOverSsh(context, host, command));
+    if (!isLocal(command)) throw new Done(await sendOverSsh(context, host, command));
   });
   let help = "";
   const showHelp = (text: string) => {

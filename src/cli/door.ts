@@ -20,10 +20,10 @@ export function leadsThrough(command: CommandUnknownOpts): boolean {
   return isPeoples(command) || command.commands.some(leadsThrough);
 }
 
-/** `keyhole door`. @param enter - runs a command as a person, and ends the process */
+/** `keyhole door`. @param enter - runs a command as a person in place of this one */
 export function doorCommand(
   context: CommandContext,
-  enter: (words: readonly string[], person: string) => Promise<void>,
+  enter: (words: readonly string[], person: string) => Promise<never>,
 ) {
   return verb(
     "door",
