@@ -1,7 +1,3 @@
-/**
- * Fills an installation. As a program of its own, `furnish.ts JSON` does it for the installation that its environment
- * names: a process keeps an SQLite file open until the last statement is collected, and a restore refuses one that is.
- */
 import { readConfig } from "../../src/core/settings.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
@@ -27,5 +23,3 @@ export async function fill(env: Readonly<Record<string, string | undefined>>, va
     await admin.close();
   }
 }
-
-if (import.meta.main) await fill(process.env, JSON.parse(process.argv[2] ?? "{}"));
