@@ -1,4 +1,4 @@
-/** What `transcripts.test.ts` proves of the built program, sooner: people's commands run in this process. */
+/** What `transcripts.test.ts` proves of the built program on both databases, sooner: most commands run in this process. */
 import { setDefaultTimeout } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

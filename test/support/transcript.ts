@@ -1,9 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
-import { basename, dirname } from "node:path";
-import { wordsOf } from "../../src/core/words.ts";
-import { runHere } from "./here.ts";
-import { binary, runBinary } from "./keyhole.ts";
+import { basename } from "node:path";
+import { runProgram, runScript } from "./here.ts";
 import { type Dialect, furnish, makeSite, onPostgres, type Server, type Site } from "./server.ts";
 
 /*
@@ -43,8 +41,8 @@ const patterns: Readonly<Record<string, string>> = {
 };
 
 /**
- * Makes a test of each section of a transcript, on each of its databases.
- * @param how - the built program runs every command, or this process those of people that need no shell
+ * Makes a test of each section of a transcript.
+ * @param how - the built program runs every command on each of its databases, or {@link runScript} on SQLite
  */
 export function testTranscript(path: string, how: "built" | "here"): void {
   const text = readFileSync(path, "utf8");
@@ -80,7 +78,7 @@ export function testTranscript(path: string, how: "built" | "here"): void {
   };
   const name = basename(path, ".txt");
   describe(name, () => suite("sqlite"));
-  if (head.includes("PostgreSQL")) onPostgres(name, () => suite("postgres"));
+  if (head.includes("PostgreSQL") && how === "built") onPostgres(name, () => suite("postgres"));
 }
 
 /** Where a transcript is played. */
@@ -131,13 +129,9 @@ async function run(
   const env = {
     ...site.env,
     KEYHOLE_ACTOR: `${person || "ann"}@laptop`,
-    PATH: `${dirname(binary)}:${process.env["PATH"]}`,
     ...(server && { KEYHOLE_URL: server.origin }),
   };
-  const words = how === "here" ? plainWords(script) : undefined;
-  const ran = words
-    ? await inFolder(site.folder, () => runHere(words, env))
-    : await runBinary(["-c", script], { program: "bash", cwd: site.folder, env });
+  const ran = await (how === "here" ? runScript : runProgram)(script, { cwd: site.folder, env });
   const lines = [
     ...linesOf(ran.stdout),
     ...linesOf(ran.stderr).map((line) => `2> ${line}`),
@@ -147,26 +141,6 @@ async function run(
     `${person}$ ${command}`,
     ...lines.map((line, at) => (fits(line, printed[at] ?? "", names) ? (printed[at] ?? "") : line)),
   ];
-}
-
-/** The words of a command of people, after `keyhole`; undefined if a shell has more to do than to pass them on. */
-function plainWords(script: string): string[] | undefined {
-  const [program, ...words] = (/[|;&<>$`*?~(){}#\\\n]/.test(script) ? undefined : wordsOf(script)) ?? [];
-  return program === "keyhole" && people.has(words[0] ?? "") ? words : undefined;
-}
-
-const people = new Set(
-  "org project var account file key trust request access expiring history rollback audit whoami person".split(" "),
-);
-
-async function inFolder<T>(folder: string, work: () => Promise<T>): Promise<T> {
-  const before = process.cwd();
-  process.chdir(folder);
-  try {
-    return await work();
-  } finally {
-    process.chdir(before);
-  }
 }
 
 function linesOf(text: string): string[] {
