@@ -28,7 +28,7 @@ test.each([
   ["\x04", 1],
   ["\x03", 130],
 ])("a project is deleted only if the answer is yes, which %j ends with %d", async (keys, expected) => {
-  await site.keyhole(["project", "create", "acme/doomed"]); // it may be left from the row before
+  await site.here(["project", "create", "acme/doomed"]); // it may be left from the row before
   const question = "delete project acme/doomed with 0 variables, 0 accounts and 0 files, for good";
   const { exitCode, screen } = await asked(["project", "delete", "acme/doomed"], question, keys);
   expect(exitCode).toBe(expected);
@@ -91,5 +91,5 @@ test("a text of var edit that does not parse can be edited again", async () => {
   await screen.shows("Edit it again? [Y/n]");
   screen.type("\r");
   expect(await screen.ended).toMatchObject({ exitCode: 0 });
-  expect((await site.keyhole(["var", "get", "web", "staging", "TWICE"])).stdout).toBe("2");
+  expect((await site.here(["var", "get", "web", "staging", "TWICE"])).stdout).toBe("2");
 });

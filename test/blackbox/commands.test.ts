@@ -19,10 +19,10 @@ describe("names that would steer a terminal", () => {
 
   test.each(["org", "project", "key"])("are shown harmlessly by %s list", async (noun) => {
     const args = [noun, "list"];
-    const { stdout } = await place.keyhole(args);
+    const { stdout } = await place.here(args);
     expect(stdout).toContain(shown);
     expect(stdout).not.toMatch(raw);
-    const json = await place.keyhole([...args, "--json"]);
+    const json = await place.here([...args, "--json"]);
     expect(json.stdout).not.toMatch(raw);
     expect(JSON.parse(json.stdout)).toMatchObject([{ name: evil }]);
   });
@@ -34,7 +34,7 @@ describe("names that would steer a terminal", () => {
   });
 
   test("are shown harmlessly where an argument is repeated", async () => {
-    const { stderr } = await place.keyhole(["project", "create", `acme/${evil}`]);
+    const { stderr } = await place.here(["project", "create", `acme/${evil}`]);
     expect(stderr).toStartWith("keyhole: ");
     expect(stderr).not.toMatch(raw);
   });
@@ -74,7 +74,7 @@ describe("on a terminal", () => {
     ["a paste with a control character", "\x1b[200~one\x15two\x1b[201~\r", 2],
     ["a paste with an escape sequence", "\x1b[200~one\x1b[31mtwo\x1b[201~\r", 2],
   ])("%s stores nothing", async (_, keys, expected) => {
-    await place.keyhole(set, "before");
+    await place.here(set, "before");
     const terminal = place.onTerminal(set);
     await terminal.shows(prompt);
     terminal.type(keys);
@@ -116,7 +116,7 @@ describe("on a terminal", () => {
   });
 
   test("a secret comes with a warning, and controls no terminal", async () => {
-    await place.keyhole(["var", "set", "web", "production", "SEEN"], "two\nlines\n\u001b[31m");
+    await place.here(["var", "set", "web", "production", "SEEN"], "two\nlines\n\u001b[31m");
     const { exitCode, screen } = await place.onTerminal(["var", "get", "web", "production", "SEEN"]).ended;
     expect(exitCode).toBe(0);
     expect(screen).toStartWith("two\r\nlines\r\n\\u001b[31m\r\nThe value of SEEN is on this screen now");
@@ -130,7 +130,7 @@ describe("on a terminal", () => {
     expect(screen).toContain(id.slice(0, 8));
     expect(screen).toMatch(/ a key with [^\r]*…/);
     expect(screen).toMatch(/\r\n--wide shows \d more columns\.\r\n$/);
-    const piped = (await place.keyhole(["key", "list"])).stdout;
+    const piped = (await place.here(["key", "list"])).stdout;
     expect(piped).toContain(name);
     expect(piped).not.toContain("CREATED");
     const wide = (await place.onTerminal(["key", "list", "--wide"], 400).ended).screen;
@@ -161,7 +161,7 @@ describe("on a terminal", () => {
     const narrow = (await place.onTerminal(["audit", "list", ...project, "--action", "variables.write"]).ended).screen;
     expect(narrow).toMatch(/^TIME +ACTOR +ACTION +WHERE +NAMES/);
     expect(narrow).toMatch(/ variables\.write +web\/production +A_NAME/);
-    await place.keyhole(["var", "import", "acme/web", "production", "-"], "B_NAME=1\nC_NAME=2\nD_NAME=3\n");
+    await place.here(["var", "import", "acme/web", "production", "-"], "B_NAME=1\nC_NAME=2\nD_NAME=3\n");
     const named = (await place.onTerminal(["audit", "list", ...project, "--name", "D_NAME"]).ended).screen;
     expect(named).toContain(" D_NAME,");
     const all = (await place.onTerminal(["audit", "list"]).ended).screen;
@@ -191,6 +191,6 @@ describe("on a terminal", () => {
       expect(await run(env, ["key", "list"])).not.toContain("\x1b");
       expect(await run(env, wrong)).not.toContain("\x1b");
     }
-    expect((await place.keyhole(["key", "list"])).stdout).not.toContain("\x1b");
+    expect((await place.here(["key", "list"])).stdout).not.toContain("\x1b");
   });
 });

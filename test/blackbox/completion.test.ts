@@ -23,7 +23,7 @@ onBoth("completion", (dialect) => {
     }
   };
   const offered = async (...words: string[]) => {
-    const ran = await inTime(() => site.keyhole(["completion", "fish", "--", ...words]));
+    const ran = await inTime(() => site.here(["completion", "fish", "--", ...words]));
     expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
     return ran.stdout.split("\n").slice(0, -1);
   };
@@ -40,9 +40,9 @@ onBoth("completion", (dialect) => {
     const run = found === undefined ? test.skip : test;
     run(`in ${shell} puts names from the database on the command line, and none that the shell acts on`, async () => {
       await site.json(["org", "plan", "acme", "free", "--yes"]);
-      await site.keyhole(["var", "set", "web", "staging", "TOKEN"], "secret");
+      await site.here(["var", "set", "web", "staging", "TOKEN"], "secret");
       for (const name of ["ci", hostile]) {
-        await site.keyhole(["account", "set", "web", name, "--env", "staging"], '{"user":"x"}');
+        await site.here(["account", "set", "web", name, "--env", "staging"], '{"user":"x"}');
       }
       await site.key("--org", "acme", "--name", hostile);
       const env = { ...site.env, PATH: `${dirname(binary)}:${process.env["PATH"]}`, HOME: site.folder, TERM: "xterm" };
@@ -74,7 +74,7 @@ onBoth("completion", (dialect) => {
 
   test("shows what people call a thing beside it, and leaves nothing on record", async () => {
     const key = await site.key("--org", "acme", "--name", "a\u202eb");
-    await site.keyhole(["var", "set", "web", "staging", "SECRET_TOKEN"], "a value");
+    await site.here(["var", "set", "web", "staging", "SECRET_TOKEN"], "a value");
     const before = await site.json(["audit", "list", "--limit", "1000"]);
     expect(await offered("org", "plan", "")).toEqual([`acme\t${hostile}`]);
     expect(await offered("project", "delete", "acme/")).toEqual(["acme/web\tweb"]);

@@ -75,7 +75,7 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
     await ana.follow("Save");
     expect(ana.clicks).toBe(4);
     const value = async (environment: string) =>
-      (await site.keyhole(["var", "get", "acme/web", environment, "TOKEN"])).stdout.trim();
+      (await site.here(["var", "get", "acme/web", environment, "TOKEN"])).stdout.trim();
     expect([await value("development"), await value("staging"), await value("production")]).toEqual([
       ...["in development", "canary-of-staging", "in production"],
     ]);
@@ -107,7 +107,7 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
     expect(ana.clicks).toBe(5);
     const there = (await site.json(["var", "list", "acme/web", "production"])) as { key: string }[];
     expect(there.filter(({ key }) => key.startsWith("NEW_"))).toHaveLength(2);
-    expect((await site.keyhole(["var", "get", "acme/web", "production", "TOKEN"])).stdout.trim()).toBe("in production");
+    expect((await site.here(["var", "get", "acme/web", "production", "TOKEN"])).stdout.trim()).toBe("in production");
   });
 
   test("finding a name by a part takes two clicks, and the page is a link to hand on", async () => {

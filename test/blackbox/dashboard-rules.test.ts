@@ -50,7 +50,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     };
     return new URLSearchParams(fields).toString();
   };
-  const isThere = async () => (await site.keyhole(["var", "list", "acme/web", "staging"])).stdout.includes("TOKEN");
+  const isThere = async () => (await site.here(["var", "list", "acme/web", "staging"])).stdout.includes("TOKEN");
 
   test("moments are shown in the reader's zone, in UTC on hover, and in UTC without the script", async () => {
     const tab = await context.newPage();
@@ -442,7 +442,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     await tab.goto(back);
     await Promise.all([tab.waitForNavigation(), tab.click("main form button")]);
     expect(await tab.$eval(".notice", (one) => one.textContent)).toContain("Put TOKEN, of the variables of acme/web");
-    expect((await site.keyhole(["var", "get", "acme/web", "staging", "TOKEN"])).stdout).toBe(canary);
+    expect((await site.here(["var", "get", "acme/web", "staging", "TOKEN"])).stdout).toBe(canary);
     await tab.close();
   });
 

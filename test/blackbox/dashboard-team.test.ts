@@ -55,8 +55,7 @@ withPrograms(["chromium"], "a team's dashboard, in Chromium", (chromium) => {
   let dashboard: Bun.Subprocess<"ignore", "pipe", "pipe">;
   let said = "";
 
-  const keyhole = async (...words: string[]) =>
-    expect([words, (await site.keyhole(words)).exitCode]).toEqual([words, 0]);
+  const keyhole = async (...words: string[]) => expect([words, (await site.here(words)).exitCode]).toEqual([words, 0]);
   beforeAll(async () => {
     provider = await startProvider(`${origin}/signed-in`);
     await keyhole("person", "add", "ana", "--issuer", provider.url, "--subject", "ana");

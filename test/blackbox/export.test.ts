@@ -11,8 +11,8 @@ const put = ["file", "put", "web", "-", "--env", "production", "--path"];
 onBoth("an export of which one part does not open", (dialect) => {
   const site = siteOf(dialect, { development: { FIRST: "1" }, production: { TOKEN: "s3cret" } });
   beforeAll(async () => {
-    await site.keyhole([...put, "a.pem"], "a key");
-    await site.keyhole([...put, "b.pem"], "another key");
+    await site.here([...put, "a.pem"], "a key");
+    await site.here([...put, "b.pem"], "another key");
   });
 
   const set = (kind: string) => `where kind = '${kind}' and environment = 'production'`;
@@ -39,7 +39,7 @@ onBoth("an export of which one part does not open", (dialect) => {
   test.each(tampered)("leaves nothing on the disk: %s", async (_, harm, cure, says) => {
     await site.sql(harm);
     const before = readdirSync(site.folder);
-    const ran = await site.keyhole(["export", "--out", "left"]);
+    const ran = await site.here(["export", "--out", "left"]);
     await site.sql(cure);
     expect(ran.exitCode).toBe(1);
     expect(ran.stdout).toBe("");
@@ -57,7 +57,7 @@ describe("an export that is stopped", () => {
   const site = siteOf("sqlite", { production: { TOKEN: "s3cret" } });
   beforeAll(async () => {
     // So that it takes its time.
-    for (let n = 0; n < 30; n++) await site.keyhole([...put, `many/${n}`], Buffer.alloc(200_000, n));
+    for (let n = 0; n < 30; n++) await site.here([...put, `many/${n}`], Buffer.alloc(200_000, n));
   });
   const drafts = () => readdirSync(site.folder).filter((name) => name.startsWith(".keyhole-folder-"));
   afterEach(() => {
@@ -91,7 +91,7 @@ describe("an export that is stopped", () => {
     const { out } = await stopped("SIGKILL");
     expect(drafts()).toHaveLength(1);
     ageDrafts(site.folder);
-    expect(await site.keyhole(["export", "--out", out])).toMatchObject({ exitCode: 0 });
+    expect(await site.here(["export", "--out", out])).toMatchObject({ exitCode: 0 });
     expect(drafts()).toEqual([]);
     expect(readdirSync(join(site.folder, out, "web/production/files/many"))).toHaveLength(30);
   });
@@ -105,7 +105,7 @@ describe("an export that is stopped", () => {
   test("by a full disk leaves nothing, and an empty folder stays", async () => {
     mkdirSync(join(site.folder, "empty"));
     const limit = ["bash", "-c", 'ulimit -f 1000; exec "$0" "$@"'];
-    await site.keyhole([...put, "big"], Buffer.alloc(2_000_000));
+    await site.here([...put, "big"], Buffer.alloc(2_000_000));
     const ran = await runBinary(["export", "--out", "empty"], { cwd: site.folder, env: site.env, as: limit });
     expect(ran).toMatchObject({ exitCode: 1, stdout: "" });
     expect(ran.stderr).toContain("'web/production/files/big' cannot be written");

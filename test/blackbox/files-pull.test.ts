@@ -33,12 +33,12 @@ describe("from a real server", () => {
     });
 
   beforeAll(async () => {
-    await site.keyhole(["org", "create", "acme"]);
+    await site.here(["org", "create", "acme"]);
     // Not by the command: so many processes would take minutes.
     const admin = adminContextOf(await openInstallation(readConfig(site.env), () => {}), operator("ann@host"));
     try {
       for (const [project, files] of Object.entries({ small, large })) {
-        await site.keyhole(["project", "create", `acme/${project}`]);
+        await site.here(["project", "create", `acme/${project}`]);
         for (const file of files) await putFile(admin, `acme/${project}`, { ...file, environments: ["production"] });
       }
     } finally {

@@ -120,7 +120,7 @@ describe("the MCP surface of the program", () => {
       (await callTool(client, "request_variable", { ...place, name, reason: "for payments" })).found["id"] as string;
     const [first, second, third] = [await file("FIRST"), await file("SECOND"), await file("THIRD")];
 
-    const shown = await site.keyhole(["request", "show", first]);
+    const shown = await site.here(["request", "show", first]);
     expect(shown.stdout).toMatch(/^NAME +FIRST$/m);
     expect(shown.stdout).toMatch(/^REASON +for payments$/m);
     expect(await site.json(["request", "list", "--pending"])).toMatchObject([
@@ -137,18 +137,18 @@ describe("the MCP surface of the program", () => {
     expect(seen).toContain("for payments");
     expect(seen).toContain("Created FIRST in acme/web, production.");
     expect(seen).not.toContain("of-the-prompt");
-    const value = async (name: string) => (await site.keyhole(["var", "get", "acme/web", "production", name])).stdout;
+    const value = async (name: string) => (await site.here(["var", "get", "acme/web", "production", name])).stdout;
     expect(await value("FIRST")).toBe("of-the-prompt");
 
-    const again = await site.keyhole(["request", "approve", first], "another");
+    const again = await site.here(["request", "approve", first], "another");
     expect(again).toMatchObject({ exitCode: 1, stdout: "" });
     expect(again.stderr).toMatch(/^keyhole: The request \S+ was approved by \S+ already\. Nothing was changed\.\n$/);
     expect(await value("FIRST")).toBe("of-the-prompt");
 
-    expect(await site.keyhole(["request", "approve", second])).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(await site.here(["request", "approve", second])).toMatchObject({ exitCode: 2, stdout: "" });
     const path = join(site.folder, "second.txt");
     writeFileSync(path, "of-a-file\n");
-    const approved = await site.keyhole(["request", "approve", second, "--file", path]);
+    const approved = await site.here(["request", "approve", second, "--file", path]);
     expect(approved).toMatchObject({ exitCode: 0, stdout: "" });
     expect(await value("SECOND")).toBe("of-a-file\n");
 
@@ -158,8 +158,8 @@ describe("the MCP surface of the program", () => {
       status: "rejected",
       reason: "use FIRST",
     });
-    expect(await site.keyhole(["request", "reject", third])).toMatchObject({ exitCode: 1 });
-    expect(await site.keyhole(["request", "show", "00000000"])).toMatchObject({ exitCode: 4 });
+    expect(await site.here(["request", "reject", third])).toMatchObject({ exitCode: 1 });
+    expect(await site.here(["request", "show", "00000000"])).toMatchObject({ exitCode: 4 });
     await client.close();
 
     const entries = (await site.json(["audit", "list", "--action", "request.file,request.approve,request.reject"])) as {
@@ -183,14 +183,14 @@ describe("the MCP surface of the program", () => {
     await client.close();
 
     const steers = "WARNING: LD_PRELOAD steers loaders, runtimes, shells or CI: ";
-    const shown = await site.keyhole(["request", "show", id]);
+    const shown = await site.here(["request", "show", id]);
     expect(shown.stderr).toStartWith(steers);
     expect(shown.stderr).not.toContain("revoked");
     await site.json(["key", "revoke", asking.id]);
     const revoked = "WARNING: The key that asked is revoked and reads nothing any more.\n";
-    expect((await site.keyhole(["request", "show", id])).stderr).toStartWith(revoked + steers);
+    expect((await site.here(["request", "show", id])).stderr).toStartWith(revoked + steers);
     expect(await site.json(["request", "list"])).toContainEqual(expect.objectContaining({ id, keyStatus: "revoked" }));
-    const approved = await site.keyhole(["request", "approve", id], "libfast.so\n");
+    const approved = await site.here(["request", "approve", id], "libfast.so\n");
     expect(approved.exitCode).toBe(0);
     const words = [
       revoked,
@@ -220,11 +220,11 @@ describe("the MCP surface of the program", () => {
       id,
     ]);
     const outputs = [
-      await site.keyhole(["request", "list", "--wide"]),
-      await site.keyhole(["request", "list"]),
-      await site.keyhole(["request", "show", id]),
-      await site.keyhole(["request", "show", id, "--json"]),
-      await site.keyhole(["request", "approve", id], ""),
+      await site.here(["request", "list", "--wide"]),
+      await site.here(["request", "list"]),
+      await site.here(["request", "show", id]),
+      await site.here(["request", "show", id, "--json"]),
+      await site.here(["request", "approve", id], ""),
     ];
     for (const { stdout, stderr } of outputs) {
       expect(`${stdout}${stderr}`).not.toMatch(/[^\P{C}\n]|\p{Default_Ignorable_Code_Point}/u);

@@ -70,7 +70,8 @@ describe("the record of what left", () => {
     const gone =
       /^(keyhole: )?Lane [\w-]+: (entries 1 to 7 are|entry 6 is) in the signed tree and not in the audit any more\.$/;
     const { stderr, exitCode } = await site.keyhole(["audit", "verify"]);
-    const lines = stderr.split("\n");
+    // If its server ran for long enough, what was read while it was followed is signed too.
+    const lines = stderr.split("\n").filter((line) => !line.includes(": entry 1 is in the signed tree"));
     for (const line of lines.slice(0, 2)) expect(line).toMatch(gone);
     expect(lines[2]).toBe(
       "Lane commands: its row in audit_heads does not fit its end: it names entry 6, and the last one is 5.",

@@ -24,7 +24,7 @@ onBoth("questions to the record", (dialect) => {
       const begun = entry.lane.slice(0, 13);
       expect(await site.json(["audit", "show", `${begun}:${entry.seq}`])).toEqual(entry);
     }
-    const shown = (await site.keyhole(["audit", "show", `${entries.at(-1)?.lane}:${entries.at(-1)?.seq}`])).stdout;
+    const shown = (await site.here(["audit", "show", `${entries.at(-1)?.lane}:${entries.at(-1)?.seq}`])).stdout;
     expect(shown).toMatch(/^NAMES +OTHER,STRIPE_KEY$/m);
   });
 

@@ -54,7 +54,7 @@ onBoth("a command beside a running server", (dialect) => {
       60,
     );
     await readers.more(100, isSuccess);
-    expect(await site.keyhole(args)).toMatchObject({ exitCode: 0 });
+    expect(await site.here(args)).toMatchObject({ exitCode: 0 });
     const endedAt = ranMs();
     await readers.more(100, ({ beganAt }) => beganAt > endedAt);
     const outcomes = await readers.stop();
@@ -67,26 +67,26 @@ onBoth("a command beside a running server", (dialect) => {
     expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200, 403]));
     expect(new Set(after.map(({ status }) => status))).toEqual(new Set([403]));
     expect(after[0]?.answer?.json()).toMatchObject({ code: "plan_required" });
-    expect(await site.keyhole(["org", "plan", "acme", "pro"])).toMatchObject({ exitCode: 0 });
+    expect(await site.here(["org", "plan", "acme", "pro"])).toMatchObject({ exitCode: 0 });
     expect((await server.get(files, keys[0]?.key ?? "")).status).toBe(200);
   });
 
   test("is obeyed by the very next request, time after time", async () => {
     for (const { id, key } of await makeKeys(site, 5, resources)) {
       expect((await server.get(variables, key)).status).toBe(200);
-      expect(await site.keyhole(["key", "revoke", id])).toMatchObject({ exitCode: 0 });
+      expect(await site.here(["key", "revoke", id])).toMatchObject({ exitCode: 0 });
       expect((await server.get(variables, key)).status).toBe(401);
       expect((await server.get("/organization", key)).status).toBe(401);
     }
     const [{ key }] = await makeKeys(site, 1, resources);
     for (let times = 0; times < 8; times++) {
       const value = `value ${times}`;
-      expect(await site.keyhole(["var", "set", "acme/web", "development", "NEW"], value)).toMatchObject({
+      expect(await site.here(["var", "set", "acme/web", "development", "NEW"], value)).toMatchObject({
         exitCode: 0,
       });
       const answer = await server.get("/projects/web/variables?environment=development", key);
       expect(answer.json<{ variables: unknown }>().variables).toMatchObject([{ key: "NEW", value }]);
-      expect(await site.keyhole(["var", "delete", "acme/web", "development", "NEW"])).toMatchObject({ exitCode: 0 });
+      expect(await site.here(["var", "delete", "acme/web", "development", "NEW"])).toMatchObject({ exitCode: 0 });
       const without = await server.get("/projects/web/variables?environment=development", key);
       expect(without.json<{ variables: unknown }>().variables).toEqual([]);
     }

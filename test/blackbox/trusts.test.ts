@@ -65,7 +65,7 @@ describe("a machine without a stored key", () => {
     writeFileSync(join(site.folder, "tls.key"), "content of the key");
     await site.json(["file", "put", "acme/web", "tls.key", "--path", "config/tls.key", "--env", "production"]);
     const terms = ["--issuer", provider.url, "--audience", audience, "--claim", "sub=job"];
-    const added = await site.keyhole(["trust", "add", "--org", "acme", "--name", "job", ...terms, ...reach]);
+    const added = await site.here(["trust", "add", "--org", "acme", "--name", "job", ...terms, ...reach]);
     expect(added).toMatchObject({ exitCode: 0 });
     expect(added.stderr).toContain("it never expires");
     trustId = added.stdout.trim();
@@ -116,7 +116,7 @@ describe("a machine without a stored key", () => {
     expect(entries.at(-1)?.actor).toEqual({ type: "trust", id: trustId });
     expect(entries.at(-1)?.token).toMatchObject({ sub: "job", run: "4711" });
     expect(entries.at(-1)?.token["jti"]).not.toBe("");
-    expect((await site.keyhole(["audit", "verify"])).exitCode).toBe(0);
+    expect((await site.here(["audit", "verify"])).exitCode).toBe(0);
   });
 
   test("can be explained: the log names the trust of a refused request", async () => {
@@ -124,12 +124,12 @@ describe("a machine without a stored key", () => {
     expect(answer.status).toBe(403);
     const id = answer.headers.get("x-request-id") ?? "";
     const log = await eventually(() => server.said().stdout.includes(id) && server.said().stdout);
-    const explained = await site.keyhole(["explain", id], log);
+    const explained = await site.here(["explain", id], log);
     expect(explained.stdout).toContain(`keyhole trust show ${trustId}`);
   });
 
   test("can be tested: keyhole says which check a token fails", async () => {
-    const tested = async (token: string) => site.keyhole(["trust", "test", trustId.slice(0, 8)], token);
+    const tested = async (token: string) => site.here(["trust", "test", trustId.slice(0, 8)], token);
     expect(await tested(`${await provider.token()}\n`)).toEqual({
       exitCode: 0,
       stdout: "",
@@ -147,9 +147,9 @@ describe("a machine without a stored key", () => {
   });
 
   test("is shown with its terms, in lists of trusts, of access and of what expires", async () => {
-    const shown = await site.keyhole(["trust", "show", trustId]);
+    const shown = await site.here(["trust", "show", trustId]);
     for (const text of [provider.url, audience, "sub=job", "published"]) expect(shown.stdout).toContain(text);
-    expect((await site.keyhole(["trust", "list"])).stdout).toContain("job");
+    expect((await site.here(["trust", "list"])).stdout).toContain("job");
     expect(await site.json(["trust", "list", "--org", "acme"])).toMatchObject([{ id: trustId, type: "trust" }]);
     expect(await site.json(["access", "acme/web"])).toMatchObject([{ id: trustId, type: "trust" }]);
     expect(await site.json(["key", "list"])).toEqual([]);
@@ -165,7 +165,7 @@ describe("a machine without a stored key", () => {
     const env = { KEYHOLE_OIDC: "env:TOKEN", TOKEN: await provider.token(pinned) };
     // The server's list of trusts may be a tenth of a second old.
     await eventually(async () => (await machine(["pull"], env)).exitCode === 0);
-    expect(await site.keyhole(["trust", "test", added.id], env.TOKEN)).toMatchObject({ exitCode: 0 });
+    expect(await site.here(["trust", "test", added.id], env.TOKEN)).toMatchObject({ exitCode: 0 });
     await site.json(["trust", "revoke", added.id]);
   });
 
@@ -203,7 +203,7 @@ describe("a machine without a stored key", () => {
   ])("is not trusted by %s", async (_, terms, says) => {
     const before = await ids();
     const args = ["trust", "add", "--name", "x", "--audience", audience, ...terms, ...reach];
-    const refused = await site.keyhole(args);
+    const refused = await site.here(args);
     expect(refused).toMatchObject({ exitCode: 2, stdout: "" });
     expect(refused.stderr).toContain(says);
     expect(await ids()).toEqual(before);
@@ -212,9 +212,9 @@ describe("a machine without a stored key", () => {
   test("is refused from the request after its revocation on", async () => {
     const env = { KEYHOLE_OIDC: "env:TOKEN", TOKEN: await provider.token() };
     expect((await machine(["pull"], env)).exitCode).toBe(0);
-    expect(await site.keyhole(["trust", "revoke", trustId])).toMatchObject({ exitCode: 0 });
+    expect(await site.here(["trust", "revoke", trustId])).toMatchObject({ exitCode: 0 });
     const refused = await machine(["pull"], env);
     expect(refused).toMatchObject({ exitCode: 3, stdout: "" });
-    expect(await site.keyhole(["trust", "test", trustId], env.TOKEN)).toMatchObject({ exitCode: 3 });
+    expect(await site.here(["trust", "test", trustId], env.TOKEN)).toMatchObject({ exitCode: 3 });
   });
 });

@@ -118,7 +118,7 @@ describe("run --watch", () => {
   test.concurrent("with --files puts changed files in place first", async () => {
     const { key, project, watch } = await newProject();
     const put = (path: string, content: string) =>
-      site.json(["file", "put", project, "/dev/stdin", "--path", path, "--env", "staging"], content);
+      site.json(["file", "put", project, "-", "--path", path, "--env", "staging"], content);
     await put("conf", "first");
     const command = `sleep 600 & trap 'kill -9 $!; exit 7' TERM; echo "runs $(cat conf)"; wait`;
     const { runs, ends, said, folder } = watch(["--files"], ["sh", "-c", command]);
@@ -151,7 +151,7 @@ describe("run --watch", () => {
     const { runs, ends, said, folder } = watch(["--files", "--allow-empty"], ["sh", "-c", script]);
     await runs("one");
     await Bun.write(join(folder, "late"), "in the way");
-    await site.json(["file", "put", project, "/dev/stdin", "--path", "late/file", "--env", "staging"], "x");
+    await site.json(["file", "put", project, "-", "--path", "late/file", "--env", "staging"], "x");
     await set("staging", "A", "two");
     const failed = await readsOf(key);
     await eventually(async () => (await readsOf(key)) > failed, 30_000); // variables are read, files are in the way

@@ -166,7 +166,7 @@ onBoth("a notary with two witnesses", (dialect) => {
     expect(await notary.stop()).toBe(0);
     await witness.stop();
     rmSync(own, { recursive: true, force: true });
-    const proof = (await site.keyhole(["audit", "prove", "commands:1"])).stdout;
+    const proof = (await site.here(["audit", "prove", "commands:1"])).stdout;
     const check = (key: string) =>
       runBinary(["audit", "check", "-", "--key", keys.join(), "--witness", key], { stdin: proof });
     expect(await check(witness.key)).toMatchObject({
@@ -211,7 +211,7 @@ onBoth("a notary with two witnesses", (dialect) => {
     expect(second.said()).not.toContain("witness_away");
     expect(await second.stop()).toBe(0);
     expect(await stored()).toHaveLength(1);
-    const proof = (await site.keyhole(["audit", "prove", "commands:1"])).stdout;
+    const proof = (await site.here(["audit", "prove", "commands:1"])).stdout;
     const check = ["audit", "check", "-", "--key", keys.join(), "--witness", witness.key];
     expect(await runBinary(check, { stdin: proof })).toMatchObject({ exitCode: 0 });
     await witness.stop();

@@ -1,3 +1,4 @@
+import { Database as SqliteFile, type Statement } from "bun:sqlite";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -6,10 +7,38 @@ import { wordsOf } from "../../src/core/words.ts";
 import { execute } from "../../src/main.ts";
 import { turns } from "../../src/store/sqlite.ts";
 import type { CommandContext } from "../../src/terminal/command.ts";
-import { binary, type Ran, type RunOptions, runBinary } from "./keyhole.ts";
+import { binary, type Ran, runBinary } from "./keyhole.ts";
+
+type ScriptOptions = {
+  readonly cwd: string;
+  /** The whole environment. */
+  readonly env: Readonly<Record<string, string>>;
+};
+
+type HereOptions = ScriptOptions & {
+  readonly stdin?: string | Uint8Array | undefined;
+};
+
+/**
+ * A database that is closed stays open until its last statement is collected, which is no matter to a process that
+ * ends. This one goes on, and a restore refuses a file that is open.
+ */
+const { prepare, close } = SqliteFile.prototype;
+const statements = new WeakMap<SqliteFile, Statement[]>();
+SqliteFile.prototype.prepare = function (this: SqliteFile, ...args: Parameters<typeof prepare>) {
+  const statement = prepare.apply(this, args);
+  const made = statements.get(this);
+  if (made) made.push(statement);
+  else statements.set(this, [statement]);
+  return statement;
+} as typeof prepare;
+SqliteFile.prototype.close = function (...args) {
+  for (const statement of statements.get(this) ?? []) statement.finalize();
+  return close.apply(this, args);
+};
 
 /** Runs a command to its end in this process, as the built program runs it in its own. */
-export async function runHere(args: readonly string[], options: RunOptions): Promise<Ran> {
+export async function runHere(args: readonly string[], options: HereOptions): Promise<Ran> {
   const { exitCode, stdout, stderr } = await takeTurn(args, options);
   return { exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
 }
@@ -17,7 +46,7 @@ export async function runHere(args: readonly string[], options: RunOptions): Pro
 /** Two at once would share a working folder, and stop the event loop when both write to SQLite. */
 const inTurn = turns();
 
-function takeTurn(args: readonly string[], { env = {}, cwd = process.cwd(), stdin = "" }: RunOptions) {
+function takeTurn(args: readonly string[], { env, cwd, stdin = "" }: HereOptions) {
   return inTurn(async () => {
     const [stdout, stderr] = [collect(), collect()];
     const input = Readable.from(stdin.length > 0 ? [Buffer.from(stdin)] : []);
@@ -49,7 +78,7 @@ function collect(): { readonly stream: Writable; readonly bytes: () => Buffer } 
  * Runs a script in bash. Its plain `keyhole` is a function that has this process run the command: the built program
  * takes ten times as long to start. What is started in another way, such as by `timeout`, is the program itself.
  */
-export async function runScript(script: string, options: RunOptions): Promise<Ran> {
+export async function runScript(script: string, options: ScriptOptions): Promise<Ran> {
   if (isAboutProcess.test(script)) return runProgram(script, options);
   const [program, ...words] = (/[|;&<>$`*?~(){}#\\\n]/.test(script) ? undefined : wordsOf(script)) ?? [];
   if (program === "keyhole") return runHere(words, options); // a shell would only pass them on
@@ -80,7 +109,7 @@ const isAboutProcess =
   /(?<![-\w])(demo|edit|mcp|restore|run|exec)(?![-\w.])|(?<![&>])&(?![&>\d])|\|[^|]*<\(|=postgres:|>&-|\/dev\/full|\\xff/;
 
 /** The same with the program itself. */
-export function runProgram(script: string, options: RunOptions): Promise<Ran> {
+export function runProgram(script: string, options: ScriptOptions): Promise<Ran> {
   const env = { ...options.env, PATH: `${dirname(binary)}:${process.env["PATH"]}` };
   return runBinary(["-c", script], { ...options, env, program: "bash" });
 }

@@ -64,8 +64,16 @@ export async function runBinary(
 }
 
 /** The same, its `--json` document parsed. @throws if it failed or printed more than one document */
-export async function runJson(args: readonly string[], options: RunOptions): Promise<unknown> {
-  const { exitCode, stdout, stderr } = await runBinary([...args, "--json"], options);
+export function runJson(args: readonly string[], options: RunOptions): Promise<unknown> {
+  return jsonOf(args, (all) => runBinary(all, options));
+}
+
+/** The document that a command prints with `--json`. @throws if it failed or printed more than one document */
+export async function jsonOf(
+  args: readonly string[],
+  run: (args: readonly string[]) => Promise<Ran>,
+): Promise<unknown> {
+  const { exitCode, stdout, stderr } = await run([...args, "--json"]);
   if (exitCode !== 0) throw new Error(`keyhole ${args.join(" ")} ended with ${exitCode}: ${stderr}`);
   return JSON.parse(stdout);
 }

@@ -1,14 +1,15 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { cpSync, existsSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
 import { ranMs, stoodStillMs } from "./clock.ts";
 import { expectDescribed } from "./described.ts";
 import { type Furniture, fill } from "./furnish.ts";
-import { binary, makePlace, type Place } from "./keyhole.ts";
+import { runHere } from "./here.ts";
+import { binary, jsonOf, makePlace, type Place } from "./keyhole.ts";
 import { migratedDatabase } from "./migrated.ts";
 import { freePort } from "./port.ts";
 import { createDatabase, postgresUrl, type TestDatabase, withPostgres } from "./postgres.ts";
@@ -33,6 +34,10 @@ export function onPostgres(name: string, suite: () => void): void {
 /** A place with its own empty database. */
 export type Site = Omit<Place, "remove"> & {
   readonly dialect: Dialect;
+  /** Runs a command like `keyhole`, but in this process: for what is not about the program's own. */
+  readonly here: Place["keyhole"];
+  /** The same, its `--json` document parsed. @throws if it failed or printed more than one document */
+  readonly json: Place["json"];
   /** The data folder; unused on PostgreSQL. */
   readonly data: string;
   /** Runs SQL on the database itself; `?` stands for a value on both databases. */
@@ -104,10 +109,14 @@ export async function makeSite(
       await client.end({ timeout: 5 });
     }
   };
+  const here: Site["here"] = (args, stdin) => runHere(args, { cwd: place.folder, env: place.env, stdin });
+  const json: Site["json"] = (args, stdin) => jsonOf(args, (all) => here(all, stdin));
   return {
     ...place,
     dialect,
     data,
+    here,
+    json,
     sql,
     serve: async (options) => {
       const server = await startServer(place, options);
@@ -119,7 +128,7 @@ export async function makeSite(
         ...(args.includes("--project") ? [] : ["--all-projects"]),
         ...(args.includes("--env") ? [] : ["--all-environments"]),
       ];
-      return (await place.json(["key", "create", ...args, ...all])) as Key;
+      return (await json(["key", "create", ...args, ...all])) as Key;
     },
     audit: () => sql("select * from audit_entries where actor_type = 'key' order by lane, seq"),
     remove: async () => {
@@ -161,15 +170,7 @@ export function keyOf(site: Site, ...args: readonly string[]): Key {
 
 /** Creates acme/web with these variables in each environment, as ann@host. Returns the site. */
 export async function furnish(site: Site, variables: Furniture = {}): Promise<Site> {
-  if (site.dialect === "postgres" || existsSync(site.data)) await fill(site.env, variables);
-  else {
-    // A process keeps an SQLite file open until the last statement is collected, and a restore refuses one that is. So
-    // it is another file that this process fills.
-    const filled = `${site.data}-filled`;
-    await fill({ ...site.env, KEYHOLE_DATA: filled }, variables);
-    cpSync(filled, site.data, { recursive: true, filter: (path) => !path.endsWith("-shm") });
-    rmSync(filled, { recursive: true });
-  }
+  await fill(site.env, variables);
   return site;
 }
 
