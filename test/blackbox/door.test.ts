@@ -3,18 +3,19 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startIssuer } from "../support/issuer.ts";
-import { binary, makePlace, type Place, runBinary, startOnTerminal } from "../support/keyhole.ts";
+import { binary, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import { blocksOf } from "../support/markdown.ts";
 import { freePort } from "../support/port.ts";
 import { withPrograms } from "../support/programs.ts";
+import { makeSite, type Site } from "../support/server.ts";
 import { type Bastion, startBastion } from "../support/sshd.ts";
 
 /** Two persons with different rights, who come over a real sshd. */
 withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
-  let place: Place;
+  let place: Site;
   let bastion: Bastion;
   const keyhole = async (...words: string[]) => {
-    const { exitCode, stdout, stderr } = await place.keyhole(words);
+    const { exitCode, stdout, stderr } = await place.here(words);
     expect([exitCode, stderr]).toEqual([0, expect.anything()]);
     return stdout;
   };
@@ -32,7 +33,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     (await place.keyhole(["var", "get", "acme/web", environment, name])).stdout;
 
   beforeAll(async () => {
-    place = makePlace();
+    place = await makeSite("sqlite");
     bastion = await startBastion(place.env);
     await keyhole("org", "create", "acme");
     for (const project of ["web", "api"]) await keyhole("project", "create", `acme/${project}`);
@@ -43,7 +44,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     for (const [person, grant] of Object.entries(grants)) {
       await keyhole("person", "add", person);
       await keyhole("person", "grant", person, ...grant);
-      const line = await place.keyhole(["person", "ssh", person], bastion.keyOf(person));
+      const line = await place.here(["person", "ssh", person], bastion.keyOf(person));
       expect(line.stdout).toContain(`command="keyhole door --person ${person}",pty ssh-ed25519 AAAA`);
       bastion.letIn(line.stdout);
     }
@@ -51,7 +52,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   }, 60_000);
   afterAll(async () => {
     await bastion?.stop();
-    place?.remove();
+    await place?.remove();
   });
 
   test("runs a command with the person's rights, and records who it was", async () => {
@@ -149,7 +150,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
       const ran = await atDoor("ana", `trust test ${id}`, token);
       expect(ran).toMatchObject({ exitCode: 3, stdout: "" });
       said.push(ran.stderr);
-      const { stderr } = await place.keyhole(["trust", "test", id], token);
+      const { stderr } = await place.here(["trust", "test", id], token);
       expect(stderr).toMatch(/cannot be had from here, it/);
     }
     expect(new Set(said)).toEqual(
@@ -230,7 +231,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
 
   test("lets nobody in whom the operator removed, nor anybody after SQL changed the persons", async () => {
     await keyhole("person", "add", "cyd");
-    const { stdout } = await place.keyhole(["person", "ssh", "cyd"], bastion.keyOf("cyd"));
+    const { stdout } = await place.here(["person", "ssh", "cyd"], bastion.keyOf("cyd"));
     bastion.letIn(stdout);
     expect((await as("cyd", "project list --json")).stdout).toBe("[]\n");
     const database = new Database(join(place.env["KEYHOLE_DATA"] as string, "keyhole.db"));
@@ -250,9 +251,9 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
       const shut = await atDoor(who, "project list --json");
       expect([shut.stdout, shut.stderr]).toEqual(["", expect.stringContaining("failed verification")]);
     }
-    const listed = await place.keyhole(["person", "list"]);
+    const listed = await place.here(["person", "list"]);
     expect([listed.stdout, listed.stderr]).toEqual(["", expect.stringContaining("failed verification")]);
-    const verified = await place.keyhole(["audit", "verify"]);
+    const verified = await place.here(["audit", "verify"]);
     expect([verified.exitCode, verified.stderr]).toEqual([
       1,
       expect.stringContaining("audit_heads does not fit its end"),
@@ -364,7 +365,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   test("shows nothing more, once the person is removed, to a command that goes on", async () => {
     await keyhole("person", "add", "dan");
     await keyhole("person", "grant", "dan", "audit", "--project", "web", "--all-environments");
-    bastion.letIn((await place.keyhole(["person", "ssh", "dan"], bastion.keyOf("dan"))).stdout);
+    bastion.letIn((await place.here(["person", "ssh", "dan"], bastion.keyOf("dan"))).stdout);
     await keyhole("var", "set", "acme/web", "staging", "SEEN", "--value", "x");
     const env = { KEYHOLE_SSH: bastion.host, PATH: bastion.path("dan"), TERM: "xterm" };
     const follow = startOnTerminal([binary, "audit", "list", "--follow"], 200, place.folder, env);
@@ -380,7 +381,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     const gil = `gil-${crypto.randomUUID()}`; // no other run has a process with this name
     await keyhole("person", "add", gil);
     await keyhole("person", "grant", gil, "audit", "--project", "web", "--all-environments");
-    bastion.letIn((await place.keyhole(["person", "ssh", gil], bastion.keyOf(gil))).stdout);
+    bastion.letIn((await place.here(["person", "ssh", gil], bastion.keyOf(gil))).stdout);
     const isRunning = () => Bun.spawnSync(["pgrep", "-f", `door --person ${gil}`]).exitCode === 0;
     const ssh = join(bastion.path(gil).split(":")[0] as string, "ssh");
     const client = Bun.spawn([ssh, bastion.host, "audit list --follow"], { stdout: "pipe", stderr: "ignore" });
