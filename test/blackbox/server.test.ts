@@ -6,7 +6,6 @@ import { ranMs } from "../support/clock.ts";
 import { binary } from "../support/keyhole.ts";
 import {
   type Cut,
-  furnish,
   type Key,
   lockAudit,
   long,
@@ -25,8 +24,7 @@ setDefaultTimeout(long ? 300_000 : 60_000);
 const variables = "/projects/web/variables?environment=staging";
 const files = "/files?project=web&environment=staging";
 
-async function fill(site: Site): Promise<void> {
-  await furnish(site, { staging: { NAME: "value" } });
+async function putFile(site: Site): Promise<void> {
   const file = join(site.folder, "file");
   writeFileSync(file, "content");
   await site.json(["file", "put", "acme/web", file, "--path", "a.txt", "--env", "staging"]);
@@ -36,10 +34,10 @@ const resources = "projects,variables,files";
 const isSuccess = ({ status }: Outcome) => status === 200;
 
 onBoth("a command beside a running server", (dialect) => {
-  const site = siteOf(dialect);
+  const site = siteOf(dialect, { staging: { NAME: "value" } });
   let server: Server;
   beforeAll(async () => {
-    await fill(site);
+    await putFile(site);
     server = await site.serve();
   });
 
@@ -94,10 +92,10 @@ onBoth("a command beside a running server", (dialect) => {
 });
 
 onBoth("a signal to end", (dialect) => {
-  const site = siteOf(dialect);
+  const site = siteOf(dialect, { staging: { NAME: "value" } });
   let keys: readonly Key[];
   beforeAll(async () => {
-    await fill(site);
+    await putFile(site);
     keys = await makeKeys(site, 4, resources);
   });
   const authorization = () => ({ Authorization: `Bearer ${keys[0]?.key}` });
@@ -222,10 +220,10 @@ if (process.platform === "linux") {
 }
 
 onBoth("what a server writes", (dialect) => {
-  const site = siteOf(dialect);
+  const site = siteOf(dialect, { staging: { NAME: "value" } });
 
   test("holds no API key, no root key, no password of its database and no value", async () => {
-    await fill(site);
+    await putFile(site);
     const server = await site.serve();
     const { key } = await site.key("--org", "acme", "--resource", "projects,variables,files");
     const unknown = `${key.slice(0, -7)}${key.endsWith("0") ? "1" : "0"}`;
