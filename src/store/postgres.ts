@@ -25,6 +25,8 @@ export class Servers {
   readonly #servers: readonly PostgresServer[];
   readonly #pools: ((server: PostgresServer) => void)[] = [];
   #at = 0;
+  /** Whether a pooler is between that refuses the settings of a session. Then commands do without them. */
+  isPooled = false;
 
   /** @param servers - at least one */
   constructor(servers: readonly PostgresServer[]) {
@@ -155,12 +157,16 @@ export function connect(servers: Servers, use: Use) {
       connect_timeout: servers.count > 1 ? 1 : 2,
       // However long the database was away, its return is noticed within a fraction of a second.
       backoff: () => 0.2,
-      idle_timeout: 0,
+      idle_timeout: "0",
       max_lifetime: null,
       // No column is an array, and a connection that is lost while the driver fetches types rejects unhandled.
       fetch_types: false,
       onnotice: () => {},
-      connection: { ...server.connect.connection, application_name: `keyhole ${use}`, ...sessionOf[use] },
+      connection: {
+        ...server.connect.connection,
+        application_name: `keyhole ${use}`,
+        ...(use === "admin" && servers.isPooled ? {} : sessionOf[use]),
+      },
       types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
     } as unknown as postgres.Options<{ bigint: postgres.PostgresType<number> }>);
   };
@@ -199,7 +205,19 @@ export async function isPooled(database: Database): Promise<boolean> {
 }
 
 /** SQLSTATE of PgBouncer's refusal. PostgreSQL itself has another for a setting that it does not know. */
-const protocolViolation = "08P01";
+export const protocolViolation = "08P01";
+
+/**
+ * Settings of a session that a text of Keyhole depends on, with the one value that each may have. All but the last are
+ * asked for as a connection begins, and a pooler may drop them. The last one is a superuser's alone: it can only be
+ * looked at. It turns foreign keys off.
+ */
+export const requiredSettings: Readonly<Record<string, string>> = {
+  bytea_output: "hex",
+  standard_conforming_strings: "on",
+  default_transaction_read_only: "off",
+  session_replication_role: "origin",
+};
 
 /** Commands whose tag has no count of the rows that were sent. */
 const uncounted = new Set(["INSERT", "EXPLAIN"]);
@@ -227,16 +245,38 @@ const lookupsOnly = {
   enable_bitmapscan: "off",
   enable_memoize: "off",
   jit: "off",
-  max_parallel_workers_per_gather: 0,
+  max_parallel_workers_per_gather: "0",
   plan_cache_mode: "force_generic_plan",
 };
+// A database or a role may give its sessions other settings than PostgreSQL itself. What Keyhole depends on is asked for
+// here, for every connection: what a text means, what a transaction is, and that no deadline but ours ends it.
+// As text, because the driver leaves out a number that is zero.
+const everySession = {
+  // A role's own path could lead elsewhere. Commands set it in their transactions too, since a pooler may be between.
+  search_path: searchPath,
+  bytea_output: "hex",
+  standard_conforming_strings: "on",
+  datestyle: "ISO, MDY",
+  intervalstyle: "postgres",
+  timezone: "UTC",
+  transform_null_equals: "off",
+  array_nulls: "on",
+  quote_all_identifiers: "off",
+  row_security: "on",
+  default_transaction_isolation: "read committed",
+  default_transaction_read_only: "off",
+  default_transaction_deferrable: "off",
+  synchronous_commit: "on",
+  statement_timeout: "0",
+  lock_timeout: "0",
+  idle_session_timeout: "0",
+  idle_in_transaction_session_timeout: "0",
+};
 // Our deadline comes first. PostgreSQL's ends statements that nobody waits for, even if this process was stopped.
-// A role's own search_path could lead elsewhere. Commands set it in their transactions, since a pooler may be between.
-const ownTables = { search_path: searchPath };
 const readsOnly = {
-  ...ownTables,
+  ...everySession,
   statement_timeout: queryDeadlineMs + 1000,
-  default_transaction_read_only: true,
+  default_transaction_read_only: "on",
   ...lookupsOnly,
 };
 const sessionOf = {
@@ -246,12 +286,14 @@ const sessionOf = {
   // Here PostgreSQL's deadline comes first: a batch that waits too long for a lock is then known to be refused.
   // `nextExpiry` runs here too, and must find its rows by index.
   journal: {
-    ...ownTables,
+    ...everySession,
     statement_timeout: queryDeadlineMs - 200,
-    synchronous_commit: "on",
     enable_seqscan: "off",
     plan_cache_mode: "force_generic_plan",
   },
-  notary: { ...ownTables, synchronous_commit: "on" },
-  admin: {},
+  notary: everySession,
+  admin: everySession,
 };
+
+/** All settings that sessions ask for as they begin. */
+export const startupSettings = Object.assign({}, ...Object.values(sessionOf)) as Readonly<Record<string, unknown>>;

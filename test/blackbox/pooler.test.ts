@@ -1,16 +1,108 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startupSettings } from "../../src/store/postgres.ts";
 import { runBinary } from "../support/keyhole.ts";
+import { startNotary } from "../support/notary.ts";
 import { freePort } from "../support/port.ts";
-import { clusterOwner } from "../support/postgres.ts";
+import { clusterOwner, createDatabase, postgresUrl, runOn, type TestDatabase } from "../support/postgres.ts";
 import { withPrograms } from "../support/programs.ts";
-import { eventually, onPostgres, siteOf } from "../support/server.ts";
+import { eventually, makeSite, onPostgres, type Site, siteOf } from "../support/server.ts";
 
-/** The settings that the server asks for when a session begins; a pooler can be told to drop them. */
-const settings =
-  "statement_timeout, default_transaction_read_only, enable_seqscan, enable_hashjoin, enable_mergejoin, enable_material, enable_bitmapscan, enable_memoize, jit, max_parallel_workers_per_gather, plan_cache_mode, synchronous_commit, search_path";
+/** The settings that a session begins with; a pooler can be told to drop them. */
+const settings = Object.keys(startupSettings).join(", ");
+
+/** What `alter role … set` may give a session, each as it is not by default. */
+const turned: Readonly<Record<string, string>> = {
+  array_nulls: "off",
+  bytea_output: "escape",
+  client_encoding: "LATIN1",
+  datestyle: "SQL, DMY",
+  default_transaction_deferrable: "on",
+  default_transaction_isolation: "serializable",
+  default_transaction_read_only: "on",
+  extra_float_digits: "-15",
+  idle_in_transaction_session_timeout: "1ms",
+  idle_session_timeout: "20ms",
+  intervalstyle: "sql_standard",
+  lock_timeout: "1ms",
+  quote_all_identifiers: "on",
+  row_security: "off",
+  search_path: "pg_catalog",
+  standard_conforming_strings: "off",
+  statement_timeout: "1ms",
+  synchronous_commit: "off",
+  timezone: "Asia/Kathmandu",
+  transform_null_equals: "on",
+};
+
+onPostgres("a role whose sessions have other settings", () => {
+  const role = `keyhole_turned_${randomBytes(4).toString("hex")}`;
+  const run = (statement: string) => runOn(postgresUrl as string, statement);
+  let database: TestDatabase;
+  let site: Site;
+  const urlOf = ({ url }: TestDatabase) => {
+    const own = new URL(url);
+    [own.username, own.password] = [role, "of-a-test"];
+    return own.href;
+  };
+  beforeAll(async () => {
+    database = await createDatabase(postgresUrl as string);
+    await run(`create role ${role} login superuser password 'of-a-test'`);
+    for (const [name, value] of Object.entries(turned)) await run(`alter role ${role} set ${name} = '${value}'`);
+    site = await makeSite("postgres", urlOf(database));
+  });
+  afterAll(async () => {
+    await site?.remove();
+    await database?.drop();
+    await run(`drop role ${role}`);
+  });
+
+  test("keeps nobody from all that people and machines do, nor from a copy of the database", async () => {
+    const value = "canary \\ ' \n\u00e9\u{1f511}";
+    await site.json(["org", "create", "acme"]);
+    await site.json(["project", "create", "acme/web"]);
+    await site.json(
+      ["var", "import", "acme/web", "production", "-", "--format", "json"],
+      JSON.stringify({ TOKEN: value }),
+    );
+    await site.json(
+      ["file", "put", "acme/web", "-", "--env", "production", "--path", "a.bin"],
+      Buffer.from([0, 92, 255, 39, 120]),
+    );
+    const { key } = await site.key("--org", "acme");
+    const server = await site.serve();
+    const notary = await startNotary(site);
+    const read = async () => (await server.get("/projects/web/variables?environment=production", key)).json();
+    for (let times = 0; times < 3; times++) {
+      expect(await read()).toMatchObject({ variables: [{ key: "TOKEN", value }] });
+      await Bun.sleep(30); // longer than `idle_session_timeout`
+    }
+    await eventually(() => notary.said().includes("signed_checkpoint"));
+    expect([await server.stop(), await notary.stop()]).toEqual([0, 0]);
+    expect(server.said().stdout + notary.said()).not.toMatch(
+      /"event":"(?:defect|connection_lost|notary_failed|audit_flaw)"/,
+    );
+    expect((await site.keyhole(["audit", "list"])).stdout).toContain("variables.read");
+    expect(await site.keyhole(["audit", "verify"])).toMatchObject({ exitCode: 0 });
+    const copy = await createDatabase(postgresUrl as string, new URL(database.url).pathname.slice(1));
+    const restored = await makeSite("postgres", urlOf(copy), { KEYHOLE_ROOT_KEY: site.env["KEYHOLE_ROOT_KEY"] ?? "" });
+    expect(await restored.json(["var", "get", "acme/web", "production", "TOKEN"])).toMatchObject({ value });
+    await restored.remove();
+    await copy.drop();
+  });
+
+  test("is refused by the name of the setting if it turns foreign keys off", async () => {
+    await run(`alter role ${role} set session_replication_role = replica`);
+    for (const args of [["org", "list"], ["serve", "--port", "0"], ["notary"]]) {
+      const ran = await site.keyhole(args);
+      expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+      expect(ran.stderr).toContain("have session_replication_role = replica, and Keyhole needs origin");
+    }
+  });
+});
 
 onPostgres("PgBouncer before the database", () => {
   withPrograms(["pgbouncer"], "is not served through", (pgbouncer) => {
@@ -52,6 +144,18 @@ onPostgres("PgBouncer before the database", () => {
         stdout: "",
         stderr: "keyhole: DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.\n",
       });
+      const list = () =>
+        runBinary(["org", "list"], { cwd: site.folder, env: { ...site.env, DATABASE_URL: server.href } });
+      expect(await list()).toMatchObject({ exitCode: 0, stderr: "" });
+      await site.sql(`alter role current_user in database ${pathname.slice(1)} set bytea_output = escape`);
+      await site.sql(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+      );
+      expect(await list()).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining("have bytea_output = escape, and Keyhole needs hex"),
+      });
+      await site.sql(`alter role current_user in database ${pathname.slice(1)} reset bytea_output`);
     });
   });
 });
