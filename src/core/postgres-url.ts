@@ -16,7 +16,10 @@ import { configProblem } from "./problem.ts";
 export type PostgresServer = {
   /** `host:port`, or the path of its socket: for messages. */
   readonly name: string;
-  /** Options of postgres.js. They leave nothing that it would take from the environment. */
+  /**
+   * Options of postgres.js. They leave nothing that it would take from the environment. Files with passwords and
+   * certificates are read again each time; what cannot be read stays as it was.
+   */
   readonly connect: {
     readonly host: string[];
     readonly port: number[];
@@ -27,6 +30,8 @@ export type PostgresServer = {
     readonly ssl: false | "prefer" | ConnectionOptions;
     readonly connection: { readonly options?: string };
   };
+  /** What to do if the server refuses the sign-in. */
+  readonly advice: string;
 };
 
 /** What DATABASE_URL says. */
@@ -69,7 +74,9 @@ const allowedValues = new Map<string, readonly string[] | undefined>([
 type Values = (name: Parameter) => string | undefined;
 
 /** @throws Problem with one sentence that names the parameter, the variable or the file that is wrong */
-export function parsePostgresUrl(text: string, env: Env): Postgres {
+export function parsePostgresUrl(text: string, given: Env): Postgres {
+  // A copy, since secrets are erased from the environment.
+  const env = Object.fromEntries(Object.entries(given).filter(([name]) => /^(?:PG|HOME$|DATABASE_)/.test(name)));
   const [, login, authority, path = "", query = ""] =
     /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#@]*)(?:\/([^?#@]*))?(?:\?([^#@]*))?$/i.exec(text) ?? [];
   if (authority === undefined) throw formProblem();
@@ -80,24 +87,40 @@ export function parsePostgresUrl(text: string, env: Env): Postgres {
   const account = decode(user) || env["PGUSER"] || attempt(() => userInfo().username);
   if (!account) throw formProblem();
   const database = decode(path) || env["PGDATABASE"] || account;
-  const tls = readTls(values);
   const options = values("options");
   const connection = options === undefined ? {} : { options };
-  const passwords = readPasswords(urlPassword && decode(urlPassword), values, env);
+  const readFiles = () => ({
+    tls: readTls(values),
+    passwords: readPasswords(urlPassword && decode(urlPassword), values, env),
+  });
+  const { files } = readFiles().passwords;
+  const keyFile = values("sslkey");
+  const secretFiles = keyFile === undefined ? files : [...files, keyFile];
+  const advice =
+    secretFiles.length === 0
+      ? "correct the user and the password of DATABASE_URL, then restart"
+      : `correct ${secretFiles.join(" and ")}, which is read again when it has changed`;
   const servers = parseHosts(authority, values).map(({ host, port }): PostgresServer => {
     const isSocket = host.startsWith("/");
-    const pass = passwords.of([host, String(port), database, account]);
-    const login = { user: account, pass, database, connection };
-    const at = { host: [host], port: [port] };
-    if (isSocket) {
-      const socket = join(host, `.s.PGSQL.${port}`);
-      return { name: socket, connect: { ...at, path: socket, ...login, ssl: false } };
-    }
-    const ssl = tls ?? (isLoopback(host) ? false : "prefer");
-    return { name: `${isIPv6(host) ? `[${host}]` : host}:${port}`, connect: { ...at, ...login, ssl } };
+    const socket = isSocket ? join(host, `.s.PGSQL.${port}`) : undefined;
+    const read = (): PostgresServer["connect"] => {
+      const { tls, passwords } = readFiles();
+      const login = { user: account, pass: passwords.of([host, String(port), database, account]), database };
+      const at = { host: [host], port: [port], connection, ...login };
+      if (socket !== undefined) return { ...at, path: socket, ssl: false };
+      return { ...at, ssl: tls ?? (isLoopback(host) ? false : "prefer") };
+    };
+    let last = read();
+    return {
+      name: socket ?? `${isIPv6(host) ? `[${host}]` : host}:${port}`,
+      get connect() {
+        last = attempt(read) ?? last;
+        return last;
+      },
+      advice,
+    };
   });
-  const keyFile = values("sslkey");
-  return { servers, secretFiles: keyFile === undefined ? passwords.files : [...passwords.files, keyFile] };
+  return { servers, secretFiles };
 }
 
 /** @throws Problem if a parameter says again what the URL says before it: libpq takes the last */

@@ -33,6 +33,8 @@ export type Installation = {
   readonly openJournal: () => JournalStore;
   /** The file of the embedded database; undefined with PostgreSQL. */
   readonly file: string | undefined;
+  /** The servers of PostgreSQL; undefined with the embedded database. */
+  readonly servers: Servers | undefined;
   /** The version of its tables before and after it was opened. They differ after an upgrade. */
   readonly tables: Versions;
 };
@@ -92,6 +94,7 @@ async function openEmbedded(config: Config, say: (line: string) => void, consent
         open: (use) => openSqlite(path, use, inTurn),
         openJournal: () => sqliteJournal(path),
         file: path,
+        servers: undefined,
       };
     } finally {
       await database.close();
@@ -122,6 +125,7 @@ async function openOnPostgres(
       open: (use) => openPostgres(servers, use),
       openJournal: () => postgresJournal(servers),
       file: undefined,
+      servers,
     };
   } finally {
     await database.close();

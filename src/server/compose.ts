@@ -64,7 +64,8 @@ export async function openKeyhole(
   log: Log,
   { buckets, metered, tracesUrl, mcpOrigins }: KeyholeOptions = {},
 ): Promise<OpenKeyhole> {
-  const { keyring, systemKeys } = installation;
+  const { keyring, systemKeys, servers } = installation;
+  if (servers !== undefined) servers.tell = log;
   const databases = await openDatabases(installation);
   const { database, lookups, background } = databases;
   const store = installation.openJournal();
@@ -123,6 +124,7 @@ export async function openKeyhole(
       drain.draining,
       log,
       () => checkpoint.away,
+      () => servers?.refusal ?? checkpoint.refusal,
     ),
     drain,
     announceCommands: commands.announce,

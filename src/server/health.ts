@@ -16,6 +16,8 @@ export type Readiness = {
   readonly checks: Readonly<Record<string, boolean>>;
   /** Witnesses that are away. Requests do not need them. */
   readonly away: Away;
+  /** Why the database is not used, in a sentence, if that is known. */
+  readonly reason?: string | undefined;
 };
 
 /**
@@ -36,10 +38,10 @@ export function startOps(
   const pages: Readonly<Record<string, () => Promise<Response>>> = {
     "/livez": async () => json(200, { status: "alive" }),
     "/readyz": async () => {
-      const { ready, draining, checks, away } = await readiness();
+      const { ready, draining, checks, away, reason } = await readiness();
       const status = ready ? "ready" : draining ? "draining" : "not_ready";
       const witnesses = Object.keys(away).length === 0 ? {} : { witnessesAway: away };
-      return json(ready ? 200 : 503, { status, failed: failedOf(checks), checks, ...witnesses });
+      return json(ready ? 200 : 503, { status, failed: failedOf(checks), reason, checks, ...witnesses });
     },
     "/metrics": async () =>
       new Response(await metrics(), {
@@ -78,6 +80,7 @@ export function watchReadiness(
   draining: () => boolean,
   log: Log,
   away: () => Away = () => ({}),
+  reason: () => string | undefined = () => undefined,
 ): () => Promise<Readiness> {
   const deadline = new Deadline(checkDeadlineMs, () => new Error("no answer"));
   let last = "";
@@ -88,9 +91,9 @@ export function watchReadiness(
     const results = Object.fromEntries(await Promise.all(entries));
     const failed = failedOf(results);
     const ready = !draining() && failed.length === 0;
-    if (failed.join() !== last) log({ event: "readiness", ready, failed });
+    if (failed.join() !== last) log({ event: "readiness", ready, failed, reason: reason() });
     last = failed.join();
-    return { ready, draining: draining(), checks: results, away: away() };
+    return { ready, draining: draining(), checks: results, away: away(), reason: reason() };
   };
 }
 

@@ -13,10 +13,11 @@ import { Witnesses } from "./witnesses.ts";
 /** Runs the notary of a database on PostgreSQL, until SIGTERM or SIGINT. */
 export async function runNotary(
   config: Config,
-  { open, keyring, systemKeys, checkpoint }: Installation,
+  { open, keyring, systemKeys, checkpoint, servers }: Installation,
   log: Log,
   say: (line: string) => void,
 ): Promise<void> {
+  if (servers !== undefined) servers.tell = log;
   const database = open("notary");
   const signers = await openSigners(database, keyring, systemKeys.audit);
   const witnesses = new Witnesses(database, config.witnesses ?? [], log);
@@ -29,7 +30,7 @@ export async function runNotary(
     log,
     now: Date.now,
   });
-  const ops = config.ops && (await notarysOps(config.ops, database, notary, witnesses, log, say));
+  const ops = config.ops && (await notarysOps(config.ops, database, servers, notary, witnesses, log, say));
   const signalled = untilSignal(log);
   notary.run();
   say("The notary looks for new audit entries every 60 s.");
@@ -43,6 +44,7 @@ export async function runNotary(
 async function notarysOps(
   address: NonNullable<Config["ops"]>,
   database: Database,
+  servers: Installation["servers"],
   notary: Notary,
   witnesses: Witnesses,
   log: Log,
@@ -58,6 +60,7 @@ async function notarysOps(
     () => false,
     log,
     () => witnesses.away,
+    () => servers?.refusal,
   );
   return openOps(address, { readiness, metrics: async (ready) => summed([await metrics.scrape()], ready) }, say);
 }

@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { Refused } from "../core/refused.ts";
-import { isConnectionFailure, queryDeadlineMs } from "./database.ts";
+import { databaseErrorCode, isConnectionFailure, isSqlState, queryDeadlineMs } from "./database.ts";
 
 /*
  * A workaround for postgres.js 3.4.9. Its connections do not recover from failures:
@@ -24,6 +24,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
   readonly #onAnswer: () => void;
   /** Throws a Refused if nothing may be asked. */
   readonly check: (client: Client) => Promise<void>;
+  readonly #news: News;
   readonly #checks = new WeakMap<Client, { readonly passed: Promise<void>; untilMs: number }>();
   #client: Client;
   #distrusted = false;
@@ -33,7 +34,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
 
   /**
    * @param connect - makes a client that calls `closed` at once when one of its connections closes. `elsewhere` is true
-   *   if the last client gave no answer, or stopped answering: another host may do better.
+   *   if the last client gave no answer, or stopped answering: another host may do better. Throws if none may be made.
    * @param onAnswer - called at the first answer of each client
    * @param check - runs before the first query of each client, and again when it last passed a minute ago
    */
@@ -41,7 +42,9 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
     connect: (closed: () => void, elsewhere: boolean) => Client,
     onAnswer = () => {},
     check: (client: Client) => Promise<void> = async () => {},
+    news: News = { refused: () => {}, lost: () => {} },
   ) {
+    this.#news = news;
     this.#connect = connect;
     this.#onAnswer = onAnswer;
     this.check = check;
@@ -87,6 +90,9 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
             throw new Fault("unavailable", "a connection to the database closed during the request");
         } catch (error) {
           if (error instanceof Fault || error instanceof Refused) throw error;
+          const code = databaseErrorCode(error);
+          const isRefused = isSqlState(code) && code.startsWith("28");
+          if (isRefused && client === this.#client) this.#news.refused(code);
           // A client that is no longer trusted may report another query's failure.
           const doubtful = client !== this.#client || this.#distrusted || isConnectionFailure(error);
           if (client === this.#client) this.#distrusted = true;
@@ -141,21 +147,31 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
 
   #renew(elsewhere: boolean): void {
     const old = this.#client;
+    this.#client = this.#make(elsewhere);
     // Later, so that queries that still wait on it end at their own deadlines.
     setTimeout(() => void old.end({ timeout: 0 }).catch(() => {}), queryDeadlineMs).unref();
-    this.#client = this.#make(elsewhere);
   }
 
   #make(elsewhere: boolean): Client {
+    const client: Client = this.#connect(() => {
+      if (client !== this.#client) return;
+      if (this.#answered && !this.#distrusted && !this.#closed) this.#news.lost();
+      this.#distrusted = true;
+    }, elsewhere);
     this.#distrusted = false;
     this.#madeAt = performance.now();
-    const client: Client = this.#connect(() => {
-      if (client === this.#client) this.#distrusted = true;
-    }, elsewhere);
     this.#answered = false;
     return client;
   }
 }
+
+/** What becomes of clients. */
+type News = {
+  /** The host refused the user or the password. @param code - SQLSTATE */
+  readonly refused: (code: string) => void;
+  /** A connection of a client that answered closed. */
+  readonly lost: () => void;
+};
 
 const renewEveryMs = 100;
 const checkEveryMs = 60_000;

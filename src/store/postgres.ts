@@ -25,8 +25,11 @@ export class Servers {
   readonly #servers: readonly PostgresServer[];
   readonly #pools: ((server: PostgresServer) => void)[] = [];
   #at = 0;
+  #refused: Refusal | undefined;
   /** Whether a pooler is between that refuses the settings of a session. Then commands do without them. */
   isPooled = false;
+  /** Receives what becomes of connections, as events of the log. */
+  tell: (event: Readonly<Record<string, unknown>>) => void = () => {};
 
   /** @param servers - at least one */
   constructor(servers: readonly PostgresServer[]) {
@@ -42,6 +45,11 @@ export class Servers {
     return this.#servers[this.#at] as PostgresServer;
   }
 
+  /** Why no connection is made now; undefined if the last sign-in was not refused. */
+  get refusal(): string | undefined {
+    return this.#refused?.reason;
+  }
+
   /** Goes on to the next server, unless another pool did so since `server` was current. */
   leave(server: PostgresServer): void {
     if (server === this.current) this.#at = (this.#at + 1) % this.#servers.length;
@@ -55,9 +63,46 @@ export class Servers {
   /** This server answers: it is the one to ask, and no pool waits any longer for another. */
   answered(server: PostgresServer): void {
     this.#at = this.#servers.indexOf(server);
+    this.#refused = undefined;
     for (const follow of this.#pools) follow(server);
   }
+
+  /**
+   * What to sign in to the current server with. After a refusal that is again and again the same for all pools: they
+   * try it once in ten seconds together, because a server may lock an account after some failures.
+   * @throws Fault `unavailable`
+   */
+  signIn(nowMs = performance.now()): PostgresServer["connect"] {
+    const server = this.current;
+    const { connect } = server;
+    const refused = this.#refused;
+    if (refused === undefined || refused.server !== server || refused.with !== JSON.stringify(connect)) return connect;
+    if (nowMs < refused.againAtMs) throw new Fault("unavailable", refused.reason);
+    refused.againAtMs = nowMs + signInAgainMs;
+    return connect;
+  }
+
+  /** The server refused to let somebody in with this. */
+  refused(server: PostgresServer, connect: PostgresServer["connect"], code: string): void {
+    const tried = JSON.stringify(connect);
+    // A client that was made before the files changed says nothing about what they hold now.
+    if (tried !== JSON.stringify(server.connect)) return;
+    if (this.#refused?.server === server && this.#refused.with === tried) return;
+    const reason = `${server.name} refuses the user or the password (${code}): ${server.advice}`;
+    this.#refused = { server, with: tried, reason, againAtMs: performance.now() + signInAgainMs };
+    this.tell({ event: "database_refused", reason });
+  }
 }
+
+/** A sign-in that a server refused, and when it may be tried again. */
+type Refusal = {
+  readonly server: PostgresServer;
+  readonly with: string;
+  readonly reason: string;
+  againAtMs: number;
+};
+
+const signInAgainMs = 10_000;
 
 /** Opens PostgreSQL. Connections are made when first used; see `warm`. */
 export function openPostgres(servers: Servers, use: Use): Database {
@@ -146,24 +191,27 @@ async function requireNoAdditions(look: () => PromiseLike<readonly Readonly<Reco
 /** The clients of one use, each on one server. */
 export function connect(servers: Servers, use: Use) {
   let server = servers.current;
+  let signIn: PostgresServer["connect"];
   const make = (closed: () => void, elsewhere: boolean) => {
     if (elsewhere) servers.leave(server);
+    signIn = servers.signIn();
     server = servers.current;
     return postgres({
-      ...server.connect,
+      ...signIn,
       ...poolOf[use],
       onclose: closed,
       // Of several servers, one that accepts connections and stands still costs a second. Then another is asked.
       connect_timeout: servers.count > 1 ? 1 : 2,
-      // However long the database was away, its return is noticed within a fraction of a second.
-      backoff: () => 0.2,
+      // However long the database was away, its return is noticed within a fraction of a second. What still waits for a
+      // connection that may not sign in must not try the same again and again.
+      backoff: () => (servers.refusal === undefined ? 0.2 : signInAgainMs / 1000),
       idle_timeout: "0",
       max_lifetime: null,
       // No column is an array, and a connection that is lost while the driver fetches types rejects unhandled.
       fetch_types: false,
       onnotice: () => {},
       connection: {
-        ...server.connect.connection,
+        ...signIn.connection,
         application_name: `keyhole ${use}`,
         ...(use === "admin" && servers.isPooled ? {} : sessionOf[use]),
       },
@@ -172,7 +220,10 @@ export function connect(servers: Servers, use: Use) {
   };
   const check = (client: ReturnType<typeof make>) =>
     requireNoAdditions(() => client.unsafe(postgresAdditions, [], { prepare: true }));
-  const clients = new Clients(make, () => servers.answered(server), use === "admin" ? undefined : check);
+  const clients = new Clients(make, () => servers.answered(server), use === "admin" ? undefined : check, {
+    refused: (code) => servers.refused(server, signIn, code),
+    lost: () => servers.tell({ event: "connection_lost", pool: use }),
+  });
   // A command's transaction is never repeated, so nothing may end it.
   if (use !== "admin") servers.watch((answering) => answering !== server && clients.leave());
   return clients;

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runBinary } from "../support/keyhole.ts";
+import { startNotary } from "../support/notary.ts";
 import { postgresUrl } from "../support/postgres.ts";
 import { findProgram, noteMissing } from "../support/programs.ts";
 import { startProxy } from "../support/proxy.ts";
@@ -153,6 +155,56 @@ describe("the second listener of the program", () => {
 
 onPostgres("readiness", () => {
   const site = siteOf("postgres");
+
+  test("a password that was replaced is read again, and until then one line and /readyz name its file", async () => {
+    const role = `keyhole_password_${randomBytes(4).toString("hex")}`;
+    const file = join(site.folder, "password");
+    const url = new URL(site.env["DATABASE_URL"] ?? "");
+    const [database, user] = [url.pathname.slice(1), url.username];
+    const change = (password: string) => site.sql(`alter role ${role} password '${password}'`);
+    const cut = () => site.sql(`select pg_terminate_backend(pid) from pg_stat_activity where usename = '${role}'`);
+    await site.sql(`create role ${role} login in role ${user} password 'first'`);
+    await site.sql(`alter role ${role} in database ${database} set role = ${user}`);
+    writeFileSync(file, "first\n", { mode: 0o600 });
+    [url.username, url.password] = [role, ""];
+    const env = { DATABASE_URL: url.href, DATABASE_PASSWORD_FILE: file };
+    await site.json(["org", "create", "acme"]);
+    const key = await site.key("--org", "acme");
+    const server = await site.serve({ env: { ...env, KEYHOLE_OPS_PORT: "0" } });
+    const notary = await startNotary(site, env);
+    const status = async () => (await server.get("/projects", key.key)).status;
+    const readyz = async (ops: string) => {
+      const answer = await fetch(`${ops}/readyz`);
+      const { reason } = (await answer.json()) as { reason?: string };
+      return { status: answer.status, reason };
+    };
+    const count = (text: string, what: string) => text.split(what).length - 1;
+    // The file comes first, as it may: nothing is refused.
+    await change("second");
+    writeFileSync(file, "second");
+    await cut();
+    await eventually(async () => (await status()) === 200);
+    expect(server.said().stdout).not.toContain("database_refused");
+    expect(server.said().stdout).toContain('"event":"connection_lost","pool":');
+    // The file comes later.
+    await change("third");
+    await cut();
+    for (const { ops } of [{ ops: server.ops() }, notary]) {
+      const { reason } = await eventually(async () => {
+        const said = await readyz(ops);
+        return said.reason !== undefined && said;
+      });
+      expect(reason).toContain(`refuses the user or the password (28P01): correct ${file}, which is read again`);
+    }
+    expect(await Promise.all(Array.from({ length: 40 }, status))).toEqual(Array(40).fill(503));
+    for (const said of [server.said().stdout, notary.said()]) expect(count(said, "database_refused")).toBe(1);
+    writeFileSync(file, "third");
+    await eventually(async () => (await status()) === 200);
+    for (const { ops } of [{ ops: server.ops() }, notary])
+      await eventually(async () => (await readyz(ops)).status === 200);
+    expect([await server.stop(), await notary.stop()]).toEqual([0, 0]);
+    await site.sql(`drop role ${role}`);
+  });
 
   test("without its database the server is alive but not ready, and ready again when the database is back", async () => {
     const way = await startProxy(new URL(postgresUrl ?? ""));

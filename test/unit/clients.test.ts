@@ -1,4 +1,7 @@
 import { afterEach, expect, jest, spyOn, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { Servers } from "../../src/store/postgres.ts";
@@ -127,6 +130,31 @@ test("once a pool has an answer from another server, every pool asks that one an
   giveUp();
   expect(await first.ask(3, ({ answer }) => answer).answer).toBe("new");
   expect(await waiting).toBe("new");
+});
+
+test("a refused sign-in is tried again by one pool in ten seconds, and at once with another password", () => {
+  const file = join(mkdtempSync(join(tmpdir(), "keyhole-clients-")), "password");
+  writeFileSync(file, "first");
+  const servers = new Servers(parsePostgresUrl("postgres://u@h/db", { DATABASE_PASSWORD_FILE: file }).servers);
+  const nowMs = performance.now();
+  servers.refused(servers.current, servers.signIn(nowMs), "28P01");
+  const passwordAt = (afterMs: number) => {
+    try {
+      return servers.signIn(nowMs + afterMs).pass;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const refusal = `h:5432 refuses the user or the password (28P01): correct ${file}, which is read again when it has changed`;
+  expect([0, 9_000, 11_000, 11_000, 20_000, 22_000].map(passwordAt)).toEqual([
+    ...[refusal, refusal, "first", refusal, refusal, "first"],
+  ]);
+  writeFileSync(file, "second");
+  expect([23_000, 23_000].map(passwordAt)).toEqual(["second", "second"]);
+  rmSync(dirname(file), { recursive: true });
+  expect(passwordAt(24_000)).toBe("second");
+  servers.answered(servers.current);
+  expect(servers.refusal).toBeUndefined();
 });
 
 test("each client is checked before its first query, and again when the last check is a minute old", async () => {
