@@ -2,6 +2,7 @@ import type { Config, WitnessSetting } from "../core/settings.ts";
 import type { Installation } from "../installation/installation.ts";
 import { openSigners } from "../installation/signers.ts";
 import { type Away, openWitnesses } from "../installation/witnessed-heads.ts";
+import { databaseErrorCode } from "../store/database.ts";
 import { threadUrl } from "../thread-url.ts";
 import type { Log } from "./log.ts";
 
@@ -36,51 +37,72 @@ export type RunningNotary = {
 export const awayMetric = ["keyhole_witnesses_away", "Witnesses that have not signed the newest head."] as const;
 export const flawsMetric = ["keyhole_audit_flaws", "Flaws that the notary knows of in the audit."] as const;
 
-/** Starts the notary of the embedded database in a thread of its own. Without one, reads go on and the log says so. */
+/**
+ * Starts the notary of the embedded database in a thread of its own. The first one writes its key. If it cannot, such as
+ * while a command holds the lock, reads go on, the log says so, and it is tried again.
+ */
 export async function startNotary(
   installation: Installation,
   file: string,
   { checkpointFile, witnesses = [] }: Pick<Config, "checkpointFile" | "witnesses">,
   log: Log,
 ): Promise<RunningNotary> {
+  const unasked = openWitnesses(witnesses).map(({ verifier }) => [verifier.name, "no notary asks it"]);
+  let flaws = 1;
+  let away: Away = Object.fromEntries(unasked);
+  let failure: string | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let close = async () => {};
   const failed = (reason: string) => log({ event: "notary_failed", reason });
-  const signers = await signersOf(installation).catch((error: unknown) => {
-    failed(error instanceof Error ? error.message : "its keys do not open");
-  });
-  if (signers === undefined) {
-    const unasked = openWitnesses(witnesses).map(({ verifier }) => [verifier.name, "no notary asks it"]);
-    return { flaws: () => 1, away: () => Object.fromEntries(unasked), close: async () => {} };
-  }
-  const thread = new Worker(threadUrl("server/notary-thread.ts"));
-  const send = (order: NotaryOrder) => thread.postMessage(order);
-  const closed = Promise.withResolvers<void>();
-  let flaws = 0;
-  let away: Away = {};
-  thread.onmessage = ({ data }: MessageEvent<NotaryNews>) => {
-    if ("log" in data) log(data.log);
-    else if ("flaws" in data) ({ flaws, away } = data);
-    else closed.resolve();
+  const begin = async () => {
+    const signers = await signersOf(installation).catch((error: unknown) => {
+      const code = databaseErrorCode(error);
+      const reason = code === "no code" && error instanceof Error ? error.message : code;
+      if (reason !== failure) failed(reason);
+      failure = reason;
+    });
+    if (signers === undefined) {
+      timer = setTimeout(() => void begin(), againMs);
+      return;
+    }
+    [flaws, away] = [0, {}];
+    const thread = new Worker(threadUrl("server/notary-thread.ts"));
+    const send = (order: NotaryOrder) => thread.postMessage(order);
+    const closed = Promise.withResolvers<void>();
+    thread.onmessage = ({ data }: MessageEvent<NotaryNews>) => {
+      if ("log" in data) log(data.log);
+      else if ("flaws" in data) ({ flaws, away } = data);
+      else closed.resolve();
+    };
+    thread.onerror = ({ message }) => {
+      failed(`its thread ended: ${message}`);
+      flaws += 1;
+      closed.resolve();
+    };
+    const seeds = signers.map(({ seed }) => seed);
+    const auditKey = installation.systemKeys.audit;
+    send({ open: file, auditKey, name: signers[0].name, seeds, checkpointFile, witnesses });
+    close = async () => {
+      send({ close: true });
+      await closed.promise;
+      thread.terminate();
+    };
   };
-  thread.onerror = ({ message }) => {
-    failed(`its thread ended: ${message}`);
-    flaws += 1;
-    closed.resolve();
-  };
-  const seeds = signers.map(({ seed }) => seed);
-  const auditKey = installation.systemKeys.audit;
-  send({ open: file, auditKey, name: signers[0].name, seeds, checkpointFile, witnesses });
+  await begin();
   return {
     flaws: () => flaws,
     away: () => away,
     close: async () => {
-      send({ close: true });
-      await closed.promise;
-      thread.terminate();
+      clearTimeout(timer);
+      await close();
     },
   };
 }
 
+const againMs = 1000;
+
 async function signersOf({ open, keyring, systemKeys }: Installation) {
-  const database = open("notary");
+  // For this use nothing waits for a lock: the API's own thread does this.
+  const database = open("journal");
   return openSigners(database, keyring, systemKeys.audit).finally(() => database.close());
 }

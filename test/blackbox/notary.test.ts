@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { binary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
-import { eventually, keyOf, onBoth, siteOf } from "../support/server.ts";
+import { eventually, keyOf, lockAudit, makeSite, onBoth, siteOf } from "../support/server.ts";
 
 const values = "/projects/web/variables?environment=staging";
 
@@ -70,4 +70,17 @@ test("the command refuses the embedded database, which has its notary in serve",
   const ran = Bun.spawnSync([binary, "notary"], { env: {}, cwd: "/tmp" });
   expect({ exitCode: ran.exitCode, stdout: ran.stdout.toString() }).toEqual({ exitCode: 2, stdout: "" });
   expect(ran.stderr.toString()).toContain("needs PostgreSQL (DATABASE_URL)");
+});
+
+test("its first start waits for nobody: it makes its key once the database can be written", async () => {
+  const site = await makeSite("sqlite");
+  await site.json(["org", "create", "acme"]);
+  const unlock = await lockAudit(site);
+  const server = await site.serve();
+  await eventually(() => server.said().stdout.includes('"event":"notary_failed","reason":"SQLITE_BUSY"'));
+  await unlock();
+  await eventually(() => server.said().stdout.includes("signed_checkpoint"));
+  expect(server.said().stdout.match(/notary_failed/g)).toHaveLength(1);
+  expect(await server.stop()).toBe(0);
+  await site.remove();
 });
