@@ -70,14 +70,19 @@ export async function startServer(
   const app = createApp(keyhole);
   const { socket, host, port } = config;
   if (socket !== undefined) await requireFreeSocket(socket);
-  const { server } =
+  const { server: listener, remove } =
     socket === undefined
-      ? listening(host, port, "--port", () =>
-          app.listen({ ...serveOptions, reusePort: link !== undefined, hostname: host, port }),
-        )
-      : listenOnSocket(socket, () => app.listen({ ...serveOptions, unix: socket.path } as object));
+      ? {
+          server: listening(host, port, "--port", () =>
+            app.listen({ ...serveOptions, reusePort: link !== undefined, hostname: host, port }),
+          ),
+          remove: () => {},
+        }
+      : listenOnSocket(socket, (unix) => app.listen({ ...serveOptions, unix } as object));
+  const { server } = listener;
   if (server === null) throw new Error("the API listens on nothing");
   opening.defer(() => server.stop(true));
+  opening.defer(remove);
   let { readiness } = keyhole;
   if (installation.file !== undefined) {
     const notary = await startNotary(installation, installation.file, config, log);
@@ -101,7 +106,10 @@ export async function startServer(
 
   const resources = opening.move();
   const close = async () => {
-    await keyhole.drain.stop(server, link?.portClosed);
+    await keyhole.drain.stop(server, async () => {
+      remove();
+      await link?.portClosed();
+    });
     await resources.disposeAsync();
   };
   const { stop, stopped } = untilStopped(keyhole.draining, close, link !== undefined, log, say);

@@ -1,4 +1,6 @@
-import { chmodSync, chownSync, lstatSync, readFileSync, rmSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { chmodSync, chownSync, lstatSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { attempt } from "../core/attempt.ts";
 import { Refused } from "../core/refused.ts";
 import type { Socket } from "../core/settings.ts";
@@ -24,23 +26,39 @@ export async function requireFreeSocket({ path }: Socket): Promise<void> {
 }
 
 /**
- * Runs `listen`, which makes the socket: at no moment may more people connect to it than its mode and group say.
+ * Runs `listen`, which makes a socket at a path that it is given: at no moment may more people connect to it than its
+ * mode and group say. It gets its own name last, because the runtime removes what has the name that it was made with
+ * when it stops: that could be the socket of the server that came after it.
+ * @returns what `listen` returns, and what removes this socket and no other
  * @throws Refused if it cannot be made, or there is no such group
  */
-export function listenOnSocket<T>({ path, mode, group }: Socket, listen: () => T): T {
+export function listenOnSocket<T>(
+  { path, mode, group }: Socket,
+  listen: (path: string) => T,
+): { readonly server: T; readonly remove: () => void } {
   const groupId = group === undefined ? undefined : groupIdOf(group);
+  const draft = join(dirname(path), `.kh${randomBytes(3).toString("hex")}`);
   const before = process.umask(0o177);
   try {
-    const server = listen();
-    if (groupId !== undefined) chownSync(path, process.getuid?.() ?? 0, groupId);
-    chmodSync(path, mode);
-    return server;
+    const server = listen(draft);
+    if (groupId !== undefined) chownSync(draft, process.getuid?.() ?? 0, groupId);
+    chmodSync(draft, mode);
+    const own = identify(draft);
+    renameSync(draft, path);
+    return { server, remove: () => identify(path) === own && rmSync(path, { force: true }) };
   } catch (error) {
+    rmSync(draft, { force: true });
     const { code = "no reason given" } = error as NodeJS.ErrnoException;
     throw new Refused("unavailable", `Cannot listen on ${path}: ${failures[code] ?? code}.`, { cause: error });
   } finally {
     process.umask(before);
   }
+}
+
+/** Which file this is. A number is not given to another one while this process listens on it. */
+function identify(path: string): string | undefined {
+  const stat = attempt(() => lstatSync(path, { bigint: true }));
+  return stat && `${stat.dev} ${stat.ino}`;
 }
 
 const failures: Readonly<Record<string, string>> = {

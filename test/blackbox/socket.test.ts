@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { chmodSync, copyFileSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binary, type Ran, runBinary } from "../support/keyhole.ts";
-import { keyOf, siteOf } from "../support/server.ts";
+import { keyOf, makeSite, siteOf } from "../support/server.ts";
 
 /* `HOST=unix:/path`: the API on a socket, and clients that ask there. */
 
@@ -54,6 +54,20 @@ test("clients read over the socket, which only its owner may use, and which goes
   });
   const unhealthy = await runBinary(["health"], { env: { ...site.env, HOST: `unix:${socket.path}` } });
   expect(unhealthy).toMatchObject({ exitCode: 6, stderr: `keyhole: The server at ${socket.path} did not answer.\n` });
+});
+
+test("a server that stops leaves the socket of the server that came after it", async () => {
+  using socket = place();
+  const first = await serve(socket.path);
+  rmSync(socket.path);
+  const other = await makeSite("sqlite");
+  await other.json(["org", "create", "acme"]);
+  const second = await other.serve({ env: { HOST: `unix:${socket.path}` } });
+  await first.stop();
+  expect(await runBinary(["health"], { env: { HOST: `unix:${socket.path}` } })).toMatchObject({ exitCode: 0 });
+  await second.stop();
+  expect(readdirSync(join(socket.path, ".."))).toEqual([]);
+  await other.remove();
 });
 
 test("its mode and its group are as they are set", async () => {
