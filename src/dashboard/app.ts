@@ -102,6 +102,7 @@ async function answered(
     const sought = searchParams.get("q") ?? undefined;
     reader = { actor: name, rights, notice: session.notices.get(at), path: pathname, sought };
     requireRight(route, admin, byScript);
+    if (route.isLong) parts.untimed?.(request);
     const answer = await route.answer(admit(parts, session, admin, { url, params, form }));
     if ("chunks" in answer) return download(parts, answer, opened.move());
     if ("main" in answer) {

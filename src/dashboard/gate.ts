@@ -19,6 +19,8 @@ export type DashboardParts = {
   readonly used: () => void;
   /** Takes a failure that is not a person's doing. It gets no value. */
   readonly report: (error: unknown) => void;
+  /** Lets a request take as long as it needs. The runtime cuts a connection that is idle, also while a page is made. */
+  readonly untimed?: (request: Request) => void;
 };
 
 /** How people come in: with a printed link, as the operator; or as a team, by an identity provider. */

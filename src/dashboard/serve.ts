@@ -52,6 +52,7 @@ export function startDashboard(installation: Installation, options: DashboardOpt
     now,
     used,
     report,
+    untimed: (request) => server.timeout(request, 0),
   });
   const server = listening("127.0.0.1", port, handle);
   const origin = `http://${host}:${server.port}`;
@@ -82,7 +83,8 @@ export function startTeamDashboard(
 ): { readonly port: number | undefined; readonly stop: () => Promise<void> } {
   const now = Date.now;
   const entrance = { signIn: new SignIn(provider, origin, now, report) };
-  const parts = { installation, sessions: new Sessions(now), entrance, origin, now, used: () => {}, report };
+  const untimed = (request: Request) => server.timeout(request, 0);
+  const parts = { installation, sessions: new Sessions(now), entrance, origin, now, used: () => {}, report, untimed };
   const server = listening(host, port, createDashboard(parts).handle);
   return { port: server.port, stop: () => server.stop(true) };
 }

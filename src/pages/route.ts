@@ -13,6 +13,8 @@ export type Route = {
   readonly rights: readonly Right[];
   /** Whether the answer is a secret: only the page's script may ask for it, since no page has a value in its HTML. */
   readonly isSecret?: true;
+  /** Whether it may take longer than an idle connection lives, such as a walk of the whole audit. */
+  readonly isLong?: true;
   readonly answer: (visit: Visit) => Promise<Answer>;
 };
 

@@ -223,6 +223,8 @@ describeBoth("the audit", (w) => {
   test("names an entry that was changed, and shows a damaged one as unreadable", async () => {
     const { visitor } = await place(w);
     expect((await visitor.page("/audit/verify")).html).toContain("Every entry is unchanged");
+    for (const path of ["/audit/export", "/audit", "/keys"]) await visitor.page(path);
+    expect(visitor.untimed).toEqual(["/audit/verify", "/audit/export", "/audit"]);
     expect((await visitor.page("/audit")).html).not.toContain("is damaged");
     const [last] = await w.sql`select lane, first_seq from audit_segments order by at desc, first_seq desc limit 1`;
     const { lane, first_seq: seq } = last as { lane: string; first_seq: number };

@@ -36,6 +36,8 @@ export type Visitor = {
   readonly hidden: (path: string, action?: string) => Promise<Readonly<Record<string, string>>>;
   /** What the dashboard reported of its own failures. */
   readonly reported: readonly unknown[];
+  /** The paths of requests that may take as long as they need. */
+  readonly untimed: readonly string[];
 };
 
 const origin = "http://keyhole-test.localhost:4300";
@@ -75,6 +77,7 @@ function nowOf({ clock }: World): number {
 
 function browserOf(w: World, entrance: Entrance, sessions: Sessions) {
   const reported: unknown[] = [];
+  const untimed: string[] = [];
   const { handle } = createDashboard({
     installation: w.installation,
     sessions,
@@ -83,6 +86,7 @@ function browserOf(w: World, entrance: Entrance, sessions: Sessions) {
     now: () => nowOf(w),
     used: () => {},
     report: (error) => reported.push(error),
+    untimed: ({ url }) => untimed.push(new URL(url).pathname),
   });
   const { host } = new URL(origin);
   const get = async (path: string, cookie: string) =>
@@ -91,10 +95,14 @@ function browserOf(w: World, entrance: Entrance, sessions: Sessions) {
     const headers = { host, origin, "sec-fetch-site": "same-origin", ...more };
     return handle(new Request(`${origin}${path}`, { method: "POST", headers, body: encoded(fields) }));
   };
-  return { get, post, reported };
+  return { get, post, reported, untimed };
 }
 
-function visitorWith(w: World, { get, post, reported }: ReturnType<typeof browserOf>, cookie: string): Visitor {
+function visitorWith(
+  w: World,
+  { get, post, reported, untimed }: ReturnType<typeof browserOf>,
+  cookie: string,
+): Visitor {
   const page: Visitor["page"] = async (path) => {
     const answer = await get(path, cookie);
     const html = await answer.text();
@@ -116,6 +124,7 @@ function visitorWith(w: World, { get, post, reported }: ReturnType<typeof browse
       return fieldsOf((await page(path)).html, action, ["input[type=hidden]"]) ?? {};
     },
     reported,
+    untimed,
   };
 }
 
