@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import type { Checkpoint } from "../../src/audit/journal.ts";
-import { actorOf } from "../../src/installation/actor.ts";
+import { accountName, actorOf, callerOfSudo } from "../../src/installation/actor.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
 import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
@@ -291,10 +292,42 @@ describe("the name of a person", () => {
   test.each([
     [{ KEYHOLE_ACTOR: "ann@ops" }, /^ann@ops$/],
     [{ KEYHOLE_ACTOR: "ann@ops", SUDO_USER: "bob" }, /^ann@ops$/],
-    [{ SUDO_USER: "bob" }, /^bob@./],
-    [{}, /^[^@]+@./],
-  ])("with %p is that of KEYHOLE_ACTOR, of who called sudo, or of the account", (env, name) => {
+    [{ SUDO_USER: "bob", USER: "bob" }, new RegExp(`^${accountName(process.getuid?.() ?? 0)}@.`)],
+    [{}, new RegExp(`^${accountName(process.getuid?.() ?? 0)}@.`)],
+  ])("with %p is that of KEYHOLE_ACTOR or of the account", (env, name) => {
     expect(actorOf(env)).toMatch(name);
+  });
+
+  test.each([
+    ["sudo", "self 12 keyhole 0, 12 11 sudo 0, 11 10 bash 1000, 10 1 sshd 0", 1000],
+    [
+      "a shell of sudo, on a terminal of its own",
+      "self 13 keyhole 7, 13 12 bash 7, 12 11 sudo 0, 11 10 sudo 0, 10 1 sh 1001",
+      1001,
+    ],
+    [
+      "a program of that name that is not root's",
+      "self 12 keyhole 0, 12 11 sudo 1000, 11 1 bash 1000, 1 0 init 0",
+      undefined,
+    ],
+    ["nothing of sudo", "self 12 keyhole 0, 12 1 bash 0, 1 0 init 0", undefined],
+    ["what is not shown", "self 12 keyhole 0", undefined],
+  ])("under %s is the caller's by the system's own word", (_, processes, caller) => {
+    const statuses = new Map(processes.split(", ").map((one) => [one.split(" ")[0], one.split(" ")] as const));
+    const statusOf = (pid: string) => {
+      const [, parent, name, uid] = statuses.get(pid) ?? [];
+      if (name === undefined) throw new Error("hidden");
+      return `Name:\t${name}\nUmask:\t0022\nState:\tS (sleeping)\nPPid:\t${parent}\nUid:\t${uid}\t${uid}\t0\t0\n`;
+    };
+    expect(callerOfSudo(statusOf)).toBe(caller);
+  });
+
+  test.if(process.getuid?.() === 0)("of an account without a name is its number, whatever USER says", () => {
+    const script = `const { actorOf } = await import(${JSON.stringify(join(import.meta.dir, "../../src/installation/actor.ts"))});
+      process.setuid(54321); process.stdout.write(actorOf(process.env));`;
+    const env = { USER: "root", SUDO_USER: "alice" };
+    const { stdout } = Bun.spawnSync([process.execPath, "--no-env-file", "-e", script], { env });
+    expect(stdout.toString()).toStartWith("54321@");
   });
 
   test.each(["", "a\nb", "a\u202eb", "x".repeat(129)])("%p in KEYHOLE_ACTOR is refused", (given) => {
