@@ -1,7 +1,6 @@
-import { readFileSync } from "node:fs";
 import { isIssuer, isLoopback, issuerRule, mayAsk, originOf } from "../core/json-request.ts";
 import { configProblem, usageProblem } from "../core/problem.ts";
-import { warnOfReaders } from "../core/secret-file.ts";
+import { readSecretFile, warnOfReaders } from "../core/secret-file.ts";
 import { parsePort, readConfig } from "../core/settings.ts";
 import { startDashboard, startTeamDashboard } from "../dashboard/serve.ts";
 import { input } from "../desk/inputs.ts";
@@ -99,18 +98,9 @@ function readSecret({ env, say }: CommandContext): string | undefined {
   if (given !== undefined && file !== undefined) {
     throw configProblem("Set KEYHOLE_CLIENT_SECRET or KEYHOLE_CLIENT_SECRET_FILE, and not both.");
   }
-  delete process.env["KEYHOLE_CLIENT_SECRET"];
-  let secret = given;
-  try {
-    if (file !== undefined) secret = readFileSync(file, "utf8").replace(/\r?\n$/, "");
-  } catch {
-    throw configProblem("KEYHOLE_CLIENT_SECRET_FILE cannot be read.");
-  }
-  if (file !== undefined) warnOfReaders("The file of KEYHOLE_CLIENT_SECRET_FILE", file, say);
-  if (secret === "") {
-    const setting = file === undefined ? "KEYHOLE_CLIENT_SECRET" : "The file of KEYHOLE_CLIENT_SECRET_FILE";
-    throw configProblem(`${setting} is empty: give it a value, or unset the setting.`);
-  }
+  if (file === undefined) return given;
+  const secret = readSecretFile("KEYHOLE_CLIENT_SECRET_FILE", file);
+  warnOfReaders("The file of KEYHOLE_CLIENT_SECRET_FILE", file, say);
   return secret;
 }
 

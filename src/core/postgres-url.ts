@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { type ConnectionOptions, createSecureContext, getCACertificates } from "node:tls";
 import { attempt } from "./attempt.ts";
 import { configProblem } from "./problem.ts";
+import { readSecretFile } from "./secret-file.ts";
 
 /*
  * DATABASE_URL, read as libpq reads it, and judged whole before a byte is sent. The driver gets no URL: it would send
@@ -187,8 +188,8 @@ function readTls(values: Values): PostgresServer["connect"]["ssl"] | undefined {
   if (!certPath !== !keyPath) throw configProblem("DATABASE_URL needs both sslcert and sslkey, or neither.");
   const files = {
     ...(rootPath === "system" && { ca: [...getCACertificates("default"), ...getCACertificates("system")] }),
-    ...(rootPath && rootPath !== "system" && { ca: readNamed("sslrootcert", rootPath) }),
-    ...(certPath && keyPath && { cert: readNamed("sslcert", certPath), key: readNamed("sslkey", keyPath) }),
+    ...(rootPath && rootPath !== "system" && { ca: readSecretFile("sslrootcert", rootPath) }),
+    ...(certPath && keyPath && { cert: readSecretFile("sslcert", certPath), key: readSecretFile("sslkey", keyPath) }),
   };
   if (named !== undefined && attempt(() => createSecureContext(files)) === undefined) {
     const words = "sslrootcert, sslcert and sslkey of DATABASE_URL must name PEM files, the key without a password.";
@@ -200,32 +201,20 @@ function readTls(values: Values): PostgresServer["connect"]["ssl"] | undefined {
   return { ...files, rejectUnauthorized: true, checkServerIdentity: () => undefined };
 }
 
-/** @throws Problem if the file cannot be read, or is empty */
-function readNamed(name: string, path: string): string {
-  let why = "is empty";
-  try {
-    const text = readFileSync(path, "utf8").replace(/\r?\n$/, "");
-    if (text !== "") return text;
-  } catch (error) {
-    why = `cannot be read (${(error as NodeJS.ErrnoException).code})`;
-  }
-  throw configProblem(`The file ${path} of ${name} ${why}.`);
-}
-
 /** The URL's password, else that of DATABASE_PASSWORD_FILE, PGPASSWORD or the password file, in this order. */
 function readPasswords(fromUrl: string | undefined, values: Values, env: Env) {
   const { DATABASE_PASSWORD_FILE: file, PGPASSWORD: fromEnv } = env;
   if (file !== undefined) {
     if (fromUrl)
       throw configProblem("DATABASE_PASSWORD_FILE is set and DATABASE_URL has a password: keep one of them.");
-    const password = readNamed("DATABASE_PASSWORD_FILE", file);
+    const password = readSecretFile("DATABASE_PASSWORD_FILE", file);
     return { files: [resolve(file)], of: () => password };
   }
   const known = fromUrl || fromEnv;
   if (known) return { files: [], of: () => known };
   const named = values("passfile");
   const path = named ?? join(env["HOME"] ?? homedir(), ".pgpass");
-  const text = named === undefined ? attempt(() => readFileSync(path, "utf8")) : readNamed("passfile", named);
+  const text = named === undefined ? attempt(() => readFileSync(path, "utf8")) : readSecretFile("passfile", named);
   return { files: text === undefined ? [] : [path], of: (login: readonly string[]) => findPassword(text ?? "", login) };
 }
 

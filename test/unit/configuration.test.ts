@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
+import { adviceFor, readSecretFile } from "../../src/core/secret-file.ts";
 import { readConfig } from "../../src/core/settings.ts";
 import { readPage } from "../support/markdown.ts";
 
@@ -14,6 +16,36 @@ function row(name: string) {
   if (found === undefined) throw new Error(`docs/configuration.md has no row for ${name}`);
   return found;
 }
+
+describe("a file with a secret", () => {
+  const [own, group, other] = [1001, 1001, 65534];
+  test.each([
+    // mode, owner, group, what is said
+    [0o600, own, group, undefined],
+    [0o400, 0, 0, undefined],
+    [0o440, 0, group, undefined], // a volume with fsGroup: without its group this process could not read it
+    [0o640, 0, group, undefined],
+    [0o440, 0, other, "mode 0440): its owner can change that, and a pod with defaultMode: 0400 and fsGroup"],
+    [0o444, 0, group, "mode 0444): its owner can change that, and a pod with defaultMode: 0400 and fsGroup"],
+    [0o640, own, group, "mode 0640): chmod 600 PATH"],
+    [0o604, own, other, "mode 0604): chmod 600 PATH"],
+  ])("of mode %o, of %i and the group %i, is judged by whom it lets in", (mode, uid, gid, said) => {
+    expect(adviceFor({ mode: mode | 0o100000, uid, gid }, own, [100, group])).toBe(said);
+  });
+
+  test("is read without its last line end, and with nothing else changed", () => {
+    const folder = mkdtempSync(join(tmpdir(), "keyhole-secret-"));
+    const file = join(folder, "secret");
+    const read = (text: string) => {
+      writeFileSync(file, text);
+      return readSecretFile("KEYHOLE_X", file);
+    };
+    expect(["a", "a\n", "a\r\n", " a \n\n", "a\r"].map(read)).toEqual(["a", "a", "a", " a \n", "a\r"]);
+    expect(() => read("\n")).toThrow(`The file ${file} of KEYHOLE_X is empty.`);
+    rmSync(folder, { recursive: true });
+    expect(() => readSecretFile("KEYHOLE_X", file)).toThrow("cannot be read (ENOENT)");
+  });
+});
 
 describe("docs/configuration.md", () => {
   test("has one row for each setting that the program reads, and for no other", () => {
