@@ -53,6 +53,7 @@ export async function startNotary(
   let failure: string | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let close = async () => {};
+  let closing = false;
   const failed = (reason: string) => log({ event: "notary_failed", reason });
   const begin = async () => {
     const signers = await signersOf(installation).catch((error: unknown) => {
@@ -61,6 +62,7 @@ export async function startNotary(
       if (reason !== failure) failed(reason);
       failure = reason;
     });
+    if (closing) return;
     if (signers === undefined) {
       timer = setTimeout(() => void begin(), againMs);
       return;
@@ -93,6 +95,7 @@ export async function startNotary(
     flaws: () => flaws,
     away: () => away,
     close: async () => {
+      closing = true;
       clearTimeout(timer);
       await close();
     },
