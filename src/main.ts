@@ -2,6 +2,8 @@ import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typ
 import { description } from "../package.json";
 import { doorCommand, judgeCommand, leadsThrough } from "./cli/door.ts";
 import { inheritedDescriptors } from "./core/inherited.ts";
+import { configProblem } from "./core/problem.ts";
+import { unknownSettings } from "./core/setting-names.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindOperations } from "./kinds/commands.ts";
 import { type CommandContext, frame, noun, refuseMangled } from "./terminal/command.ts";
@@ -182,6 +184,7 @@ async function run(context: CommandContext, args: readonly string[]): Promise<vo
   const name = asked.find((arg) => !arg.startsWith("-"));
   const program = await buildProgram(context, name);
   program.hook("preAction", async (_, command) => {
+    judgeSettings(context, command);
     // People's commands run on the host that it names, in place of this process.
     const host = context.env["KEYHOLE_SSH"];
     if (context.person !== undefined) return judgeCommand(command);
@@ -199,6 +202,15 @@ async function run(context: CommandContext, args: readonly string[]): Promise<vo
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     await write(context.terminal.stdout, context.json ? jsonLine({ help }) : help);
+  }
+}
+
+/** A long-lived process goes on without what a misspelt setting should turn on, so it does not start. */
+function judgeSettings({ env, person, say }: CommandContext, command: CommandUnknownOpts): void {
+  if (person !== undefined) return; // the door has judged it
+  for (const sentence of unknownSettings(env)) {
+    if (["serve", "notary", "witness", "dashboard", "door"].includes(command.name())) throw configProblem(sentence);
+    say(`WARNING: ${sentence}`);
   }
 }
 

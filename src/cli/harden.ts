@@ -1,4 +1,5 @@
 import { type Pointer, toArrayBuffer } from "bun:ffi";
+import { secretSettingNames } from "../core/setting-names.ts";
 import { libc } from "./libc.ts";
 
 /**
@@ -6,9 +7,8 @@ import { libc } from "./libc.ts";
  * its memory, and turns core dumps off. Call it once the secrets have been read.
  */
 export function harden(): void {
-  const secrets = ["KEYHOLE_ROOT_KEY", "DATABASE_URL", "PGPASSWORD", "KEYHOLE_LIMITER_URL"];
-  scrubEnvironment(secrets);
-  for (const name of secrets) delete process.env[name];
+  scrubEnvironment(secretSettingNames);
+  for (const name of secretSettingNames) delete process.env[name];
   libc()?.prctl(prSetDumpable, 0n, 0n, 0n, 0n);
 }
 

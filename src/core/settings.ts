@@ -4,6 +4,7 @@ import { withoutSettings } from "./inherited.ts";
 import { mayAsk } from "./json-request.ts";
 import { type Postgres, parsePostgresUrl } from "./postgres-url.ts";
 import { configProblem } from "./problem.ts";
+import { settingNames } from "./setting-names.ts";
 import { wordsOf } from "./words.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -63,11 +64,8 @@ export type Socket = {
 
 /** Reads the settings. @throws Problem for the first wrong one; an empty setting is wrong */
 export function readConfig(env: Env): Config {
-  for (const [name, value] of Object.entries(env)) {
-    if (value === "" && settings.has(name)) {
-      throw configProblem(`${name} is set but empty: give it a value or unset it.`);
-    }
-  }
+  const empty = settingNames.find((name) => env[name] === "");
+  if (empty !== undefined) throw configProblem(`${empty} is set but empty: give it a value or unset it.`);
   const databaseUrl = env["DATABASE_URL"];
   if (databaseUrl === undefined && env["DATABASE_PASSWORD_FILE"] !== undefined) {
     throw configProblem("DATABASE_PASSWORD_FILE is set without DATABASE_URL, whose password it holds.");
@@ -130,21 +128,6 @@ export function parsePort(setting: string, text: string): number {
 }
 
 const rootKeySettings = ["KEYHOLE_ROOT_KEY", "KEYHOLE_ROOT_KEY_FILE", "KEYHOLE_ROOT_KEY_COMMAND"] as const;
-const settings = new Set<string>([
-  ...rootKeySettings,
-  ...["DATABASE_URL", "DATABASE_PASSWORD_FILE", "KEYHOLE_DATA", "HOST", "PORT", "KEYHOLE_OPS_HOST", "KEYHOLE_OPS_PORT"],
-  ...[
-    "KEYHOLE_SOCKET_MODE",
-    "KEYHOLE_SOCKET_GROUP",
-    "KEYHOLE_CHECKPOINT_FILE",
-    "KEYHOLE_WITNESS",
-    "KEYHOLE_LIMITER_URL",
-    "KEYHOLE_ACTOR",
-    "KEYHOLE_HISTORY_MIB",
-    "KEYHOLE_MCP",
-    "KEYHOLE_MCP_ORIGINS",
-  ],
-]);
 
 function readHistory(mebibytes: string): number {
   if (/^\d{1,6}$/.test(mebibytes)) return Number(mebibytes) * 1024 * 1024;

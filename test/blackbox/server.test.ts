@@ -2,11 +2,14 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { encodeVerifier, signerOf } from "../../src/audit/note.ts";
 import { ranMs } from "../support/clock.ts";
-import { binary } from "../support/keyhole.ts";
+import { binary, runBinary } from "../support/keyhole.ts";
 import {
   type Cut,
+  eventually,
   type Key,
+  kubernetes,
   lockAudit,
   long,
   makeKeys,
@@ -194,7 +197,11 @@ if (process.platform === "linux") {
       copyFileSync(binary, program);
       chmodSync(program, 0o755);
       if (isRoot) chownSync(site.folder, nobody.uid, nobody.gid);
-      server = await site.serve({ as: asUser, program, env: { KEYHOLE_ROOT_KEY: rootKey, MARKER: "here" } });
+      server = await site.serve({
+        as: asUser,
+        program,
+        env: { KEYHOLE_ROOT_KEY: rootKey, MARKER: "here", ...kubernetes },
+      });
     });
     afterAll(() => site.remove());
 
@@ -215,6 +222,21 @@ if (process.platform === "linux") {
       const environment = readFileSync(`/proc/${server.pid}/environ`, "latin1");
       expect(environment).toContain("MARKER=here");
       expect(environment).not.toContain(rootKey);
+    });
+
+    const team = ["--origin", "https://secrets.example", "--issuer", "https://id.example", "--client-id", "keyhole"];
+    test.each([
+      ["KEYHOLE_CLIENT_SECRET", "client-secret-canary", ["dashboard", ...team]],
+      ["KEYHOLE_API_KEY", `kh_${"0aZ".repeat(16)}9`, ["mcp", "--url", "http://127.0.0.1:9"]],
+    ])("nor does another process hold %s there", async (name, secret, args) => {
+      if (!isRoot) return;
+      const env = { ...site.env, KEYHOLE_ROOT_KEY: rootKey, [name]: secret };
+      const child = Bun.spawn([binary, ...args], { env, stdin: "pipe", stdout: "ignore", stderr: "ignore" });
+      const environment = () => readFileSync(`/proc/${child.pid}/environ`, "latin1");
+      await eventually(() => environment().includes(`${name}=***`));
+      expect(environment()).not.toContain(secret);
+      child.kill("SIGKILL");
+      await child.exited;
     });
   });
 }
@@ -246,4 +268,16 @@ onBoth("what a server writes", (dialect) => {
       if (secret !== "") expect((stdout + stderr).includes(secret)).toBe(false);
     }
   });
+});
+
+test("a misspelt setting stops what would go on without it, and other commands warn", async () => {
+  const log = encodeVerifier(signerOf("keyhole/0123456789abcdef", new Uint8Array(32)));
+  const env = { KEYHOLE_CHECKPOINT_FILES: "/var/lib/keyhole/checkpoint" };
+  const sentence = "KEYHOLE_CHECKPOINT_FILES is no setting of Keyhole: is KEYHOLE_CHECKPOINT_FILE meant?\n";
+  for (const args of [["serve"], ["notary"], ["witness", "--log", log], ["dashboard"], ["door", "--person", "ana"]]) {
+    const ran = await runBinary(args, { env });
+    expect([args, ran]).toEqual([args, { exitCode: 2, stdout: "", stderr: `keyhole: ${sentence}` }]);
+  }
+  const warned = await runBinary(["version"], { env });
+  expect(warned).toMatchObject({ exitCode: 0, stderr: `WARNING: ${sentence}` });
 });

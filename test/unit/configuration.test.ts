@@ -3,8 +3,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { adviceFor, readSecretFile } from "../../src/core/secret-file.ts";
+import { clientSettingNames, settingNames, tracingNames, unknownSettings } from "../../src/core/setting-names.ts";
 import { readConfig } from "../../src/core/settings.ts";
 import { readPage } from "../support/markdown.ts";
+import { kubernetes } from "../support/server.ts";
 
 /** The rows of the page's tables: the setting, what it means, its default. */
 const rows = [...readPage("docs/configuration.md").matchAll(/^\| `([A-Z_]+)` \| (.+) \| (.+) \|$/gm)].map(
@@ -16,6 +18,25 @@ function row(name: string) {
   if (found === undefined) throw new Error(`docs/configuration.md has no row for ${name}`);
   return found;
 }
+
+describe("a variable that looks like a setting", () => {
+  test.each([
+    ["KEYHOLE_CHECKPOINT_FILES", "is KEYHOLE_CHECKPOINT_FILE meant?"],
+    ["KEYHOLE_WITNES", "is KEYHOLE_WITNESS meant?"],
+    ["KEYHOLE_OPS_PROT", "is KEYHOLE_OPS_PORT meant?"],
+    ["KEYHOLE_ROOTKEY", "is KEYHOLE_ROOT_KEY meant?"],
+    ["KEYHOLE_DATABASE_PASSWORD", "unset it, or give it another name."],
+  ])("%s, is none", (name, advice) => {
+    expect(unknownSettings({ [name]: "x", KEYHOLE_DATA: "d" })).toEqual([
+      `${name} is no setting of Keyhole: ${advice}`,
+    ]);
+  });
+
+  test("may be another's: what Kubernetes makes of a Service, and the token that KEYHOLE_OIDC names", () => {
+    expect(unknownSettings({ ...kubernetes, KEYHOLE_OIDC: "env:KEYHOLE_TOKEN", KEYHOLE_TOKEN: "a.b.c" })).toEqual([]);
+    expect(unknownSettings({ KEYHOLE_PORT: "4200" })).toHaveLength(1);
+  });
+});
 
 describe("a file with a secret", () => {
   const [own, group, other] = [1001, 1001, 65534];
@@ -57,7 +78,9 @@ describe("docs/configuration.md", () => {
     const named = code.match(
       /\b(KEYHOLE_[A-Z_]*[A-Z]|OTEL_[A-Z_]+|DATABASE_[A-Z_]+[A-Z])\b|(?<=env\[")(HOST|PORT)(?="\])/g,
     );
-    expect(rows.map(({ name }) => name).sort()).toEqual([...new Set(named)].sort());
+    const known = [...settingNames, ...tracingNames, ...clientSettingNames];
+    expect(rows.map(({ name }) => name)).toEqual(known);
+    expect([...new Set(named)].sort()).toEqual([...known].sort());
   });
 
   test("names the defaults of the program", () => {

@@ -1,0 +1,99 @@
+/*
+ * The names of all settings, each once. The page docs/configuration.md, the help, the check for misspelt ones and the
+ * erasure of secrets go by these lists.
+ */
+
+/** Settings of servers and people's commands, in the order of docs/configuration.md. An empty one is refused. */
+export const settingNames = [
+  "DATABASE_URL",
+  "DATABASE_PASSWORD_FILE",
+  "KEYHOLE_DATA",
+  "KEYHOLE_ROOT_KEY",
+  "KEYHOLE_ROOT_KEY_FILE",
+  "KEYHOLE_ROOT_KEY_COMMAND",
+  "HOST",
+  "KEYHOLE_SOCKET_MODE",
+  "KEYHOLE_SOCKET_GROUP",
+  "PORT",
+  "KEYHOLE_OPS_PORT",
+  "KEYHOLE_OPS_HOST",
+  "KEYHOLE_MCP",
+  "KEYHOLE_MCP_ORIGINS",
+  "KEYHOLE_LIMITER_URL",
+  "KEYHOLE_ACTOR",
+  "KEYHOLE_SSH",
+  "KEYHOLE_CLIENT_SECRET",
+  "KEYHOLE_CLIENT_SECRET_FILE",
+  "KEYHOLE_HISTORY_MIB",
+  "KEYHOLE_WITNESS",
+  "KEYHOLE_CHECKPOINT_FILE",
+] as const;
+
+/** Those of OpenTelemetry, where empty is unset. */
+export const tracingNames = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_SERVICE_NAME"] as const;
+
+/** Settings of machines' commands. */
+export const clientSettingNames = [
+  "KEYHOLE_URL",
+  "KEYHOLE_API_KEY",
+  "KEYHOLE_API_KEY_FILE",
+  "KEYHOLE_OIDC",
+  "KEYHOLE_PROJECT",
+  "KEYHOLE_ENVIRONMENT",
+  "KEYHOLE_ALLOW_HTTP",
+] as const;
+
+/** Settings whose value is a secret, or may hold a password. */
+export const secretSettingNames = [
+  "KEYHOLE_ROOT_KEY",
+  "DATABASE_URL",
+  "PGPASSWORD",
+  "KEYHOLE_LIMITER_URL",
+  "KEYHOLE_CLIENT_SECRET",
+  "KEYHOLE_API_KEY",
+] as const;
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * A sentence for each variable that looks like a setting of Keyhole and is none, such as a misspelt one: it would turn
+ * off in silence what it should turn on. What Kubernetes makes of a Service called keyhole is none and no mistake, and
+ * so is the variable with a token that KEYHOLE_OIDC names.
+ */
+export function unknownSettings(env: Env): string[] {
+  const known: readonly string[] = [...settingNames, ...clientSettingNames].filter((name) => name.startsWith(prefix));
+  const token = env["KEYHOLE_OIDC"]?.replace(/^env:/, "");
+  return Object.entries(env).flatMap(([name, value]) => {
+    const isOthers = !name.startsWith(prefix) || known.includes(name) || name === token || isService(name, value ?? "");
+    if (isOthers) return [];
+    const [nearest = ""] = known.toSorted((a, b) => distance(a, name) - distance(b, name));
+    const advice =
+      distance(nearest, name) <= farthest ? `: is ${nearest} meant?` : ": unset it, or give it another name.";
+    return [`${name} is no setting of Keyhole${advice}`];
+  });
+}
+
+const prefix = "KEYHOLE_";
+/** A name that differs in more characters is another word. */
+const farthest = 6;
+
+/** @see https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables */
+function isService(name: string, value: string): boolean {
+  if (/_SERVICE_(?:HOST|PORT(?:_[A-Z0-9_]+)?)$/.test(name)) return true;
+  if (/_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name)) return true;
+  return /_PORT$/.test(name) && /^(?:tcp|udp|sctp):\/\//.test(value);
+}
+
+/** How many characters must be put in, left out or replaced to make one text of the other. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
