@@ -2,7 +2,9 @@ import { randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
+  existsSync,
   fchmodSync,
+  fchownSync,
   fsyncSync,
   linkSync,
   lstatSync,
@@ -13,6 +15,7 @@ import {
   renameSync,
   rmSync,
   type Stats,
+  statSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
@@ -123,10 +126,14 @@ export function draftIn(folder: string, kind: WholeFile): string {
   return join(folder, `.keyhole-${kind}-${at}${randomBytes(6).toString("hex")}.part`);
 }
 
-/** Writes a file that did not exist: synced, read back, and with its exact mode whatever the umask; or leaves none. */
-export function writeNew(path: string, content: Uint8Array, mode: number): void {
+/**
+ * Writes a file that did not exist: synced, read back, and with its exact mode whatever the umask; or leaves none.
+ * @param owner - a file or a folder: root gives the new file to whoever owns that
+ */
+export function writeNew(path: string, content: Uint8Array, mode: number, owner?: string): void {
   const fd = openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
+    if (owner !== undefined) giveToOwnerOf(owner, fd);
     for (let at = 0; at < content.length; ) at += writeSync(fd, content, at, content.length - at);
     if (!readStart(fd, content.length + 1).equals(content)) {
       throw new Problem(exits.failed, "unwritable", "The disk returned other bytes than were written.");
@@ -139,6 +146,28 @@ export function writeNew(path: string, content: Uint8Array, mode: number): void 
   } finally {
     closeSync(fd);
   }
+}
+
+/**
+ * Makes a file with mode 0600 that belongs to the owner of its folder, if there is none. One that is there is not opened:
+ * as it closes, POSIX drops all locks that this process has on it, and those of SQLite are among them.
+ */
+export function makeIfAbsent(path: string, content = new Uint8Array()): void {
+  try {
+    if (!existsSync(path)) writeNew(path, content, 0o600, dirname(path));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/**
+ * As root, gives an open file to whoever owns another file or folder: who serves a folder must be able to open what root
+ * made in it.
+ */
+function giveToOwnerOf(path: string, fd: number): void {
+  if (process.geteuid?.() !== 0) return;
+  const { uid, gid } = statSync(path);
+  fchownSync(fd, uid, gid);
 }
 
 /** The first bytes of an open file, at most `bytesMax`. */
@@ -208,7 +237,9 @@ function newDraft(kind: WholeFile, path: string, force: boolean, content: Uint8A
   if (stat !== undefined && !force) throw exists(path);
   if (stat !== undefined) requireFile(path, stat);
   const draft = draftIn(dirname(path), kind);
-  writeNew(draft, content, 0o600);
+  // The server's account may be another than that of the command, such as root.
+  const owner = kind === "root-key" ? (stat === undefined ? dirname(path) : path) : undefined;
+  writeNew(draft, content, 0o600, owner);
   return { path: draft, [Symbol.dispose]: () => rmSync(draft, { force: true }) };
 }
 

@@ -1,20 +1,10 @@
-import {
-  accessSync,
-  chmodSync,
-  constants,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { attempt } from "../core/attempt.ts";
 import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import type { Config } from "../core/settings.ts";
+import { makeIfAbsent } from "../core/whole-file.ts";
 import { databaseErrorCode } from "../store/database.ts";
 import { accountName } from "./actor.ts";
 
@@ -35,8 +25,7 @@ export function prepareFolder(folder: string): void {
       chmodSync(folder, 0o700);
     }
     // Nothing in the folder is ever committed to a repository around it.
-    const ignore = join(folder, ".gitignore");
-    if (!existsSync(ignore)) writeFileSync(ignore, "*\n", { mode: 0o600 });
+    makeIfAbsent(join(folder, ".gitignore"), Buffer.from("*\n"));
   } catch (error) {
     throw folderProblem(folder, error);
   }

@@ -1,14 +1,4 @@
-import {
-  constants,
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { constants, copyFileSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
@@ -16,7 +6,7 @@ import { attempt } from "../core/attempt.ts";
 import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import type { Config, RootKeySource } from "../core/settings.ts";
-import { moveIntoPlace } from "../core/whole-file.ts";
+import { makeIfAbsent, moveIntoPlace } from "../core/whole-file.ts";
 import { recordChanges } from "../desk/changes.ts";
 import { adminContextOf, operator } from "../desk/context.ts";
 import {
@@ -134,6 +124,7 @@ async function prepareDraft(
   { say, actor }: { readonly say: (line: string) => void; readonly actor: string },
 ): Promise<{ readonly whole: string; readonly hasRootKey: boolean }> {
   const draft = `${path}.restoring`;
+  makeIfAbsent(draft); // with the owner that it keeps
   copyFileSync(backup, draft);
   await chmod(draft, 0o600);
   requireDatabase(backup, inspect(draft));
@@ -142,7 +133,7 @@ async function prepareDraft(
   await recordRestore(draft, keyring, config, actor, say);
   // A copy, since the file that was written stays open until its last statement is collected.
   const whole = `${path}.restored`;
-  writeFileSync(whole, "", { mode: 0o600 });
+  makeIfAbsent(whole);
   copyOnline(draft, whole);
   return { whole, hasRootKey: true };
 }

@@ -1,7 +1,7 @@
 import { Database as SqliteFile } from "bun:sqlite";
-import { closeSync, openSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { statSync } from "node:fs";
 import { attempt } from "../core/attempt.ts";
+import { makeIfAbsent } from "../core/whole-file.ts";
 
 // Work that SQLite leaves to its users: replaced files, locks between processes, and short waits.
 
@@ -52,11 +52,11 @@ const held = new Map<string, SqliteFile>();
  * @returns undefined if another process still holds it after `waitMs`, or this one already
  */
 export function exclusively(path: string, waitMs: number): Lock | undefined {
-  const name = resolve(path);
-  // POSIX frees all locks of a process on a file as soon as it closes any descriptor of that file.
+  makeIfAbsent(path);
+  const { dev, ino } = statSync(path, { bigint: true });
+  const name = `${dev} ${ino}`;
   if (held.has(name)) return undefined;
-  closeSync(openSync(path, "a", 0o600));
-  const file = new SqliteFile(path, { create: true, readwrite: true });
+  const file = new SqliteFile(path, { create: false, readwrite: true });
   file.run(`PRAGMA busy_timeout = ${waitMs}`);
   try {
     file.run("BEGIN EXCLUSIVE");

@@ -1,8 +1,9 @@
 import { Database as SqliteFile } from "bun:sqlite";
-import { chmodSync, closeSync, existsSync, openSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { Fault } from "../core/fault.ts";
+import { makeIfAbsent } from "../core/whole-file.ts";
 import { compile, type Database, type Db, type Use, unavailable } from "./database.ts";
 import { migrations } from "./migrate.ts";
 import { isSameDatabase } from "./sqlite-file.ts";
@@ -84,7 +85,7 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
  * not opened: closing it would free SQLite's own locks of this process.
  */
 export function makeFile(path: string): void {
-  if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
+  makeIfAbsent(path);
   chmodSync(path, 0o600);
 }
 

@@ -1,11 +1,21 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Config } from "../../src/core/settings.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
+import { addRootKey, dropOlderRootKeys, lockKeyFile } from "../../src/installation/root-keys.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { backUp, restore, verifyBackup } from "../../src/people/backup.ts";
@@ -275,6 +285,27 @@ describe("restore", () => {
     copyFileSync(join(crashed.dataFolder, "keyhole.db"), join(orphaned.dataFolder, "keyhole.db-wal"));
     await restore(orphaned, backup, { force: true, actor: "ann@host", say: silent });
     expect(await reads(orphaned)).toBe("org-1");
+  });
+
+  test.if(process.getuid?.() === 0)("keeps the owner of the folder, as all that root does there", async () => {
+    const config: Config = { ...place("owned"), rootKey: { from: "folder" } };
+    const owners = () =>
+      readdirSync(config.dataFolder).map((name) => [name, statSync(join(config.dataFolder, name)).uid]);
+    const expectOwned = (...names: string[]) => {
+      expect(owners().filter(([, uid]) => uid !== 1001)).toEqual([]);
+      expect(owners().map(([name]) => name)).toEqual(expect.arrayContaining([".gitignore", "keyhole.db", ...names]));
+    };
+    mkdirSync(config.dataFolder, { mode: 0o700 });
+    chownSync(config.dataFolder, 1001, 1001);
+    const begun = await openInstallation(config, silent);
+    expectOwned("root.key", "keyhole.db.migrating");
+    await begun.open("admin").close();
+    await closed(config);
+    lockKeyFile(config).release();
+    addRootKey(config);
+    dropOlderRootKeys(config, true);
+    await restore(place("owned"), backup, { force: true, actor: "ann@host", say: silent });
+    expectOwned("serve.lock", "rotate.lock");
   });
 
   test("refuses while a server serves the folder, and while a program has the database open", async () => {
