@@ -17,6 +17,7 @@ import { open } from "../../src/seal/envelope.ts";
 import { parseRootKeys } from "../../src/seal/keyring.ts";
 import { openLog } from "../../src/server/log.ts";
 import { contractProblem, unlimited } from "../support/attack.ts";
+import { spellingsOf } from "../support/canary.ts";
 import { type Answer, describeBoth, everything, type World } from "../support/world.ts";
 
 /** What must not be found, by what it is. */
@@ -228,34 +229,4 @@ async function placesOf(world: World, refusals: readonly string[]): Promise<Plac
     for (const name of files) places.set(name, readFileSync(join(world.config.dataFolder, name)));
   }
   return places;
-}
-
-/** The bytes of a secret in each encoding. */
-function spellingsOf(secret: Buffer): Map<string, Buffer> {
-  const text = secret.toString("utf8");
-  const isText = Buffer.from(text).equals(secret);
-  const spellings = new Map([
-    ["as it is", secret],
-    ["in hex", Buffer.from(secret.toString("hex"))],
-    ["in upper-case hex", Buffer.from(secret.toString("hex").toUpperCase())],
-  ]);
-  for (const alphabet of ["base64", "base64url"] as const) {
-    for (const before of [0, 1, 2]) {
-      // The characters that depend on nothing but the secret, wherever in a larger text it begins.
-      const encoded = Buffer.concat([Buffer.alloc(before), secret])
-        .toString(alphabet)
-        .replace(/=+$/, "");
-      const whole = encoded.slice(Math.ceil((before * 8) / 6), Math.floor(((before + secret.length) * 8) / 6));
-      spellings.set(`in ${alphabet} at ${before}`, Buffer.from(whole));
-    }
-  }
-  if (!isText) return spellings;
-  return new Map([
-    ...spellings,
-    ["in UTF-16LE", Buffer.from(text, "utf16le")],
-    ["in UTF-16BE", Buffer.from(text, "utf16le").swap16()],
-    ["URL-encoded", Buffer.from(encodeURIComponent(text))],
-    ["URL-encoded as a form", Buffer.from(encodeURIComponent(text).replaceAll("%20", "+"))],
-    ["in JSON", Buffer.from(JSON.stringify(text).slice(1, -1))],
-  ]);
 }

@@ -8,8 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { type NamedValue, renderDotenv } from "../../src/formats/dotenv.ts";
+import { canary } from "../support/canary.ts";
 import { skipWithout } from "../support/programs.ts";
-import { canary, nastyValue, nastyValues } from "../support/readers/nasty.ts";
+import { nastyValue, nastyValues } from "../support/readers/nasty.ts";
 import { type Family, families, findReaders, type Reader, type Reading } from "../support/readers/readers.ts";
 import { seed } from "../support/seed.ts";
 
@@ -127,6 +128,7 @@ async function readFiles(reader: Reader, files: readonly NamedValue[][], onComma
     return path;
   });
   const readings = await reader.read(paths, folder);
+  // If a reader runs a command from a value, a file of this name appears.
   if (readdirSync(folder, { recursive: true }).some((path) => String(path).includes(canary))) onCommand();
   return readings;
 }

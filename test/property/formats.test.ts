@@ -23,6 +23,7 @@ import {
   renderToml,
   renderYaml,
 } from "../../src/formats/lines.ts";
+import { canary } from "../support/canary.ts";
 import { findProgram, findPython, noteMissing } from "../support/programs.ts";
 import nasty from "../support/readers/nasty.json" with { type: "json" };
 import { seed } from "../support/seed.ts";
@@ -39,7 +40,20 @@ const token = fc.constantFrom(
   ...["'", '"', "`", "\\", "$", "$(", ")", "${", "}", "{", "[", "]", "\n", "\r", "\r\n", "#", " # ", " ", "\t", "="],
   ...[":", "''", "'''", "'\\''", '""', "$'", "\\'", "\\n", "\\\n", "\\\\", "!", "!!str ", "&a ", "*a", "- ", "? "],
   ...["| ", "> ", "%", "\nB=c\n", "\nexport B=c\n", "'\nexport B=c\n'", "<<EOF", "\nEOF\n", "<<", "::add-mask::"],
-  ...["\n::set-env name=B::c\n", "$(touch KHCANARY)", "`touch KHCANARY`", "a", "b", "Z", "0", "_", "-", "/", "~", "*"],
+  ...[
+    "\n::set-env name=B::c\n",
+    `$(touch ${canary})`,
+    `\`touch ${canary}\``,
+    "a",
+    "b",
+    "Z",
+    "0",
+    "_",
+    "-",
+    "/",
+    "~",
+    "*",
+  ],
   ...["null", "yes", "---\n", "...\n", "\u2018", "\u2019", "\u201a", "\u201b", "\u0085", "\u00a0", "\u2028", "\u2029"],
   ...["\ufeff", "\u0001", "\u001b", "\u007f", "\ud7ff", "\ue000", "\uffff", "\ufffe", "\ufffd", "é", "e\u0301", "🔑"],
   ...["\u{10ffff}", "\u{1fffe}", "\u200b", "\u202e"],

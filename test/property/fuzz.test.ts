@@ -7,13 +7,12 @@ import { connect } from "node:net";
 import { mintKey } from "../../src/access/api-key.ts";
 import { createApp, serveOptions } from "../../src/api/app.ts";
 import { contractProblem, type Dice, diceOf, impatient, unlimited } from "../support/attack.ts";
+import { canary } from "../support/canary.ts";
 import { seed } from "../support/seed.ts";
 import { answerOf, describeBoth, everything, type Key, openWorld, type World } from "../support/world.ts";
 
 /** Part of everything that a caller invents. No answer may contain it. */
 const mark = "kHmArK";
-/** Part of every stored value. */
-const canary = "KHCANARY";
 
 describeBoth("an odd request", (w, dialect) => {
   const requests = dialect === "sqlite" ? 50_000 : 5_000;

@@ -7,11 +7,10 @@ import fc from "fast-check";
 import { tools } from "../../src/api/tools.ts";
 import { resources } from "../../src/kinds/kind.ts";
 import { impatient } from "../support/attack.ts";
+import { canary } from "../support/canary.ts";
 import { mcpClient, mcpRequest } from "../support/mcp.ts";
 import { seed } from "../support/seed.ts";
 import { answerOf, describeBoth } from "../support/world.ts";
-
-const canary = "KHCANARY";
 
 const odd = fc.oneof(
   fc.constantFrom("web", "production", "staging", "API_TOKEN", "NEW", "\u202eNEW", "__proto__", "../web", ""),
@@ -21,7 +20,7 @@ const odd = fc.oneof(
 const likely = {
   project: fc.constantFrom("web", "web", "none"),
   environment: fc.constantFrom("production", "staging"),
-  name: fc.constantFrom("API_TOKEN", "NEW", "KHCANARY_NAME"),
+  name: fc.constantFrom("API_TOKEN", "NEW", `${canary}_NAME`),
   names: fc.array(fc.constantFrom("API_TOKEN", "NEW"), { minLength: 1 }),
   reason: fc.string({ unit: "binary", maxLength: 600 }),
   id: fc.constantFrom(Bun.randomUUIDv7(), "1"),

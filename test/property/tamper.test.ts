@@ -15,11 +15,11 @@ import { revokeKey } from "../../src/people/keys.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { setBytesMax } from "../../src/sets/kind.ts";
 import { diceOf, verdictOf } from "../support/attack.ts";
+import { canary } from "../support/canary.ts";
 import { kinds } from "../support/kinds.ts";
 import { seed } from "../support/seed.ts";
 import {
   ask,
-  canary,
   contentId,
   contentTarget,
   crossRows,

@@ -6,6 +6,7 @@ import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
 import { type Dice, unlimited, verdictOf } from "./attack.ts";
+import { canary } from "./canary.ts";
 import type { Kind } from "./kinds.ts";
 import type { Client, Key, Placed, Row, World } from "./world.ts";
 
@@ -14,8 +15,7 @@ import type { Client, Key, Placed, Row, World } from "./world.ts";
  * answer depends on, and ways to edit rows.
  */
 
-/** In every value, so that none can leave unnoticed. */
-export const canary = "KHCANARY";
+/** It is in every value, so that none can leave unnoticed. */
 const secretOf = (...parts: readonly string[]) => `${canary}-${parts.join("-")}`;
 export const setColumns = ["version", "generation", "listing", "listing_mac", "sealed"] as const;
 /** The tables that the tests edit. */

@@ -1,8 +1,6 @@
 import fc from "fast-check";
+import { canary } from "../canary.ts";
 import corpus from "./nasty.json" with { type: "json" };
-
-/** If a reader runs a command from a value, a file of this name appears. */
-export const canary = "KHCANARY";
 
 /** Values that some reader of dotenv text reads wrongly in some form, or might. */
 export const nastyValues: readonly string[] = Object.values(corpus).flat();
