@@ -2,7 +2,7 @@
  * Faults that were found in other projects, tried on this one by people. docs/maintainers/proofs-advisories.md lists the
  * advisories with their tests.
  */
-import { expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { everyRight } from "../../src/access/rights.ts";
 import { createDashboard } from "../../src/dashboard/app.ts";
 import { routes } from "../../src/dashboard/routes.ts";
@@ -109,80 +109,6 @@ describeBoth("the faults of others, tried by a person", (w) => {
         isIn ? 200 : 401,
         isIn,
       ]);
-    }
-  });
-
-  test("CVE-2026-22028: an object from the database is text on a page, or the page refuses", async () => {
-    const { organization, where, project } = await w.place({ variables: { staging: { A: "1", B: "2" } } });
-    const key = await w.key(organization);
-    const asked = { environment: "staging", name: "WANTED", reason: "r" } as const;
-    const request = await w.request(organization.id, key.id, project, asked);
-    const visitor = await visitorOf(w);
-    const node = {
-      type: "pwned",
-      key: null,
-      ref: null,
-      props: { children: "x" },
-      constructor: null,
-      __k: null,
-      __v: 1,
-    };
-    const pages = [
-      "/",
-      "/audit",
-      "/keys",
-      `/keys/${key.id}`,
-      "/requests",
-      `/requests/${request}`,
-      "/projects",
-      "/find?q=a",
-    ];
-    pages.push(
-      ...["", "/variables", "/variables/item?name=A", "/history", "/access"].map((page) => `/p/${where}${page}`),
-    );
-    /** A JSON text with an object in the place of each text in it, one after the other. */
-    const poisoned = (text: string) =>
-      [...text.matchAll(/"(?:[^"\\]|\\.)*"(?!\s*:)/g)].map(({ index, 0: found }) => {
-        return text.slice(0, index) + JSON.stringify(node) + text.slice(index + found.length);
-      });
-    const columns = [
-      ...[
-        ["audit_segments", "entries"],
-        ["sets", "listing"],
-        ["set_versions", "actor"],
-        ["set_versions", "names"],
-      ],
-      ...[
-        ["variable_requests", "reason"],
-        ["variable_requests", "name"],
-        ["api_keys", "name"],
-        ["projects", "name"],
-      ],
-      ...[
-        ["organizations", "name"],
-        ["projects", "variable_counts"],
-        ["projects", "changed_at"],
-        ["rosters", "listing"],
-      ],
-    ] as [string, string][];
-    for (const [table, column] of columns) {
-      const rows = await w.run(`select distinct ${column} as text from ${table}`);
-      for (const text of rows.slice(-1).map(({ text }) => String(text))) {
-        for (const bad of [JSON.stringify(node), ...(/^[[{]/.test(text) ? poisoned(text).slice(0, 9) : [])]) {
-          await w.run(`update ${table} set ${column} = ? where ${column} = ?`, [bad, text]);
-          for (const page of pages) {
-            const { status, html } = await visitor.page(page);
-            expect([table, column, page, html.includes("<pwned"), status === 500]).toEqual([
-              table,
-              column,
-              page,
-              false,
-              false,
-            ]);
-          }
-          await w.run(`update ${table} set ${column} = ? where ${column} = ?`, [text, bad]);
-        }
-      }
     }
   });
 
@@ -338,6 +264,55 @@ describeBoth("the faults of others, tried by a person", (w) => {
       expect([name, await asked("127.0.0.1", name)]).toEqual([name, "200"]);
     // On a network, Prometheus asks by name.
     expect(await asked("0.0.0.0", "keyhole.internal:9100")).toBe("200");
+  });
+});
+
+// In a world of its own, so that the rows are those of its pages.
+describeBoth("CVE-2026-22028: an object from the database is text on a page, or the page refuses", (w) => {
+  const node = {
+    type: "pwned",
+    key: null,
+    ref: null,
+    props: { children: "x" },
+    constructor: null,
+    __k: null,
+    __v: 1,
+  };
+  let pages: readonly string[];
+  beforeAll(async () => {
+    const { organization, where, project } = await w.place({ variables: { staging: { A: "1", B: "2" } } });
+    await member(w, organization.slug, "of-the-roster");
+    const key = await w.key(organization);
+    const asked = { environment: "staging", name: "WANTED", reason: "r" } as const;
+    const request = await w.request(organization.id, key.id, project, asked);
+    pages = [
+      ...["/", "/audit", "/keys", `/keys/${key.id}`, "/requests", `/requests/${request}`, "/projects", "/find?q=a"],
+      ...["", "/variables", "/variables/item?name=A", "/history", "/access"].map((page) => `/p/${where}${page}`),
+    ];
+  });
+  /** A JSON text with an object in the place of each text in it, one after the other. */
+  const poisoned = (text: string) =>
+    [...text.matchAll(/"(?:[^"\\]|\\.)*"(?!\s*:)/g)].map(({ index, 0: found }) => {
+      return text.slice(0, index) + JSON.stringify(node) + text.slice(index + found.length);
+    });
+  test.each([
+    ...["audit_segments.entries", "sets.listing", "set_versions.actor", "set_versions.names"],
+    ...["variable_requests.reason", "variable_requests.name", "api_keys.name", "projects.name"],
+    ...["organizations.name", "projects.variable_counts", "projects.changed_at", "rosters.listing"],
+  ])("in %s", async (place) => {
+    const [table = "", column = ""] = place.split(".");
+    const visitor = await visitorOf(w);
+    // The longest text: it has names in it.
+    const longest = `select cast(${column} as text) as text from ${table} order by length(cast(${column} as text)) desc, 1`;
+    const text = (await w.run(`${longest} limit 1`))[0]?.["text"] as string;
+    expect(text).toBeString();
+    for (const bad of [JSON.stringify(node), ...(/^[[{]/.test(text) ? poisoned(text).slice(0, 9) : [])]) {
+      await w.run(`update ${table} set ${column} = ? where ${column} = ?`, [bad, text]);
+      const found = await Promise.all(pages.map((page) => visitor.page(page)));
+      const told = found.map(({ status, html }) => [status === 500, html.includes("<pwned")]);
+      expect(told).toEqual(pages.map(() => [false, false]));
+      await w.run(`update ${table} set ${column} = ? where ${column} = ?`, [text, bad]);
+    }
   });
 });
 
