@@ -562,9 +562,8 @@ function killable(cluster: Postgres | undefined): Killable {
         });
         again = started;
         current = started.pid;
-        const ready = await eventually(
-          () => (started.exitCode !== null ? "no" : readyPid(pgdata) === started.pid && "yes"),
-          60_000,
+        const ready = await eventually(() =>
+          started.exitCode !== null ? "no" : readyPid(pgdata) === started.pid && "yes",
         );
         if (ready === "yes") return ranMs();
       }

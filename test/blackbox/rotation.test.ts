@@ -119,7 +119,7 @@ onBoth("rotation under 64 clients", (dialect) => {
   /** The load goes on, and every answer is the same as before. */
   const undisturbed = async () => {
     const before = load.answered.count;
-    await eventually(() => load.answered.count >= before + 128, 30_000);
+    await eventually(() => load.answered.count >= before + 128);
     expect(load.failures).toEqual([]);
   };
   const dataKeys = async () => {
@@ -168,7 +168,7 @@ onBoth("rotation under 64 clients", (dialect) => {
         const rotated = "select count(distinct project_id) as n from sets where generation = ?";
         const [row] = await site.sql(rotated, [generation]);
         return Number(row?.["n"]) >= 3;
-      }, 30_000);
+      });
       first.kill("SIGKILL");
       await first.exited;
       // If it was done before that was seen, the next one is tried.

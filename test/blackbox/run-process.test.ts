@@ -276,7 +276,7 @@ test.skipIf(!isLinux)("Docker's stop reaches the command without a process in be
   const drained = (async () => {
     for await (const bytes of child.stdout) out += new TextDecoder().decode(bytes);
   })();
-  await eventually(() => out === "up\n", 30_000);
+  await eventually(() => out === "up\n");
   child.kill("SIGTERM");
   expect(await child.exited).toBe(0);
   await drained;

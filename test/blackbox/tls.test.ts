@@ -122,7 +122,7 @@ for (const recipe of recipes) {
           ({ status }) => status === 200,
           () => false,
         );
-      }, 30_000);
+      });
     });
     afterAll(async () => {
       proxy?.kill("SIGTERM");

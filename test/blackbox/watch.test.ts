@@ -26,7 +26,7 @@ describe("run --watch", () => {
         .stdout.split("\n")
         .filter((line) => line.includes(`"keyId":"${id}"`) && line.includes(`"status":${status},`)).length;
     const before = seen();
-    await eventually(() => seen() >= before + count, 30_000);
+    await eventually(() => seen() >= before + count);
   };
 
   let projects = 0;
@@ -73,7 +73,7 @@ describe("run --watch", () => {
         folder,
         said,
         child,
-        runs: (value: string) => eventually(() => said.out.endsWith(`runs ${value}\n`), 30_000),
+        runs: (value: string) => eventually(() => said.out.endsWith(`runs ${value}\n`)),
         ends: async (signal?: NodeJS.Signals) => {
           if (signal !== undefined) child.kill(signal);
           const code = await child.exited;
@@ -154,8 +154,8 @@ describe("run --watch", () => {
     await site.json(["file", "put", project, "-", "--path", "late/file", "--env", "staging"], "x");
     await set("staging", "A", "two");
     const failed = await readsOf(key);
-    await eventually(async () => (await readsOf(key)) > failed, 30_000); // variables are read, files are in the way
-    await eventually(() => said.err.includes("Not watched for now, and the command runs on: "), 30_000);
+    await eventually(async () => (await readsOf(key)) > failed); // variables are read, files are in the way
+    await eventually(() => said.err.includes("Not watched for now, and the command runs on: "));
     rmSync(join(folder, "late"));
     await runs("two");
     expect(readFileSync(join(folder, "late/file"), "utf8")).toBe("x");
@@ -168,10 +168,10 @@ describe("run --watch", () => {
     const { runs, ends, said } = watch([], ["sh", "-c", script]);
     await runs("one");
     await site.json(["key", "revoke", key.id]);
-    await eventually(() => said.err !== "", 30_000);
+    await eventually(() => said.err !== "");
     await set("staging", "A", "unseen");
     const refused = () => server.said().stdout.split(`key ${key.id} is expired or revoked`).length - 1;
-    await eventually(() => refused() >= 3, 30_000);
+    await eventually(() => refused() >= 3);
     expect(await ends("SIGTERM")).toBe(7);
     expect(said).toEqual({
       out: "runs one\nstopped one\n",
@@ -186,11 +186,11 @@ describe("run --watch", () => {
     const { runs, ends, said } = watch(["--require", "C"], ["sh", "-c", script]);
     await runs("one");
     await site.json(["var", "delete", project, "staging", "C"]);
-    await eventually(() => said.err.includes(", staging: C."), 30_000);
+    await eventually(() => said.err.includes(", staging: C."));
     expect(said.out).toBe("runs one\n");
     await set("staging", "C", "2");
-    await eventually(() => said.err.includes("The command is watched again."), 30_000);
-    await eventually(() => said.out === "runs one\nstopped one\nruns one\n", 30_000);
+    await eventually(() => said.err.includes("The command is watched again."));
+    await eventually(() => said.out === "runs one\nstopped one\nruns one\n");
     expect(await ends("SIGTERM")).toBe(7);
   });
 
@@ -199,11 +199,11 @@ describe("run --watch", () => {
     const { runs, ends, said } = watch(["--require", "A"], ["sh", "-c", script]);
     await runs("one");
     await set("staging", "NODE_OPTIONS", "--inspect");
-    await eventually(() => said.err.includes("loaders, shells or CI runners act on them: NODE_OPTIONS"), 30_000);
+    await eventually(() => said.err.includes("loaders, shells or CI runners act on them: NODE_OPTIONS"));
     await answers(key, 304, 3);
     expect(await readsOf(key)).toBe(2);
     await site.json(["var", "delete", project, "staging", "A"]);
-    await eventually(() => said.err.includes(", staging: A."), 30_000);
+    await eventually(() => said.err.includes(", staging: A."));
     await answers(key, 304, 3);
     expect(await readsOf(key)).toBe(3);
     await site.json(["var", "delete", project, "staging", "NODE_OPTIONS"]);
@@ -219,7 +219,7 @@ describe("run --watch", () => {
     await set("staging", "A", "canary-of-the-first");
     const quiet = `trap 'kill -9 $!; exit 7' TERM; sleep 600 & echo "runs $(printf %s "$A" | wc -c)"; wait`;
     const { ends, said } = watch(["--require", "A"], ["sh", "-c", quiet]);
-    await eventually(() => said.out === "runs 19\n", 30_000);
+    await eventually(() => said.out === "runs 19\n");
     const failures: [does: () => Promise<unknown>, says: string][] = [
       [() => set("staging", "NODE_OPTIONS", "canary-that-steers"), "loaders, shells or CI runners act on them"],
       [() => site.json(["var", "delete", project, "staging", "A"]), ", staging: A."],
@@ -234,7 +234,7 @@ describe("run --watch", () => {
     ];
     for (const [does, says] of failures) {
       await does();
-      await eventually(() => said.err.includes(says), 30_000);
+      await eventually(() => said.err.includes(says));
     }
     expect(await ends("SIGTERM")).toBe(7);
     expect(said).toEqual({ out: "runs 19\n", err: expect.not.stringContaining("canary") });
@@ -248,7 +248,7 @@ describe("run --watch", () => {
     // Taken before the change: this process may see `deaf` late, and then the 10 s would seem shorter.
     const beforeAsked = performance.now();
     await set("staging", "A", "two");
-    await eventually(() => said.out.endsWith("deaf\n"), 30_000);
+    await eventually(() => said.out.endsWith("deaf\n"));
     expect(await ends()).toBe(8);
     expect(performance.now() - beforeAsked).toBeGreaterThan(10_000);
     expect(said.out).toBe("runs one\ndeaf\nruns two\n");
@@ -267,7 +267,7 @@ describe("run --watch", () => {
     const { child, runs, ends, said } = watch([], ["sh", "-c", command]);
     await runs("one");
     child.kill(signal);
-    await eventually(() => said.out.includes("got\n"), 30_000);
+    await eventually(() => said.out.includes("got\n"));
     await set("staging", "A", "two");
     await runs("two");
     expect(await ends("SIGTERM")).toBe(7);
@@ -280,10 +280,10 @@ describe("run --watch", () => {
     const { child, runs, ends, said, folder } = watch([], ["sh", "-c", command]);
     await runs("one");
     child.kill("SIGTERM");
-    await eventually(() => said.out.includes("asked\n"), 30_000);
+    await eventually(() => said.out.includes("asked\n"));
     const before = await readsOf(key);
     await set("staging", "A", "two");
-    await eventually(async () => (await readsOf(key)) > before, 30_000);
+    await eventually(async () => (await readsOf(key)) > before);
     await Bun.write(join(folder, "end"), "");
     expect(await ends()).toBe(9);
     expect(said).toMatchObject({ out: "runs one\nasked\n", err: "" });

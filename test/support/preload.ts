@@ -1,5 +1,6 @@
 import { afterAll } from "bun:test";
 import "./seed.ts";
+import { reportWaits } from "./eventually.ts";
 import { reportMissing } from "./programs.ts";
 import { noteFile } from "./report.ts";
 import { memoryFolder } from "./scratch.ts";
@@ -19,6 +20,7 @@ for (const name of Object.keys(process.env)) {
 
 noteFile("begins", Bun.main);
 afterAll(() => {
+  reportWaits();
   reportMissing();
   noteFile("ended", Bun.main);
 });

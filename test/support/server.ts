@@ -7,12 +7,15 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { ranMs, stoodStillMs } from "./clock.ts";
 import { expectDescribed } from "./described.ts";
+import { eventually } from "./eventually.ts";
 import { type Furniture, fill } from "./furnish.ts";
 import { runHere } from "./here.ts";
 import { binary, jsonOf, makePlace, type Place } from "./keyhole.ts";
 import { migratedDatabase } from "./migrated.ts";
 import { freePort } from "./port.ts";
 import { createDatabase, postgresUrl, type TestDatabase, withPostgres } from "./postgres.ts";
+
+export { eventually };
 
 export type Dialect = "sqlite" | "postgres";
 export type Row = Readonly<Record<string, unknown>>;
@@ -640,18 +643,4 @@ export async function passedOf60(
     if (news().length === before) return statuses.filter((status) => status === 200).length;
   }
   throw new Error("the shared buckets never answered all of 60 requests in time");
-}
-
-/** Polls until the result is neither false nor undefined. @throws Error after the deadline */
-export async function eventually<T>(
-  look: () => Promise<T | false | undefined> | T | false | undefined,
-  deadlineMs = 10_000,
-): Promise<T> {
-  const giveUpAt = performance.now() + deadlineMs;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined && found !== false) return found;
-    if (performance.now() > giveUpAt) throw new Error(`it did not happen within ${deadlineMs} ms`);
-    await Bun.sleep(10);
-  }
 }
