@@ -87,19 +87,23 @@ describeBoth("a project out of scope is one that does not exist", (w, dialect) =
   });
 
   const samples = 3000;
-  test(`in time: ${samples} of each, interleaved, |t| < 5 and |AUC - 0.5| < 0.02`, async () => {
-    for (const { what, key, hidden } of keys) {
-      for (const slug of hidden.slice(0, onSqlite ? 2 : 1)) {
-        const { client } = fresh(w);
-        // On a busy machine two equal things may differ once, but hardly three times in a row.
-        let told = await timed(client, key, slug, samples);
-        for (let turn = 1; turn < 3 && !equal(told); turn++) told = await timed(client, key, slug, samples);
-        expect([what, slug, told, equal(told)]).toEqual([what, slug, told, true]);
-      }
-    }
-  }, 300_000);
+  test.each([
+    ["a key with a list", unlisted],
+    ["a key without one", foreign],
+    ...(onSqlite ? [["a key with a list", foreign] as const] : []),
+  ])(`in time for %s, of %s: ${samples} of each, interleaved, |t| < 5 and |AUC - 0.5| < 0.02`, async (what, slug) => {
+    const { client } = fresh(w);
+    const { key } = keys.find((one) => one.what === what) as (typeof keys)[number];
+    const spent: Spent = { absent: [], hidden: [] };
+    // Equal things differ by chance in one of a hundred looks, but no more the more samples there are.
+    do await timed(client, key, slug, samples, spent);
+    while (!equal(told(spent)) && spent.absent.length < 5 * samples);
+    expect([told(spent), equal(told(spent))]).toEqual([told(spent), true]);
+  });
 });
 
+/** How long each request took, in ms. */
+type Spent = { readonly absent: number[]; readonly hidden: number[] };
 type Told = { readonly t: number; readonly auc: number };
 
 function equal({ t, auc }: Told): boolean {
@@ -183,21 +187,26 @@ async function statementsOf({ client, statements }: App, key: Key, path: string)
   return statements.slice();
 }
 
-async function timed(client: Client, key: Key, slug: string, samples: number): Promise<Told> {
-  const dice = diceOf(seed);
-  const spent = { absent: new Float64Array(samples), hidden: new Float64Array(samples) };
-  const ask = async (which: keyof typeof spent, at: number) => {
+/** Adds this many samples of each, after some to warm up. */
+async function timed(client: Client, key: Key, slug: string, samples: number, spent: Spent): Promise<void> {
+  const dice = diceOf(seed + spent.absent.length);
+  const ask = async (which: keyof Spent, at: number) => {
     const path = `/projects/${which === "absent" ? absent : slug}/variables?environment=production&keys=NAME`;
     const from = performance.now();
     const { status } = await client.ask(path, { key });
-    if (at >= 0) spent[which][at] = performance.now() - from;
+    const tookMs = performance.now() - from;
+    if (at >= 0) spent[which].push(tookMs);
     expect(status).toBe(404);
   };
   for (let at = -300; at < samples; at++) {
     const order = dice.chance(0.5) ? (["absent", "hidden"] as const) : (["hidden", "absent"] as const);
     for (const which of order) await ask(which, at);
   }
-  return { t: welch(cropped(spent.absent), cropped(spent.hidden)), auc: aucOf(spent.absent, spent.hidden) };
+}
+
+function told(spent: Spent): Told {
+  const [absent, hidden] = [Float64Array.from(spent.absent), Float64Array.from(spent.hidden)];
+  return { t: welch(cropped(absent), cropped(hidden)), auc: aucOf(absent, hidden) };
 }
 
 /** Without the slowest twentieth, which are pauses of the machine. */
