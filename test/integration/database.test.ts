@@ -4,6 +4,7 @@ import type postgres from "postgres";
 import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { isConnectionFailure } from "../../src/store/database.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
+import { moment } from "../support/clock.ts";
 import { connectTo, createDatabase, postgresUrl, withPostgres } from "../support/postgres.ts";
 
 setDefaultTimeout(60_000);
@@ -30,7 +31,7 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
         const opened = openPostgres(new Servers(parsePostgresUrl(database.url, {}).servers), "serve");
         const one = opened.query<{ one: number }>(sql`select 1 as one`, { retry: times % 3 !== 0 });
         const asked = Array.from({ length: 20 }, () => one({}).catch((error: Error) => error));
-        await Bun.sleep((times % 20) * 1.3); // waits for nothing: each round tries another moment
+        await moment(times * 1.3);
         if (times % 2 === 0) {
           await killer`select pg_terminate_backend(pid) from pg_stat_activity
             where datname = current_database() and application_name like 'keyhole %'`;

@@ -194,9 +194,7 @@ describe("the journal", () => {
     await turn();
     const behind = journal.record(numberedEntries(600, 10)).catch(codeOf);
     expect(await Promise.all([stuck, behind])).toEqual(["unavailable", "unavailable"]);
-    const tookMs = performance.now() - began;
-    expect(tookMs).toBeGreaterThanOrEqual(2000);
-    expect(tookMs).toBeLessThan(20_000);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(2000);
     const next = journal.record([numberedEntry(2)]);
     await answer({ outcome: "durable" }); // late: what nobody waited for is on record all the same
     await answer({ outcome: "durable" });

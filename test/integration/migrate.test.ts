@@ -12,6 +12,7 @@ import { newKey } from "../../src/seal/keyring.ts";
 import { migrations } from "../../src/store/migrate.ts";
 import { exclusively } from "../../src/store/sqlite-file.ts";
 import { postgresTables, sqliteTables, type Tables } from "../../src/store/tables.ts";
+import { eventually } from "../support/eventually.ts";
 import { connectTo, createDatabase, postgresUrl, type TestDatabase, withPostgres } from "../support/postgres.ts";
 
 setDefaultTimeout(60_000);
@@ -123,10 +124,10 @@ describe("on SQLite", () => {
     const script = `const { exclusively } = await import(${module});
       const asks = (path) => exclusively(path, 0) && !exclusively(path, 0);
       const held = ${JSON.stringify(paths)}.filter(asks).length;
-      for (let n = 0; n < 5; n++) { await Bun.sleep(1); Bun.gc(true); }
-      process.stdout.write(String(held)); setInterval(() => {}, 1000);`;
+      for (let n = 0; n < 5; n++) { await new Promise(setImmediate); Bun.gc(true); }
+      process.stdout.write(String(held)); process.stdin.resume();`;
     const holder = Bun.spawn([process.execPath, "--no-env-file", "--no-install", "-e", script], {
-      ...{ cwd: folder, stdin: "ignore", stdout: "pipe", stderr: "inherit" },
+      ...{ cwd: folder, stdin: "pipe", stdout: "pipe", stderr: "inherit" },
     });
     const isFree = (path: string) => {
       const lock = exclusively(path, 0);
@@ -190,13 +191,7 @@ withPostgres("on PostgreSQL", () => {
         and database = (select oid from pg_database where datname = current_database())`;
       return row?.["count"] as number;
     };
-    let held = await locks();
-    // PostgreSQL notices a moment later that the processes have ended.
-    for (let tries = 0; tries < 1000 && held > 0; tries++) {
-      await Bun.sleep(10);
-      held = await locks();
-    }
-    expect(held).toBe(0);
+    await eventually(async () => (await locks()) === 0); // once PostgreSQL has noticed that the processes have ended
   });
 
   test("the migrations make the columns that the source describes", async () => {

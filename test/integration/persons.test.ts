@@ -25,6 +25,7 @@ import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { planRollback } from "../../src/people/rollback.ts";
 import { createTrust } from "../../src/people/trusts.ts";
 import { openSet } from "../../src/sets/open.ts";
+import { eventually } from "../support/eventually.ts";
 import { asPerson, personIn } from "../support/persons.ts";
 import { describeBoth, type World, withAdmins } from "../support/world.ts";
 
@@ -201,7 +202,7 @@ async function whileHeadIsLocked<T>(w: World, count: number, begin: () => Promis
       (select pid from pg_locks where database = (select oid from pg_database where datname = current_database()))`);
     return row?.["count"] as number;
   };
-  for (let tries = 0; tries < 1000 && (await waiting()) < count; tries++) await Bun.sleep(10);
+  await eventually(async () => (await waiting()) >= count);
   expect(await waiting()).toBe(count);
   await w.run("commit");
   return begun;
@@ -503,12 +504,13 @@ describeBoth("persons with some rights", (w) => {
     ];
     const isDone = async (pages: Pages) => (await pages.next()).done;
     expect([await isDone(theirs), await isDone(operators)]).toEqual([false, false]);
-    await Bun.sleep(2); // what is made in the millisecond of the newest entry is taken for older
+    w.clock.nowMs = Date.now() + 1; // what is made in the millisecond of the newest entry is taken for older
     await change("LATER");
     await removePerson(w.admin, name);
     await expect(Array.fromAsync(theirs)).rejects.toMatchObject({ kind: "forbidden" });
     const rest = JSON.stringify(await Array.fromAsync(operators));
     expect([rest.includes("BEFORE_19"), rest.includes("LATER")]).toEqual([true, false]);
+    w.clock.nowMs = undefined;
   });
 
   test("see their own rights, those of all their entries together", async () => {

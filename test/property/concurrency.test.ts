@@ -1,7 +1,9 @@
 /**
  * Lookups are grouped, commits are shared and sets are remembered: no request may ever get another one's answer.
  */
+
 import { beforeAll, describe, expect, test } from "bun:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Environment, environments } from "../../src/core/names.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
@@ -167,7 +169,7 @@ describeBoth("a set that is remembered by its row's version", (w, dialect) => {
         const least = acknowledged;
         const [found] = await read();
         if (typeof found !== "string" || Number(found) < least) wrong.push([found, least]);
-        await Bun.sleep(0);
+        await nextTurn();
       }
     };
     await setVariables(w.admin, where, "staging", [{ name: "NAME", value: "0" }]);
@@ -218,7 +220,7 @@ describe("a value", () => {
           answered = true;
         });
         await asked;
-        for (let turn = 0; turn < 20; turn++) await Bun.sleep(0);
+        for (let turn = 0; turn < 20; turn++) await nextTurn();
         expect([path, answered]).toEqual([path, false]);
         commit();
         expect((await answer).status).toBe(200);

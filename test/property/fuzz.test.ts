@@ -273,8 +273,8 @@ type RawAnswer = {
 };
 
 /**
- * Sends bytes, and reads answers until the server closes the connection, `wanted` answers have arrived, or none has for
- * a while, which is longer if `wanted` is given.
+ * Sends bytes, and reads answers until the server closes the connection or `wanted` answers have arrived. Without
+ * `wanted` the server may be waiting for more bytes, which no event tells: then it also ends after a while without one.
  */
 function exchange(
   port: number,
@@ -293,8 +293,8 @@ function exchange(
     };
     const wait = () => {
       clearTimeout(quiet);
-      // The server may be waiting for more bytes.
-      quiet = setTimeout(end, Number.isFinite(wanted) ? 5000 : received.length > 0 ? 30 : 250);
+      if (Number.isFinite(wanted) || !parseAnswers(received, method).every(({ complete }) => complete)) return;
+      quiet = setTimeout(end, received.length > 0 ? 30 : 250);
     };
     socket.on("connect", () => socket.write(bytes));
     socket.on("data", (chunk: Buffer) => {

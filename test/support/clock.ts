@@ -18,6 +18,11 @@ export function stoodStillMs(): number {
   return stoodMs;
 }
 
+/** Lets time pass, so that what a test does next strikes at another moment. It waits for nothing. */
+export function moment(ms: number): Promise<void> {
+  return Bun.sleep(ms);
+}
+
 const everyMs = 20;
 let readAtMs = performance.now();
 let stoodMs = 0;

@@ -1,4 +1,4 @@
-import { afterAll } from "bun:test";
+import { afterAll, setDefaultTimeout } from "bun:test";
 import "./seed.ts";
 import { reportWaits } from "./eventually.ts";
 import { reportMissing } from "./programs.ts";
@@ -18,6 +18,8 @@ for (const name of Object.keys(process.env)) {
   if (ours || ["DATABASE_URL", "HOST", "PORT"].includes(name)) delete process.env[name];
 }
 
+// For `bun test FILE`, as in `test/run.ts`: it ends tests that hang, and none that is only slow.
+setDefaultTimeout(60_000);
 noteFile("begins", Bun.main);
 afterAll(() => {
   reportWaits();

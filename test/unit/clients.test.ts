@@ -2,6 +2,7 @@ import { afterEach, expect, jest, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { Servers } from "../../src/store/postgres.ts";
@@ -87,7 +88,7 @@ test("a client that never answered, or no longer does, makes the next one try an
   await clients.ask(1, async () => 1).answer; // the second did
   await expect(fail()).rejects.toThrow();
   await clients.ask(1, async () => 1).answer;
-  const { answer, giveUp } = clients.ask(1, () => Promise.race([new Promise<never>(() => {}), Bun.sleep(1)]));
+  const { answer, giveUp } = clients.ask(1, () => Promise.race([new Promise<never>(() => {}), nextTurn()]));
   giveUp();
   await expect(answer).rejects.toThrow();
   await clients.ask(1, async () => 1).answer;

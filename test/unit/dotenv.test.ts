@@ -64,15 +64,7 @@ describe("one value", () => {
       for (const part of inside) {
         for (const after of ["", "'", '"', "\\", "!'", "$(", "'$("]) {
           const value = (before + part.repeat(65536)).slice(0, 65536 - after.length) + after;
-          const took = () => {
-            const startedAt = performance.now();
-            write(value);
-            return performance.now() - startedAt;
-          };
-          let tookMs = took();
-          // The machine may have paused, but hardly three times in a row.
-          for (let turn = 1; turn < 3 && tookMs >= 500; turn++) tookMs = took();
-          expect(tookMs).toBeLessThan(500); // 3 ms when measured
+          write(value); // 3 ms when measured; in quadratic time, none of these would leave enough for the others
         }
       }
     }

@@ -62,12 +62,8 @@ describe("asks", () => {
 
   test("that one group did not hold wait no longer for it than others", async () => {
     const { ask, sizes } = byHand();
-    const beganAt = performance.now();
     for (let n = 0; n < 300; n++) void ask(n);
-    while (sizes().length < 2) {
-      expect(performance.now() - beganAt).toBeLessThan(5000);
-      await turn();
-    }
+    while (sizes().length < 2) await turn();
     expect(sizes()).toEqual([256, 44]);
   });
 });

@@ -95,13 +95,12 @@ describe("KEYHOLE_ROOT_KEY_COMMAND", () => {
   test("is ended at its deadline, and so is waiting for what it started", async () => {
     const openedWithin = (ms: number, command: string) =>
       openKeyring(readConfig({ PATH: process.env["PATH"], KEYHOLE_ROOT_KEY_COMMAND: command }), true, () => {}, ms);
-    const startedMs = performance.now();
-    const failure = await openedWithin(100, "sleep 30").catch((error: unknown) => error);
+    // Waiting for these would take longer than a test may.
+    const failure = await openedWithin(100, "sleep 90").catch((error: unknown) => error);
     expect(failure).toMatchObject({ message: "KEYHOLE_ROOT_KEY_COMMAND: the command took longer than 0.1 s." });
     // A busy machine may take long to start a shell, and only its sleep is to meet the deadline.
-    const keyring = await openedWithin(3000, `sh -c 'sleep 30 & echo ${spelled(key)}'`);
+    const keyring = await openedWithin(3000, `sh -c 'sleep 90 & echo ${spelled(key)}'`);
     expect(keyring.rootId).toBe(rootId);
-    expect(performance.now() - startedMs).toBeLessThan(25_000);
   });
 });
 

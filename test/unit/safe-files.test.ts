@@ -24,7 +24,7 @@ import { openShared } from "../../src/machines/shared-file.ts";
 import { failing } from "../support/failing.ts";
 
 /** KEYHOLE_TEST_LONG=1 runs the numbers that the issue names. */
-const swapMs = process.env["KEYHOLE_TEST_LONG"] === "1" ? 60_000 : 500;
+const swapRounds = process.env["KEYHOLE_TEST_LONG"] === "1" ? 100_000 : 1000;
 const scratch = mkdtempSync(join(tmpdir(), "keyhole-safe-files-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
@@ -256,10 +256,8 @@ test.skipIf(process.platform !== "linux")(
     const tried = () => Math.min(ended.placed, ended.refused) > 0;
     try {
       await swapper.stdout.getReader().read();
-      const begun = performance.now();
-      const passed = () => performance.now() - begun;
       // Until both happened: on one core the swapper may wait a long time for its turn.
-      for (let round = 0; passed() < swapMs || (!tried() && passed() < swapMs + 20_000); round++) {
+      for (let round = 0; round < swapRounds || !tried(); round++) {
         const content = `round ${round}`;
         try {
           const opened = new Root(root);
@@ -276,9 +274,8 @@ test.skipIf(process.platform !== "linux")(
       await swapper.exited;
     }
     expect(tree(outside)).toEqual({ victim: "644 as it was" });
-    expect(tried()).toBe(true);
   },
-  swapMs + 30_000,
+  swapRounds > 1000 ? 600_000 : 60_000,
 );
 
 describe("text that is appended", () => {

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exits, Problem } from "../../src/core/problem.ts";
 import { type Command, supervise } from "../../src/machines/run.ts";
 import { watchFor } from "../../src/machines/watch.ts";
 import type { Clock } from "../../src/machines/wire.ts";
+import { eventually } from "../support/eventually.ts";
 
 describe("a watch", () => {
   test.each([
@@ -40,30 +41,27 @@ describe("a watch", () => {
 });
 
 describe("a command that another takes the place of", () => {
-  test("gets SIGTERM and then SIGKILL, and only after its end the other one begins", async () => {
+  const begin = "echo began >> log; echo $$ > own; mv own pid";
+  test.each([
+    // Long enough for the shell to run its trap on any machine.
+    ["gets SIGTERM", `trap 'sleep 0.1; echo polite >> log; exit 0' TERM; ${begin}`, 60_000, "began\npolite\nlast\n"],
+    ["gets SIGKILL if it stays", `trap '' TERM; ${begin}`, 50, "began\nlast\n"],
+  ])("%s, and only after its end the other one begins", async (_, script, stopMs, log) => {
     const folder = mkdtempSync(join(tmpdir(), "keyhole-supervise-"));
     try {
-      const file = join(folder, "log");
-      const log = (text: string) => `echo ${text} >> ${file}`;
-      const deaf = shell(`trap '${log("deaf")}' TERM; ${log("began")}; while :; do sleep 0.02; done`);
-      const polite = shell(
-        `trap 'sleep 0.1; ${log("polite")}; exit 0' TERM; ${log("second")}; while :; do sleep 0.02; done`,
-      );
-      const last = shell(`${log("last")}; exit 3`);
+      const inFolder = (text: string) => shell(`cd ${folder}; ${text}`);
+      const first = inFolder(`${script}; while :; do sleep 0.02; done`);
+      const following = [inFolder("kill -0 $(cat pid) 2> kill && exit 1; echo last >> log; exit 3")];
       const said: string[] = [];
-      const following = [polite, last];
-      const written = () => readFileSync(file, { encoding: "utf8", flag: "a+" });
       const next = async () => {
-        const [awaited, command] = [["began", "second"][2 - following.length] as string, following.shift()];
-        while (command !== undefined && !written().includes(awaited)) await Bun.sleep(5);
+        const command = following.shift();
+        if (command !== undefined) await eventually(() => existsSync(join(folder, "pid")));
         return command ?? new Promise<Command>(() => {});
       };
-      // Long enough for both shells to run their traps on a busy machine.
-      expect(
-        await supervise(deaf, { onTerminal: false, changes: { next, say: (line) => said.push(line) }, stopMs: 3000 }),
-      ).toBe(3);
-      expect(written()).toBe("began\ndeaf\nsecond\npolite\nlast\n");
-      expect(said).toEqual(Array(2).fill("Something changed: the command is started again."));
+      const changes = { next, say: (line: string) => said.push(line) };
+      expect(await supervise(first, { onTerminal: false, changes, stopMs })).toBe(3);
+      expect(readFileSync(join(folder, "log"), "utf8")).toBe(log);
+      expect(said).toEqual(["Something changed: the command is started again."]);
     } finally {
       rmSync(folder, { recursive: true });
     }
