@@ -65,7 +65,7 @@ withPrograms(["chromium"], "a first visit to the dashboard, in Chromium", (chrom
     await eventually(async () => {
       const { exitCode, stdout } = await runBinary(list, { cwd: site.folder, env: { ...site.env, ...env } });
       return exitCode === 0 && JSON.parse(stdout)[0]?.readWithAllAt > 0;
-    }, 40_000);
+    });
     await server.stop();
   }
 });

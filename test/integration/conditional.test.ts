@@ -10,6 +10,7 @@ import { revokeKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { createProject, deleteProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
+import { parts, seed } from "../support/seed.ts";
 import {
   type Answer,
   type Client,
@@ -284,48 +285,51 @@ describeBoth("a conditional read", (w) => {
     w.clock.nowMs = undefined;
   });
 
-  test("never gives one tag to two answers, whatever is written at one moment", async () => {
-    const environment = fc.constantFrom("development", "staging", "production");
-    const some = fc.uniqueArray(environment, { minLength: 1 });
-    const value = fc.constantFrom("1", "2");
-    const name = fc.constantFrom("A", "B");
-    type Act = (w: World, where: string) => Promise<unknown>;
-    const acts = fc.oneof(
-      fc.tuple(environment, name, value).map(([to, key, text]): Act => {
-        return ({ admin }, where) => setVariables(admin, where, to, [{ name: key, value: text }]);
-      }),
-      fc.tuple(environment, name).map(([from, key]): Act => {
-        return ({ admin }, where) => deleteVariable(admin, where, from, key).catch(() => {});
-      }),
-      fc.tuple(some, name, value).map(([to, account, password]): Act => {
-        return ({ admin }, where) => setAccount(admin, where, account, to, { password });
-      }),
-      fc.tuple(some, name, value, fc.constantFrom("0600", "0400")).map(([to, path, text, mode]): Act => {
-        return ({ admin }, where) =>
-          putFile(admin, where, { path: path.toLowerCase(), environments: to, content: Buffer.from(text), mode });
-      }),
-      fc.constant<Act>(({ admin }, where) => rotateData(admin, where, () => {})),
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(acts, { minLength: 4, maxLength: 12 }), async (steps) => {
-        w.clock.nowMs = 1_700_000_000_000;
-        const { key, project } = await furnished(w);
-        const texts = new Map<string, string>();
-        for (const step of [async () => {}, ...steps]) {
-          await step(w, project.where);
-          const { ask } = w.client();
-          for (const path of everyPath) {
-            const answer = await ask(path, { key });
-            const known = texts.get(tagOf(answer)) ?? answer.text;
-            expect([path, answer.text]).toEqual([path, known]);
-            texts.set(tagOf(answer), answer.text);
+  test.each(parts(5))(
+    "never gives one tag to two answers, whatever is written at one moment, part %i",
+    async (part) => {
+      const environment = fc.constantFrom("development", "staging", "production");
+      const some = fc.uniqueArray(environment, { minLength: 1 });
+      const value = fc.constantFrom("1", "2");
+      const name = fc.constantFrom("A", "B");
+      type Act = (w: World, where: string) => Promise<unknown>;
+      const acts = fc.oneof(
+        fc.tuple(environment, name, value).map(([to, key, text]): Act => {
+          return ({ admin }, where) => setVariables(admin, where, to, [{ name: key, value: text }]);
+        }),
+        fc.tuple(environment, name).map(([from, key]): Act => {
+          return ({ admin }, where) => deleteVariable(admin, where, from, key).catch(() => {});
+        }),
+        fc.tuple(some, name, value).map(([to, account, password]): Act => {
+          return ({ admin }, where) => setAccount(admin, where, account, to, { password });
+        }),
+        fc.tuple(some, name, value, fc.constantFrom("0600", "0400")).map(([to, path, text, mode]): Act => {
+          return ({ admin }, where) =>
+            putFile(admin, where, { path: path.toLowerCase(), environments: to, content: Buffer.from(text), mode });
+        }),
+        fc.constant<Act>(({ admin }, where) => rotateData(admin, where, () => {})),
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(acts, { minLength: 4, maxLength: 12 }), async (steps) => {
+          w.clock.nowMs = 1_700_000_000_000;
+          const { key, project } = await furnished(w);
+          const texts = new Map<string, string>();
+          for (const step of [async () => {}, ...steps]) {
+            await step(w, project.where);
+            const { ask } = w.client();
+            for (const path of everyPath) {
+              const answer = await ask(path, { key });
+              const known = texts.get(tagOf(answer)) ?? answer.text;
+              expect([path, answer.text]).toEqual([path, known]);
+              texts.set(tagOf(answer), answer.text);
+            }
           }
-        }
-      }),
-      { numRuns: 5 },
-    );
-    w.clock.nowMs = undefined;
-  });
+        }),
+        { numRuns: 1, seed: seed + part },
+      );
+      w.clock.nowMs = undefined;
+    },
+  );
 
   describe("pays", () => {
     test.each(reads)(

@@ -10,7 +10,7 @@ import { variables } from "../../src/kinds/variables/entry.ts";
 import { storedValue } from "../../src/kinds/variables/write.ts";
 import { openSet } from "../../src/sets/open.ts";
 import { type Fields, type Visitor, visitorOf } from "../support/pages.ts";
-import { seed } from "../support/seed.ts";
+import { parts, seed } from "../support/seed.ts";
 import { long } from "../support/server.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
@@ -244,8 +244,7 @@ class Play {
 }
 
 describeBoth("two people at once, at random, through the pages", (w, dialect) => {
-  const runs = Array.from({ length: Math.round(actionsMax[dialect] / perRun) }, (_, run) => run);
-  test.each(runs)(
+  test.each(parts(Math.round(actionsMax[dialect] / perRun)))(
     "each writes what their page showed, or is refused, and nothing else is stored, run %i",
     async (run) => {
       const people = [await visitorOf(w, "ana@host"), await visitorOf(w, "bo@host")];

@@ -8,3 +8,8 @@ export const seed = Number(process.env["KEYHOLE_TEST_SEED"] ?? 1);
 if (!Number.isSafeInteger(seed)) throw new Error("KEYHOLE_TEST_SEED is a whole number.");
 
 fc.configureGlobal({ seed });
+
+/** Numbers the tests that share the work of one, so that none takes long on a slow machine: 1, 2, … */
+export function parts(count: number): number[] {
+  return Array.from({ length: count }, (_, at) => at + 1);
+}
