@@ -261,12 +261,11 @@ describeBoth("what a person sees", (w) => {
   test("of the difference of two environments is names, and no value", async () => {
     const { where } = await placed(w);
     const differences = await diffVariables(w.admin, where, "staging", "production");
-    expect(differences.map(({ name, status }) => [name, status])).toEqual([
-      ["A", "differs"],
-      ["B", "only"],
-      ["C", "missing"],
+    expect(differences).toEqual([
+      { name: "A", status: "differs" },
+      { name: "B", status: "only" },
+      { name: "C", status: "missing" },
     ]);
-    expect(JSON.stringify(differences)).not.toContain("value");
     expect(await diffVariables(w.admin, where, "staging", "staging")).toEqual([]);
   });
 

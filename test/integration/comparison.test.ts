@@ -1,6 +1,7 @@
 /**
  * Which environments of a project have an item, and which of them have the same.
  */
+
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Environment, environments } from "../../src/core/names.ts";
@@ -9,6 +10,7 @@ import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
 import { setVariables, writeVariables } from "../../src/kinds/variables/write.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
+import { canary } from "../support/canary.ts";
 import { personIn } from "../support/persons.ts";
 import { describeBoth, stored, type World } from "../support/world.ts";
 
@@ -31,12 +33,12 @@ describeBoth("a comparison of environments", (w) => {
       const entries = Object.entries(values).map(([name, value]) => ({ name, value }));
       return setVariables(w.admin, where, environment, entries);
     };
-    await set("development", { SAME: "value", TWO: "x", ORDER: "a", ALONE: "1" });
+    await set("development", { SAME: canary, TWO: "x", ORDER: "a", ALONE: "1" });
     w.clock.nowMs += 1;
-    await set("staging", { SAME: "value", TWO: "y", ORDER: "b", _LAST: "" });
+    await set("staging", { SAME: canary, TWO: "y", ORDER: "b", _LAST: "" });
     w.clock.nowMs = 1_000;
     await set("production", { TWO: "x", ORDER: "c", _LAST: " " });
-    await setVariables(w.admin, where, "production", [{ name: "SAME", value: "value", rotateBy: "2099-01-31" }]);
+    await setVariables(w.admin, where, "production", [{ name: "SAME", value: canary, rotateBy: "2099-01-31" }]);
     w.clock.nowMs = undefined;
     expect(await groups(w, where, "variables")).toEqual({
       ALONE: "development:1",
@@ -51,7 +53,7 @@ describeBoth("a comparison of environments", (w) => {
       staging: { updatedAt: 1_700_000_000_001, group: 1 },
       production: { updatedAt: 1_000, group: 1, dueAt: Date.parse("2099-02-01") },
     });
-    expect(JSON.stringify(items)).not.toContain("value");
+    expect(JSON.stringify(items)).not.toContain(canary);
   });
 
   test("of accounts compares their fields, and of files everything that is listed of them", async () => {

@@ -308,9 +308,8 @@ describeBoth("persons with some rights", (w) => {
     expect((await listVariables(w.admin, where, "staging"))[0]).not.toHaveProperty("rotateBy");
     const { changed } = await planRollback(ana, { where, environment: "staging", kind: "variables" }, 2);
     expect(changed.toSorted()).toEqual(["A", "B"]);
-    expect(
-      (await planRollback(w.admin, { where, environment: "staging", kind: "variables" }, 2)).changed,
-    ).not.toContain("B");
+    const byOperator = await planRollback(w.admin, { where, environment: "staging", kind: "variables" }, 2);
+    expect(byOperator.changed).toEqual([]);
     for (const refused of [
       () => diffVariables(ana, where, "staging", "production"),
       () => revealVariable(ana, where, "staging", "A"),

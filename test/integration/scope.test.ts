@@ -111,8 +111,8 @@ const paths = [
 
 /** The key's own project among others; all have something in every environment. */
 async function surrounded(w: World) {
-  const [organization, other] = [await w.organization(), await w.organization({ name: "Foreign Canary" })];
   w.clock.nowMs = 3000;
+  const [organization, other] = [await w.organization(), await w.organization({ name: "Foreign Canary" })];
   await w.project(organization, "mine", {
     variables: Object.fromEntries(
       environments.map((name) => [name, { EVERYWHERE: `in ${name}`, [name.toUpperCase()]: `canary of ${name}` }]),
