@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { eventually } from "../support/eventually.ts";
 import { startIssuer } from "../support/issuer.ts";
 import { binary, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import { blocksOf } from "../support/markdown.ts";
@@ -389,7 +390,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     expect(isRunning()).toBe(true);
     client.kill();
     await client.exited;
-    while (isRunning()) await Bun.sleep(50);
+    await eventually(() => !isRunning());
   });
 
   test("is opened to two persons by the page, line by line", async () => {

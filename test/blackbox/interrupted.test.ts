@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { eventually } from "../support/eventually.ts";
 import { startOnTerminal } from "../support/keyhole.ts";
 import { postgresUrl, runOn } from "../support/postgres.ts";
 
@@ -101,7 +102,7 @@ function makeFiles(): { files: string; started: () => Promise<Started> } {
     );
   }
   const started = async () => {
-    while (!existsSync(list)) await Bun.sleep(20);
+    await eventually(() => existsSync(list));
     return JSON.parse(readFileSync(list, "utf8")) as Started;
   };
   return { files, started };
@@ -109,7 +110,7 @@ function makeFiles(): { files: string; started: () => Promise<Started> } {
 
 /** Resolves once nothing is left. A PostgreSQL that a test started ends a moment after the run, on its own. */
 async function untilGone(running: Started): Promise<void> {
-  while (leftOf(running).length > 0) await Bun.sleep(20); // until the test's deadline
+  await eventually(() => leftOf(running).length === 0);
 }
 
 /** What is still there: the folder of the run, the processes that its tests started, and those that name the folder. */

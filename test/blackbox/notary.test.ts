@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { moment } from "../support/clock.ts";
 import { binary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
 import { eventually, keyOf, lockAudit, makeSite, onBoth, siteOf } from "../support/server.ts";
@@ -38,7 +39,7 @@ onBoth("the notary", (dialect) => {
     for (let round = 0; round < 6; round++) {
       await site.json(["var", "set", "acme/web", "staging", `N${round}`], "x");
       const notary = await startNotary(site);
-      await Bun.sleep(round * 15);
+      await moment(round * 15);
       await notary.kill();
     }
     const notary = await startNotary(site);

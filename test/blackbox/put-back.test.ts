@@ -1,8 +1,10 @@
 /** A database that somebody exchanges for an older copy of it: who notices, and when, and how it is accepted. */
+
 import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { moment } from "../support/clock.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
 import { freePort } from "../support/port.ts";
@@ -206,7 +208,7 @@ onBoth("a database that was put back", (dialect) => {
     for (let round = 0; round < 8; round++) {
       await site.json(["var", "set", "acme/web", "staging", `N${round}`], "x");
       const notary = await startNotary(site, seen);
-      await Bun.sleep(round * 12);
+      await moment(round * 12);
       await notary.kill();
       if (existsSync(file)) expect(await notes()).toContain(readFileSync(file, "utf8"));
     }

@@ -11,6 +11,7 @@ import { createKey } from "../../src/people/keys.ts";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { createProject } from "../../src/people/projects.ts";
 import { newKey } from "../../src/seal/keyring.ts";
+import { moment } from "../support/clock.ts";
 import { binary } from "../support/keyhole.ts";
 import { connect, eventually, type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
 
@@ -86,7 +87,7 @@ async function startLoad(server: Server, keys: readonly Key[]) {
         failures.push(`${path} ${error}`);
       }
       answered.count += 1;
-      await Bun.sleep(pauseMs);
+      await moment(pauseMs);
     }
     connection.close();
   };

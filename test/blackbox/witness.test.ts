@@ -1,4 +1,5 @@
 /** `keyhole witness`: its folder, its answers over HTTP, and what is left of it after kill -9. */
+
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,6 +16,7 @@ import {
 import { leafHash, type Node, proveConsistency, Tree } from "../../src/audit/tree.ts";
 import { signTreeHead } from "../../src/audit/tree-note.ts";
 import { encodeSubmission, originHash } from "../../src/audit/witness.ts";
+import { moment } from "../support/clock.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
 import { freePort } from "../support/port.ts";
@@ -121,7 +123,7 @@ describe("a witness", () => {
           signed += 1;
         }
       })().catch((error: Error) => error.message);
-      await Bun.sleep(round * 7);
+      await moment(round * 7);
       await witness.kill();
       expect(await asked).not.toBe("refused");
     }
