@@ -2,11 +2,13 @@
  * The grid's parts: what each chip counts, and for whom. A model of each person says which cells they may see, and
  * which of them they may compare.
  */
+
 import { expect, test } from "bun:test";
 import type { Right } from "../../src/access/rights.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
+import { inDays } from "../support/clock.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
@@ -20,10 +22,9 @@ async function place(w: World) {
       production: { SAME: "canary-1", DIFFERS: "canary-4" },
     },
   });
-  const day = (days: number) => new Date(Date.now() + days * dayMs).toISOString().slice(0, 10);
   await setVariables(w.admin, where, "staging", [
-    { name: "SOON", value: "canary-6", rotateBy: day(20) },
-    { name: "LATER", value: "canary-7", rotateBy: day(40) },
+    { name: "SOON", value: "canary-6", rotateBy: inDays(20) },
+    { name: "LATER", value: "canary-7", rotateBy: inDays(40) },
   ]);
   return { organization, where };
 }

@@ -2,12 +2,14 @@
  * The pages that people look at first: today, projects, the grid and one item. They show names and times, and a value
  * only to who asks for it, on record.
  */
+
 import { expect, test } from "bun:test";
 import { findProject } from "../../src/desk/projects.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
+import { inDays } from "../support/clock.ts";
 import { visitorOf } from "../support/pages.ts";
 import { describeBoth, everything, stored, type World } from "../support/world.ts";
 
@@ -289,7 +291,7 @@ describeBoth("the first page", (w) => {
   test("shows what waits for a person, and what changed last", async () => {
     const { organization, where, visitor, at } = await place(w);
     const hidden = await visitor.hidden(at("variables/set"));
-    const day = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    const day = inDays(2);
     const fields = { name: "DUE", "value.development": "", "value.staging": "1", "value.production": "" };
     await visitor.send(at("variables/set"), { ...hidden, ...fields, rotateBy: day });
     await w.key(organization, { ...everything, name: "soon", expiresInMs: 10 * 86_400_000 });
@@ -335,7 +337,7 @@ describeBoth("the first page", (w) => {
 describeBoth("the first page with one damaged set", (w) => {
   test("says which, in place of what is due, and shows all else", async () => {
     const { organization, where, visitor, at } = await place(w);
-    const rotateBy = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    const rotateBy = inDays(2);
     await setVariables(w.admin, where, "staging", [{ name: "DUE", value: "canary-due", rotateBy }]);
     await w.key(organization, { ...everything, name: "soon", expiresInMs: 10 * 86_400_000 });
     expect((await visitor.page("/")).html).toContain(`href="${at("variables/item")}?name=DUE"`);

@@ -64,7 +64,7 @@ async function rowsOf(w: World, { id }: Placed): Promise<Row[][]> {
     w.sql`select * from sets where project_id = ${id} order by kind, environment`,
     w.sql`select * from set_versions where project_id = ${id} order by kind, environment, version`,
     w.sql`select id from file_contents where project_id = ${id} order by id`,
-    w.sql`select id from projects`,
+    w.sql`select id from projects order by id`,
   ]);
 }
 

@@ -8,11 +8,11 @@ import {
   type WriteOptions,
 } from "../../src/kinds/variables/write.ts";
 import { planRollback, rollBack } from "../../src/people/rollback.ts";
+import { inDays } from "../support/clock.ts";
 
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
-const inDays = (days: number) => new Date(Date.now() + days * dayMs).toISOString().slice(0, 10);
 
 function mark({ admin }: World, { where }: Placed, name: string, rotateBy: string, environment = "staging") {
   return setVariables(admin, where, environment, [{ name, value: "1", rotateBy }]);

@@ -23,6 +23,12 @@ export function moment(ms: number): Promise<void> {
   return Bun.sleep(ms);
 }
 
+/** A day to rotate by, in UTC: this many after the one on which the tests began, so midnight changes none of them. */
+export function inDays(days: number): string {
+  return new Date(beganAt + days * 86_400_000).toISOString().slice(0, 10);
+}
+
+const beganAt = Date.now();
 const everyMs = 20;
 let readAtMs = performance.now();
 let stoodMs = 0;
