@@ -122,6 +122,7 @@ describeBoth("a variable that is marked for rotation", (w) => {
 
 describeBoth("what is to be rotated", (w) => {
   test("is listed for every project, overdue or within the time, and nothing else is", async () => {
+    w.clock.nowMs = Date.parse(`${inDays(0)}T12:00Z`); // or midnight makes today overdue
     const [web, api] = [
       await w.project(await w.organization(), "web", { variables: { staging: { PLAIN: "1" } } }),
       await w.project(await w.organization(), "api"),
@@ -146,6 +147,7 @@ describeBoth("what is to be rotated", (w) => {
     });
     // Its own day is the last one on which it is in time.
     expect(found.find(({ name }) => name === "TODAY")).toMatchObject({ status: "due", dueAt: Date.parse(inDays(1)) });
+    w.clock.nowMs = undefined;
   });
 
   test("is not read from a listing that SQL changed", async () => {
