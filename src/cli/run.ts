@@ -3,10 +3,10 @@ import { parseInterval } from "../core/parse.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { jsonLine } from "../core/visible.ts";
 
-import type { NamedValue } from "../formats/dotenv.ts";
 import { pullFiles } from "../machines/files-pull.ts";
-import { childEnvironment, findProgram, isSetting, launch, supervise } from "../machines/run.ts";
-import { askVariables, refuseMissing, refuseSteering, type Source } from "../machines/variables.ts";
+import { looksFor, prepare } from "../machines/recipe.ts";
+import { isSetting, launch, supervise } from "../machines/run.ts";
+import { askVariables } from "../machines/variables.ts";
 import { watchFor } from "../machines/watch.ts";
 import { type CommandContext, parser } from "../terminal/command.ts";
 import { write } from "../terminal/terminal.ts";
@@ -42,19 +42,16 @@ export function runCommand(context: CommandContext) {
       if (rawArgs.length - rawArgs.indexOf("--") - 1 !== argv.length) {
         throw usageProblem("run: put -- before the command. See 'keyhole run --help'.");
       }
-      const own = inheritedEntries(); // secrets in it are erased later
-      const prepare = ({ asked, client }: Source, variables: readonly NamedValue[]) => {
-        refuseMissing(asked, variables, options);
-        refuseSteering(variables, allowName);
-        const how = { inherit: inheritEnv, preserve: preserveEnv, apiKey: client.key };
-        const { env, withheld } = childEnvironment(own, variables, how);
-        return { path: findProgram(program, env), argv, env, withheld, from: variables };
+      // Secrets in what it could inherit are erased later.
+      const recipe = {
+        ...options,
+        ...{ argv, own: inheritedEntries(), inherit: inheritEnv, preserve: preserveEnv, allowName },
       };
       const memory = { unwritten: new Map<string, Uint8Array>() };
       const ask = { root: root ?? ".", paths: [], allowEmpty: options.allowEmpty, memory };
       const { source, first } = await atMachine(context, options, async (source) => {
         if (root !== undefined && !files) throw usageProblem("--root goes with --files.");
-        const first = prepare(source, await askVariables(source, options));
+        const first = prepare(source, await askVariables(source, options), recipe);
         if (files) await pullWithProgress(context, source, ask);
         const passed = new Set(first.env.map(nameOf));
         const missed = first.withheld.filter((name) => !isSetting(name) && !passed.has(name)).map(textOf);
@@ -70,15 +67,8 @@ export function runCommand(context: CommandContext) {
       // From here on the command runs beside us. Our environment and our memory hold the key, and it could look into both.
       scrubEnvironment(first.withheld);
       harden();
-      let running = first;
-      const look = async () => {
-        const variables = await askVariables(source, options);
-        const found = variables === running.from ? running : prepare(source, variables);
-        const written = files ? (await pullFiles(source, ask, silently)).written : [];
-        const isSame = written.length === 0 && Bun.deepEquals(found.env, running.env);
-        running = found;
-        return isSame ? undefined : found;
-      };
+      const pull = async () => (files ? (await pullFiles(source, ask, silently)).written : []);
+      const look = looksFor(source, recipe, first, pull);
       const everyMs = watch === true ? everyMsDefault : watch;
       const changes = everyMs === undefined ? undefined : watchFor(everyMs, look, context.say);
       const onTerminal = context.terminal.stdin.isTTY;

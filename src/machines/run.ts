@@ -7,6 +7,7 @@ import { Problem } from "../core/problem.ts";
 import { readStart } from "../core/whole-file.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import type { Watch } from "./watch.ts";
+import { type Clock, realClock } from "./wire.ts";
 
 /**
  * The command's environment: the fetched variables in place of inherited ones of the same name, or the other way round
@@ -144,11 +145,11 @@ export type Supervision = {
   /** As process 1: ends the entries of processes that nobody else waits for, except this child. */
   readonly reap?: ((child: number | undefined) => void) | undefined;
   /**
-   * `next` resolves to a command that replaces the running one, which gets SIGTERM, and SIGKILL after `stopMs`. After a
+   * `next` resolves to a command that replaces the running one, which gets SIGTERM, and SIGKILL after 10 s. After a
    * signal that asked the running one to end, nothing replaces it.
    */
   readonly changes?: Watch<Command> | undefined;
-  readonly stopMs?: number;
+  readonly clock?: Clock;
 };
 
 /**
@@ -157,7 +158,7 @@ export type Supervision = {
  * @returns its exit code, or 128 plus the number of the signal that ended it. @throws Problem with exit code 126
  */
 export async function supervise(command: Command, supervision: Supervision): Promise<number> {
-  const { onTerminal, changes, reap, stopMs = 10_000 } = supervision;
+  const { onTerminal, changes, reap, clock = realClock } = supervision;
   const fromTerminal = onTerminal ? ["SIGINT", "SIGQUIT"] : [];
   let child: Bun.Subprocess | undefined;
   let isEnding = false;
@@ -175,7 +176,7 @@ export async function supervise(command: Command, supervision: Supervision): Pro
       const following = await Promise.race([ended, changes?.next() ?? ended]);
       if (following !== undefined && !isEnding) {
         changes?.say("Something changed: the command is started again.");
-        await stop(child, stopMs);
+        await stop(child, clock);
       }
       await ended;
       reapOthers(); // the child may have hidden them
@@ -197,11 +198,10 @@ function spawn({ path, argv, env }: Command, { inherited = [], giveBack }: Super
   return Bun.spawn([textOf(path), ...argv.slice(1)], { argv0: argv[0], env: textEnvironment(env), stdio: [...stdio] });
 }
 
-async function stop(child: Bun.Subprocess, stopMs: number): Promise<void> {
+async function stop(child: Bun.Subprocess, { sleep }: Clock): Promise<void> {
   child.kill("SIGTERM");
-  const timer = setTimeout(() => child.kill("SIGKILL"), stopMs);
-  await child.exited;
-  clearTimeout(timer);
+  const isLate = await Promise.race([child.exited.then(() => false), sleep(10_000).then(() => true)]);
+  if (isLate) child.kill("SIGKILL");
 }
 
 function exitCodeOf({ exitCode, signalCode: signal }: Bun.Subprocess): number {

@@ -1,12 +1,17 @@
-import { describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exits, Problem } from "../../src/core/problem.ts";
+import { Client } from "../../src/machines/client.ts";
+import { pullFiles } from "../../src/machines/files-pull.ts";
+import { looksFor, prepare } from "../../src/machines/recipe.ts";
 import { type Command, supervise } from "../../src/machines/run.ts";
+import { askVariables, type VariableOptions } from "../../src/machines/variables.ts";
 import { watchFor } from "../../src/machines/watch.ts";
 import type { Clock } from "../../src/machines/wire.ts";
 import { eventually } from "../support/eventually.ts";
+import { honestly, type Question, type Reply, refusal, startLiar } from "../support/liar.ts";
 
 describe("a watch", () => {
   test.each([
@@ -40,28 +45,113 @@ describe("a watch", () => {
   });
 });
 
+describe("run --watch", () => {
+  test("reads and starts again what changed, once for each change, and nothing else", async () => {
+    const { lives } = await watched({ keys: ["A"] });
+    const events = await lives([
+      () => {},
+      () => {},
+      (server) => server.variables.set("A", "two"),
+      () => {},
+      (server) => server.variables.set("A", "two"), // the same value at another time
+      () => {},
+      (server) => server.variables.set("A", "one"),
+    ]);
+    expect(events).toEqual(["304", "304", "200 runs two", "304", "200", "304", "200 runs one"]);
+  });
+
+  test("puts changed files in place first, and loses no change to a look that fails", async () => {
+    const { lives, folder } = await watched({}, true);
+    const inTheWay = join(folder, "late");
+    const events = await lives([
+      (server) => server.files.set("conf", "second"),
+      (server) => {
+        writeFileSync(inTheWay, "in the way");
+        server.files.set("late/file", "x");
+        server.variables.set("A", "two");
+      },
+      () => rmSync(inTheWay),
+    ]);
+    expect(events).toEqual([
+      "304 200 200 runs one: second",
+      "200 200 says 'late' is not a folder.",
+      "304 304 200 says The command is watched again. runs two: second",
+    ]);
+    expect(readFileSync(join(inTheWay, "file"), "utf8")).toBe("x");
+  });
+
+  test("reads a change once that it cannot use, and asks in vain until there is another", async () => {
+    const { lives } = await watched({ require: ["A"] });
+    const events = await lives([
+      (server) => server.variables.set("NODE_OPTIONS", "--inspect"),
+      () => {},
+      (server) => server.variables.delete("A"),
+      () => {},
+      (server) => server.variables.set("A", "two"),
+      (server) => server.variables.delete("NODE_OPTIONS"),
+    ]);
+    const refused =
+      "Refused, because loaders, shells or CI runners act on them: NODE_OPTIONS. If you want that: --allow-name NODE_OPTIONS.";
+    expect(events).toEqual([
+      `200 says ${refused}`,
+      "304",
+      "200 says Not found in web, staging: A.",
+      "304",
+      `200 says ${refused}`,
+      "200 says The command is watched again. runs two",
+    ]);
+  });
+
+  test("goes on once its key is revoked, says so once, and reads nothing more", async () => {
+    const { lives } = await watched({});
+    const events = await lives([
+      (server) => {
+        server.revoked = true;
+        server.variables.set("A", "unseen");
+      },
+      () => {},
+      () => {},
+    ]);
+    expect(events).toEqual([
+      "401 says The server answered unauthorized: No. This one may have expired, been revoked, or belong to another server.",
+      "401",
+      "401",
+    ]);
+  });
+});
+
 describe("a command that another takes the place of", () => {
-  const begin = "echo began >> log; echo $$ > own; mv own pid";
-  test.each([
-    // Long enough for the shell to run its trap on any machine.
-    ["gets SIGTERM", `trap 'sleep 0.1; echo polite >> log; exit 0' TERM; ${begin}`, 60_000, "began\npolite\nlast\n"],
-    ["gets SIGKILL if it stays", `trap '' TERM; ${begin}`, 50, "began\nlast\n"],
-  ])("%s, and only after its end the other one begins", async (_, script, stopMs, log) => {
+  test("gets SIGTERM, and SIGKILL after 10 s, and only after its end the other one begins", async () => {
     const folder = mkdtempSync(join(tmpdir(), "keyhole-supervise-"));
     try {
-      const inFolder = (text: string) => shell(`cd ${folder}; ${text}`);
-      const first = inFolder(`${script}; while :; do sleep 0.02; done`);
-      const following = [inFolder("kill -0 $(cat pid) 2> kill && exit 1; echo last >> log; exit 3")];
+      const file = join(folder, "log");
+      const log = (text: string) => `echo ${text} >> ${file}`;
+      const deaf = shell(`trap '${log("deaf")}' TERM; ${log("began")}; while :; do sleep 0.02; done`);
+      const polite = shell(`trap '${log("polite")}; exit 0' TERM; ${log("second")}; while :; do sleep 0.02; done`);
+      const last = shell(`${log("last")}; exit 3`);
       const said: string[] = [];
+      const following = [
+        { after: "began", command: polite },
+        { after: "second", command: last },
+      ];
+      const written = () => readFileSync(file, { encoding: "utf8", flag: "a+" });
+      const until = async (text: string) => void (await eventually(() => written().includes(text)));
       const next = async () => {
-        const command = following.shift();
-        if (command !== undefined) await eventually(() => existsSync(join(folder, "pid")));
-        return command ?? new Promise<Command>(() => {});
+        const change = following.shift();
+        if (change === undefined) return new Promise<Command>(() => {});
+        await until(change.after);
+        return change.command;
       };
+      const waits: number[] = [];
+      // The first wait is over once the deaf one has heard SIGTERM, and the second one never.
+      const sleep = (durationMs: number) =>
+        waits.push(durationMs) === 1 ? until("deaf") : new Promise<void>(() => {});
       const changes = { next, say: (line: string) => said.push(line) };
-      expect(await supervise(first, { onTerminal: false, changes, stopMs })).toBe(3);
-      expect(readFileSync(join(folder, "log"), "utf8")).toBe(log);
-      expect(said).toEqual(["Something changed: the command is started again."]);
+      const clock = { nowMs: () => 0, random: () => 0, sleep };
+      expect(await supervise(deaf, { onTerminal: false, changes, clock })).toBe(3);
+      expect(waits).toEqual([10_000, 10_000]);
+      expect(written()).toBe("began\ndeaf\nsecond\npolite\nlast\n");
+      expect(said).toEqual(Array(2).fill("Something changed: the command is started again."));
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -90,3 +180,93 @@ function watching(looks: readonly unknown[], chance = 0) {
   };
   return { watch: watchFor(30_000, look, (line) => said.push(line), clock), slept, said };
 }
+
+const undoing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const undo of undoing.splice(0)) await undo();
+});
+
+/** What the server of {@link watched} has. Writing a variable changes the answer, also with the same value. */
+type Server = { readonly variables: Map<string, string>; readonly files: Map<string, string>; revoked: boolean };
+
+/**
+ * A command with the variables of a server, where A is one; and with its files, where conf is first.
+ * @returns `lives` looks once after each of these steps, and tells what came of each look: the statuses of the answers,
+ * what was said, and what runs from then on: the value of A, and the file at that moment
+ */
+async function watched(options: VariableOptions, withFiles = false) {
+  const folder = mkdtempSync(join(tmpdir(), "keyhole-watch-"));
+  undoing.push(() => rmSync(folder, { recursive: true }));
+  let writes = 0;
+  class Written extends Map<string, string> {
+    override set(name: string, value: string) {
+      writes += 1;
+      return super.set(name, value);
+    }
+  }
+  const server: Server = { variables: new Written(), files: new Map(), revoked: false };
+  server.variables.set("A", "one");
+  server.files.set("conf", "first");
+  const events: string[][] = [];
+  const liar = await startLiar((question) => {
+    const reply = answer(question);
+    events.at(-1)?.push(String(reply.status));
+    return reply;
+  });
+  undoing.push(liar.stop);
+  const answer = (question: Question): Reply & { status: number } => {
+    if (server.revoked) return { status: 401, ...refusal(401, "unauthorized", "No.") };
+    const files = [...server.files].map(([path, text]) => ({ path, content: Buffer.from(text) }));
+    const variables = Object.fromEntries(server.variables);
+    const { body } = honestly({ ...asked, variables, files }, question);
+    const isContent = question.path === "/files" && !question.query.has("metadataOnly");
+    const of = question.path === "/files" ? JSON.stringify(body) : JSON.stringify([body, writes]);
+    const etag = `"${new Bun.CryptoHasher("sha256").update(of).digest("base64url")}"`;
+    if (question.headers.get("if-none-match") === etag) return { status: 304, headers: { ETag: etag } };
+    return { status: 200, body, headers: isContent ? {} : { ETag: etag } };
+  };
+  const say = (line: string) => {
+    events.at(-1)?.push("says", line.replace("Not watched for now, and the command runs on: ", ""));
+  };
+  const api = { root: `${liar.origin}/api/v1`, credential: async () => key, timeoutMs: 60_000, waitMs: 0, say };
+  const source = { asked, client: new Client(api) };
+  const own = [`PATH=${process.env["PATH"]}`];
+  const recipe = { ...options, argv: ["true"] as const, own, inherit: true, preserve: undefined };
+  const ask = { root: folder, paths: [], memory: { unwritten: new Map<string, Uint8Array>() } };
+  const silently = { fetching: () => {}, writing: () => {} };
+  const pull = async () => (withFiles ? (await pullFiles(source, ask, silently)).written : []);
+  const first = prepare(source, await askVariables(source, options), recipe);
+  await pull();
+  const lives = async (steps: readonly ((server: Server) => unknown)[]): Promise<string[]> => {
+    const over = Promise.withResolvers<void>();
+    const left = [...steps];
+    const sleep = async () => {
+      const step = left.shift();
+      if (step === undefined) {
+        over.resolve();
+        return new Promise<void>(() => {});
+      }
+      events.push([]);
+      step(server);
+    };
+    const changes = watchFor(1000, looksFor(source, recipe, first, pull), say, {
+      nowMs: () => 0,
+      random: () => 0,
+      sleep,
+    });
+    const running = (async () => {
+      for (;;) {
+        const { env } = await changes.next();
+        const value = env.find((entry) => entry.startsWith("A="))?.slice(2);
+        const file = withFiles ? `: ${readFileSync(join(folder, "conf"), "utf8")}` : "";
+        events.at(-1)?.push(`runs ${value}${file}`);
+      }
+    })();
+    await Promise.race([over.promise, running]);
+    return events.map((one) => one.join(" "));
+  };
+  return { folder, lives };
+}
+
+const asked = { project: "web", environment: "staging" } as const;
+const key = `kh_${"k".repeat(49)}`;
