@@ -11,6 +11,15 @@ type RunningNotary = {
   readonly kill: () => Promise<unknown>;
 };
 
+/** Lets the notary work until all that is on record is in the signed tree. */
+export async function signAll(site: Site): Promise<void> {
+  const notary = await startNotary(site);
+  const unsigned = `select 1 where (select count(*) from audit_segments) >
+    (select coalesce(max(size), 0) from audit_checkpoints_signed)`;
+  await eventually(async () => (await site.sql(unsigned)).length === 0);
+  await notary.stop();
+}
+
 /** Starts what is the notary of this database: the server, or a process beside it. @param more - settings */
 export async function startNotary(site: Site, more: Readonly<Record<string, string>> = {}): Promise<RunningNotary> {
   const env = { KEYHOLE_OPS_PORT: String(freePort()), ...more };
