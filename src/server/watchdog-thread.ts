@@ -1,6 +1,6 @@
 import { write } from "node:fs";
 import { openLog } from "./log.ts";
-import { type Alive, aliveEveryMs } from "./watchdog.ts";
+import type { Alive } from "./watchdog.ts";
 
 declare const self: Worker;
 
@@ -8,14 +8,14 @@ const silentSecondsMax = 10;
 
 /** Counted by this thread, not by a clock: a container that was stopped as a whole has not been silent. */
 let silentSeconds = 0;
-let pretty = false;
+let watching: Timer | undefined;
 
 self.onmessage = ({ data }: MessageEvent<Alive>) => {
   silentSeconds = 0;
-  pretty = data.pretty;
+  watching ??= setInterval(look, data.everyMs, data.pretty);
 };
 
-const watching = setInterval(() => {
+function look(pretty: boolean): void {
   silentSeconds += 1;
   if (silentSeconds <= silentSecondsMax) return;
   clearInterval(watching);
@@ -25,4 +25,4 @@ const watching = setInterval(() => {
   const { log, flush } = openLog((line) => write(1, line, end), { pretty, now: Date.now });
   log({ event: "event_loop_stuck", pid: process.pid, seconds: silentSecondsMax });
   flush();
-}, aliveEveryMs);
+}
