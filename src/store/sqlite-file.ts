@@ -25,17 +25,22 @@ function identify(path: string): string | undefined {
  * and commands that write in a row take the lock from each other in that time: reads waited 1.3 s.
  * @param sleep - blocks the thread for this many milliseconds
  * @param nowMs - monotonic milliseconds
+ * If the process was stopped while it slept, the lock's holder may be a thread of it that stood still as long: that
+ * time does not count.
  * @throws what the write throws; `SQLITE_BUSY` after 1.8 s
  */
 export function retryBusy<T>(write: () => T, sleep: (ms: number) => void, nowMs: () => number): T {
-  const lastMs = nowMs() + waitMsMax;
+  let lastMs = nowMs() + waitMsMax;
   for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs + 1, pauseMsMax)) {
     try {
       return write();
     } catch (error) {
       const isBusy = String((error as { code?: unknown }).code).startsWith("SQLITE_BUSY");
-      if (!isBusy || nowMs() + pauseMs > lastMs) throw error;
+      const askedMs = nowMs();
+      if (!isBusy || askedMs + pauseMs > lastMs) throw error;
       sleep(pauseMs);
+      const lostMs = nowMs() - askedMs - pauseMs;
+      if (lostMs > lostMsMin) lastMs += lostMs;
     }
   }
 }
@@ -43,6 +48,8 @@ export function retryBusy<T>(write: () => T, sleep: (ms: number) => void, nowMs:
 /** Less than the 2 s of an audit entry: a batch that waits for the lock is refused before its callers give up. */
 const waitMsMax = 1800;
 const pauseMsMax = 5;
+/** As in core/deadline.ts: a sleep that is this late is no busy machine. */
+const lostMsMin = 500;
 
 /** The files of the locks that this process holds, by path. One that is garbage would be closed, and its lock free. */
 const held = new Map<string, SqliteFile>();

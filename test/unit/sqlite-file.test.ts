@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { retryBusy } from "../../src/store/sqlite-file.ts";
 
-/** A lock that others hold until `freeAtMs`, on a clock that only sleeping moves. */
-function heldUntil(freeAtMs: number, code = "SQLITE_BUSY") {
+/** A lock that others hold until `freeAtMs`, on a clock that only sleeping moves; the third sleep is this much longer. */
+function heldUntil(freeAtMs: number, { code = "SQLITE_BUSY", lostMs = 0 } = {}) {
   let nowMs = 0;
   const pauses: number[] = [];
   const outcome = () =>
@@ -13,7 +13,7 @@ function heldUntil(freeAtMs: number, code = "SQLITE_BUSY") {
       },
       (ms) => {
         pauses.push(ms);
-        nowMs += ms;
+        nowMs += ms + (pauses.length === 3 ? lostMs : 0);
       },
       () => nowMs,
     );
@@ -39,8 +39,14 @@ test("after 1.8 s the write fails", () => {
   expect(waitedMs).toBeWithin(1795, 1801);
 });
 
+test("the time in which the process stood still does not count", () => {
+  const { outcome, pauses } = heldUntil(2400, { lostMs: 2300 });
+  expect(outcome()).toBe("written");
+  expect(pauses.length).toBeGreaterThan(10);
+});
+
 test("any other failure is final", () => {
-  const { outcome, pauses } = heldUntil(30, "SQLITE_FULL");
+  const { outcome, pauses } = heldUntil(30, { code: "SQLITE_FULL" });
   expect(outcome).toThrow("the database is locked");
   expect(pauses).toEqual([]);
 });
