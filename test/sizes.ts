@@ -26,7 +26,6 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
     "looks at every page in each layout, and goes through it by keyboard",
   ],
   "test/blackbox/door.test.ts": ["usual", "starts a real sshd, and people come over it"],
-  "test/blackbox/operators.test.ts": ["usual", "follows the audit while connections are lost"],
   "test/blackbox/server.test.ts": ["usual", "starts and ends servers under load, again and again"],
   "test/blackbox/transcripts-here.test.ts": ["usual", "runs every command of the manual"],
   "test/integration/advisories-pages.test.ts": ["usual", "sends every form, and spoils every column that a page shows"],

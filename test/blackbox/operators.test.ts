@@ -2,9 +2,8 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { binary, startOnTerminal } from "../support/keyhole.ts";
+import { binary } from "../support/keyhole.ts";
 import { signAll } from "../support/notary.ts";
-import { startProxy } from "../support/proxy.ts";
 import { eventually, keyOf, onPostgres, siteOf } from "../support/server.ts";
 
 const canary = `canary-${randomBytes(8).toString("hex")}`;
@@ -168,38 +167,6 @@ describe("backup and restore of the embedded database", () => {
 
 onPostgres("beside PostgreSQL", () => {
   const site = siteOf("postgres", {});
-
-  test("audit list --follow survives lost connections, and neither repeats nor drops an entry", async () => {
-    const proxy = await startProxy(new URL(site.env["DATABASE_URL"] ?? ""));
-    const url = new URL(site.env["DATABASE_URL"] ?? "");
-    url.port = String(proxy.port);
-    const env = { ...site.env, DATABASE_URL: url.href };
-    const args = ["audit", "list", "--follow", "--limit", "1", "--action", "organization.create"];
-    const child = startOnTerminal([binary, ...args], 200, site.folder, env);
-    const make = (slug: string) => site.json(["org", "create", slug]);
-    try {
-      await child.shows("organization.create");
-      await make("before");
-      await child.shows("before");
-      proxy.cut();
-      await child.shows("The connection to the database was lost.");
-      await make("meanwhile");
-      proxy.mend();
-      await child.shows("The database is connected again.");
-      await child.shows("meanwhile");
-      proxy.mute();
-      await make("in-silence");
-      await child.shows("in-silence");
-      child.kill("SIGINT");
-      const { exitCode, screen } = await child.ended;
-      expect(exitCode).toBe(0);
-      const lines = screen.trimEnd().split("\r\n");
-      const slugs = lines.map((line) => /before|meanwhile|in-silence|lost|again/.exec(line)?.[0]);
-      expect(slugs.slice(1)).toEqual(["before", "lost", "again", "meanwhile", "lost", "again", "in-silence"]);
-    } finally {
-      await proxy.stop();
-    }
-  });
 
   test("a server under a role that can do more than serving needs says so", async () => {
     const server = await site.serve();

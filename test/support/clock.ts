@@ -18,7 +18,7 @@ export function stoodStillMs(): number {
   return stoodMs;
 }
 
-/** Lets time pass, so that what a test does next strikes at another moment. It waits for nothing. */
+/** Lets time pass, so that what a test does next strikes at another moment, or lasts that long. It waits for nothing. */
 export function moment(ms: number): Promise<void> {
   return Bun.sleep(ms);
 }

@@ -11,7 +11,8 @@ export function freeze(postmaster: number): () => void {
   };
 }
 
-function childrenOf(pid: number): number[] {
+/** Linux only. */
+export function childrenOf(pid: number): number[] {
   const parentOf = (one: string) => {
     try {
       return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${one}/status`, "utf8"))?.[1]);
@@ -22,6 +23,15 @@ function childrenOf(pid: number): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && parentOf(name) === pid)
     .map(Number);
+}
+
+/** Whether it has not ended. Linux only. */
+export function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
 }
 
 /** Does nothing if the process has ended. */

@@ -17,19 +17,7 @@ const rules: Readonly<Record<string, RegExp>> = {
 };
 
 /** Tests of clocks and deadlines themselves, and of what no event tells. */
-const exceptions = new Set([
-  "test/property/fuzz.test.ts sleeps",
-  "test/unit/deadline.test.ts sleeps",
-  // Until these wait for what they mean.
-  "test/blackbox/faults.test.ts has a bound of elapsed time",
-  "test/blackbox/faults.test.ts sleeps",
-  "test/blackbox/files-pull.test.ts sleeps",
-  "test/blackbox/limiter.test.ts has a bound of elapsed time",
-  "test/blackbox/limits.test.ts has a bound of elapsed time",
-  "test/blackbox/limits.test.ts sleeps",
-  "test/blackbox/lost-database.test.ts sleeps",
-  "test/blackbox/server.test.ts has a bound of elapsed time",
-]);
+const exceptions = new Set(["test/property/fuzz.test.ts sleeps", "test/unit/deadline.test.ts sleeps"]);
 
 test("no test depends on chance or on the speed of the machine, as far as its text shows", () => {
   const root = join(import.meta.dir, "../..");

@@ -147,7 +147,7 @@ describe("a command that another takes the place of", () => {
       const sleep = (durationMs: number) =>
         waits.push(durationMs) === 1 ? until("deaf") : new Promise<void>(() => {});
       const changes = { next, say: (line: string) => said.push(line) };
-      const clock = { nowMs: () => 0, random: () => 0, sleep };
+      const clock = { nowMs: () => 0, dateMs: () => 0, random: () => 0, sleep };
       expect(await supervise(deaf, { onTerminal: false, changes, clock })).toBe(3);
       expect(waits).toEqual([10_000, 10_000]);
       expect(written()).toBe("began\ndeaf\nsecond\npolite\nlast\n");
@@ -251,6 +251,7 @@ async function watched(options: VariableOptions, withFiles = false) {
     };
     const changes = watchFor(1000, looksFor(source, recipe, first, pull), say, {
       nowMs: () => 0,
+      dateMs: () => 0,
       random: () => 0,
       sleep,
     });
