@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { startOnTerminal } from "../support/keyhole.ts";
 import { postgresUrl, runOn } from "../support/postgres.ts";
+import { eventually } from "../support/server.ts";
 
 /** What is running while the run of tests is interrupted. */
 type Started = { readonly scratch: string; readonly pids: readonly number[]; readonly database?: string };
@@ -21,7 +22,7 @@ const env = {
   TMPDIR: folder,
 };
 /** What a run may not say of files that it did not let end. */
-const said = /passed|fail|not started|still running/i;
+const said = /passed|\bfail(?:ed|s)?\b|not started|still running/i;
 
 test("a run of tests that gets SIGTERM says so, calls nothing failed, and ends all that it started", async () => {
   const { files, started } = makeFiles();
