@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { startOnTerminal } from "../support/keyhole.ts";
 import { postgresUrl, runOn } from "../support/postgres.ts";
-import { eventually } from "../support/server.ts";
 
 /** What is running while the run of tests is interrupted. */
 type Started = { readonly scratch: string; readonly pids: readonly number[]; readonly database?: string };
