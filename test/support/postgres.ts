@@ -1,5 +1,5 @@
 import { describe } from "bun:test";
-import { randomBytes } from "node:crypto";
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import {
   accessSync,
   constants,
@@ -384,7 +384,7 @@ async function runCluster(
 ): Promise<Postgres | string> {
   const password = standbyOf ? new URL(standbyOf.url).password : randomBytes(16).toString("hex");
   const log = join(folder, "postgres.log");
-  writeFileSync(join(folder, "password"), password, { mode: 0o600 });
+  writeFileSync(join(folder, "password"), verifierOf(password), { mode: 0o600 });
   writeFileSync(log, "", { mode: 0o600 });
   const bin = install(folder);
   give(folder, owner);
@@ -428,6 +428,20 @@ async function runCluster(
     pgdata: join(folder, "data"),
     stop,
   };
+}
+
+/**
+ * What PostgreSQL stores of a password, with one iteration instead of 4096: a random password needs no more, and each of
+ * the thousands of connections of the tests computes them.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc5802#section-3
+ */
+function verifierOf(password: string): string {
+  const salt = randomBytes(16);
+  const salted = pbkdf2Sync(password, salt, 1, 32, "sha256");
+  const keyFor = (name: string) => createHmac("sha256", salted).update(name).digest();
+  const stored = createHash("sha256").update(keyFor("Client Key")).digest("base64");
+  return `SCRAM-SHA-256$1:${salt.toString("base64")}$${stored}:${keyFor("Server Key").toString("base64")}`;
 }
 
 function isReady(folder: string): boolean {
