@@ -305,7 +305,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     const printed = await away("ana", [...create.slice(0, -1), "-"]);
     expect([printed.stdout, printed.stderr]).toEqual([
       expect.stringMatching(/^kh_\S+\n$/),
-      expect.not.stringContaining("once"),
+      expect.not.stringContaining("shown only once"),
     ]);
     const forbidden = ["var", "export", "acme/web", "production", `--out=${join(place.folder, "no.env")}`];
     expect(await away("ana", forbidden)).toMatchObject({ exitCode: 4, stdout: "" });

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { encodeVerifier, signerOf } from "../../src/audit/note.ts";
 import { ranMs } from "../support/clock.ts";
 import { binary, runBinary } from "../support/keyhole.ts";
+import { kubernetes } from "../support/kubernetes.ts";
 import {
   type Cut,
   eventually,
   expectWithin,
   type Key,
-  kubernetes,
   lockAudit,
   long,
   makeKeys,

@@ -33,8 +33,10 @@ describe("CVE-2026-39356, CVE-2026-39946: SQL without escaping", () => {
   /** What becomes SQL or a name as it stands, and is no literal. */
   const known = [
     "people/grants.ts: sql.raw(statement)", // quotes roles: integration/grants runs it with a hostile one
+    "store/audit-months.ts: sql.identifier(defaultPartition)", // a constant
     "store/audit-months.ts: sql.identifier(name)", // a year and a month
     "store/audit-months.ts: sql.raw(`from ($fromAt) to ($toAt)`)", // two numbers
+    "store/audit-months.ts: sql.raw(roles)", // quoted by PostgreSQL's quote_ident
     "store/database.ts: sql.raw(String(value))", // a number
     "store/lookups.ts: sql.identifier(name)", // a column
     "store/migrate.ts: sql.raw(statement)", // of the migrations

@@ -5,8 +5,8 @@ import { join, relative } from "node:path";
 import { adviceFor, readSecretFile } from "../../src/core/secret-file.ts";
 import { clientSettingNames, settingNames, tracingNames, unknownSettings } from "../../src/core/setting-names.ts";
 import { readConfig } from "../../src/core/settings.ts";
+import { kubernetes } from "../support/kubernetes.ts";
 import { readPage } from "../support/markdown.ts";
-import { kubernetes } from "../support/server.ts";
 
 /** The rows of the page's tables: the setting, what it means, its default. */
 const rows = [...readPage("docs/configuration.md").matchAll(/^\| `([A-Z_]+)` \| (.+) \| (.+) \|$/gm)].map(
