@@ -93,7 +93,10 @@ export function contractProblem({ status, headers, text }: Judged): string | und
   if (headers.get("x-content-type-options") !== "nosniff") return "not nosniff";
   for (const name of headers.keys()) if (neverSent.test(name)) return `the header ${name}`;
   const etag = headers.get("etag");
-  if (etag !== null && (status !== 200 || !/^"[0-9A-Za-z_-]{43}"$/.test(etag))) return `the ETag ${etag}`;
+  const isTagged = status === 200 || status === 304;
+  if (etag !== null && !(isTagged && /^"[0-9A-Za-z_-]{43}"$/.test(etag))) return `the ETag ${etag}`;
+  // `If-None-Match: *` fits any answer that there is.
+  if (status === 304) return etag !== null && text === "" ? undefined : "a 304 without a tag, or with a body";
   const type = headers.get("content-type");
   if (status === 200) {
     if (type === "text/plain; charset=utf-8") return undefined;
