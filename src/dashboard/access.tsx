@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
+
+import { lookalikes } from "../core/lookalikes.ts";
 import type { Environment } from "../core/names.ts";
-import { lookalikes } from "../core/visible.ts";
 import { findProject } from "../desk/projects.ts";
 import {
   Ago,

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { lookalikes } from "../core/visible.ts";
+import { lookalikes } from "../core/lookalikes.ts";
 import { Ago, Called, type Cells, counted, Moment, momentText, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import { type AuditCounts, type Doings, units } from "../people/reads.ts";

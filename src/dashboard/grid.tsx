@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
+
+import { lookalikes } from "../core/lookalikes.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { lookalikes } from "../core/visible.ts";
 import { mayCompare } from "../desk/context.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";

@@ -1,8 +1,9 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
+import { lookalikes } from "../core/lookalikes.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { excerpt, lookalikes } from "../core/visible.ts";
+import { excerpt } from "../core/visible.ts";
 import { revoke } from "../operations/keys.ts";
 import { revoke as revokeTrust } from "../operations/trusts.ts";
 import { carryOut } from "../pages/carry-out.ts";

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { lookalikes } from "../core/visible.ts";
+import { lookalikes } from "../core/lookalikes.ts";
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { makeProject } from "../operations/projects.ts";

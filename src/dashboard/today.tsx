@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { canaryActions } from "../audit/entry.ts";
-import { lookalikes, visibleLines } from "../core/visible.ts";
+import { lookalikes } from "../core/lookalikes.ts";
+import { visibleLines } from "../core/visible.ts";
 import { changeActions } from "../kinds/kind.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import { Ago, Called, Empty, Env, Lead, Listed, Name, Prose, Steers, Word } from "../pages/parts.tsx";
