@@ -76,7 +76,7 @@ describe("the compose file", () => {
       "grants",
       "notary-grants",
     ]);
-    const known = read("src/core/settings.ts");
+    const known = read("src/core/setting-names.ts");
     for (const [name] of ofKeyhole) {
       const env = environmentOf(name);
       for (const setting of Object.keys(env)) expect(known).toContain(`"${setting}"`);
