@@ -31,7 +31,8 @@ export async function discoverKeys(issuer: string, fetchJson: FetchJson): Promis
 
 /**
  * The keys that issuers publish, fetched in the background. A set is replaced as a whole, at least hourly, and when it
- * does not verify a token: issuers replace keys, some under the same `kid` or without one. Each issuer is asked at most every 30 s, whatever tokens say.
+ * does not verify a token: issuers replace keys, some under the same `kid` or without one. Each issuer is asked at most
+ * every 30 s, whatever tokens say.
  */
 export class IssuerKeys {
   readonly #fetchJson: FetchJson;

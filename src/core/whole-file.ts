@@ -128,7 +128,7 @@ export function draftIn(folder: string, kind: WholeFile): string {
 
 /**
  * Writes a file that did not exist: synced, read back, and with its exact mode whatever the umask; or leaves none.
- * @param owner - a file or a folder: root gives the new file to whoever owns that
+ * @param owner - a file or a folder: if root writes, the new file gets its owner
  */
 export function writeNew(path: string, content: Uint8Array, mode: number, owner?: string): void {
   const fd = openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
@@ -161,8 +161,8 @@ export function makeIfAbsent(path: string, content = new Uint8Array()): void {
 }
 
 /**
- * As root, gives an open file to whoever owns another file or folder: who serves a folder must be able to open what root
- * made in it.
+ * If this is root, gives an open file the owner of another file or folder. The account that serves a folder must be
+ * able to open what root made in it.
  */
 function giveToOwnerOf(path: string, fd: number): void {
   if (process.geteuid?.() !== 0) return;

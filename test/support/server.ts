@@ -24,8 +24,8 @@ export type Row = Readonly<Record<string, unknown>>;
 export const long: boolean = process.env["KEYHOLE_TEST_LONG"] === "1";
 
 /**
- * Expects what took `tookMs` within so many milliseconds, in a long run. What a machine takes that does other things
- * says nothing about the program, so elsewhere only the order of events counts.
+ * In a long run, expects that `tookMs` is less than `ms`. On a busy machine a time says nothing about the program, so in
+ * other runs only the order of events counts.
  */
 export function expectWithin(tookMs: number, ms: number): void {
   if (long) expect(tookMs).toBeLessThan(ms);
