@@ -23,10 +23,9 @@ function identify(path: string): string | undefined {
 /**
  * Runs a write, and runs it again while another process holds the lock. SQLite's own busy handler sleeps up to 100 ms,
  * and commands that write in a row take the lock from each other in that time: reads waited 1.3 s.
+ * Time in which this process stood still does not count: the lock's holder may be a thread of it, which stood still too.
  * @param sleep - blocks the thread for this many milliseconds
  * @param nowMs - monotonic milliseconds
- * If the process was stopped while it slept, the lock's holder may be a thread of it that stood still as long: that
- * time does not count.
  * @throws what the write throws; `SQLITE_BUSY` after 1.8 s
  */
 export function retryBusy<T>(write: () => T, sleep: (ms: number) => void, nowMs: () => number): T {
