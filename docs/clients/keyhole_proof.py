@@ -16,8 +16,11 @@ import re
 import sys
 
 
-def check(proof, keys, witnesses=()):
-    """What a proof shows, as a dict, or raises Wrong with what is wrong. `keys` and `witnesses` are verifier keys."""
+def check(line, keys, witnesses=()):
+    """What a proof shows, as a dict, or raises Wrong with what is wrong.
+
+    `line` is its text or its UTF-8. `keys` and `witnesses` are verifier keys."""
+    proof = _read(line)
     parsed = _parse(proof)
     lane, first, last, at, root = parsed["segment"]
     index, tree_path, note = parsed["proof"]
@@ -37,6 +40,25 @@ def check(proof, keys, witnesses=()):
             "size": size, "cosigned": cosigned}
 
 
+def _read(line):
+    """The JSON of a line. What two languages read differently proves nothing: numbers are whole, as digits alone."""
+    try:
+        if len(line) > 64 * 1024 * 1024:
+            raise ValueError
+        text = line if isinstance(line, str) else line.decode()
+        return json.loads(text, parse_int=_parse_number, parse_float=_no_number, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise Wrong("it is not JSON: a proof is one line") from None
+
+
+def _parse_number(text):
+    return _safe(int(_matched(re.compile(r"\d{1,16}", re.ASCII), text).group()))
+
+
+def _no_number(text):
+    raise ValueError(text)
+
+
 class Wrong(Exception):
     """What is wrong with a proof, as a clause."""
 
@@ -53,6 +75,8 @@ def _parse(proof):
         raise Wrong("it is no JSON object")
     if proof.get("format") != "keyhole audit proof v1":
         raise Wrong("its format is not `keyhole audit proof v1`")
+    if proof.keys() - {"format", "receipt", "entry", "salt", "path", "segment", "proof"}:
+        raise Wrong("it has members that no proof has")
     parts = {"receipt": _parse_receipt, "entry": _parse_entry, "salt": _parse_hash, "path": _parse_path,
              "segment": _parse_segment, "proof": _parse_tree_proof}
     parsed = {}
@@ -173,10 +197,11 @@ def _parse_note(note):
     end = note.rfind("\n\n") + 1
     signatures = []
     lines = note[end + 1 :].split("\n")
-    if end > 0 and len(lines) > 1 and lines.pop() == "" and not re.search(r"[\x00-\x09\x0b-\x1f]", note):
+    is_text = not re.search("[\x00-\x09\x0b-\x1f\ud800-\udfff]", note) and len(note.encode()) <= 128 * 1024
+    if end > 0 and len(lines) > 1 and lines.pop() == "" and is_text:
         for line in lines:
             try:
-                name, encoded = _matched(re.compile(r"— ([^\s+]+) (.+)"), line).groups()
+                name, encoded = _matched(re.compile("— ([^\\s\ufeff+]+) (.+)"), line).groups()
                 data = _decode(encoded)
             except ValueError:
                 break
@@ -274,10 +299,6 @@ def _times(number, point):
     return total
 
 
-def _no_constant(name):
-    raise ValueError(name)
-
-
 def _time(at):
     try:
         return (datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=at)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -299,18 +320,17 @@ def main(arguments):
     except ValueError:
         sys.exit("--key or --witness is not a verifier key.")
     status, found = 0, False
-    with open(arguments[0], encoding="utf-8", newline="\n") as lines:
+    with open(arguments[0], "rb") as lines:
         for number, line in enumerate(lines, 1):
             found = True
             try:
-                proved = check(json.loads(line, parse_constant=_no_constant), keys, witnesses)
+                proved = check(line, keys, witnesses)
                 print(f"Proved: entry {proved['receipt']} of {proved['origin']}, of {_time(proved['at'])}.")
                 print(json.dumps(proved["entry"], indent=2))
                 for key, at in zip(witnesses, proved["cosigned"]):
                     print(f"Cosigned by {key.split('+')[0]} at {_time(at)}.")
-            except (Wrong, ValueError, RecursionError) as error:
-                why = error if isinstance(error, Wrong) else "it is not JSON: a proof is one line"
-                print(f"Line {number} proves nothing: {why}.")
+            except Wrong as error:
+                print(f"Line {number} proves nothing: {error}.")
                 status = 1
     if not found:
         print(f"{arguments[0]} has no proof.")

@@ -94,6 +94,13 @@ export function noteText(note: string): string | undefined {
   return parseNote(note)?.text;
 }
 
+/** A note with at most one signature by each of these, and with no others. It must not be malformed. */
+export function signedOnlyBy(note: string, verifiers: readonly Verifier[]): string {
+  const { text = "", signatures = [] } = parseNote(note) ?? {};
+  const kept = verifiers.map((one) => signatures.find(isBy(one))).filter((one) => one !== undefined);
+  return `${text}\n${kept.map(({ line }) => `${line}\n`).join("")}`;
+}
+
 /**
  * The text of a note that one of these signed; signatures of others do not count.
  * @returns undefined if it is malformed, none of them signed it, or the signature of one of them is wrong
@@ -121,7 +128,18 @@ export function cosignedAt(note: string, witness: Verifier): number | undefined 
   return times.includes(undefined) ? undefined : times[0];
 }
 
-type Signature = { readonly name: string | undefined; readonly id: Buffer; readonly bytes: Buffer };
+/** Whether the line is the signature of a note by the witness with this verifier key. */
+export function isCosigned({ witness, line, note }: { readonly [K in "witness" | "line" | "note"]: string }): boolean {
+  const verifier = parseWitness(witness);
+  return verifier !== undefined && /^.+\n$/.test(line) && cosignedAt(`${note}${line}`, verifier) !== undefined;
+}
+
+type Signature = {
+  readonly line: string;
+  readonly name: string | undefined;
+  readonly id: Buffer;
+  readonly bytes: Buffer;
+};
 
 const isBy =
   ({ name, id }: Verifier) =>
@@ -138,15 +156,16 @@ export function isSigned({ publicKey }: Pick<Verifier, "publicKey">, content: st
 function parseNote(note: string): { readonly text: string; readonly signatures: readonly Signature[] } | undefined {
   const end = note.lastIndexOf("\n\n") + 1;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those that a note must not have
-  if (end === 0 || note.length > lengthMax || /[\x00-\x09\x0b-\x1f]/.test(note)) return undefined;
+  if (end === 0 || /[\x00-\x09\x0b-\x1f]/.test(note) || !note.isWellFormed()) return undefined;
+  if (Buffer.byteLength(note) > noteBytesMax) return undefined;
   const signatures: Signature[] = [];
   const lines = note.slice(end + 1).split("\n");
   if (lines.pop() !== "" || lines.length === 0) return undefined;
   for (const line of lines) {
-    const [, name, encoded = ""] = /^— ([^\s+]+) ([0-9A-Za-z+/]+=*)$/.exec(line) ?? [];
+    const [, name, encoded = ""] = /^— ([^\s\x85+]+) ([0-9A-Za-z+/]+=*)$/.exec(line) ?? [];
     const bytes = decodeBase64(encoded);
     if (bytes === undefined || bytes.length < 5) return undefined;
-    signatures.push({ name, id: bytes.subarray(0, 4), bytes: bytes.subarray(4) });
+    signatures.push({ line, name, id: bytes.subarray(0, 4), bytes: bytes.subarray(4) });
   }
   return { text: note.slice(0, end), signatures };
 }
@@ -163,7 +182,7 @@ export function decodeBase64(text: string, length?: number): Buffer | undefined 
 }
 
 /** Room for 16 signatures of any kind. */
-const lengthMax = 128 * 1024;
+export const noteBytesMax = 128 * 1024;
 /** What DER puts before the 32 bytes of a private and of a public key (RFC 8410). */
 const pkcs8 = Buffer.from("302e020100300506032b657004220420", "hex");
 const spki = Buffer.from("302a300506032b6570032100", "hex");

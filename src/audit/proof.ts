@@ -15,6 +15,9 @@ import { openTreeHead } from "./tree-note.ts";
  *   path      hashes in base64, from that leaf to the root of its segment
  *   segment   the segment's leaf (`leaf.ts`), which has lane, numbers, time and this root
  *   proof     that this leaf is in the tree of a signed head, as https://c2sp.org/tlog-proof spells it
+ *
+ * There are no other members, the text is UTF-8, and numbers are whole, as digits alone: what two languages read
+ * differently proves nothing.
  */
 export type EntryProof = {
   readonly format: typeof proofFormat;
@@ -47,25 +50,55 @@ export function encodeTreeProof(index: number, path: readonly Buffer[], note: st
   return `${treeProofFormat}\nindex ${index}\n${hashes}\n${note}`;
 }
 
+/** Checks proofs by these keys. All lines of an export have the same signed head, which is verified once. */
+export type Checker = (document: unknown) => Proved | Unproved;
+/** What is wrong with a proof, as a clause. */
+export type Unproved = { readonly wrong: string };
+
 /**
- * Checks a proof.
  * @param log - the keys that may have signed
  * @param witnesses - all of them must have signed as well
- * @returns what is wrong, as a clause, or what is proved
  */
-export function checkProof(
-  document: unknown,
-  log: readonly Verifier[],
-  witnesses: readonly Verifier[] = [],
-): Proved | { readonly wrong: string } {
-  const proof = parseProof(document);
-  if (typeof proof === "string") return { wrong: proof };
-  const { receipt, entry, salt, path, segment, index, treePath, note } = proof;
+export function proofChecker(log: readonly Verifier[], witnesses: readonly Verifier[] = []): Checker {
+  let [opened, head]: [string | undefined, OpenedHead | Unproved] = [undefined, { wrong: "" }];
+  return (document) => {
+    const proof = parseProof(document);
+    if (typeof proof === "string") return { wrong: proof };
+    if (proof.note !== opened) [opened, head] = [proof.note, openHead(proof.note, log, witnesses)];
+    return "wrong" in head ? head : checkPaths(proof, head);
+  };
+}
+
+/** Checks one proof, as {@link proofChecker} does. */
+export function checkProof(document: unknown, ...keys: Parameters<typeof proofChecker>): Proved | Unproved {
+  return proofChecker(...keys)(document);
+}
+
+/** The document of a line; undefined if it is not JSON in the one form that proofs have. */
+export function readProof(line: Uint8Array): unknown {
+  return attempt<unknown>(() => JSON.parse(utf8.decode(line), onlyDigits));
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function onlyDigits(_: string, value: unknown, { source = "" }: { readonly source?: string } = {}): unknown {
+  if (typeof value !== "number" || (/^\d+$/.test(source) && Number.isSafeInteger(value))) return value;
+  throw new SyntaxError(`${source} is no number of a proof`);
+}
+
+type OpenedHead = { readonly tree: TreeHead; readonly times: readonly number[] };
+
+function openHead(note: string, log: readonly Verifier[], witnesses: readonly Verifier[]): OpenedHead | Unproved {
   const tree = openTreeHead(note, log);
   if (tree === undefined) return { wrong: "its signed head is not signed by the given key" };
   const times = witnesses.map((witness) => cosignedAt(note, witness));
   const missing = witnesses.find((_, at) => times[at] === undefined);
   if (missing !== undefined) return { wrong: `its signed head is not signed by the witness ${missing.name}` };
+  return { tree, times: times as number[] };
+}
+
+function checkPaths(proof: Parsed, { tree, times }: OpenedHead): Proved | Unproved {
+  const { receipt, entry, salt, path, segment, index, treePath, note } = proof;
   const named = parseReceipt(receipt);
   const { lane, firstSeq, lastSeq, at, root } = segment;
   const isIn = named?.lane === lane && named.firstSeq === named.lastSeq;
@@ -81,7 +114,7 @@ export function checkProof(
     return { wrong: "its segment and path do not lead to the root that is signed" };
   }
   const origin = note.slice(0, note.indexOf("\n"));
-  return { receipt, origin, at, entry, tree, cosignedAt: times as number[] };
+  return { receipt, origin, at, entry, tree, cosignedAt: times };
 }
 
 const treeProofFormat = "c2sp.org/tlog-proof@v1";
@@ -100,8 +133,9 @@ type Parsed = {
 /** The parts of a proof, or what is wrong with its form. */
 function parseProof(document: unknown): Parsed | string {
   if (typeof document !== "object" || document === null || Array.isArray(document)) return "it is no JSON object";
-  const { format, receipt, entry, salt, path, segment, proof } = document as Readonly<Record<string, unknown>>;
+  const { format, receipt, entry, salt, path, segment, proof, ...more } = document as Readonly<Record<string, unknown>>;
   if (format !== proofFormat) return `its format is not \`${proofFormat}\``;
+  if (Object.keys(more).length > 0) return "it has members that no proof has";
   const hashes = Array.isArray(path) ? path.map(parseHash) : [undefined];
   const parsed = {
     receipt: typeof receipt === "string" && parseReceipt(receipt) ? receipt : undefined,

@@ -1,4 +1,4 @@
-import type { Verifier } from "./note.ts";
+import { isCosigned, parseWitness, type Verifier } from "./note.ts";
 import { type Node, nodeHash, peaksOf, rootOver, type TreeHead } from "./tree.ts";
 import { openTreeHead } from "./tree-note.ts";
 
@@ -6,6 +6,15 @@ import { openTreeHead } from "./tree-note.ts";
 export type StoredLeaf = { readonly leaf: number; readonly hashes: Buffer };
 /** A head as it is stored. */
 export type StoredHead = TreeHead & { readonly note: string };
+
+/** A witness's signature as it is stored, with its head's note. */
+export type StoredCosignature = {
+  readonly size: number;
+  /** Its verifier key. */
+  readonly witness: string;
+  readonly line: string;
+  readonly note: string | null;
+};
 
 /** What was found in a tree. */
 export type TreeVerified = {
@@ -73,6 +82,14 @@ export class TreeWalk {
     const hashes = this.#peaks.map(({ hash }) => hash);
     if (size !== this.#size || hashes.includes(undefined)) return; // what is missing is a flaw already
     if (!rootOver(hashes as Buffer[]).equals(root)) this.#note(`${which} is of another tree.`);
+  }
+
+  /** Judges a signature of a witness by the note that it is of, as it is stored; null if it is gone. */
+  cosigned({ size, witness, line, note }: StoredCosignature): void {
+    const which = `The head of ${size} ${size === 1 ? "leaf" : "leaves"}`;
+    const name = parseWitness(witness)?.name ?? "unknown";
+    if (note === null) this.#note(`${which} is missing, and the witness ${name} has signed it.`);
+    else if (!isCosigned({ witness, line, note })) this.#note(`${which} has a wrong signature of the witness ${name}.`);
   }
 
   end(): TreeVerified {

@@ -1,4 +1,4 @@
-import { openNote, type Verifier } from "./note.ts";
+import { openNote, signedOnlyBy, type Verifier } from "./note.ts";
 import { rootOver, type TreeHead, verifyConsistency } from "./tree.ts";
 import { parseTreeHead } from "./tree-note.ts";
 
@@ -34,10 +34,14 @@ export function encodeSubmission(oldSize: number, proof: readonly Buffer[], note
   return `old ${oldSize}\n${proof.map((hash) => `${hash.toString("base64")}\n`).join("")}\n${note}`;
 }
 
-/** A request as the witness judges it: the status to answer with, and what goes with it. */
+/**
+ * A request as the witness judges it: the status to answer with, and what goes with it. The note has the signatures of
+ * the log's keys alone: a stranger may add others, until nobody reads a note of that length. A 409 or 422 about a head
+ * that the log signed has the reason.
+ */
 export type Judgement =
   | { readonly status: 200; readonly origin: string; readonly note: string; readonly text: string }
-  | { readonly status: 409; readonly size: number }
+  | { readonly status: 409; readonly size: number; readonly reason?: string }
   | { readonly status: 400 | 403 | 404 | 422; readonly reason: string };
 
 /**
@@ -63,8 +67,11 @@ export function judgeSubmission(
   if (oldSize > head.size) return refuse(400, "The old size is larger than the checkpoint's.");
   const newest = newestOf(origin);
   if (oldSize !== (newest?.size ?? 0)) return { status: 409, size: newest?.size ?? 0 };
+  if (newest?.size === head.size && !newest.root.equals(head.root)) {
+    return { status: 409, size: newest.size, reason: "The checkpoint is of another tree of the same size." };
+  }
   if (!goesOn(newest, head, proof)) return refuse(422, "The checkpoint does not go on from the newest one.");
-  return { status: 200, origin, note, text };
+  return { status: 200, origin, note: signedOnlyBy(note, keys), text };
 }
 
 const refuse = (status: 400 | 403 | 404 | 422, reason: string) => ({ status, reason }) as const;

@@ -1,6 +1,5 @@
 import { parseVerifier, parseWitness, type Verifier } from "../audit/note.ts";
-import { checkProof, type Proved } from "../audit/proof.ts";
-import { attempt } from "../core/attempt.ts";
+import { type Proved, proofChecker, readProof } from "../audit/proof.ts";
 import { parseList, Unfit } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
@@ -142,18 +141,18 @@ type Checked = {
 };
 
 async function checkAll(
-  lines: AsyncIterable<string>,
+  lines: AsyncIterable<Uint8Array>,
   keys: readonly Verifier[],
   witnesses: readonly Verifier[],
 ): Promise<Checked> {
   const wrong: string[] = [];
   let [number, moreWrong, entries, fromAt, toAt] = [0, 0, 0, Number.POSITIVE_INFINITY, 0];
   let first: Proved | undefined;
+  const check = proofChecker(keys, witnesses);
   for await (const line of lines) {
     number += 1;
-    const document = attempt<unknown>(() => JSON.parse(line));
-    const found =
-      document === undefined ? { wrong: "it is not JSON: a proof is one line" } : checkProof(document, keys, witnesses);
+    const document = readProof(line);
+    const found = document === undefined ? { wrong: "it is not JSON: a proof is one line" } : check(document);
     if ("wrong" in found) {
       if (wrong.length < wrongMax) wrong.push(`Line ${number} proves nothing: ${found.wrong}.`);
       else moreWrong += 1;

@@ -1,6 +1,6 @@
-import { cosignedAt, parseWitness, type Verifier } from "../audit/note.ts";
+import { cosignedAt, noteBytesMax, parseWitness, type Verifier } from "../audit/note.ts";
 import { type NotedHead, openTreeHead } from "../audit/tree-note.ts";
-import { submissionBytesMax, witnessedPath } from "../audit/witness.ts";
+import { witnessedPath } from "../audit/witness.ts";
 import { Deadline } from "../core/deadline.ts";
 import { guardedFetch } from "../core/guarded-fetch.ts";
 import { readAtMost } from "../core/json-request.ts";
@@ -97,7 +97,7 @@ function isNewer(head: NotedHead, known: NotedHead): boolean {
   return head.acceptedAt === known.acceptedAt ? head.size > known.size : head.acceptedAt > known.acceptedAt;
 }
 
-/** Sends a request to a witness. Its answer is read up to 64 KiB, within 5 s, and redirects are not followed. */
+/** Sends a request to a witness. Its answer is read up to the length of a note, within 5 s; redirects are not followed. */
 export async function askWitness(
   url: string,
   { signal, ...init }: BunFetchRequestInit,
@@ -109,7 +109,7 @@ export async function askWitness(
     signal: signal ? AbortSignal.any([limit, signal]) : limit,
     ...(url.startsWith("http:") && { proxy: false as never }),
   });
-  const body = await readAtMost(response, submissionBytesMax);
+  const body = await readAtMost(response, noteBytesMax);
   return { status: response.status, body: (await body?.text()) ?? "" };
 }
 

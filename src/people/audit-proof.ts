@@ -1,6 +1,6 @@
 import { segmentTree } from "../audit/leaf.ts";
 import { encodeVerifier, parseWitness } from "../audit/note.ts";
-import { type EntryProof, encodeTreeProof, proofFormat } from "../audit/proof.ts";
+import { type EntryProof, encodeTreeProof, proofChecker, proofFormat } from "../audit/proof.ts";
 import type { Segment } from "../audit/segment.ts";
 import { leafHash, proveInclusion, verifyInclusion } from "../audit/tree.ts";
 import { parseReceipt, receiptName } from "../core/receipt.ts";
@@ -109,8 +109,8 @@ const entriesMax = 1000;
 type Prover = {
   /**
    * @param seqs - of the segment's entries that are to be proved
-   * @returns undefined if the segment is in no signed head
-   * @throws Refused `conflict` if the segment is not the one of the tree
+   * @returns undefined if the segment is in no signed head; each is checked as those who get it check it
+   * @throws Refused `conflict` if the segment is not the one of the tree, or the tree's head is not signed
    */
   readonly prove: (segment: Segment, seqs: readonly number[]) => Promise<EntryProof[] | undefined>;
 };
@@ -118,13 +118,14 @@ type Prover = {
 /**
  * A prover against the newest head that a witness has signed, and for what came later against the newest head of all.
  */
-async function openProver({ database, systemKeys }: AdminContext): Promise<Prover> {
+async function openProver({ database, keyring, systemKeys }: AdminContext): Promise<Prover> {
   const { head: newest } = await treeEnd(database);
   const signed = newest === undefined ? new Map() : await newestCosigned(database, newest.size);
   const cosigned = signed.size === 0 ? undefined : await headFrom(database, Math.max(...signed.values()));
   const heads = [cosigned, newest].filter((head) => head !== undefined);
   const notes = await Promise.all(heads.map((head) => cosignedNote(database, head, [...signed.keys()])));
   const saltKey = saltKeyOf(systemKeys.audit);
+  const check = proofChecker(await findVerifiers(database, keyring, systemKeys.audit));
   return {
     prove: async (segment, seqs) => {
       if (seqs.length === 0) return [];
@@ -140,7 +141,7 @@ async function openProver({ database, systemKeys }: AdminContext): Promise<Prove
         seqs.map(async (seq) => {
           const index = seq - segment.firstSeq;
           const { entry, salt } = tree.salted[index] as (typeof tree.salted)[number];
-          return {
+          const made = {
             format: proofFormat,
             receipt: receiptName({ lane: segment.lane, firstSeq: seq, lastSeq: seq }),
             entry,
@@ -148,7 +149,11 @@ async function openProver({ database, systemKeys }: AdminContext): Promise<Prove
             path: (await tree.prove(index)).map((hash) => hash.toString("base64")),
             segment: tree.leaf,
             proof,
-          };
+          } as const;
+          const found = check(made);
+          if ("wrong" in found)
+            throw new Refused("conflict", cannotProve(segment, `the proof would not hold: ${found.wrong}`));
+          return made;
         }),
       );
     },
@@ -160,6 +165,9 @@ function pathOf(database: Database, { size }: SignedHead, leaf: number): Promise
 }
 
 function notInTree(segment: Segment): Refused {
-  const words = `${receiptName(segment)} cannot be proved: it is not what the tree has. \`keyhole audit verify\` says more.`;
-  return new Refused("conflict", words);
+  return new Refused("conflict", cannotProve(segment, "it is not what the tree has"));
+}
+
+function cannotProve(segment: Segment, why: string): string {
+  return `${receiptName(segment)} cannot be proved: ${why}. \`keyhole audit verify\` says more.`;
 }

@@ -1,7 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { cosign, cosignedAt, encodeWitness, noteText, type Signer, type Verifier, witnessOf } from "../audit/note.ts";
+import {
+  cosign,
+  cosignedAt,
+  encodeWitness,
+  noteText,
+  type Signer,
+  signedOnlyBy,
+  type Verifier,
+  witnessOf,
+} from "../audit/note.ts";
 import type { TreeHead } from "../audit/tree.ts";
 import { parseTreeHead } from "../audit/tree-note.ts";
 import {
@@ -104,23 +113,22 @@ export function startWitness(options: WitnessOptions): { readonly origin: string
 function submit(options: WitnessOptions, body: string): Response {
   const { folder, signer, logs, log, now } = options;
   const judged = judgeSubmission(body, logs, (origin) => readNote(options, origin)?.head);
-  if (judged.status === 409) return text(409, `${judged.size}\n`, sizeType);
   if (judged.status !== 200) {
     // A head that is signed and does not go on is proof against the log.
-    if (judged.status === 422) log({ event: "checkpoint_refused", reason: judged.reason, request: body });
-    return text(judged.status, `${judged.reason}\n`);
+    const isProof = judged.status === 422 || (judged.status === 409 && judged.reason !== undefined);
+    if (isProof) log({ event: "checkpoint_refused", reason: judged.reason, request: body });
+    return judged.status === 409 ? text(409, `${judged.size}\n`, sizeType) : text(judged.status, `${judged.reason}\n`);
   }
   const line = cosign(judged.text, signer, now());
   // The file is on the disk before the signature leaves. If the process ends in between, the log asks again.
-  const own = judged.note.split("\n").filter((one) => !one.startsWith(`— ${signer.name} `));
-  writeWholeSync("witness", fileOf(folder, judged.origin), true, Buffer.from(`${own.join("\n")}${line}`));
+  writeWholeSync("witness", fileOf(folder, judged.origin), true, Buffer.from(`${judged.note}${line}`));
   log({ event: "cosigned", origin: judged.origin, size: parseTreeHead(judged.text)?.size });
   return text(200, line);
 }
 
 /** @throws Error if the file is not one that this witness signed: nothing is signed then */
 function readNote(
-  { folder, signer }: WitnessOptions,
+  { folder, signer, logs }: WitnessOptions,
   origin: string,
 ): { readonly note: string; readonly head: TreeHead } | undefined {
   const path = fileOf(folder, origin);
@@ -130,7 +138,8 @@ function readNote(
   if (cosignedAt(note, signer) === undefined || head?.origin !== origin) {
     throw new Error(`${path} is not what this witness signed: put it back, or remove it to begin again`);
   }
-  return { note, head };
+  // An earlier version kept the signatures of strangers, too.
+  return { note: signedOnlyBy(note, [...logs, signer]), head };
 }
 
 function fileOf(folder: string, origin: string): string {

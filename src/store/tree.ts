@@ -1,4 +1,5 @@
-import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, or, sql } from "drizzle-orm";
+import { isCosigned } from "../audit/note.ts";
 import { commandsLane, type Segment } from "../audit/segment.ts";
 import { completingLeaf, type Node, peaksOf, Tree, type TreeHead } from "../audit/tree.ts";
 import type { CutLane } from "../audit/verify.ts";
@@ -112,9 +113,12 @@ export async function addCosignature({ db, tables }: Database, signature: Cosign
   await db.insert(tables.auditCosignatures).values(signature).onConflictDoNothing();
 }
 
-/** The size of the newest head that each witness has signed, of those up to a size, by its verifier key. */
+/**
+ * The size of the newest head that each witness has signed, of those up to a size, by its verifier key. A row counts if
+ * its signature verifies; of a witness with many rows that do not, no older ones are looked for.
+ */
 export async function newestCosigned({ db, tables }: Database, sizeMax: number): Promise<ReadonlyMap<string, number>> {
-  const { auditCosignatures: c } = tables;
+  const { auditCosignatures: c, auditCheckpointsSigned: h } = tables;
   const found = new Map<string, number>();
   // From witness to witness by the index: there may be a signature for each minute of years.
   for (let last = ""; ; ) {
@@ -124,11 +128,15 @@ export async function newestCosigned({ db, tables }: Database, sizeMax: number):
       .where(gt(c.witness, last));
     if (next?.witness == null) return found;
     last = next.witness;
-    const [newest] = await db
-      .select({ size: max(c.size) })
+    const rows = await db
+      .select({ size: c.size, witness: c.witness, line: c.line, note: h.note })
       .from(c)
-      .where(and(eq(c.witness, last), lte(c.size, sizeMax)));
-    if (newest?.size != null) found.set(last, Number(newest.size));
+      .innerJoin(h, eq(h.size, c.size))
+      .where(and(eq(c.witness, last), lte(c.size, sizeMax)))
+      .orderBy(desc(c.size))
+      .limit(signaturesMax);
+    const newest = rows.find(isCosigned);
+    if (newest !== undefined) found.set(last, Number(newest.size));
   }
 }
 
@@ -139,7 +147,7 @@ export async function headFrom({ db, tables }: Database, size: number): Promise<
   return head;
 }
 
-/** The note of a head with the signatures of these witnesses. @param keys - their verifier keys */
+/** The note of a head with those signatures of these witnesses that verify. @param keys - their verifier keys */
 export async function cosignedNote(
   { db, tables }: Database,
   { size, note }: SignedHead,
@@ -147,12 +155,13 @@ export async function cosignedNote(
 ): Promise<string> {
   const { auditCosignatures: c } = tables;
   const rows = await db
-    .select({ line: c.line })
+    .select({ witness: c.witness, line: c.line })
     .from(c)
     .where(and(inArray(c.witness, [...keys]), eq(c.size, size)))
     .orderBy(asc(c.witness))
     .limit(signaturesMax);
-  return note + rows.map(({ line }) => line).join("");
+  const signed = rows.filter((row) => isCosigned({ ...row, note }));
+  return note + signed.map(({ line }) => line).join("");
 }
 
 /**
@@ -289,6 +298,35 @@ export async function* headsInOrder({ db, tables }: Database, newest: number): A
     if (rows.length < rowsPerPage) return;
     above = rows.at(-1)?.size ?? above;
   }
+}
+
+/** The signatures of witnesses in order of size, up to a size, each with the note that it is of; null if it is gone. */
+export async function* cosignaturesInOrder({ db, tables }: Database, sizeMax: number) {
+  const { auditCosignatures: c, auditCheckpointsSigned: h } = tables;
+  for (let after = { size: -1, witness: "" }; ; ) {
+    const rows = await db
+      .select({ size: c.size, witness: c.witness, line: c.line, note: h.note })
+      .from(c)
+      .leftJoin(h, eq(h.size, c.size))
+      .where(
+        and(
+          or(gt(c.size, after.size), and(eq(c.size, after.size), gt(c.witness, after.witness))),
+          lte(c.size, sizeMax),
+        ),
+      )
+      .orderBy(asc(c.size), asc(c.witness))
+      .limit(rowsPerPage);
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < rowsPerPage) return;
+    after = last;
+  }
+}
+
+/** The largest size of which there is a signature of a witness; 0 if there is none. */
+export async function lastCosigned({ db, tables }: Database): Promise<number> {
+  const [last] = await db.select({ size: max(tables.auditCosignatures.size) }).from(tables.auditCosignatures);
+  return Number(last?.size ?? 0);
 }
 
 const rowsPerPage = 10_000;

@@ -8,7 +8,8 @@ export type LogEvent = Readonly<Record<string, unknown>>;
  * an event on its line, such as a container's name.
  */
 export async function* logEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LogEvent> {
-  for await (const line of linesOf(chunks)) {
+  for await (const bytes of linesOf(chunks)) {
+    const line = bytes.toString();
     const event = jsonEvent(line) ?? terminalEvent(line);
     if (event !== undefined) yield event;
   }
@@ -18,14 +19,17 @@ export async function* logEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenera
 export async function* linesOf(
   chunks: AsyncIterable<Uint8Array>,
   bytesMax: number = 64 * 1024,
-): AsyncGenerator<string> {
+): AsyncGenerator<Buffer> {
   let [parts, length]: [Uint8Array[], number] = [[], 0];
   const keep = (bytes: Uint8Array) => {
     if (length === bytesMax) return;
     parts.push(bytes.subarray(0, bytesMax - length));
     length = Math.min(length + bytes.length, bytesMax);
   };
-  const line = () => Buffer.concat(parts).toString().replace(/\r$/, "");
+  const line = () => {
+    const bytes = Buffer.concat(parts);
+    return bytes.at(-1) === 0x0d ? bytes.subarray(0, -1) : bytes;
+  };
   for await (const chunk of chunks) {
     let at = 0;
     for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, at)) {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseVerifier, type Verifier } from "../../src/audit/note.ts";
+import { cosign, encodeWitness, noteText, parseVerifier, type Verifier, witnessOf } from "../../src/audit/note.ts";
 import { checkProof } from "../../src/audit/proof.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
@@ -180,6 +180,50 @@ describeBoth("a receipt", (w) => {
       if (back !== "") await w.run(back, [leaves - 1]);
       expect((await found()).flaws).toEqual([]);
     }
+  });
+
+  test("is proved under no head that the notary did not sign, and without what no witness signed", async () => {
+    const { key } = await place();
+    const receipt = await receiptOf(staging, key);
+    await notarize(w);
+    const log = await keys();
+    const [head] = await w.run("select size, note from audit_checkpoints_signed order by size desc limit 1");
+    const [size, note] = [Number(head?.["size"]), String(head?.["note"])];
+    const bundle = () =>
+      provenPages(w.admin, { keyId: key.id }, () => {})
+        .next()
+        .then(() => "proved", kindOf);
+    const put = (text: string) => w.run("update audit_checkpoints_signed set note = ? where size = ?", [text, size]);
+    for (const wrong of [note.replace(/.{8}\n$/, "AAAAAAA=\n"), note.replace(/\n\n.*/s, "\n\n"), "x"]) {
+      await put(wrong);
+      expect([wrong, await refusal(receipt), await bundle()]).toEqual([wrong, "conflict", "conflict"]);
+    }
+    await put(note);
+    const witness = witnessOf("witness.example", new Uint8Array(32).fill(8));
+    const stranger = cosign(noteText(note) ?? "", witnessOf(witness.name, new Uint8Array(32).fill(9)), Date.now());
+    const flaws = async () => {
+      const database = w.installation.open("serve");
+      return (await verifyPublic(database, log).finally(() => database.close())).flaws;
+    };
+    for (const line of ["garbage", "garbage\n", "\n", stranger, `${stranger}${stranger}`]) {
+      const row = [size, encodeWitness(witness), 1, line];
+      await w.run("insert into audit_cosignatures (size, witness, at, line) values (?, ?, ?, ?)", row);
+      const [proof] = await proofs(receipt);
+      expect([line, checkProof(proof, log)]).toMatchObject([line, { receipt }]);
+      expect(await bundle()).toBe("proved");
+      expect(await flaws()).toEqual([expect.stringContaining("a wrong signature of the witness witness.example")]);
+      await w.run("delete from audit_cosignatures");
+    }
+    expect(await flaws()).toEqual([]);
+    // The end of the tree with its head is cut off, and the witness's signature of it is still there.
+    await w.run("insert into audit_cosignatures (size, witness, at, line) values (?, ?, 1, ?)", [
+      size,
+      encodeWitness(witness),
+      cosign(noteText(note) ?? "", witness, Date.now()),
+    ]);
+    await w.run("delete from audit_checkpoints_signed where size = ?", [size]);
+    await w.run("delete from audit_leaves where leaf >= (select max(size) from audit_checkpoints_signed)");
+    expect(await flaws()).toEqual([expect.stringMatching(/is missing, and the witness witness.example has signed it/)]);
   });
 
   test("stays provable to who kept the proof when retention has dropped the entry", async () => {

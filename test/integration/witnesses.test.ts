@@ -4,14 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cosign, encodeWitness, noteText, witnessOf } from "../../src/audit/note.ts";
 import { checkProof, type Proved } from "../../src/audit/proof.ts";
+import { encodeSubmission, submissionBytesMax, submissionPath, witnessedPath } from "../../src/audit/witness.ts";
 import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
 import { openSigners } from "../../src/installation/signers.ts";
+import { WitnessedHeads } from "../../src/installation/witnessed-heads.ts";
 import { proveAudit, provenPages } from "../../src/people/audit-proof.ts";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { Notary } from "../../src/server/notary.ts";
 import { startWitness } from "../../src/server/witness.ts";
 import { Witnesses } from "../../src/server/witnesses.ts";
 import type { Database } from "../../src/store/database.ts";
+import { treeEnd } from "../../src/store/tree.ts";
 import { visitorOf } from "../support/pages.ts";
 import { describeBoth } from "../support/world.ts";
 
@@ -131,6 +134,49 @@ describeBoth("the notary's witnesses", (w) => {
     const both = new Witnesses(database, settings, (event) => log.push(event));
     await both.ask();
     expect([Object.keys(both.away), await stored()]).toEqual([["other.example"], 1]);
+  });
+
+  test("keep and show no signatures of strangers, who could make a note too long to be read", async () => {
+    const { origin } = witness();
+    await asking(origin).ask();
+    const settings = [{ url: origin, key: encodeWitness(ours) }];
+    const path = `${origin}${witnessedPath(signers[0]?.name ?? "")}`;
+    const shown = await (await fetch(path)).text();
+    const logOnly = shown
+      .split("\n")
+      .filter((line) => !line.startsWith(`— ${ours.name} `))
+      .join("\n");
+    const start = encodeSubmission(Number(shown.split("\n")[1]), [], logOnly);
+    const line = `— j ${Buffer.alloc(90).toString("base64")}\n`;
+    const own = `${logOnly.split("\n").at(-2)}\n`;
+    for (const pad of [line, own]) {
+      const body =
+        start + pad.repeat(Math.floor((submissionBytesMax - Buffer.byteLength(start)) / Buffer.byteLength(pad)));
+      expect((await fetch(`${origin}${submissionPath}`, { method: "POST", body })).status).toBe(200);
+      const lines = (await (await fetch(path)).text()).split("\n\n")[1]?.split("\n");
+      expect(lines).toEqual([own.trimEnd(), expect.stringContaining(`— ${ours.name} `), ""]);
+      const heads = new WitnessedHeads(settings);
+      await heads.refresh(signers);
+      expect([heads.heads.length, heads.away]).toEqual([1, {}]);
+    }
+  });
+
+  test("have not signed if a row says so, and no signature", async () => {
+    await grow();
+    const [head] = await w.run("select max(size) as size from audit_checkpoints_signed");
+    const row = [Number(head?.["size"]), encodeWitness(ours), 1, "x"];
+    await w.run("insert into audit_cosignatures (size, witness, at, line) values (?, ?, ?, ?)", row);
+    const witnesses = asking(liar(() => new Response("", { status: 503 })));
+    await witnesses.ask();
+    expect(witnesses.away).toEqual({ [ours.name]: "it answered 503" });
+    await w.run("delete from audit_cosignatures where line = 'x'");
+  });
+
+  test("who have signed another tree of the same size are said to be away", async () => {
+    const { head } = await treeEnd(database);
+    const witnesses = asking(liar(() => new Response(`${head?.size}\n`, { status: 409 })));
+    await witnesses.ask();
+    expect(reasons()).toEqual([`it has signed another tree of ${head?.size} segments`]);
   });
 
   test("who have signed more than the database has are said to be away", async () => {

@@ -7,7 +7,7 @@ function linesOf(chunks: Iterable<Uint8Array>): Promise<string[]> {
   async function* coming() {
     yield* chunks;
   }
-  return Array.fromAsync(split(coming()));
+  return Array.fromAsync(split(coming()), String);
 }
 
 describe("the lines of an input", () => {
