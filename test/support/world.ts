@@ -160,11 +160,12 @@ export type Regrant = {
  * Runs one suite on both databases. Each gets a world of its own, opened before the suite's first test. At its end no
  * secret of that world may be in the log. Without PostgreSQL its half is skipped, by a name that says so.
  *
- * @param suite - declares tests. The world is empty until they run.
+ * @param suite - declares tests. The world is empty until they run. `once` declares those that no statement decides,
+ * such as what is parsed, judged or drawn in this process: it is `test` on SQLite, and nothing on PostgreSQL.
  */
 export function describeBoth(
   name: string,
-  suite: (w: World, dialect: "postgres" | "sqlite") => void,
+  suite: (w: World, dialect: "postgres" | "sqlite", once: typeof test) => void,
   dialects: readonly ("postgres" | "sqlite")[] = ["sqlite", "postgres"],
 ): void {
   // As in test/run.ts: a test that hangs ends even on a slow, shared machine.
@@ -175,13 +176,20 @@ export function describeBoth(
       const world = {} as World;
       beforeAll(async () => void Object.assign(world, await openWorld(dialect)), 60_000);
       afterAll(() => world.close?.(), 60_000);
-      suite(world, dialect);
+      suite(world, dialect, dialect === "sqlite" ? test : nothing);
       test("neither a key nor a value was logged", () => {
         expect(leaksIn(world.secrets, JSON.stringify(world.log))).toEqual([]);
       });
     });
   }
 }
+
+/** A suite for what {@link describeBoth} would declare with `once` alone. */
+export function describeOnce(name: string, suite: (w: World) => void): void {
+  describeBoth(name, suite, ["sqlite"]);
+}
+
+const nothing = Object.assign(() => {}, { each: () => () => {} }) as unknown as typeof test;
 
 /** Opens a world on a fresh database; PostgreSQL needs {@link postgresUrl}. The caller closes it. */
 export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> {
@@ -492,7 +500,7 @@ export async function flipBit(
 
 /** Everything that a write may touch, as it is stored. */
 export async function stored(w: World): Promise<string> {
-  const tables = ["sets", "set_versions", "projects", "audit_heads", "audit_segments"];
+  const tables = "sets,set_versions,projects,api_keys,variable_requests,audit_heads,audit_segments".split(",");
   return JSON.stringify(await Promise.all(tables.map((table) => w.run(`select * from ${table} order by 1, 2, 3`))));
 }
 
