@@ -1,4 +1,4 @@
-import { describe, expect, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { eq, inArray } from "drizzle-orm";
 import { mintKey } from "../../src/access/api-key.ts";
@@ -143,9 +143,13 @@ class Stage implements AsyncDisposable {
   }
 }
 
-describeBoth("a trust", (w, dialect) => {
-  /** Tokens and terms are judged without SQL. On PostgreSQL one of each table shows the way there. */
-  const tried = <T>(rows: readonly T[]) => (dialect === "sqlite" ? rows : rows.slice(0, 1));
+describeBoth("a trust", (w, _, once) => {
+  /** For tests that leave it as it is. */
+  let shared: Stage;
+  beforeAll(async () => {
+    shared = await Stage.open(w);
+  });
+  afterAll(() => shared[Symbol.asyncDispose]());
 
   test("lets a token read what a key with the same rights reads, from its own buckets", async () => {
     await using stage = await Stage.open(w);
@@ -157,13 +161,13 @@ describeBoth("a trust", (w, dialect) => {
     expect(second.headers.get("ratelimit")).toBe('"value";r=28;t=4');
   });
 
-  test.each(["RS256", "PS256", "ES256", "EdDSA"])("takes tokens signed by %s", async (alg) => {
+  once.each(["RS256", "PS256", "ES256", "EdDSA"])("takes tokens signed by %s", async (alg) => {
     await using stage = await Stage.open(w);
     stage.issuer.keys.set("one", newSigningKey(alg));
     expect((await stage.ask(stage.issuer.token())).status).toBe(200);
   });
 
-  test("takes the tokens of a SPIFFE workload, by the bundle of its trust domain, published or given", async () => {
+  once("takes the tokens of a SPIFFE workload, by the bundle of its trust domain, published or given", async () => {
     await using stage = await Stage.open(w);
     const { issuer } = stage;
     const key = issuer.keys.get("one") as SigningKey;
@@ -190,7 +194,7 @@ describeBoth("a trust", (w, dialect) => {
     await stage.refuses(issuer.token({ ...svid, iss: undefined }), "it names no issuer");
   });
 
-  test("passes the same gates as a key", async () => {
+  once("passes the same gates as a key", async () => {
     await using stage = await Stage.open(w);
     const token = stage.issuer.token();
     const paths = [
@@ -223,13 +227,10 @@ describeBoth("a trust", (w, dialect) => {
     expect(read).toMatchObject({ actor: { type: "trust", id: stage.trust.id }, names: ["A"], token: words });
   });
 
-  test("has its creation and revocation on record, and its last use", async () => {
+  test("has its creation and revocation on record", async () => {
     await using stage = await Stage.open(w);
-    await stage.ask(stage.issuer.token());
     await revokeKey(w.admin, stage.trust.id, "trust");
-    const changes = (await listAudit(w.admin, { keyId: stage.trust.id })).filter(
-      ({ actor }) => actor.type === "person",
-    );
+    const changes = await listAudit(w.admin, { keyId: stage.trust.id });
     expect(changes.map(({ action }) => action)).toEqual(["trust.create", "trust.revoke"]);
   });
 
@@ -277,12 +278,18 @@ describeBoth("a trust", (w, dialect) => {
       ["of a list of issuers", { iss: ["x"] }, "it names no issuer"],
       ["of an issuer that no trust names", { iss: "https://other.example" }, "no trust names its issuer"],
     ];
-    test.each(tried(claims))("%s", async (_, changed, reason) => {
-      await using stage = await Stage.open(w);
+    once.each(claims)("%s", async (_, changed, reason) => {
       const now = Math.floor(Date.now() / 1000);
-      await stage.refuses(stage.issuer.token(typeof changed === "function" ? changed(now) : changed), reason);
+      await shared.refuses(shared.issuer.token(typeof changed === "function" ? changed(now) : changed), reason);
     });
 
+    /** A token whose parts are texts, so that they may be no good JSON. */
+    const textOf = ({ url }: Issuer) => JSON.stringify(usualClaims(url));
+    const by = (key: SigningKey, payload: Claims | string, header: Claims | string = {}) =>
+      compact(typeof header === "string" ? header : { alg: "ES256", kid: "one", ...header }, payload, key);
+    const own = ({ keys }: Issuer) => keys.get("one") as SigningKey;
+    const other = newSigningKey("ES256");
+    const [unsigned, duplicates] = ["its signature is not by the issuer's key", "objects without duplicate members"];
     const forgeries: [what: string, make: (issuer: Issuer) => string, reason: string][] = [
       [
         "without a signature, by the algorithm none",
@@ -298,90 +305,64 @@ describeBoth("a trust", (w, dialect) => {
         },
         'its algorithm "HS256" is none of',
       ],
-      [
-        "by another key that gives itself the same kid",
-        ({ url }) => compact({ alg: "ES256", kid: "one" }, usualClaims(url), newSigningKey("ES256")),
-        "its signature is not by the issuer's key",
-      ],
+      ["by another key that gives itself the same kid", ({ url }) => by(other, usualClaims(url)), unsigned],
       [
         "that brings its own key along",
-        ({ url }) => {
-          const key = newSigningKey("ES256");
-          return compact({ alg: "ES256", kid: "one", jwk: publicJwk("one", key) }, usualClaims(url), key);
-        },
-        "its signature is not by the issuer's key",
+        ({ url }) => by(other, usualClaims(url), { jwk: publicJwk("one", other) }),
+        unsigned,
       ],
       [
         "with a header that must be understood and is not",
-        ({ url, keys }) =>
-          compact({ alg: "ES256", kid: "one", crit: ["x"], x: 1 }, usualClaims(url), keys.get("one") as SigningKey),
+        (issuer) => by(own(issuer), usualClaims(issuer.url), { crit: ["x"], x: 1 }),
         "it cannot be verified",
       ],
       [
         "whose payload was changed",
-        (issuer) => {
-          const [header, , signature] = issuer.token().split(".");
-          return `${header}.${encoded(usualClaims(issuer.url, { jti: "other" }))}.${signature}`;
-        },
-        "its signature is not by the issuer's key",
+        (issuer) => issuer.token().replace(/\..*\./, `.${encoded(usualClaims(issuer.url, { jti: "other" }))}.`),
+        unsigned,
       ],
       [
         "with a claim twice",
-        ({ url, keys }) => {
-          const payload = JSON.stringify(usualClaims(url)).replace("{", '{"repository_id":"2",');
-          return compact({ alg: "ES256", kid: "one" }, payload, keys.get("one") as SigningKey);
-        },
-        "not JSON objects without duplicate members",
+        (issuer) => by(own(issuer), textOf(issuer).replace("{", '{"repository_id":"2",')),
+        duplicates,
       ],
       [
         "whose claim is a number that is no double",
-        ({ url, keys }) => {
-          const payload = JSON.stringify(usualClaims(url)).replace(
-            '"repository_id":"1"',
-            '"repository_id":9007199254740993',
-          );
-          return compact({ alg: "ES256", kid: "one" }, payload, keys.get("one") as SigningKey);
-        },
+        (issuer) => by(own(issuer), textOf(issuer).replace('y_id":"1"', 'y_id":9007199254740993')),
         "its claim repository_id is the number 9007199254740993, not text",
       ],
       [
         "with a member twice, spelled in two ways, deep inside",
-        ({ url, keys }) => {
-          const payload = JSON.stringify(usualClaims(url)).replace("{", String.raw`{"x":[{"a":"{:}","\u0061":2}],`);
-          return compact({ alg: "ES256", kid: "one" }, payload, keys.get("one") as SigningKey);
-        },
-        "not JSON objects without duplicate members",
+        (issuer) => by(own(issuer), textOf(issuer).replace("{", String.raw`{"x":[{"a":"{:}","\u0061":2}],`)),
+        duplicates,
       ],
       [
         "with two algorithms",
-        ({ url, keys }) =>
-          compact('{"alg":"none","alg":"ES256","kid":"one"}', usualClaims(url), keys.get("one") as SigningKey),
-        "not JSON objects without duplicate members",
+        (issuer) => by(own(issuer), textOf(issuer), '{"alg":"none","alg":"ES256","kid":"one"}'),
+        duplicates,
       ],
       [
         "that is not UTF-8",
-        ({ url }) => {
-          const header = encoded({ alg: "ES256", kid: "one" });
-          const payload = Buffer.from(JSON.stringify(usualClaims(url, { x: "\u00ff" })), "latin1");
-          return `${header}.${payload.toString("base64url")}.AA`;
+        (issuer) => {
+          const [header, , signature] = issuer.token().split(".");
+          const payload = Buffer.from(JSON.stringify(usualClaims(issuer.url, { x: "\u00ff" })), "latin1");
+          return `${header}.${payload.toString("base64url")}.${signature}`;
         },
-        "not JSON objects without duplicate members",
+        duplicates,
       ],
       ["of 8 KiB and a byte", (issuer) => sized(issuer, 8193), "malformed key"],
       ["of four parts", (issuer) => `${issuer.token()}.AA`, "malformed key"],
       ["of two parts", (issuer) => issuer.token().split(".").slice(0, 2).join("."), "malformed key"],
     ];
-    test.each(tried(forgeries))("%s", async (_, make, reason) => {
-      await using stage = await Stage.open(w);
-      await stage.refuses(make(stage.issuer), reason);
+    once.each(forgeries)("%s", async (_, make, reason) => {
+      await shared.refuses(make(shared.issuer), reason);
     });
 
-    test("beyond 8 KiB alone: one of just that size is read", async () => {
-      await using stage = await Stage.open(w);
-      expect((await stage.ask(sized(stage.issuer, 8192))).status).toBe(200);
+    once("beyond 8 KiB alone: one of just that size is read", async () => {
+      expect((await shared.ask(sized(shared.issuer, 8192))).status).toBe(200);
     });
 
-    test("whose key has left the issuer's set, from the next refresh on", async () => {
+    once("whose key has left the issuer's set, from the next refresh on", async () => {
       await using stage = await Stage.open(w);
       const token = stage.issuer.token();
       expect((await stage.ask(token)).status).toBe(200);
@@ -393,7 +374,7 @@ describeBoth("a trust", (w, dialect) => {
       await stage.refuses(token, "the issuer has no such key");
     });
 
-    test.each([["one"], [undefined]])("by a key that its issuer has replaced, with kid: %p", async (kid) => {
+    once.each([["one"], [undefined]])("by a key that its issuer has replaced, with kid: %p", async (kid) => {
       await using stage = await Stage.open(w);
       const { url, keys } = stage.issuer;
       stage.issuer.answer = (path) => {
@@ -412,15 +393,11 @@ describeBoth("a trust", (w, dialect) => {
       expect(stage.issuer.asked.length).toBe(4);
     });
 
-    test("by the key of another issuer that has the same kid", async () => {
+    once("by the key of another issuer that has the same kid", async () => {
       await using stage = await Stage.open(w);
       await using other = startIssuer();
       await stage.add({ issuer: other.url });
-      const forged = compact(
-        { alg: "ES256", kid: "one" },
-        usualClaims(stage.issuer.url),
-        other.keys.get("one") as SigningKey,
-      );
+      const forged = by(own(other), usualClaims(stage.issuer.url));
       await stage.refuses(forged, "its signature is not by the issuer's key");
       expect((await stage.ask(other.token())).status).toBe(200);
     });
@@ -486,15 +463,12 @@ describeBoth("a trust", (w, dialect) => {
       expect((await stage.ask(stage.issuer.token())).status).toBe(200);
     });
 
-    test.each([
-      ["wider claims", (terms: string) => terms.replace('"repository_id":"1"', '"repository_id":"2"')],
-      ["another issuer", (terms: string) => terms.replace(/127\.0\.0\.1/, "localhost")],
-      [
-        "keys of its writer",
-        (terms: string) => terms.replace('"jwks":null', `"jwks":${JSON.stringify('{"keys":[{}]}')}`),
-      ],
+    test.each<[what: string, edit: (terms: string) => string]>([
+      ["wider claims", (terms) => terms.replace('"repository_id":"1"', '"repository_id":"2"')],
+      ["another issuer", (terms) => terms.replace(/127\.0\.0\.1/, "localhost")],
+      ["keys of its writer", (terms) => terms.replace(/"jwks":null/, `"jwks":${JSON.stringify('{"keys":[{}]}')}`)],
       ["no JSON", () => "{"],
-      ["20 KiB", (terms: string) => terms.replace("}", `}${" ".repeat(20_000)}`)],
+      ["20 KiB", (terms) => terms.replace("}", `}${" ".repeat(20_000)}`)],
     ])("of a trust to which SQL gave %s", async (_, edit) => {
       await using stage = await Stage.open(w);
       const [row] = await w.sql`select trust from api_keys where id = ${stage.trust.id}`;
@@ -519,7 +493,7 @@ describeBoth("a trust", (w, dialect) => {
     });
   });
 
-  test("is refused 429 at the same count as an unknown key, for each token", async () => {
+  once("is refused 429 at the same count as an unknown key, for each token", async () => {
     await using stage = await Stage.open(w);
     const bad = stage.issuer.token({ aud: "other" });
     const statuses: number[] = [];
@@ -541,7 +515,7 @@ describeBoth("a trust", (w, dialect) => {
       ["fails", () => new Response("no", { status: 500 })],
       ["serves no key set", (path) => (path === "/jwks" ? Response.json({}) : undefined)],
     ];
-    test.each(troubles)("%s: its tokens are refused, and nobody else's", async (_, answer) => {
+    once.each(troubles)("%s: its tokens are refused, and nobody else's", async (_, answer) => {
       await using stage = await Stage.open(w);
       const { issuer } = stage;
       issuer.answer = (path) => answer(path, issuer.url);
@@ -558,7 +532,7 @@ describeBoth("a trust", (w, dialect) => {
       expect((await stage.ask(issuer.token())).status).toBe(200);
     });
 
-    test("hangs holds up neither its own requests for long nor new keys", async () => {
+    once("hangs holds up neither its own requests for long nor new keys", async () => {
       await using stage = await Stage.open(w, { waitMsMax: 1000 });
       const key = await w.key(await w.organization());
       const { promise, resolve } = Promise.withResolvers<Response>();
@@ -575,14 +549,14 @@ describeBoth("a trust", (w, dialect) => {
       resolve(new Response("late"));
     });
 
-    test("is asked for nothing because of tokens that no trust is for", async () => {
+    once("is asked for nothing because of tokens that no trust is for", async () => {
       await using stage = await Stage.open(w);
       await using stranger = startIssuer();
       await stage.refuses(stranger.token(), "no trust names its issuer");
       expect(stranger.asked).toEqual([]);
     });
 
-    test("is never asked if the trust has its keys pinned, and other keys are not taken", async () => {
+    once("is never asked if the trust has its keys pinned, and other keys are not taken", async () => {
       const issuer = startIssuer();
       const jwks = JSON.stringify({ keys: [publicJwk("one", issuer.keys.get("one") as SigningKey)] });
       await using stage = await Stage.open(w, { terms: { issuer: issuer.url, jwks } });
@@ -619,7 +593,7 @@ describeBoth("a trust", (w, dialect) => {
         [{ [project]: other.slice(1, -1) }, { [branch]: "refs/heads/pull/7" }, { [branch]: undefined }],
       ],
     ];
-    test.each(rows)("takes its jobs, in every run, and no others: %s", async (_, job, pins, others) => {
+    once.each(rows)("takes its jobs, in every run, and no others: %s", async (_, job, pins, others) => {
       const key = newSigningKey("RS256");
       const claims = new Map(pins.map((pin) => [pin, String(job[pin])]));
       const jwks = JSON.stringify({ keys: [publicJwk("one", key)] });
@@ -641,7 +615,7 @@ describeBoth("a trust", (w, dialect) => {
   describe("is not created", () => {
     const github = "https://token.actions.githubusercontent.com";
     const [bitbucket, circle] = [bitbucketClaims.iss, circleClaims.iss];
-    const hcp = "https://app.terraform.io";
+    const [gitlab, kite, hcp] = ["https://gitlab.com", "https://agent.buildkite.com", "https://app.terraform.io"];
     const ids = { repository_id: "1", project_id: "1", organization_id: "1", repositoryUuid: "{1f2e}" };
     const project = "oidc.circleci.com/project-id";
     const passing: [name: string, issuer: string, claims: Record<string, string>, instead: string][] = [
@@ -652,11 +626,11 @@ describeBoth("a trust", (w, dialect) => {
       ["CircleCI, without a branch", circle, { sub: "org/1/project/2/user/3", [project]: "2" }, project],
       ["CircleCI, by the job", circle, { [project]: "2", "oidc.circleci.com/job-id": "3" }, project],
       ["GitHub", github, { ...ids, run_id: "17" }, "repository_id"],
-      ["GitLab", "https://gitlab.com", { ...ids, job_id: "17" }, "project_id"],
+      ["GitLab", gitlab, { ...ids, job_id: "17" }, "project_id"],
       [
         "Buildkite",
-        "https://agent.buildkite.com",
-        { ...ids, sub: "organization:acme:pipeline:web:ref:refs/heads/main:commit:9f3143d6:step:build" },
+        kite,
+        { ...ids, sub: "organization:a:pipeline:b:ref:main:commit:9f3143d6:step:c" },
         "organization_id",
       ],
       ["HCP Terraform", hcp, { sub: "job", terraform_run_id: "run-1" }, "terraform_workspace_id"],
@@ -665,38 +639,27 @@ describeBoth("a trust", (w, dialect) => {
     const good = publicJwk("one", newSigningKey("ES256"));
     const setOf = (changed: object) => JSON.stringify({ keys: [{ ...good, ...changed }] });
     const shortRsa = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey.export({ format: "jwk" });
+    const unusable = "The key set has no key that can be used";
     const refused: [what: string, terms: Record<string, unknown>, says: string][] = [
       [
         "for GitHub by a name",
         { issuer: github, claims: { repository: "acme/web" } },
         "GitHub needs --claim repository_id",
       ],
-      [
-        "for GitHub by its subject",
-        { issuer: github, claims: { sub: "repo:acme/web:ref:refs/heads/main" } },
-        "GitHub needs",
-      ],
+      ["for GitHub by its subject", { issuer: github, claims: { sub: "repo:acme/web:ref:main" } }, "GitHub needs"],
       [
         "for an enterprise's GitHub",
         { issuer: "https://ghe.example/_services/token", claims: { sub: "x" } },
         "GitHub needs",
       ],
-      [
-        "for GitLab by a path",
-        { issuer: "https://gitlab.com", claims: { project_path: "acme/web" } },
-        "GitLab needs --claim project_id",
-      ],
+      ["for GitLab by a path", { issuer: gitlab, claims: { project_path: "a/b" } }, "GitLab needs --claim project_id"],
       ["for a GitLab of one's own", { issuer: "https://gitlab.acme.example", claims: { sub: "x" } }, "GitLab needs"],
       [
         "for Buildkite by a slug",
-        { issuer: "https://agent.buildkite.com", claims: { organization_slug: "acme" } },
-        "Buildkite needs --claim organization_id",
+        { issuer: kite, claims: { organization_slug: "a" } },
+        "Buildkite needs --claim organi",
       ],
-      [
-        "for others without a subject",
-        { issuer: "https://issuer.example", claims: { email: "a@b.example" } },
-        "This issuer needs --claim sub",
-      ],
+      ["for others without a subject", { claims: { email: "a@b.example" } }, "This issuer needs --claim sub"],
       [
         "for Bitbucket by a name",
         { issuer: bitbucket, claims: { branchName: "main" } },
@@ -713,7 +676,7 @@ describeBoth("a trust", (w, dialect) => {
       [
         "with a claim that is judged anyway",
         { claims: { sub: "job", aud: audience } },
-        "The claim aud is not an identity",
+        "The claim aud is not an ident",
       ],
       ["with an empty claim", { claims: { sub: "" } }, "The claim sub must have 1 to 2048 characters"],
       ["with control characters", { claims: { sub: "a\u001b" } }, "no control characters"],
@@ -723,14 +686,10 @@ describeBoth("a trust", (w, dialect) => {
       ["for an issuer that ends in a blank", { issuer: "https://issuer.example " }, "The issuer has a blank"],
       ["for an issuer with a blank in it", { issuer: "https://issuer.example/a b" }, "The issuer has a blank"],
       ["for a pinned issuer with a blank", { issuer: "\u00a0issuer", jwks: "{}" }, "The issuer has a blank"],
-      ["with a key for encryption alone", { jwks: setOf({ use: "enc" }) }, "The key set has no key that can be used"],
-      [
-        "with a key for another algorithm",
-        { jwks: setOf({ alg: "ES384" }) },
-        "The key set has no key that can be used",
-      ],
-      ["with a short key", { jwks: JSON.stringify({ keys: [shortRsa] }) }, "The key set has no key that can be used"],
-      ["with a key that is no point", { jwks: setOf({ x: "AA" }) }, "The key set has no key that can be used"],
+      ["with a key for encryption alone", { jwks: setOf({ use: "enc" }) }, unusable],
+      ["with a key for another algorithm", { jwks: setOf({ alg: "ES384" }) }, unusable],
+      ["with a short key", { jwks: JSON.stringify({ keys: [shortRsa] }) }, unusable],
+      ["with a key that is no point", { jwks: setOf({ x: "AA" }) }, unusable],
       ["with a private key", { jwks: JSON.stringify(pem) }, "The key set holds a private or a shared key"],
       ["with a key set that is none", { jwks: "{}" }, "it is no JSON Web Key Set"],
       ["with a key set that is no JSON", { jwks: "{" }, "it is not JSON"],
@@ -740,11 +699,10 @@ describeBoth("a trust", (w, dialect) => {
         "at most 16 KiB",
       ],
     ];
-    test.each(tried(refused))("%s", async (_, terms, says) => {
-      await using stage = await Stage.open(w);
+    once.each(refused)("%s", async (_, terms, says) => {
       const claims = new Map(Object.entries((terms["claims"] ?? { sub: "job" }) as Record<string, string>));
-      await expect(stage.add({ ...terms, claims })).rejects.toThrow(says);
-      expect((await listKeys(stage.w.admin, stage.slug, "trust")).length).toBe(1);
+      await expect(shared.add({ ...terms, claims })).rejects.toThrow(says);
+      expect(await listKeys(w.admin, shared.slug, "trust")).toHaveLength(1);
     });
 
     test.each([
@@ -869,7 +827,7 @@ describeBoth("a trust", (w, dialect) => {
       ],
       ["a service account, which has no branch", "https://k8s.example", { sub: "system:serviceaccount:a:b" }, false],
     ];
-    test.each(tried(loose))("or without one, for %s", async (_, issuer, claims, warns) => {
+    once.each(loose)("or without one, for %s", async (_, issuer, claims, warns) => {
       const warnings = await warningsFor(w, { issuer, claims: new Map(Object.entries(claims)) });
       expect(warnings.includes("No claim binds a branch or a deployment environment")).toBe(warns);
     });
@@ -886,16 +844,13 @@ describeBoth("a trust", (w, dialect) => {
         /has the form of HCP Terraform's.*terraform_workspace_id=…/,
       ],
     ];
-    test.each(tried(lookalikes))(
-      "if the form of its subject is all that is known: %s",
-      async (_, issuer, claims, warns) => {
-        const warnings = await warningsFor(w, { issuer, claims: new Map(Object.entries(claims)) });
-        if (warns === "") expect(warnings).toBe("");
-        else expect(warnings).toMatch(warns);
-      },
-    );
+    once.each(lookalikes)("if the form of its subject is all that is known: %s", async (_, issuer, claims, warns) => {
+      const warnings = await warningsFor(w, { issuer, claims: new Map(Object.entries(claims)) });
+      if (warns === "") expect(warnings).toBe("");
+      else expect(warnings).toMatch(warns);
+    });
 
-    test("or a count if it brings keys, of which one cannot be used", async () => {
+    once("or a count if it brings keys, of which one cannot be used", async () => {
       const { slug } = await Stage.open(w);
       const keys = ["RS256", "ES256", "EdDSA"].map((alg, at) => publicJwk(`${at}`, newSigningKey(alg)));
       const jwks = JSON.stringify({ keys: [...keys, { ...keys[0], use: "enc" }] });
@@ -905,7 +860,7 @@ describeBoth("a trust", (w, dialect) => {
       expect(created.keys).toEqual({ usable: 3, total: 4 });
     });
 
-    test("if a token may fit another trust as well", async () => {
+    once("if a token may fit another trust as well", async () => {
       await using stage = await Stage.open(w);
       const terms = {
         issuer: stage.issuer.url,
@@ -920,7 +875,7 @@ describeBoth("a trust", (w, dialect) => {
     });
   });
 
-  test("is parsed once, and not each time that its row is read again", async () => {
+  once("is parsed once, and not each time that its row is read again", async () => {
     const jwks = JSON.stringify({ keys: [publicJwk("one", newSigningKey("ES256"))] });
     await using stage = await Stage.open(w, { terms: { jwks } });
     const own = (await trustList(w.keyhole.database)()).filter(({ keyId }) => keyId === stage.trust.id);
@@ -939,7 +894,7 @@ describeBoth("a trust", (w, dialect) => {
     expect(await trusts.find(stage.issuer.url)).toHaveLength(1);
   });
 
-  test("costs no statement for each stranger's token", async () => {
+  once("costs no statement for each stranger's token", async () => {
     await using stage = await Stage.open(w);
     const list = trustList(w.keyhole.database);
     let loads = 0;
