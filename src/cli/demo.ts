@@ -30,7 +30,7 @@ export function demoCommand(context: CommandContext) {
     .option("--once", "stop after the first read")
     .action(async ({ once }) => {
       // A demonstration never touches the database that production uses.
-      const { DATABASE_URL: _, ...env } = context.env;
+      const { DATABASE_URL: databaseUrl, ...env } = context.env;
       const settings = readConfig(env);
       if (settings.socket !== undefined) throw usageProblem("The demo is asked over http: unset HOST.");
       prepareFolder(settings.dataFolder);
@@ -58,7 +58,7 @@ export function demoCommand(context: CommandContext) {
       });
       const key = await fill(admin).finally(() => admin.close());
       const read = await firstRead(server.origin, key);
-      const out = `${once ? "" : invitation(server.origin, key, config.dataFolder)}${account(read)}`;
+      const out = `${once ? "" : invitation(server.origin, key, dashboardLine(config.dataFolder, databaseUrl))}${account(read)}`;
       await answer(context, { origin: server.origin, key, ...read }, "", out);
       if (read.status !== 200) throw new Problem(1, "demo_failed", `The first read answered ${read.status}.`);
       if (once) server.stop();
@@ -110,7 +110,7 @@ async function firstRead(origin: string, key: string) {
 }
 
 /** Requests to try, as long as the server runs. */
-function invitation(origin: string, key: string, dataFolder: string): string {
+function invitation(origin: string, key: string, dashboard: string): string {
   const curl = (path: string) => `  curl -s -H "Authorization: Bearer $KEY" '${origin}${apiRoot}${path}'`;
   return `A key that reads the staging environment of ${project}:
 
@@ -128,9 +128,15 @@ ${curl("/files?project=web&environment=staging")}
 
 Or look at it in a browser. In another terminal, in this folder:
 
-  KEYHOLE_DATA=${quoted(dataFolder)} ${startedAs()} dashboard
+  ${dashboard}
 
 `;
+}
+
+/** Starts the dashboard of the demonstration, also in a terminal that has the same `DATABASE_URL`. */
+function dashboardLine(dataFolder: string, databaseUrl: string | undefined): string {
+  const apart = databaseUrl === undefined ? "" : "env -u DATABASE_URL ";
+  return `${apart}KEYHOLE_DATA=${quoted(dataFolder)} ${startedAs()} dashboard`;
 }
 
 function account({ path, status, body }: Awaited<ReturnType<typeof firstRead>>): string {

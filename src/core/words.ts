@@ -22,6 +22,11 @@ export function quoted(word: string): string {
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
+/** A word for a shell, in quotes if it needs them. `-` alone is stdin. */
+export function shellWord(word: string): string {
+  return /^(?:-|[\w./:,][\w./:,-]*)$/.test(word) ? word : quoted(word);
+}
+
 const part = String.raw`'[^']*'|"(?:[^"\\]|\\[^])*"|\\[^]|[^\s'"\\]|[^\S \t\n]`;
 const wordPattern = new RegExp(`^(?:${part})+`);
 const partPattern = new RegExp(part, "g");

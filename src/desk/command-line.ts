@@ -1,4 +1,4 @@
-import { quoted } from "../core/words.ts";
+import { shellWord } from "../core/words.ts";
 import type { Inputs } from "./inputs.ts";
 import type { Words } from "./operation.ts";
 
@@ -20,9 +20,4 @@ export function commandLine<I extends Inputs>(
     return text.startsWith("'-") ? `${option}=${text}` : `${option} ${text}`;
   });
   return ["keyhole", path, ...parts].join(" ");
-}
-
-/** A word for a shell, in quotes if it needs them. */
-export function shellWord(word: string): string {
-  return /^[\w./:,][\w./:,-]*$/.test(word) ? word : quoted(word);
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
+import { delimiter } from "node:path";
 import {
   Command,
   type CommanderError,
@@ -10,7 +11,7 @@ import type { Descriptor } from "../core/inherited.ts";
 import { isEnvironment } from "../core/names.ts";
 import { Unfit } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { quoted } from "../core/words.ts";
+import { shellWord } from "../core/words.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The process and the terminal that a command runs in. */
@@ -34,13 +35,16 @@ export type CommandContext = {
  * npx keeps the Bun that it fetched in a folder of its own, where no terminal finds it.
  */
 export function startedAs(
-  { argv0, execPath }: Pick<NodeJS.Process, "argv0" | "execPath"> = process,
+  { argv0, execPath, env }: Pick<NodeJS.Process, "argv0" | "execPath" | "env"> = process,
   built = import.meta.url.startsWith("file:///$bunfs/"),
 ): string {
-  const program = argv0.includes("/") ? execPath : argv0;
-  if (built) return /^[\w./-]+$/.test(program) ? program : quoted(program);
-  const bun = execPath.includes("/_npx/") ? `npx --yes --allow-scripts=bun bun@${Bun.version}` : "bun";
-  return `${bun} run keyhole`;
+  if (built) return shellWord(argv0.includes("/") ? execPath : argv0);
+  if (execPath.includes("/_npx/")) return `npx --yes --allow-scripts=bun bun@${Bun.version} run keyhole`;
+  // `bun run` adds folders to PATH that no other terminal has.
+  const isAdded = (folder: string) => /\/node_modules\/\.bin$|\/bun-node-/.test(folder);
+  const folders = (env["PATH"] ?? "").split(delimiter).filter((folder) => !isAdded(folder));
+  const found = Bun.which("bun", { PATH: folders.join(delimiter) });
+  return `${found === null ? shellWord(execPath) : "bun"} run keyhole`;
 }
 
 /** Refuses arguments that are not UTF-8, which the runtime has damaged. Linux still shows them. */

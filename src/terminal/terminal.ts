@@ -60,16 +60,14 @@ export function wrapped(text: string, screen: number, hard = false): string {
   return Bun.wrapAnsi(text, screen, { hard, wordWrap: true, trim: true });
 }
 
-/** Breaks lines between words to fit a terminal, and keeps their indentation. */
+/**
+ * Text for people, broken between words if the stream is a terminal. A line that begins with two blanks is a command to
+ * copy: a break would make two commands of it.
+ */
 export function fitted(text: string, stream: NodeJS.WriteStream): string {
   if (!stream.isTTY) return text;
-  return text
-    .split("\n")
-    .map((line) => {
-      const indent = /^ */.exec(line)?.[0] ?? "";
-      return indent + wrapped(line.trimStart(), screenWidth(stream) - indent.length).replaceAll("\n", `\n${indent}`);
-    })
-    .join("\n");
+  const fit = (line: string) => (line.startsWith("  ") ? line : wrapped(line, screenWidth(stream)));
+  return text.split("\n").map(fit).join("\n");
 }
 
 /** The columns of a terminal; 80 for anything else. */

@@ -20,6 +20,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { shellWord } from "../../src/core/words.ts";
 import { binary, type Ran, runBinary } from "../support/keyhole.ts";
 import { clusterOwner } from "../support/postgres.ts";
 import { findProgram } from "../support/programs.ts";
@@ -48,7 +49,7 @@ async function readUntil(stream: AsyncIterable<Uint8Array>, text: string): Promi
 }
 
 /** The line of the demo that opens the dashboard. */
-const dashboardLine = (shown: string) => /\n {2}(KEYHOLE_DATA=\S+ .* dashboard)\n/.exec(shown)?.[1] ?? "";
+const dashboardLine = (shown: string) => /\n {2}(.*KEYHOLE_DATA=\S+ .* dashboard)\n/.exec(shown)?.[1] ?? "";
 
 /** Runs a line that starts the dashboard, and opens the link that it prints. @returns the page of all projects */
 async function projectsPage(line: string, folder: string, env: Record<string, string>): Promise<string> {
@@ -108,25 +109,30 @@ describe("demo", () => {
     }
   });
 
-  test("as the README's npx starts it, without any Bun installed, shows a line that opens the dashboard", async () => {
+  const npx = `npx --yes --allow-scripts=bun bun@${Bun.version} run`;
+  const bun = shellWord(process.execPath);
+  test.each([
+    ["the README's npx", `${npx} demo`, `${npx} keyhole`],
+    ["the path of a Bun", `${bun} run demo`, bun.includes("/_npx/") ? `${npx} keyhole` : `${bun} run keyhole`],
+    ["the built program's name", "keyhole demo", "keyhole"],
+  ])("started by %s, without a Bun in PATH, shows a line that opens the dashboard there", async (_, started, shown) => {
     // What npx does: its own Bun is first in the PATH of what it runs.
-    const bin = join(site.folder, "_npx/0/node_modules/.bin");
+    const folder = mkdtempSync(join(site.folder, "outside-"));
+    const bin = join(folder, "_npx/0/node_modules/.bin");
     mkdirSync(bin, { recursive: true });
     copyFileSync(process.execPath, join(bin, "bun"));
     const npx = `#!/bin/sh\nwhile [ "$1" != bun@${Bun.version} ]; do shift; done\nshift\nPATH="${bin}:$PATH" exec bun "$@"\n`;
-    const outside = join(site.folder, "outside");
-    mkdirSync(outside);
-    writeFileSync(join(outside, "npx"), npx, { mode: 0o755 });
-    for (const name of ["sh", "env"]) symlinkSync(findProgram(name) ?? name, join(outside, name));
-    const env = { PATH: outside, HOME: site.folder };
-    const args = ["--yes", "--allow-scripts=bun", `bun@${Bun.version}`, "run", "demo"];
-    const child = spawn(join(outside, "npx"), args, {
+    writeFileSync(join(folder, "npx"), npx, { mode: 0o755 });
+    for (const name of ["sh", "env"]) symlinkSync(findProgram(name) ?? name, join(folder, name));
+    symlinkSync(binary, join(folder, "keyhole"));
+    const env = { PATH: folder, HOME: site.folder, DATABASE_URL: "postgres://of-production.invalid/keyhole" };
+    const child = spawn(join(folder, "sh"), ["-c", started], {
       ...{ cwd: checkout, detached: true, stdio: ["ignore", "pipe", "ignore"] },
       env: { ...env, PORT: "0", KEYHOLE_DATA: site.data },
     });
     try {
       const line = dashboardLine(await readUntil(child.stdout as Readable, "answered 200:"));
-      expect(line).toContain(` npx --yes --allow-scripts=bun bun@${Bun.version} run keyhole dashboard`);
+      expect(line).toEndWith(`' ${shown} dashboard`);
       expect(await projectsPage(line, checkout, env)).toContain("demo/web");
     } finally {
       process.kill(-(child.pid as number), "SIGINT");

@@ -1,4 +1,7 @@
-import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, setSystemTime, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { complete } from "../../src/cli/completion.ts";
 import { Fault } from "../../src/core/fault.ts";
@@ -25,20 +28,23 @@ function leaves(command: CommandUnknownOpts): CommandUnknownOpts[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
 }
 
+const withBun = mkdtempSync(join(tmpdir(), "keyhole-bun-"));
+mkdirSync(join(withBun, "node_modules/.bin"), { recursive: true });
+for (const folder of [".", "node_modules/.bin"]) writeFileSync(join(withBun, folder, "bun"), "", { mode: 0o755 });
+afterAll(() => rmSync(withBun, { recursive: true }));
+
+const npxBun = "/home/ana/.npm/_npx/dd07e0cb0c3b3e38/node_modules/bun/bin/bun.exe";
+
 test.each([
-  // built?, argv0, the file of the process, how another terminal starts it
-  [true, "keyhole", "/usr/bin/keyhole", "keyhole"],
-  [true, "dist/keyhole", "/home/ana/keyhole/dist/keyhole", "/home/ana/keyhole/dist/keyhole"],
-  [true, "./keyhole", "/home/ana/my tools/keyhole", "'/home/ana/my tools/keyhole'"],
-  [false, "bun", "/home/ana/.bun/bin/bun", "bun run keyhole"],
-  [
-    false,
-    "bun",
-    "/home/ana/.npm/_npx/dd07e0cb0c3b3e38/node_modules/bun/bin/bun.exe",
-    `npx --yes --allow-scripts=bun bun@${Bun.version} run keyhole`,
-  ],
-])("a hint starts the program as it was started: built %p, %s, %s", (built, argv0, execPath, shown) => {
-  expect(startedAs({ argv0, execPath }, built)).toBe(shown);
+  // built?, argv0, the file of the process, PATH, how another terminal starts it
+  [true, "keyhole", "/usr/bin/keyhole", "/usr/bin", "keyhole"],
+  [true, "dist/keyhole", "/home/ana/keyhole/dist/keyhole", "/usr/bin", "/home/ana/keyhole/dist/keyhole"],
+  [true, "./keyhole", "/home/ana/my tools/keyhole", "/usr/bin", "'/home/ana/my tools/keyhole'"],
+  [false, "bun", "/opt/bun", `/usr/bin:${withBun}`, "bun run keyhole"],
+  [false, "bun", "/opt/my bun/bun", `${withBun}/node_modules/.bin:/usr`, "'/opt/my bun/bun' run keyhole"],
+  [false, "bun", npxBun, withBun, `npx --yes --allow-scripts=bun bun@${Bun.version} run keyhole`],
+])("a hint starts the program as it was started: built %p, %s, %s, %s", (built, argv0, execPath, PATH, shown) => {
+  expect(startedAs({ argv0, execPath, env: { PATH } }, built)).toBe(shown);
 });
 
 /** What the shell puts in place of `$(cat keyhole.pub)`. From https://pkg.go.dev/golang.org/x/mod/sumdb/note */

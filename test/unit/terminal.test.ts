@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import fc from "fast-check";
 import { formatTime } from "../../src/core/text.ts";
 import { excerpt, jsonLine, visible } from "../../src/core/visible.ts";
-import { block, columnsThatFit, table, withProgress } from "../../src/terminal/terminal.ts";
+import { block, columnsThatFit, fitted, table, withProgress } from "../../src/terminal/terminal.ts";
 
 /** Whatever a screen acts on or does not show: none of it may be in what is printed. */
 const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
@@ -117,6 +117,12 @@ describe("table", () => {
       ),
     );
   });
+});
+
+test("a message is broken to fit a terminal, but no command in it that somebody copies", () => {
+  const command = `  keyhole ${"--option word ".repeat(9)}`;
+  const screen = { isTTY: true, columns: 12 } as NodeJS.WriteStream;
+  expect(fitted(`Record that now:\n${command}`, screen)).toBe(`Record that\nnow:\n${command}`);
 });
 
 describe("what strangers wrote", () => {
