@@ -15,6 +15,7 @@ import { Refused } from "../core/refused.ts";
 import { counted, formatTime } from "../core/text.ts";
 import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
 import { writeWhole } from "../core/whole-file.ts";
+import { commandLine } from "../desk/command-line.ts";
 import type { AdminContext } from "../desk/context.ts";
 import {
   choice,
@@ -199,7 +200,7 @@ const verify = operation({
     const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(checkpoint);
     const verified = await verifyAudit(admin, checkpoints, (entries) => report(entries));
     const found = accept.length > 0 ? await acceptGaps(admin, verified, accept) : verified;
-    if (found.flaws.length > 0 || found.differences.length > 0) throw flawed(found);
+    if (found.flaws.length > 0 || found.differences.length > 0) throw flawed(found, { checkpoint });
     // A database that was put back is in order, and lacks what this host or a witness has seen.
     await admin.checkpoint.look(admin.database, false);
     if (admin.checkpoint.refusal !== undefined) throw new Refused("conflict", admin.checkpoint.refusal);
@@ -250,7 +251,9 @@ const prune = operation({
     const which = force ? "audit entries, even those that do not verify," : "audit entries";
     const agree = (keptFromAt: number) => person.agree(`delete all ${which} from before ${day(keptFromAt)}`);
     const pruned = await pruneAudit(admin, keepMs, { unverified: force, agree });
-    if ("flaws" in pruned) throw flawed(pruned, ["Nothing was deleted; --force deletes it anyway."]);
+    if ("flaws" in pruned) {
+      throw flawed(pruned, { more: ["Nothing was deleted; --force deletes it anyway."] });
+    }
     const entries = counted(pruned.entries, "entry", "entries");
     return done(pruned, `Deleted ${entries} from before ${day(pruned.keptFromAt)}.`);
   },
@@ -419,24 +422,32 @@ async function readCheckpoints({ name, chunks }: ReadInput): Promise<Checkpoint[
   throw new Problem(exits.failed, "no_checkpoints", `${name} has no checkpoint line.`);
 }
 
-/** Makes a Problem of the flaws. Its document has the first one, and a list of all. */
-function flawed(found: Verified & Partial<Audited>, more: readonly string[] = []): Problem {
+/**
+ * Makes a Problem of the flaws. Its document has the first one, and a list of all.
+ * @param options - the log that was given, and sentences of the caller
+ */
+function flawed(
+  found: Verified & Partial<Audited>,
+  { checkpoint, more = [] }: { checkpoint?: ReadInput | undefined; more?: readonly string[] },
+): Problem {
   const flaws = found.flaws.map(({ seals: _, ...flaw }) => flaw);
   const [first] = flaws;
   const { moreFlaws, accepted, differences = [] } = found;
   const document = { verified: false, ...first, flaws, moreFlaws, accepted, differences };
-  const losses = found.flaws.filter(({ seals }) => seals.length > 0).map(gapName);
+  const log = checkpoint && (checkpoint.name === "stdin" ? "-" : checkpoint.name);
+  const accepting = (accept: readonly string[], words: string) =>
+    accept.length > 0 ? [words, `  ${commandLine(verify, { checkpoint: log, accept })}`] : [];
+  // As `acceptGaps` judges them.
+  const changed = new Set(found.flaws.filter(({ seals }) => seals.length === 0).map(gapName));
+  const losses = found.flaws.map(gapName).filter((name) => !changed.has(name));
+  const rows = differences.map(({ subject }) => subject).filter((subject) => subject !== "roster");
   const lines = [
     ...found.flaws.map(describeFlaw),
     ...(found.moreFlaws > 0 ? [`There are ${found.moreFlaws} more flaws.`] : []),
     ...differences.map(describeDifference),
-    ...(differences.length > 0
-      ? [`If a row is as it should be, audit verify --accept ${differences[0]?.subject} records that.`]
-      : []),
+    ...accepting(rows, "If all of these rows are as they should be, record that:"),
     ...more,
-    ...(losses.length > 0
-      ? [`If you know of a loss, such as from a failover, audit verify --accept ${losses[0]} records that it is known.`]
-      : []),
+    ...accepting([...new Set(losses)], "If you know of these losses, such as from a failover, record that:"),
   ];
   return new Problem(exits.failed, `audit_${first?.what ?? "state"}`, lines.join("\n") + knownLosses(found), {
     document,

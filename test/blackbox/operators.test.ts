@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { wordsOf } from "../../src/core/words.ts";
 import { binary } from "../support/keyhole.ts";
 import { signAll } from "../support/notary.ts";
 import { eventually, keyOf, onPostgres, siteOf } from "../support/server.ts";
@@ -96,7 +97,8 @@ describe("the record of what left", () => {
     expect(first).toBe("keyhole: Lane commands: entry 6 differs from the log's checkpoint.");
     expect(others).toEqual([
       `Lane ${lane}: entries 1 to 7 differ from the log's checkpoint.`,
-      "If you know of a loss, such as from a failover, audit verify --accept commands:6-6 records that it is known.",
+      "If you know of these losses, such as from a failover, record that:",
+      `  keyhole audit verify --checkpoint - --accept commands:6-6,${lane}:1-7`,
     ]);
     await site.sql("update audit_segments set entries = '{}' where first_seq = 3");
     const changed = await site.keyhole(["audit", "verify"]);
@@ -107,7 +109,9 @@ describe("the record of what left", () => {
       .filter((gap) => gap !== "commands:3-3");
     expect(await verifyLog("--accept", "commands:3-3")).toMatchObject({ exitCode: 1, stdout: "" });
     expect(await verifyLog("--accept", "commands:4-4")).toMatchObject({ exitCode: 4, stdout: "" });
-    const accepted = await verifyLog("--accept", gaps.join());
+    const [, ...line] = wordsOf((await verifyLog()).stderr.split("\n").at(-2) ?? "") ?? [];
+    expect(line).toEqual(["audit", "verify", "--checkpoint", "-", "--accept", gaps.join()]);
+    const accepted = await site.keyhole(line, Buffer.concat(logs));
     expect(accepted).toMatchObject({ exitCode: 1, stdout: "" });
     expect(accepted.stderr).toBe(
       `keyhole: Lane commands: the chain breaks at entry 3.\nAccepted as known losses: ${gaps.join(", ")}.\n`,
