@@ -4,9 +4,10 @@
  * seeing one does.
  */
 import { expect, test } from "bun:test";
-import { addPerson, grantRights } from "../../src/people/persons.ts";
-import { personsVisitor, visitorOf } from "../support/pages.ts";
-import { describeBoth } from "../support/world.ts";
+import { listVariables } from "../../src/kinds/variables/write.ts";
+import { addPerson, grantRights, revokeRights } from "../../src/people/persons.ts";
+import { personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
+import { describeBoth, stored } from "../support/world.ts";
 
 describeBoth("the page about oneself", (w) => {
   test("says who is signed in and what they may do where, and an operator that it is everything", async () => {
@@ -16,7 +17,6 @@ describeBoth("the page about oneself", (w) => {
     await grantRights(w.admin, "eva", { rights: ["see"], projects: null, environments: null });
     await grantRights(w.admin, "eva", { rights: ["reveal"], projects: ["web"], environments: ["staging"] });
     const eva = await personsVisitor(w, signIn).page("/me");
-    const said = (html: string) => html.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
     expect(said(eva.html)).toContain(`every project of ${organization.slug} see development staging production`);
     expect(said(eva.html)).toContain(`${organization.slug}/web reveal staging`);
     expect(eva.html).toContain('<a href="/me">');
@@ -75,3 +75,47 @@ describeBoth("with a sign-in of more than ten minutes ago", (w) => {
     w.clock.nowMs = undefined;
   });
 });
+
+describeBoth("a draft of somebody whose rights are taken", (w) => {
+  test("tells only what they may still know, and is applied only as it was shown", async () => {
+    const { organization, where } = await w.place({
+      variables: { development: { A: "1" }, staging: { A: "1", B: "3", NOT_IN_TEXT: "1" } },
+    });
+    const signIn = { issuer: "https://id.example", subject: `bea-${organization.slug}` };
+    const [name, web] = [signIn.subject, { projects: ["web"], environments: null }];
+    await addPerson(w.admin, { name, organization: organization.slug, signIn });
+    await grantRights(w.admin, name, { rights: ["see", "reveal", "write"], ...web });
+    const [paster, promoter] = [personsVisitor(w, signIn), personsVisitor(w, signIn)];
+    const at = (page: string) => `/p/${where}/variables/${page}`;
+    const text = { environment: "staging", text: "A=1\nB=9", prune: "yes" };
+    const { to: pasted = "" } = await paster.send(at("paste"), text);
+    const form = await promoter.form(at("promote?from=staging&to=development"), at("promote"));
+    const { to: promoted = "" } = await promoter.send(at("promote"), { ...form, names: ["A", "B"] });
+    const shown = async (visitor: Visitor, draft: string) => {
+      const { status, html } = await visitor.page(draft);
+      return [status, / changed: [\w ,]*/.exec(said(html))?.[0].trim(), html.includes("the same value")];
+    };
+    expect(await shown(paster, pasted)).toEqual([200, "changed: B deleted", true]);
+    expect(await shown(promoter, promoted)).toEqual([200, undefined, true]);
+
+    await revokeRights(w.admin, name, { rights: ["reveal"], ...web });
+    const untouched = await stored(w);
+    expect(await paster.send(pasted, {})).toMatchObject({ status: 409, error: expect.stringContaining("your rights") });
+    expect(await promoter.send(promoted, {})).toMatchObject({ status: 404 });
+    expect(await shown(promoter, promoted)).toEqual([404, undefined, false]);
+    expect(await stored(w)).toBe(untouched);
+    expect(await shown(paster, pasted)).toEqual([200, "changed: A , B deleted", false]);
+
+    // What the text does not have is named to whoever may see names.
+    await revokeRights(w.admin, name, { rights: ["see"], ...web });
+    expect((await paster.page(pasted)).html).not.toContain("NOT_IN_TEXT");
+    expect(await paster.send(pasted, {})).toMatchObject({ status: 404 });
+    await grantRights(w.admin, name, { rights: ["see"], ...web });
+    expect(await paster.send(pasted, {})).toMatchObject({ status: 200 });
+    expect((await listVariables(w.admin, where, "staging")).map(({ name }) => name)).toEqual(["A", "B"]);
+  });
+});
+
+function said(html: string): string {
+  return html.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
+}

@@ -11,7 +11,7 @@ import { requireSet, requireSets, shownEnvironments } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { parseEnvFile } from "./env-file.ts";
 import { wroteSentence } from "./operations.ts";
-import type { Planned } from "./plan-page.tsx";
+import { keepDraft } from "./plan-page.tsx";
 import { setVariables } from "./write.ts";
 
 /** A text to paste: first what it would do is shown, then exactly that is applied. */
@@ -43,32 +43,32 @@ export async function pastePage(visit: Visit): Promise<Answer> {
 }
 
 /** Finds out what a text would do, and keeps it. @throws Refused `invalid` that names each line that is wrong */
-export async function paste({ admin, where, form, drafts }: Visit): Promise<Answer> {
+export async function paste(visit: Visit): Promise<Answer> {
+  const { admin, where, form } = visit;
   const environment = form.environment();
   const { variables: found, warnings, problems } = parseEnvFile(textIn(form));
   if (problems.length > 0) throw new Refused("invalid", ["Nothing was written.", ...firstOf(problems)].join("\n"));
   if (found.length === 0) throw new Refused("invalid", "The text has no variables. Nothing was written.");
   const entries = found.map(({ name, value }) => ({ name, value }));
   const project = await findProject(admin, where, "write", [environment]);
-  requireFreshToCompare(admin, placeOf(project), [environment]);
   const { stored } = await requireSet(admin, { project, descriptor: variables, environment });
+  // Only this version of this project's environment is planned for and written.
   const seen = { version: stored.version, projectId: project.id };
-  // The version and the project are those that the plan is made for.
   const options = { prune: form.has("prune"), ...seen, warnings: firstOf(warnings) };
-  const plan = await setVariables(admin, where, environment, entries, { ...options, dryRun: true });
-  const planned: Planned = {
+  return keepDraft(visit, projectPagePath(where, "variables/paste"), {
     environment,
-    compared: [environment],
-    would: plan,
-    same: plan.updated - plan.changed.length,
+    plan: async (now) => {
+      requireFreshToCompare(now, placeOf(project), [environment]);
+      const plan = await setVariables(now, where, environment, entries, { ...options, dryRun: true });
+      const { added, changed, deleted, updated } = plan;
+      return { added, changed, deleted, warnings: plan.warnings, same: updated - changed.length };
+    },
     again: ["Paste another text", projectPagePath(where, "variables/paste", { environment })],
-    write: async (visit) => {
-      const agreed = { ...options, agreed: plan.deleted };
-      const written = await setVariables(visit.admin, where, environment, entries, agreed);
+    write: async ({ admin }) => {
+      const written = await setVariables(admin, where, environment, entries, options);
       return { to: projectPagePath(where, "variables"), notice: wroteSentence(where, environment, written) };
     },
-  };
-  return { to: drafts.keep(projectPagePath(where, "variables/paste"), planned, admin.now()) };
+  });
 }
 
 /** The text, unless parsing it would keep other people's pages waiting. */

@@ -1,38 +1,53 @@
 /** @jsxImportSource preact */
+import { isDeepStrictEqual } from "node:util";
 import type { Environment } from "../../core/names.ts";
-import { requireFreshToCompare } from "../../desk/context.ts";
-import { findProject, placeOf } from "../../desk/projects.ts";
+import { Refused } from "../../core/refused.ts";
+import type { AdminContext } from "../../desk/context.ts";
 import { Change, Changed, changesOf, counted, Empty, Env, Lead, NameAgain, Warnings } from "../../pages/parts.tsx";
 import type { Answer, Done } from "../../pages/route.ts";
 import type { Visit } from "../../pages/visit.ts";
 import type { VariablesWrite } from "./write.ts";
 
-/** A change of an environment that somebody has begun: a draft. */
+/** A change of an environment that somebody has begun: a draft. It keeps what a person gave, and shows no finding. */
 export type Planned = {
   readonly environment: Environment;
-  /** The environments of which it says what has the same value. */
-  readonly compared: readonly Environment[];
-  /** What it would do, by name. */
-  readonly would: Pick<VariablesWrite, "added" | "changed" | "deleted" | "warnings">;
-  /** How many variables have the same value already. */
-  readonly same: number;
+  /**
+   * Finds out what it would do, each time with the rights of that moment: a right that was taken tells nothing more.
+   * @throws Refused `stale` if it compares values of production, `conflict` if somebody wrote since the draft was begun
+   */
+  readonly plan: (admin: AdminContext) => Promise<Would>;
   /** The link to where another one begins. */
   readonly again: readonly [words: string, to: string];
-  /** Does exactly that. @throws Refused `conflict` if somebody wrote since the plan was made */
+  /** Does exactly that. @throws Refused `conflict` if somebody wrote since the draft was begun */
   readonly write: (visit: Visit) => Promise<Done>;
 };
 
-/** What a change would do, before a person agrees to it. @throws Refused `stale` if it compared values of production */
+/** What a change would do, by name, and how many variables have the same value already. */
+type Would = Pick<VariablesWrite, "added" | "changed" | "deleted" | "warnings"> & { readonly same: number };
+
+/** A draft, and what its page showed last: nothing else is applied. */
+type Draft = Planned & { shown: Would };
+
+/** Keeps a change as a draft, and leads to the page that shows what it would do. @param page - where it was begun */
+export async function keepDraft({ admin, drafts }: Visit, page: string, planned: Planned): Promise<Done> {
+  const draft: Draft = { ...planned, shown: await planned.plan(admin) };
+  return { to: drafts.keep(page, draft, admin.now()) };
+}
+
+/** What a change would do, before a person agrees to it. */
 export async function planPage(visit: Visit): Promise<Answer> {
-  const { environment, compared, would, same, again } = plannedOf(visit);
-  const project = await findProject(visit.admin, visit.where, "write", [environment]);
-  requireFreshToCompare(visit.admin, placeOf(project), compared);
+  const draft = draftOf(visit);
+  const { environment, plan, again } = draft;
+  const would = await plan(visit.admin);
+  draft.shown = would;
   const [words, to] = again;
   const main = (
     <>
       <Warnings items={would.warnings} />
       <Changed names={would} />
-      {same > 0 && <p class="quiet">{counted(same, "variable has", "variables have")} the same value already.</p>}
+      {would.same > 0 && (
+        <p class="quiet">{counted(would.same, "variable has", "variables have")} the same value already.</p>
+      )}
       {changesOf(would).length === 0 ? (
         <Empty>{environment} has all of this already. There is nothing to apply.</Empty>
       ) : (
@@ -50,16 +65,20 @@ export async function planPage(visit: Visit): Promise<Answer> {
   };
 }
 
-/** Writes what the plan says. @throws Refused `conflict` if somebody wrote the environment since */
+/** Writes what the page showed. @throws Refused `conflict` if that is not what would be written now */
 export async function applyPlan(visit: Visit): Promise<Answer> {
-  const { environment, write } = plannedOf(visit);
+  const { environment, plan, shown, write } = draftOf(visit);
   visit.form.requireAgain(visit.where, [environment]);
+  if (!isDeepStrictEqual(await plan(visit.admin), shown)) {
+    const words = "What this would do has changed since it was shown, as your rights have. Nothing was written.";
+    throw new Refused("conflict", words);
+  }
   const done = await write(visit);
   visit.drafts.clear();
   return done;
 }
 
 /** The draft of this page. */
-function plannedOf({ drafts, url, admin }: Visit): Planned {
-  return drafts.read(url.pathname, admin.now()) as Planned;
+function draftOf({ drafts, url, admin }: Visit): Draft {
+  return drafts.read(url.pathname, admin.now()) as Draft;
 }

@@ -25,7 +25,7 @@ import { seenFields, type Visit } from "../../pages/visit.ts";
 import { requireSets, shownEnvironments } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { copy } from "./operations.ts";
-import type { Planned } from "./plan-page.tsx";
+import { keepDraft } from "./plan-page.tsx";
 import { type Difference, diffVariables } from "./reveal.ts";
 import { copyVariables } from "./write.ts";
 
@@ -151,7 +151,8 @@ async function choice({ admin, where }: Visit, from: Environment, to: Environmen
 type Promoted = { readonly name: string };
 
 /** Finds out what copying the chosen variables would do, and keeps it. Nothing is written yet. */
-export async function promote({ admin, where, form, drafts }: Visit): Promise<Answer> {
+export async function promote(visit: Visit): Promise<Answer> {
+  const { where, form } = visit;
   const [from, to] = [form.environment("from"), form.environment("to")];
   const names = [...form.all("names")];
   if (from === to) throw new Refused("invalid", "Choose two different environments. Nothing was copied.");
@@ -162,18 +163,15 @@ export async function promote({ admin, where, form, drafts }: Visit): Promise<An
     { project: where, environment: from },
     { project: where, environment: to },
   ];
-  const { added, changed, same, warnings } = await copyVariables(admin, source, target, names, {
-    ...seen,
-    dryRun: true,
-  });
   const given = { project: where, environment: from, to: where, toEnvironment: to, names, seen };
-  const planned: Planned = {
+  return keepDraft(visit, projectPagePath(where, "variables/promote"), {
     environment: to,
-    compared: [from, to],
-    would: { added, changed, deleted: [], warnings },
-    same: same.length,
+    plan: async (admin) => {
+      const plan = await copyVariables(admin, source, target, names, { ...seen, dryRun: true });
+      const { added, changed, same, warnings } = plan;
+      return { added, changed, deleted: [], warnings, same: same.length };
+    },
     again: ["Choose others", projectPagePath(where, "variables/promote", { from, to })],
     write: (visit) => carryOut(visit, copy, given, projectPagePath(where, "variables")),
-  };
-  return { to: drafts.keep(projectPagePath(where, "variables/promote"), planned, admin.now()) };
+  });
 }
