@@ -39,8 +39,9 @@ export type PersonRecord = {
 /** Rights in one place, for people. */
 export type RightsInPlace = {
   readonly rights: readonly Right[];
-  readonly organization: string | null;
-  /** Its slug; null for every project. A project that was deleted has its id here. */
+  /** Its slug, or its id if it was deleted. */
+  readonly organization: string;
+  /** Its slug, or its id if it was deleted; null for every project. */
   readonly project: string | null;
   readonly environments: readonly Environment[];
   /** When they end, in epoch milliseconds; null if they never do. */
@@ -131,13 +132,13 @@ export function grantRights(
 }
 
 /**
- * Takes rights from a person.
+ * Takes rights from a person. What was deleted is named by its id, as lists show it.
  * @throws Refused as {@link grantRights}; `invalid` to take from one project what the person may do in all
  */
 export function revokeRights(admin: AdminContext, name: string, reach: Reach, trust: Trust = {}) {
-  return changeRights(admin, name, reach, trust, ({ held, rights, places }) =>
-    places.reduce((left, place) => without(name, left, rights, place), ofOneRight(held)),
-  );
+  const change = ({ held, rights, places }: Asked) =>
+    places.reduce((left, place) => without(name, left, rights, place), ofOneRight(held));
+  return changeRights(admin, name, reach, trust, change, ({ holdings }) => holdings);
 }
 
 /** The same rights, with one right in each holding. */
@@ -145,20 +146,30 @@ function ofOneRight(held: readonly Holding[]): Holding[] {
   return held.flatMap(({ rights, ...place }) => rights.map((right) => ({ ...place, rights: [right] })));
 }
 
+/** What a change of rights is asked for, and when. */
+type Asked = {
+  readonly held: readonly Holding[];
+  readonly rights: readonly Right[];
+  readonly places: readonly Place[];
+  readonly at: number;
+};
+
 async function changeRights(
   admin: AdminContext,
   name: string,
   reach: Reach,
   trust: Trust,
-  change: (asked: {
-    readonly held: readonly Holding[];
-    readonly rights: readonly Right[];
-    readonly places: readonly Place[];
-    readonly at: number;
-  }) => readonly Holding[],
+  change: (asked: Asked) => readonly Holding[],
+  named: (person: Person) => readonly Holding[] = () => [],
 ): Promise<PersonRecord> {
+  Permit.operator(admin);
   const rights = requireMembers("right", everyRight, reach.rights);
-  const places = await placesIn(admin, name, reach, trust);
+  const { persons } = await readPersons(admin, trust);
+  const found = requirePerson(
+    persons.find((one) => one.name === name),
+    name,
+  );
+  const places = await placesIn(admin, found, reach, named(found));
   return changePerson(admin, name, trust, (before, _, at) => {
     const person = requirePerson(before, name);
     return { ...person, holdings: merged(change({ held: person.holdings, rights, places, at })) };
@@ -308,23 +319,33 @@ const listingBytesMax = 1024 * 1024;
 
 type Place = Omit<Holding, "rights" | "until">;
 
-/** The places that a command names. */
-async function placesIn(admin: AdminContext, name: string, reach: Reach, trust: Trust): Promise<Place[]> {
-  Permit.operator(admin);
-  const person = requirePerson(
-    (await readPersons(admin, trust)).persons.find((one) => one.name === name),
-    name,
-  );
-  const home = (await slugsOf(admin)).get(person.organizationId);
-  const { id: organizationId, slug } = await findOrganization(admin, reach.organization ?? home);
+/**
+ * The places that a command names.
+ * @param held - rights in places that may be named by their ids if they were deleted
+ */
+async function placesIn(admin: AdminContext, person: Person, reach: Reach, held: readonly Holding[]): Promise<Place[]> {
+  const slugs = await slugsOf(admin);
+  const gone = held.filter(({ organizationId, projectId }) => !slugs.has(projectId ?? organizationId));
   const environments = reach.environments === null ? everyEnvironment : requireEnvironments(reach.environments);
-  if (reach.projects === null) return [{ organizationId, projectId: null, environments }];
+  const id = reach.organization ?? person.organizationId;
+  const slug = reach.organization ?? slugs.get(id);
+  const isGone = gone.some(({ organizationId }) => organizationId === id && !slugs.has(id));
+  const organization = isGone ? { id, slug: id } : slug === undefined ? slug : await findOrganization(admin, slug);
+  const home = () => {
+    if (organization !== undefined) return organization;
+    // The only other one there is would be another than is meant.
+    const words = `The organization of ${person.name} was deleted: name the one that you mean with --org.`;
+    throw new Refused("invalid", words);
+  };
+  if (reach.projects === null) return [{ organizationId: home().id, projectId: null, environments }];
   if (reach.projects.length === 0) throw new Refused("invalid", "Name at least one project.");
   const places: Place[] = [];
   for (const project of new Set(reach.projects)) {
-    const where = project.includes("/") ? project : `${slug}/${project}`;
-    const found = await findProject(admin, where, "see");
-    places.push({ organizationId: found.organization.id, projectId: found.id, environments });
+    const where = project.includes("/") ? project : `${home().slug}/${project}`;
+    const isThere = (one: Holding) =>
+      where === `${slugs.get(one.organizationId) ?? one.organizationId}/${one.projectId}`;
+    const { organizationId, projectId } = gone.find(isThere) ?? placeOf(await findProject(admin, where, "see"));
+    places.push({ organizationId, projectId, environments });
   }
   return places;
 }
@@ -362,7 +383,7 @@ function shown(slugs: Slugs, { name, organizationId, signIn, holdings }: Person,
 function shownRights(slugs: Slugs, holdings: readonly Holding[], at: number): RightsInPlace[] {
   return holdings.map((holding) => ({
     rights: holding.rights,
-    organization: slugs.get(holding.organizationId) ?? null,
+    organization: slugs.get(holding.organizationId) ?? holding.organizationId,
     project: holding.projectId && (slugs.get(holding.projectId) ?? holding.projectId),
     environments: environmentsOf(holding.environments),
     until: holding.until ?? null,

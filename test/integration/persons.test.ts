@@ -12,6 +12,7 @@ import { copyVariables, listVariables, setVariables } from "../../src/kinds/vari
 import { AuditTail, auditPages, listAudit, showAudit } from "../../src/people/audit.ts";
 import { pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
 import { createKey, revokeKey, rotateKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
+import { deleteOrganization, listOrganizations } from "../../src/people/organizations.ts";
 import {
   addPerson,
   grantRights,
@@ -100,6 +101,27 @@ describeBoth("persons", (w) => {
     await expect(revokeRights(ana, name, reach)).rejects.toMatchObject(forbidden);
     await expect(removePerson(ana, name)).rejects.toMatchObject(forbidden);
     await expect(listPersons(ana)).rejects.toMatchObject(forbidden);
+  });
+
+  test("lose rights in what was deleted, by its id, and get none in another organization than is named", async () => {
+    const { organization, where, name } = await withAna(w);
+    const { id } = await findProject(w.admin, where, "see");
+    await deleteProject(w.admin, where);
+    const one = { rights: ["write"], projects: [id], environments: null };
+    await expect(grantRights(w.admin, name, one)).rejects.toMatchObject({ kind: "not_found" });
+    await revokeRights(w.admin, name, one);
+    const left = { rights: ["see"], project: id, environments: ["production"] };
+    expect(await rightsOf(w, name)).toMatchObject([{ ...left, organization: organization.slug }]);
+    await deleteOrganization(w.admin, organization.slug);
+    for (const other of await listOrganizations(w.admin)) await deleteOrganization(w.admin, other.slug);
+    const only = await w.organization();
+    const homeless = { kind: "invalid", message: expect.stringContaining("--org") };
+    await expect(grantRights(w.admin, name, { rights: ["see"], ...everywhere })).rejects.toMatchObject(homeless);
+    expect(await rightsOf(w, name)).toMatchObject([{ ...left, organization: organization.id }]);
+    await revokeRights(w.admin, name, { ...one, rights: ["see"], projects: [`${organization.id}/${id}`] });
+    expect(await rightsOf(w, name)).toEqual([]);
+    await grantRights(w.admin, name, { rights: ["see"], ...everywhere, organization: only.slug });
+    expect(await rightsOf(w, name)).toMatchObject([{ organization: only.slug, project: null }]);
   });
 
   test("do not get the name of somebody who was removed, unless an operator says so", async () => {
