@@ -6,6 +6,7 @@ import { expect, test } from "bun:test";
 import type { Organization } from "../../src/desk/organizations.ts";
 import { accountOperations } from "../../src/kinds/accounts/operations.ts";
 import { deleteAccount } from "../../src/kinds/accounts/write.ts";
+import { variableOperations } from "../../src/kinds/variables/operations.ts";
 import { revealVariables } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { history } from "../../src/operations/history.ts";
@@ -63,8 +64,9 @@ const moreVariables: Meanwhile = (w, { where }) =>
 const moreProjects: Meanwhile = (w, { organization }) => w.project(organization, "later", {});
 const accountGone: Meanwhile = (w, { where }) => deleteAccount(w.admin, where, "stripe");
 
-const rows = [projects, organizations, history, accountOperations].flatMap(({ rows }) => rows);
+const rows = [projects, organizations, history, variableOperations, accountOperations].flatMap(({ rows }) => rows);
 const oneField = { read: async () => Buffer.from('{"user":"stale"}') };
+const oneText = { name: "-", read: async () => Buffer.from("A=stale") };
 const questions: readonly (readonly [path: string, given: object, meanwhile: Meanwhile, error: string])[] = [
   ["project delete", {}, anotherProject, "is another project now"],
   ["project delete", {}, moreVariables, "does not hold what was shown any more"],
@@ -73,6 +75,7 @@ const questions: readonly (readonly [path: string, given: object, meanwhile: Mea
   ["org plan", { plan: "free" }, anotherOrganization, "is not what was shown any more"],
   ["org delete", {}, anotherOrganization, "is not what was shown any more"],
   ["org delete", {}, moreProjects, "is not what was shown any more"],
+  ["var import", { environment: "staging", file: oneText, prune: true }, anotherProject, "is another project now"],
   ["account set", { name: "stripe", values: oneField, environments: ["production"] }, accountGone, "at version"],
   [
     "account set",

@@ -273,14 +273,15 @@ const importAll = operation({
   },
   run: async (admin, given, { agree }) => {
     const { project, environment, file, format = "env", prune = false, dryRun, allowEmpty, literal, version } = given;
-    await findProject(admin, project, prune ? ["write", "see"] : "write", [environment]);
+    // Reading the file and asking take their time: another project may have the path by then.
+    const { id: projectId } = await findProject(admin, project, prune ? ["write", "see"] : "write", [environment]);
     const { variables, warnings } = await readImport(file, format, literal === true);
     if (variables.length === 0 && !allowEmpty) {
       throw usageProblem(`${file.name} holds no variables; --allow-empty accepts that.`);
     }
     const place = { project, environment };
     const write = (more: WriteOptions & DryRun) =>
-      setVariables(admin, project, environment, variables, { prune, version, warnings, ...more });
+      setVariables(admin, project, environment, variables, { prune, version, projectId, warnings, ...more });
     const plan = prune || dryRun ? await write({ dryRun: true }) : undefined;
     if (dryRun && plan !== undefined) return wouldBe(place, plan);
     const imports = `import ${counted(variables.length, "variable")} into ${project}, ${environment}`;
