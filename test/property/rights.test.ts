@@ -36,38 +36,8 @@ const anyEnding: fc.Arbitrary<Holding> = fc
   .map(([holding, until]) => (until === null ? holding : { ...holding, until }));
 
 describe("rights", () => {
-  test.each(parts(5))("are exactly the facts that they stand for, in 10,000 random worlds, part %i", (part) => {
-    let allowed = 0;
-    fc.assert(
-      fc.property(fc.array(anyHolding, { maxLength: 6 }), (held) => {
-        const facts = new Set(held.flatMap(factsOf));
-        for (const right of everyRight) {
-          for (const organizationId of organizations) {
-            for (const projectId of [null, ...projects, future]) {
-              const place = { organizationId, projectId };
-              const expected = environments.filter((environment) =>
-                facts.has([right, organizationId, projectId, environment].join(" ")),
-              );
-              const found = environments.filter((environment) => may(held, right, place, environment));
-              expect(found).toEqual(expected);
-              expect(reached(held, [right], place)).toEqual(expected);
-              const permit = Permit.find({ rights: held }, [right], place);
-              expect(permit?.environments ?? []).toEqual(expected);
-              expect(Permit.find({ rights: held }, [right], place, environments) !== undefined).toBe(
-                expected.length === 3,
-              );
-              allowed += expected.length;
-            }
-          }
-        }
-      }),
-      { numRuns: 2000, seed: seed + part },
-    );
-    expect(allowed).toBeGreaterThan(2000);
-  });
-
   test.each(parts(5))(
-    "that end are exactly the facts that have not ended, in 10,000 random worlds and clocks, part %i",
+    "are exactly the facts of those that have not ended, in 10,000 random worlds, part %i",
     (part) => {
       let [allowed, ended] = [0, 0];
       fc.assert(
@@ -80,11 +50,13 @@ describe("rights", () => {
               for (const organizationId of organizations) {
                 for (const projectId of [null, ...projects, future]) {
                   const place = { organizationId, projectId };
-                  const expected = environments.filter((one) =>
-                    facts.has([right, organizationId, projectId, one].join(" ")),
-                  );
+                  const is = (one: string) => facts.has([right, organizationId, projectId, one].join(" "));
+                  const expected = environments.filter(is);
                   expect(environments.filter((one) => may(rights, right, place, one))).toEqual(expected);
+                  expect(reached(rights, [right], place)).toEqual(expected);
                   expect(Permit.find({ rights }, [right], place)?.environments ?? []).toEqual(expected);
+                  const inAll = Permit.find({ rights }, [right], place, environments);
+                  expect(inAll !== undefined).toBe(expected.length === 3);
                 }
               }
             }
