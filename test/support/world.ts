@@ -184,8 +184,11 @@ export function describeBoth(
   }
 }
 
-/** A suite for what {@link describeBoth} would declare with `once` alone. */
-export function describeOnce(name: string, suite: (w: World) => void): void {
+/**
+ * The same on SQLite alone: for what the code treats the same on both databases, such as the words of a page or what is
+ * decided before any statement. A file that touches SQL has a suite of {@link describeBoth} as well.
+ */
+export function describeOnce(name: string, suite: (w: World, dialect: "postgres" | "sqlite") => void): void {
   describeBoth(name, suite, ["sqlite"]);
 }
 
