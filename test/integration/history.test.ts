@@ -31,6 +31,7 @@ import {
 } from "../support/world.ts";
 
 const dayMs = 86_400_000;
+const production = (where: string, kind = "variables") => ({ where, environment: "production", kind }) as const;
 
 /** A project whose variables in production had A=1 (version 2), then B=1 (3), then A=2 (4). */
 async function written(w: World) {
@@ -44,14 +45,12 @@ async function written(w: World) {
 }
 
 function rollbacks(w: World, where: string) {
-  const back = async (to: number, kind: string = "variables") =>
-    rollBack(
-      w.admin,
-      { where, environment: "production", kind },
-      await planRollback(w.admin, { where, environment: "production", kind }, to),
-    );
-  const history = async (kind: string = "variables") => {
-    const { versions, warnings } = await listHistory(w.admin, { where, environment: "production", kind });
+  const back = async (to: number, kind?: string) => {
+    const set = production(where, kind);
+    return rollBack(w.admin, set, await planRollback(w.admin, set, to));
+  };
+  const history = async (kind?: string) => {
+    const { versions, warnings } = await listHistory(w.admin, production(where, kind));
     return { versions: versions.map(({ version }) => version), warnings };
   };
   return { back, history };
@@ -70,6 +69,15 @@ async function rowsOf(w: World, { id }: Placed): Promise<Row[][]> {
 
 const at = "kind = 'variables' and environment = 'production'";
 
+/** Makes an earlier version the current one again, with SQL. */
+const putBack = (w: World, { id }: Placed, version: number) =>
+  w.run(
+    `update sets set version = v.version, listing_mac = v.listing_mac, listing = v.listing, sealed = v.sealed
+      from set_versions v where v.project_id = sets.project_id and v.kind = sets.kind and v.version = ?
+      and v.environment = sets.environment and sets.project_id = ? and sets.${at.replace(" and ", " and sets.")}`,
+    [version, id],
+  );
+
 describeBoth("history", (w) => {
   test("lists versions, newest first, with who wrote them, when, and which names", async () => {
     w.clock.nowMs = 1_700_000_000_000;
@@ -78,7 +86,7 @@ describeBoth("history", (w) => {
     await deleteVariable(w.admin, where, "production", "B");
     const nothing = { added: [], changed: [], deleted: [] };
     const entry = { actor: { type: "person", name: "ann@host" }, at: 1_700_000_000_000, ...nothing };
-    expect(await listHistory(w.admin, { where, environment: "production", kind: "variables" })).toEqual({
+    expect(await listHistory(w.admin, production(where))).toEqual({
       versions: [
         { ...entry, version: 5, at: 1_700_000_001_000, deleted: ["B"] },
         { ...entry, version: 4, changed: ["A"] },
@@ -121,16 +129,14 @@ describeBoth("history", (w) => {
       await setVariables(w.admin, where, "production", [{ name: "A", value: `${at}` }]);
     }
     w.clock.nowMs = undefined;
-    expect((await listHistory(w.admin, { where, environment: "production", kind: "variables" })).versions).toHaveLength(
-      32,
-    );
+    expect((await listHistory(w.admin, production(where))).versions).toHaveLength(32);
   });
 
   test("keeps as many bytes as the setting allows, and always the last two versions", async () => {
     const { where } = await w.place();
     const write = async (historyBytesMax: number, value: string) =>
       setVariables({ ...w.admin, historyBytesMax }, where, "production", [{ name: "A", value }]);
-    const listed = () => listHistory(w.admin, { where, environment: "production", kind: "variables" });
+    const listed = () => listHistory(w.admin, production(where));
     const bytes = 10_000;
     for (let version = 2; version <= 10; version++) await write(4.5 * bytes, `${version}`.padEnd(bytes));
     expect((await listed()).versions.map(({ version }) => version)).toEqual([10, 9, 8, 7, 6]);
@@ -154,10 +160,7 @@ describeBoth("history", (w) => {
     await operators("precious".padEnd(bytes));
     w.clock.nowMs = Date.now();
     for (let n = 3; n <= 6; n++) await anas(`${n}`.padEnd(bytes));
-    const versions = async () =>
-      (await listHistory(w.admin, { where, environment: "production", kind: "variables" })).versions.map(
-        ({ version }) => version,
-      );
+    const versions = async () => (await rollbacks(w, where).history()).versions;
     const before = await versions();
     const full = { kind: "bound", message: expect.not.stringContaining("KEYHOLE_") };
     await expect(anas("7".padEnd(bytes))).rejects.toMatchObject(full);
@@ -188,9 +191,9 @@ describeBoth("history", (w) => {
         ...{ path, environments: ["production"], content: Buffer.from(content.padEnd(bytes)) },
       });
     for (let version = 2; version <= 12; version++) await put("stays", "the same");
-    await purgeHistory(w.admin, { where, environment: "production", kind: "files" });
+    await purgeHistory(w.admin, production(where, "files"));
     for (let version = 13; version <= 22; version++) await put("f", `${version}`);
-    const { versions, kept } = await listHistory(w.admin, { where, environment: "production", kind: "files" });
+    const { versions, kept } = await listHistory(w.admin, production(where, "files"));
     // 22 is current; 21 to 18 have contents of their own.
     expect(versions.map(({ version }) => version)).toEqual([22, 21, 20, 19, 18]);
     expect([kept.versions, Math.floor(kept.bytes / bytes)]).toEqual([4, 4]);
@@ -219,13 +222,7 @@ describeBoth("history", (w) => {
 
   test("shows that SQL put a set back; the next write takes a number that was never given", async () => {
     const { project, set, history, back } = await written(w);
-    const { id } = project;
-    await w.run(
-      `update sets set version = v.version, listing_mac = v.listing_mac, listing = v.listing, sealed = v.sealed
-        from set_versions v where v.project_id = sets.project_id and v.kind = sets.kind
-        and v.environment = sets.environment and v.version = 2 and sets.project_id = ? and sets.${at.replace(" and ", " and sets.")}`,
-      [id],
-    );
+    await putBack(w, project, 2);
     const warning = expect.stringMatching(/^Somebody put the variables of .* in production back .*: version 4\.$/);
     expect(await history()).toEqual({ versions: [4, 3, 2, 1], warnings: [warning] });
     await expect(openEverything(w.admin)).rejects.toThrow("back to an earlier version with SQL: version 4 was written");
@@ -234,7 +231,7 @@ describeBoth("history", (w) => {
     await openEverything(w.admin);
     await expect(back(4)).rejects.toMatchObject({ kind: "not_found" });
     await back(3);
-    await purgeHistory(w.admin, { where: project.where, environment: "production", kind: "variables" });
+    await purgeHistory(w.admin, production(project.where));
     expect(await history()).toEqual({ versions: [6], warnings: [] });
   });
 
@@ -280,12 +277,7 @@ describeBoth("history", (w) => {
     const of = (version: number) => `project_id = ? and version = ${version} and ${at}`;
     const [record] = await w.run(`select ${columns} from set_versions where ${of(4)}`, [project.id]);
     // Back to version 3, as if version 4 had never been.
-    await w.run(
-      `update sets set version = v.version, listing_mac = v.listing_mac, listing = v.listing, sealed = v.sealed
-        from set_versions v where v.project_id = sets.project_id and v.kind = sets.kind
-        and v.environment = sets.environment and v.version = 3 and sets.project_id = ? and sets.${at.replace(" and ", " and sets.")}`,
-      [project.id],
-    );
+    await putBack(w, project, 3);
     await w.run(`delete from set_versions where ${of(4)}`, [project.id]);
     await set("A", "another person's");
     expect((await history()).versions).toEqual([4, 3, 2, 1]);
@@ -304,11 +296,7 @@ describeBoth("history", (w) => {
     await expect(openEverything(w.admin)).rejects.toThrow("Who wrote version 4 of the set of variables of");
     // Nor does sealing again make it one: the record stays that of the other content.
     await renameProject(w.admin, where, { slug: "shop" });
-    const { versions } = await listHistory(w.admin, {
-      where: where.replace("/web", "/shop"),
-      environment: "production",
-      kind: "variables",
-    });
+    const { versions } = await listHistory(w.admin, production(where.replace("/web", "/shop")));
     expect(versions.map(({ version }) => version)).toEqual([3, 2, 1]);
     await deleteProject(w.admin, where.replace("/web", "/shop"));
   });
@@ -316,10 +304,10 @@ describeBoth("history", (w) => {
   test("has the same records after a rename and a rotation", async () => {
     const { where } = await written(w);
     const shop = where.replace("/web", "/shop");
-    const before = await listHistory(w.admin, { where, environment: "production", kind: "variables" });
+    const before = await listHistory(w.admin, production(where));
     await renameProject(w.admin, where, { slug: "shop" });
     await rotateData(w.admin, shop);
-    expect(await listHistory(w.admin, { where: shop, environment: "production", kind: "variables" })).toEqual(before);
+    expect(await listHistory(w.admin, production(shop))).toEqual(before);
     expect(before.versions).toHaveLength(4);
     await openEverything(w.admin);
   });
@@ -329,7 +317,7 @@ describeBoth("history", (w) => {
     await w.run(`update sets set listing = '[]' where project_id = ? and ${at}`, [project.id]);
     const warnings = [`The variables of ${where} in production were deleted or changed with SQL.`];
     expect(await history()).toEqual({ versions: [4, 3, 2, 1], warnings });
-    expect(await purgeHistory(w.admin, { where, environment: "production", kind: "variables" })).toEqual({
+    expect(await purgeHistory(w.admin, production(where))).toEqual({
       removed: 3,
       warnings: [],
     });
@@ -345,11 +333,11 @@ describeBoth("a rollback", (w) => {
     w.clock.nowMs += 1000;
     await set("C", "3");
     w.clock.nowMs += 1000;
-    const plan = await planRollback(w.admin, { where, environment: "production", kind: "variables" }, 3);
+    const plan = await planRollback(w.admin, production(where), 3);
     const projectId = (await findProject(w.admin, where, "see")).id;
     const between = [4, 5].map((version) => ({ version, by: "ann@host" }));
     expect(plan).toEqual({ from: 5, to: 3, projectId, added: [], changed: ["A"], deleted: ["C"], between });
-    expect(await rollBack(w.admin, { where, environment: "production", kind: "variables" }, plan)).toEqual({
+    expect(await rollBack(w.admin, production(where), plan)).toEqual({
       version: 6,
       warnings: [],
     });
@@ -399,7 +387,7 @@ describeBoth("a rollback", (w) => {
   test("is on record, by name, like a purge", async () => {
     const { where, back } = await written(w);
     await back(2);
-    await purgeHistory(w.admin, { where, environment: "production", kind: "variables" });
+    await purgeHistory(w.admin, production(where));
     expect((await listAudit(w.admin, { project: where, limit: 100 })).slice(-2)).toMatchObject([
       {
         action: "variables.rollback",
@@ -424,10 +412,10 @@ describeBoth("a rollback", (w) => {
 
   test("is refused if somebody wrote since it was shown what it would do", async () => {
     const { project, where, set } = await written(w);
-    const plan = await planRollback(w.admin, { where, environment: "production", kind: "variables" }, 2);
+    const plan = await planRollback(w.admin, production(where), 2);
     await set("C", "3");
     const before = await rowsOf(w, project);
-    const refused = rollBack(w.admin, { where, environment: "production", kind: "variables" }, plan);
+    const refused = rollBack(w.admin, production(where), plan);
     await expect(refused).rejects.toMatchObject({
       kind: "conflict",
       message: expect.stringContaining("version 5 now, not 4"),
@@ -536,7 +524,7 @@ describeBoth("a kept version that SQL changed", (w, dialect) => {
     expect(await rowsOf(w, project)).toEqual(before);
     const broken = [`version 2 of the variables in production of ${where}`];
     expect(await rotateData(w.admin, where)).toMatchObject({ sets: 6, versions: 2, deletedKeys: 0, broken });
-    await purgeHistory(w.admin, { where, environment: "production", kind: "variables" });
+    await purgeHistory(w.admin, production(where));
     expect(await rotateData(w.admin, where)).toMatchObject({ resumed: 1, deletedKeys: 1, broken: [] });
     await renameProject(w.admin, where, { slug: "shop" });
     await openEverything(w.admin);
@@ -559,7 +547,7 @@ describeBoth("a kept version that SQL changed", (w, dialect) => {
     expect(await count()).toBe(3);
     await w.sql`delete from file_contents where id = ${first?.id}`;
     await expect(back(2, "files")).rejects.toMatchObject({ kind: "conflict" });
-    await purgeHistory(w.admin, { where, environment: "production", kind: "files" });
+    await purgeHistory(w.admin, production(where, "files"));
     expect(await count()).toBe(1);
     await openEverything(w.admin);
   });
