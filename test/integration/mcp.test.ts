@@ -110,19 +110,17 @@ describeBoth("the MCP surface", (w) => {
     await client.close();
   });
 
-  test.each(Object.entries(revisions))(
-    "gives every property of every schema a type, in revision %s",
-    async (_, mode) => {
-      const { key } = await furnish(w);
+  test("gives every property of every schema a type", async () => {
+    const { key } = await furnish(w);
+    for (const mode of Object.values(revisions)) {
       const { client } = await connectAgent(mcpClient(w), key, mode);
       const { tools } = await client.listTools();
-      expect(tools.map(({ name, inputSchema }) => [name, schemasWithoutType(inputSchema)])).toEqual(
-        tools.map(({ name }) => [name, []]),
-      );
+      const inputs = tools.map(({ name, inputSchema }) => [name, schemasWithoutType(inputSchema)]);
+      expect(inputs).toEqual(tools.map(({ name }) => [name, []]));
       expect(tools.flatMap(({ outputSchema }) => schemasWithoutType(outputSchema ?? { type: "object" }))).toEqual([]);
       await client.close();
-    },
-  );
+    }
+  });
 
   test("answers what the metadata endpoints answer, without control and bidirectional characters", async () => {
     const { organization, key } = await furnish(w);
@@ -230,18 +228,16 @@ describeBoth("the gates of the MCP surface", (w) => {
     expect((await handle(mcpRequest({ headers: { origin: "https://evil.example" } }))).status).toBe(401);
   });
 
-  test.each([
-    ["[", "The body must be JSON."],
-    ["", "The body must be JSON."],
-    ["[]", "The body must be one JSON-RPC message, not a batch."],
-    ['[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]', "The body must be one JSON-RPC message, not a batch."],
-    ['"text"', "The body must be one JSON-RPC message, not a batch."],
-    ["null", "The body must be one JSON-RPC message, not a batch."],
-  ])("the body %p is refused", async (body, sentence) => {
-    const { key } = await furnish(w);
-    const answer = await answerOf(await mcpClient(w).handle(mcpRequest({ key, body })));
-    expectRefusal(answer, 400, "invalid_request", sentence);
-  });
+  test.each(["[", "", "[]", '[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]', '"text"', "null"])(
+    "the body %p is refused",
+    async (body) => {
+      const { key } = await furnish(w);
+      const sentence =
+        body.length < 2 ? "The body must be JSON." : "The body must be one JSON-RPC message, not a batch.";
+      const answer = await answerOf(await mcpClient(w).handle(mcpRequest({ key, body })));
+      expectRefusal(answer, 400, "invalid_request", sentence);
+    },
+  );
 
   test("a tool needs its resource, and says so like its endpoint", async () => {
     const { organization } = await furnish(w);
@@ -304,51 +300,33 @@ describeBoth("the gates of the MCP surface", (w) => {
     }
   });
 
-  test.each([
-    ["list_projects", { project: "web" }, "The argument 'arguments' must be empty."],
-    ["list_variables", {}, "The argument 'project' is required."],
-    ["list_variables", { project: "web" }, "The argument 'environment' is required."],
-    ["list_variables", { ...place, project: 1 }, "The argument 'project' must be a text."],
+  const aName = "letters, digits and _, not starting with a digit, at most 255, and neither _ nor __proto__";
+  const environmentIs = "must be one of development, staging, production";
+  test.each<[tool: string, args: object, argument: string, sentence: string]>([
+    ["list_projects", { project: "web" }, "arguments", "must be empty"],
+    ["list_variables", {}, "project", "is required"],
+    ["list_variables", { project: "web" }, "environment", "is required"],
+    ["list_variables", { ...place, project: 1 }, "project", "must be a text"],
+    ["list_variables", { ...place, environment: "prod" }, "environment", environmentIs],
+    ["list_variables", { ...place, more: false }, "arguments", "must be an object of project, environment alone"],
+    ["check_required", { ...place, names: [] }, "names", "must hold 1 to 50 names"],
+    ["check_required", { ...place, names: "A" }, "names", "must be a list of texts"],
+    ["check_required", { ...place, names: [1] }, "names", "must be a list of texts"],
+    ["check_required", { ...place, names: ["A", "no name"] }, "names", `must hold names of variables only: ${aName}`],
+    ["request_variable", { ...place, name: "1A", reason: "r" }, "name", `must be ${aName}`],
     [
-      "list_variables",
-      { ...place, environment: "prod" },
-      "The argument 'environment' must be one of development, staging, production.",
+      ...(["request_variable", { ...place, name: "API_TOKEN", reason: "r" }, "name"] as const),
+      "is the name of a variable that already exists in production",
     ],
-    [
-      "list_variables",
-      { ...place, metadata_only: false },
-      "The argument 'arguments' must be an object of project, environment alone.",
-    ],
-    ["check_required", { ...place, names: [] }, "The argument 'names' must hold 1 to 50 names."],
-    ["check_required", { ...place, names: "A" }, "The argument 'names' must be a list of texts."],
-    ["check_required", { ...place, names: [1] }, "The argument 'names' must be a list of texts."],
-    [
-      "check_required",
-      { ...place, names: ["A", "no name"] },
-      "The argument 'names' must hold names of variables only: letters, digits and _, not starting with a digit, at most 255, and neither _ nor __proto__.",
-    ],
-    [
-      "request_variable",
-      { ...place, name: "1A", reason: "r" },
-      "The argument 'name' must be letters, digits and _, not starting with a digit, at most 255, and neither _ nor __proto__.",
-    ],
-    [
-      "request_variable",
-      { ...place, name: "API_TOKEN", reason: "r" },
-      "The argument 'name' is the name of a variable that already exists in production.",
-    ],
-    ...["", bidi, "x".repeat(501), "x".repeat(10_240)].map(
-      (reason) =>
-        [
-          "request_variable",
-          { ...place, name: "A", reason },
-          "The argument 'reason' must have 1 to 500 characters that can be seen.",
-        ] as const,
-    ),
-  ] as const)("%s %j is refused", async (tool, args, error) => {
+    ...["", bidi, "x".repeat(501), "x".repeat(10_240)].map((reason): [string, object, string, string] => [
+      ...(["request_variable", { ...place, name: "A", reason }, "reason"] as const),
+      "must have 1 to 500 characters that can be seen",
+    ]),
+  ])("%s %j is refused", async (tool, args, argument, sentence) => {
     const { key } = await furnish(w);
     const { call } = await connectAgent(mcpClient(w), key);
-    expect((await call(tool, args)).found).toEqual({ error, code: "invalid_request" });
+    const error = `The argument '${argument}' ${sentence}.`;
+    expect((await call(tool, { ...args })).found).toEqual({ error, code: "invalid_request" });
   });
 
   test("what cannot be read ends the request as everywhere", async () => {
@@ -448,15 +426,9 @@ describeBoth("variable requests", (w) => {
     const filed = answers.filter(({ text }) => text.includes('"pending"'));
     expect([filed.length, answers.length - filed.length]).toEqual([pendingPerKeyMax, 30]);
     const refused = answers.find(({ text }) => !text.includes('"pending"'));
-    expect(refused?.json).toMatchObject({
-      result: {
-        isError: true,
-        structuredContent: {
-          error: "20 requests of this key are pending already; no more are taken before some are decided or expire.",
-          code: "too_many_items",
-        },
-      },
-    });
+    const error = "20 requests of this key are pending already; no more are taken before some are decided or expire.";
+    const result = { isError: true, structuredContent: { error, code: "too_many_items" } };
+    expect(refused?.json).toMatchObject({ result });
     const [{ count } = {}] = await w.sql`select count(*) as count from variable_requests where key_id = ${key.id}`;
     expect(Number(count)).toBe(pendingPerKeyMax);
     // One that is decided or expired makes room for another.
