@@ -21,7 +21,7 @@ import { setVariables } from "../../src/kinds/variables/write.ts";
 import { backUp, restore, verifyBackup } from "../../src/people/backup.ts";
 import { takeOutOfUse } from "../../src/store/backup.ts";
 import { exclusively } from "../../src/store/sqlite-file.ts";
-import { leaksIn, openWorld, type World } from "../support/world.ts";
+import { leaksIn, numbered, openWorld, type World } from "../support/world.ts";
 
 setDefaultTimeout(120_000);
 
@@ -53,10 +53,7 @@ beforeAll(async () => {
   folder = join(w.config.dataFolder, "..");
   const organization = await w.organization();
   for (let at = 0; at < projects; at++) {
-    const entries = Array.from({ length: perProject }, (_, n) => ({
-      name: `NAME_${n}`,
-      value: `${canary}-${at}-${n}`,
-    }));
+    const entries = numbered("NAME_", perProject).map((name) => ({ name, value: `${canary}-${at}-${name}` }));
     const { where } = await w.project(organization, `project-${at}`);
     await setVariables(w.admin, where, "production", entries);
   }
@@ -69,12 +66,8 @@ beforeAll(async () => {
       { path: "empty", environments: ["production", "staging"], content: "" },
     ],
   });
-  await setVariables(
-    w.admin,
-    where,
-    "development",
-    Array.from({ length: 1001 }, (_, n) => ({ name: `MANY_${n}`, value: "x" })),
-  );
+  const many = numbered("MANY_", 1001).map((name) => ({ name, value: "x" }));
+  await setVariables(w.admin, where, "development", many);
   await setAccount(w.admin, where, "admin", ["staging", "production"], { user: "root", password: canary });
   w.secrets.add(canary);
   const key = await w.key(organization, { projects: ["mixed"], resources: ["variables", "accounts"] });
@@ -150,64 +143,45 @@ describe("backup", () => {
   });
 
   const project = "(select id from projects where slug = 'mixed')";
-  const at = (kind: string, environment: string) =>
-    `where kind = '${kind}' and environment = '${environment}' and project_id = ${project}`;
-  test.each<[what: string, statement: string, word: string]>([
+  const own = `project_id = ${project}`;
+  const sets = (kind: string, environment: string, change: string) =>
     [
-      "the values of a set",
-      `update sets set sealed = substr(sealed, 2) ${at("variables", "staging")}`,
-      "The set of variables of org-1/mixed, staging, does not open.",
-    ],
-    [
-      "the listing of a set",
-      `update sets set listing = '[]' ${at("accounts", "staging")}`,
-      "The set of accounts of org-1/mixed, staging, does not open.",
-    ],
-    [
-      "a file's mode",
-      `update sets set listing = replace(listing, '0600', '0400') ${at("files", "production")}`,
-      "The set of files of org-1/mixed, production, does not open.",
-    ],
-    [
-      "an empty set, deleted",
-      `delete from sets ${at("files", "development")}`,
-      "The set of files of org-1/mixed, development, does not open.",
-    ],
-    [
-      "a content, deleted",
-      `delete from file_contents where size = 2000000 and project_id = ${project}`,
+      `${change.startsWith("delete") ? change : `update sets set ${change}`} where kind = '${kind}'
+        and environment = '${environment}' and ${own}`,
+      `The set of ${kind} of org-1/mixed, ${environment}, does not open.`,
+    ] as const;
+  const damages: Readonly<Record<string, readonly [statement: string, words: string]>> = {
+    "the values of a set": sets("variables", "staging", "sealed = substr(sealed, 2)"),
+    "the listing of a set": sets("accounts", "staging", "listing = '[]'"),
+    "a file's mode": sets("files", "production", "listing = replace(listing, '0600', '0400')"),
+    "an empty set, deleted": sets("files", "development", "delete from sets"),
+    "a content, deleted": [
+      `delete from file_contents where size = 2000000 and ${own}`,
       'The file "tls/key.pem" of org-1/mixed does not open.',
     ],
-    [
-      "a content's bytes",
-      `update file_contents set sealed = substr(sealed, 2) where size = 0 and project_id = ${project}`,
+    "a content's bytes": [
+      `update file_contents set sealed = substr(sealed, 2) where size = 0 and ${own}`,
       'The file "empty" of org-1/mixed does not open.',
     ],
-    [
-      "a project's counts",
+    "a project's counts": [
       `update projects set account_counts = '[0,0,0,0,0,0,0]' where id = ${project}`,
       "The count of accounts of org-1/mixed does not open.",
     ],
-    ["a key's grant", "update api_keys set resources = 31", "The grant of key "],
-    [
-      "a data key",
-      `update data_keys set wrapped = zeroblob(66) where project_id = ${project}`,
-      "Data key 1 of org-1/mixed",
-    ],
-    [
-      "an audit segment",
+    "a key's grant": ["update api_keys set resources = 31", "The grant of key "],
+    "a data key": [`update data_keys set wrapped = zeroblob(66) where ${own}`, "Data key 1 of org-1/mixed"],
+    "an audit segment": [
       "update audit_segments set entries = '{}' where first_seq = 3",
       "The audit does not verify. Lane ",
     ],
-    [
-      "a project's slug",
+    "a project's slug": [
       "update projects set slug = 'moved' where slug = 'project-0'",
       "The set of variables of org-1/moved, development, does not open.",
     ],
-  ])("with another value of %s is refused by its name", async (what, statement, word) => {
-    const failure = await verifyBackup(w.config, altered(what.replaceAll(" ", "-"), statement), silent).catch((e) => e);
+  };
+  test.each(Object.entries(damages))("with another value of %s is refused by its name", async (what, [sql, words]) => {
+    const failure = await verifyBackup(w.config, altered(what.replaceAll(" ", "-"), sql), silent).catch((e) => e);
     expect(failure).toMatchObject({ name: "Problem", code: "backup_damaged" });
-    expect(failure.message).toStartWith(word);
+    expect(failure.message).toStartWith(words);
   });
 
   test("that is cut off, empty, of another program or of a newer Keyhole is refused in one sentence", async () => {
@@ -227,6 +201,8 @@ describe("backup", () => {
 });
 
 describe("restore", () => {
+  const restored = (config: Config, from = backup, force = true) =>
+    restore(config, from, { force, actor: "ann@host", say: silent });
   const reads = async (config: Config) => {
     const installation = await openInstallation(config, silent);
     const admin = adminContextOf(installation, operator("ann@host"));
@@ -237,10 +213,7 @@ describe("restore", () => {
 
   test("puts everything into an empty folder", async () => {
     const config = place("fresh");
-    expect(await restore(config, backup, { actor: "ann@host", say: silent })).toEqual({
-      bytes: expect.any(Number),
-      hasRootKey: true,
-    });
+    expect(await restored(config, backup, false)).toEqual({ bytes: expect.any(Number), hasRootKey: true });
     const path = join(config.dataFolder, "keyhole.db");
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(config.dataFolder).mode & 0o777).toBe(0o700);
@@ -253,8 +226,9 @@ describe("restore", () => {
     await openInstallation(config, silent);
     await closed(config);
     const before = readFileSync(join(config.dataFolder, "keyhole.db"));
-    const restored = restore(config, backup, { force: true, actor: "ann@host", say: silent });
-    await expect(restored).rejects.toThrow(/The backup was made under the root key \w+: put that one in place first/);
+    await expect(restored(config)).rejects.toThrow(
+      /The backup was made under the root key \w+: put that one in place first/,
+    );
     expect(readFileSync(join(config.dataFolder, "keyhole.db")).equals(before)).toBe(true);
   });
 
@@ -263,9 +237,10 @@ describe("restore", () => {
     const first = adminContextOf(await openInstallation(config, silent), operator("ann@host"));
     await first.close();
     await closed(config);
-    await restore(config, backup, { actor: "ann@host", say: silent });
-    const without = restore(config, backup, { actor: "ann@host", say: silent });
-    await expect(without).rejects.toThrow("holds a database that is not empty: --force replaces it.");
+    await restored(config, backup, false);
+    await expect(restored(config, backup, false)).rejects.toThrow(
+      "holds a database that is not empty: --force replaces it.",
+    );
     // What a crash leaves: a database, and changes that are in the -wal alone.
     const path = join(config.dataFolder, "keyhole.db");
     const writer = new SqliteFile(path);
@@ -276,14 +251,14 @@ describe("restore", () => {
     mkdirSync(crashed.dataFolder, { mode: 0o700 });
     for (const side of ["", "-wal"]) copyFileSync(`${path}${side}`, join(crashed.dataFolder, `keyhole.db${side}`));
     writer.close();
-    await restore(crashed, backup, { force: true, actor: "ann@host", say: silent });
+    await restored(crashed);
     expect(await reads(crashed)).toBe("org-1");
     // A -wal without its database, as after `rm keyhole.db`.
     const orphaned = place("orphaned");
     mkdirSync(orphaned.dataFolder, { mode: 0o700 });
     writeFileSync(join(orphaned.dataFolder, "keyhole.db"), "");
     copyFileSync(join(crashed.dataFolder, "keyhole.db"), join(orphaned.dataFolder, "keyhole.db-wal"));
-    await restore(orphaned, backup, { force: true, actor: "ann@host", say: silent });
+    await restored(orphaned);
     expect(await reads(orphaned)).toBe("org-1");
   });
 
@@ -304,34 +279,31 @@ describe("restore", () => {
     lockKeyFile(config).release();
     addRootKey(config);
     dropOlderRootKeys(config, true);
-    await restore(place("owned"), backup, { force: true, actor: "ann@host", say: silent });
+    await restored(place("owned"));
     expectOwned("serve.lock", "rotate.lock");
   });
 
   test("refuses while a server serves the folder, and while a program has the database open", async () => {
     const config = place("served");
-    await restore(config, backup, { actor: "ann@host", say: silent });
+    await restored(config, backup, false);
     const lock = exclusively(join(config.dataFolder, "serve.lock"), 0);
-    const served = restore(config, backup, { force: true, actor: "ann@host", say: silent });
-    await expect(served).rejects.toThrow("stop it, and restore again");
+    await expect(restored(config)).rejects.toThrow("stop it, and restore again");
     lock?.release();
     const reader = new SqliteFile(join(config.dataFolder, "keyhole.db"));
     reader.run("PRAGMA journal_mode = WAL");
     reader.run("begin");
     reader.query("select * from organizations").all();
-    const open = restore(config, backup, { force: true, actor: "ann@host", say: silent });
-    await expect(open).rejects.toThrow("A command uses the database");
+    await expect(restored(config)).rejects.toThrow("A command uses the database");
     reader.run("rollback");
     reader.close();
   });
 
   test("leaves the old database as it was if the backup is damaged", async () => {
     const config = place("kept");
-    await restore(config, backup, { actor: "ann@host", say: silent });
+    await restored(config, backup, false);
     const damaged = join(folder, "half.db");
     writeFileSync(damaged, readFileSync(backup).subarray(0, 300_000));
-    const restored = restore(config, damaged, { force: true, actor: "ann@host", say: silent });
-    await expect(restored).rejects.toThrow(`${damaged} is damaged.`);
+    await expect(restored(config, damaged)).rejects.toThrow(`${damaged} is damaged.`);
     expect(await reads(config)).toBe("org-1");
   });
 });
