@@ -36,6 +36,19 @@ async function place(w: World) {
 
 const nowhere = { "value.development": "", "value.staging": "", "value.production": "" };
 
+/** What a page refuses: the page, what is sent beside its hidden fields, and how it is answered. */
+type Refused = readonly (readonly [page: string, fields: Fields, status: number, error: string])[];
+
+const again = (name: string) => `For production, type ${name} again. Nothing was changed.`;
+
+/** A person with these rights in staging of the project, who signs in. */
+async function personOf(w: World, where: string, name: string, rights: readonly string[]) {
+  const [organization = "", issuer, subject] = [where.split("/")[0], "https://id.example", `${name} of ${where}`];
+  await addPerson(w.admin, { name: `${name}-${organization}`, organization, signIn: { issuer, subject } });
+  await grantRights(w.admin, `${name}-${organization}`, { rights, projects: ["web"], environments: ["staging"] });
+  return personsVisitor(w, { issuer, subject });
+}
+
 /** The newest entries of a project, oldest first: who, what, where and which names. */
 async function newest(w: World, where: string, limit: number) {
   const entries = await listAudit(w.admin, { project: where, limit });
@@ -69,10 +82,7 @@ describeBoth("the page that sets a variable", (w) => {
 
   test("has fields for the environments that somebody may write, takes these, and refuses another", async () => {
     const { where } = await place(w);
-    const [organization = "", issuer] = [where.split("/")[0], "https://id.example"];
-    await addPerson(w.admin, { name: "ben", organization, signIn: { issuer, subject: "ben-1" } });
-    await grantRights(w.admin, "ben", { rights: ["see", "write"], projects: ["web"], environments: ["staging"] });
-    const [ben, path] = [personsVisitor(w, { issuer, subject: "ben-1" }), `/p/${where}/variables/set`];
+    const [ben, path] = [await personOf(w, where, "ben", ["see", "write"]), `/p/${where}/variables/set`];
     const form = (await ben.form(path, path)) ?? {};
     expect(Object.keys(form).filter((name) => name.startsWith("value."))).toEqual(["value.staging"]);
     expect(await ben.send(path, { ...form, name: "NEW", "value.staging": canary(w) })).toMatchObject({ status: 200 });
@@ -84,13 +94,9 @@ describeBoth("the page that sets a variable", (w) => {
 
   test("tells somebody who may write and not see nothing of what is there, and keeps its day", async () => {
     const { where } = await place(w);
-    const [organization = "", issuer, subject] = [where.split("/")[0], "https://id.example", `bea of ${where}`];
-    const name = `bea-${organization}`;
-    await addPerson(w.admin, { name, organization, signIn: { issuer, subject } });
-    await grantRights(w.admin, name, { rights: ["write"], projects: ["web"], environments: ["staging"] });
     const rotateBy = "2099-01-31";
     await setVariables(w.admin, where, "staging", [{ name: "OLD", value: canary(w), rotateBy }]);
-    const [bea, path] = [personsVisitor(w, { issuer, subject }), `/p/${where}/variables/set`];
+    const [bea, path] = [await personOf(w, where, "bea", ["write"]), `/p/${where}/variables/set`];
     const pageOf = async (variable: string) =>
       (await bea.page(`${path}?name=${variable}`)).html.replaceAll(variable, "NAME");
     expect(await pageOf("OLD")).toBe(await pageOf("NEVER"));
@@ -143,47 +149,29 @@ describeBoth("the page that sets a variable", (w) => {
     const staging = { ...nowhere, "value.staging": value };
     const production = { ...nowhere, "value.staging": value, "value.production": value };
     const notAName = "a letter or _ first, then letters, digits and _, at most 255, and neither _ nor __proto__.";
-    const again = (name: string) => `For production, type ${name} again. Nothing was changed.`;
+    const empties = "There is a value for staging, and the box for the empty value is checked.";
+    const nul = "The value of NEW holds a NUL character, which no environment can carry.";
+    const odd = "version.staging is not a number: load the page again.";
     const day = "The day to rotate by must be one in UTC that is not past, such as 2030-01-31.";
     const there = '"OLD" is in development already. Nothing was changed: change that one.';
-    const refused: readonly (readonly [page: string, fields: Fields, status: number, error: string])[] = [
-      ...["two words", "1ST", "A-B", "<b>", "É", "", "__proto__", "A".repeat(256)].map(
-        (name) =>
-          [
-            "variables/set",
-            { ...production, name },
-            400,
-            `${JSON.stringify(name)} is not a variable name: ${notAName}`,
-          ] as const,
-      ),
-      ["variables/set", { ...production, name: "NEW" }, 400, again("NEW")],
-      ["variables/set", { ...production, name: "NEW", again: "new" }, 400, again("NEW")],
-      ["variables/set?name=OLD", { ...production, again: "OLDER" }, 400, again("OLD")],
-      ["variables/set?name=OLD", { ...nowhere, empty: "production" }, 400, again("OLD")],
-      ["variables/set", { ...nowhere, name: "NEW" }, 400, "No field has a value. Nothing was changed."],
-      ["variables/set", { ...nowhere, name: "OLD", "value.development": value }, 409, there],
-      [
-        "variables/set",
-        { ...staging, name: "NEW", empty: "staging" },
-        400,
-        "There is a value for staging, and the box for the empty value is checked.",
-      ],
+    const [set, old] = ["variables/set", "variables/set?name=OLD"];
+    const names = ["two words", "1ST", "A-B", "<b>", "É", "", "__proto__", "A".repeat(256)];
+    const isNone = (name: string) => `${JSON.stringify(name)} is not a variable name: ${notAName}`;
+    const refused: Refused = [
+      ...names.map((name) => [set, { ...production, name }, 400, isNone(name)] as const),
+      [set, { ...production, name: "NEW" }, 400, again("NEW")],
+      [set, { ...production, name: "NEW", again: "new" }, 400, again("NEW")],
+      [old, { ...production, again: "OLDER" }, 400, again("OLD")],
+      [old, { ...nowhere, empty: "production" }, 400, again("OLD")],
+      [set, { ...nowhere, name: "NEW" }, 400, "No field has a value. Nothing was changed."],
+      [set, { ...nowhere, name: "OLD", "value.development": value }, 409, there],
+      [set, { ...staging, name: "NEW", empty: "staging" }, 400, empties],
       ...["2020-01-31", "2099-02-30", "31.1.2099", "soon"].map(
-        (rotateBy) => ["variables/set", { ...staging, name: "NEW", rotateBy }, 400, day] as const,
+        (rotateBy) => [set, { ...staging, name: "NEW", rotateBy }, 400, day] as const,
       ),
-      [
-        "variables/set",
-        { ...nowhere, name: "NEW", "value.staging": "a\0b" },
-        400,
-        "The value of NEW holds a NUL character, which no environment can carry.",
-      ],
-      ["variables/set", { name: "NEW" }, 400, "The form has no field value.development: load the page again."],
-      [
-        "variables/set",
-        { ...staging, name: "NEW", "version.staging": "-1" },
-        400,
-        "version.staging is not a number: load the page again.",
-      ],
+      [set, { ...nowhere, name: "NEW", "value.staging": "a\0b" }, 400, nul],
+      [set, { name: "NEW" }, 400, "The form has no field value.development: load the page again."],
+      [set, { ...staging, name: "NEW", "version.staging": "-1" }, 400, odd],
     ];
     for (const [page, fields, status, error] of refused) {
       expect([fields, await fill(page, fields)]).toEqual([fields, { status, error }]);
@@ -228,22 +216,18 @@ describeBoth("the form that deletes a variable", (w) => {
     const { where, visitor, at, fill } = await place(w);
     const [page, action] = ["variables/set?name=OLD", "variables/delete"];
     const untouched = await stored(w);
-    expect(await fill(page, {}, action)).toEqual({
-      status: 400,
-      error: "No environment is chosen. Nothing was deleted.",
-    });
-    expect(await fill(page, { from: ["development", "production"] }, action)).toEqual({
-      status: 400,
-      error: "For production, type OLD again. Nothing was changed.",
-    });
+    const all = { from: ["development", "production"], again: "OLD" };
+    for (const [fields, error] of [
+      [{}, "No environment is chosen. Nothing was deleted."],
+      [{ from: all.from }, again("OLD")],
+    ] as const) {
+      expect(await fill(page, fields, action)).toEqual({ status: 400, error });
+    }
     const seen = await visitor.hidden(at(page), at(action));
     expect(await stored(w)).toBe(untouched);
     await setVariables(w.admin, where, "production", [{ name: "OLD", value: canary(w) }]);
-    const stale = { ...seen, from: ["development", "production"], again: "OLD" };
-    expect((await visitor.send(at(action), stale)).status).toBe(409);
+    expect((await visitor.send(at(action), { ...seen, ...all })).status).toBe(409);
     expect(await listVariables(w.admin, where, "development")).toHaveLength(1);
-
-    const all = { from: ["development", "production"], again: "OLD" };
     expect(await fill(page, all, action)).toEqual({ status: 200, to: at("variables") });
     for (const environment of environments) expect(await listVariables(w.admin, where, environment)).toEqual([]);
     expect(await newest(w, where, 2)).toEqual([
@@ -259,13 +243,9 @@ describeBoth("the page that takes a pasted text", (w) => {
     const placed = await place(w);
     const { where, at, visitor } = placed;
     const [same, before, after, added] = [canary(w), canary(w), canary(w), canary(w)];
-    const entries = Object.entries({ SAME: same, CHANGED: before, GONE: canary(w) });
-    await setVariables(
-      w.admin,
-      where,
-      "staging",
-      entries.map(([name, value]) => ({ name, value })),
-    );
+    for (const [name, value] of Object.entries({ SAME: same, CHANGED: before, GONE: canary(w) })) {
+      await setVariables(w.admin, where, "staging", [{ name, value }]);
+    }
     const text = `SAME=${same}\r\n# a comment\r\nCHANGED=${after}\r\nPATH=${added}\r\n`;
     const paste = (fields: Fields = {}) =>
       visitor.send(at("variables/paste"), { environment: "staging", text, ...fields });
@@ -344,7 +324,7 @@ describeBoth("the page that takes a pasted text", (w) => {
     const untouched = await stored(w);
     expect(await visitor.send(third.to as string, {})).toEqual({
       status: 409,
-      error: `The variables of ${where} in staging are at version 3 now, not 2. Nothing was written: look at them again.`,
+      error: `The variables of ${where} in staging are at version 5 now, not 4. Nothing was written: look at them again.`,
     });
     expect(await stored(w)).toBe(untouched);
     expect(await stagingNames()).toContain("GONE");
@@ -355,9 +335,9 @@ describeBoth("the page that takes a pasted text", (w) => {
     const { to = "" } = await paste({ environment: "production" });
     expect((await visitor.page(to)).html).toContain('name="again"');
     const untouched = await stored(w);
-    const again = `For production, type ${where} again. Nothing was changed.`;
-    expect(await visitor.send(to, {})).toEqual({ status: 400, error: again });
-    expect(await visitor.send(to, { again: "web" })).toEqual({ status: 400, error: again });
+    for (const typed of [{}, { again: "web" }]) {
+      expect(await visitor.send(to, typed)).toEqual({ status: 400, error: again(where) });
+    }
     expect(await stored(w)).toBe(untouched);
     expect((await visitor.send(to, { again: where })).status).toBe(200);
     expect(await revealVariable(w.admin, where, "production", "PATH")).toBe(added);
@@ -462,12 +442,8 @@ describeBoth("the page that promotes variables", (w) => {
     const { to = "" } = await choose({ names: ["DIFFERS", "ONLY"] });
     expect(await visitor.send(to, { again: where })).toEqual({ status: 200, to: at("variables") });
     expect(await revealVariable(w.admin, where, "production", "DIFFERS")).toBe(secret);
-    expect((await listVariables(w.admin, where, "production")).map(({ name }) => name)).toEqual([
-      "DIFFERS",
-      "EXTRA",
-      "ONLY",
-      "SAME",
-    ]);
+    const names = (await listVariables(w.admin, where, "production")).map(({ name }) => name);
+    expect(names).toEqual(["DIFFERS", "EXTRA", "ONLY", "SAME"]);
     expect((await visitor.page(at("variables"))).html).toContain(`Copied 2 variables to ${where}, production: 1 added`);
     expect((await newest(w, where, 3)).slice(0, 2)).toEqual([
       ["ann@host", "variables.write", "production", "DIFFERS ONLY"],
@@ -481,9 +457,8 @@ describeBoth("the page that promotes variables", (w) => {
     const untouched = await stored(w);
     const names = ["DIFFERS"];
     const { to = "" } = await choose({ names });
-    for (const again of [{}, { again: "web" }]) {
-      const error = `For production, type ${where} again. Nothing was changed.`;
-      expect(await visitor.send(to, again)).toEqual({ status: 400, error });
+    for (const typed of [{}, { again: "web" }]) {
+      expect(await visitor.send(to, typed)).toEqual({ status: 400, error: again(where) });
     }
     const refused: readonly (readonly [fields: Fields, status: number, error: string])[] = [
       [{}, 400, "No variable is chosen. Nothing was copied."],
@@ -562,11 +537,8 @@ describeBoth("the page that sets a variable with a day of rotation", (w) => {
     expect((await visitor.page(page)).html).toContain('<select id="days" name="days"');
     expect(form["rotateBy"]).toBe("");
     const untouched = await stored(w);
-    for (const fields of [
-      { days: "set" },
-      { days: "keep", rotateBy: "2099-02-28" },
-      { days: "none", rotateBy: "2099-02-28" },
-    ]) {
+    const rotateBy = "2099-02-28";
+    for (const fields of [{ days: "set" }, { days: "keep", rotateBy }, { days: "none", rotateBy }]) {
       expect(await save(fields)).toEqual({ status: 400, error: expect.stringContaining("A day to rotate by") });
     }
     expect(await stored(w)).toBe(untouched);
@@ -616,9 +588,7 @@ describeBoth("the page that sets an account", (w) => {
     const password = canary(w);
     const { html } = await visitor.page(at("accounts/set?name=stripe"));
     expect(html).toContain("What is stored is not shown: write all its fields again.");
-    expect(html.match(/checked value="(?:staging|production)"|value="(?:staging|production)" checked/g)).toHaveLength(
-      2,
-    );
+    expect(html.match(/checked value="(?:stag|prod)|value="(?:staging|production)" checked/g)).toHaveLength(2);
     const fields = { field: ["token"], value: [password], environment: ["production"], again: "stripe" };
     const untouched = await stored(w);
     expect(await fill("accounts/set?name=stripe", fields)).toEqual({
@@ -641,35 +611,26 @@ describeBoth("the page that sets an account", (w) => {
     const untouched = await stored(w);
     const value = canary(w);
     const one = { field: ["user"], value: [value], environment: ["staging"] };
-    const again = (name: string) => `For production, type ${name} again. Nothing was changed.`;
+    const [a, production] = [{ ...one, name: "a" }, ["production"]];
     const changed = `The accounts of ${where} in production are at version 3 now, not 2.`;
-    const refused: readonly (readonly [page: string, fields: Fields, status: number, error: string])[] = [
-      ["accounts/set", { ...one, name: "stripe" }, 409, '"stripe" is in staging and production already.'],
-      ["accounts/set", { ...one, name: "a", environment: ["production"] }, 400, again("a")],
-      ["accounts/set?name=stripe", { ...one, drop: "yes" }, 400, again("stripe")],
-      ["accounts/set", { ...one, name: "" }, 400, "The account name must have 1 to 255 characters"],
-      ["accounts/set", { ...one, name: "a\u0007b" }, 400, "The account name must have 1 to 255 characters"],
+    const [set, stripe] = ["accounts/set", "accounts/set?name=stripe"];
+    const refused: Refused = [
+      [set, { ...one, name: "stripe" }, 409, '"stripe" is in staging and production already.'],
+      [set, { ...a, environment: production }, 400, again("a")],
+      [stripe, { ...one, drop: "yes" }, 400, again("stripe")],
+      [set, { ...one, name: "" }, 400, "The account name must have 1 to 255 characters"],
+      [set, { ...one, name: "a\u0007b" }, 400, "The account name must have 1 to 255 characters"],
       // Nobody would have to type it again.
-      ["accounts/set", { ...one, name: "\u2800", environment: ["production"] }, 400, "not blanks alone"],
-      ["accounts/set", { ...one, name: "a", environment: [] }, 400, "Name at least one environment"],
-      ["accounts/set", { ...one, name: "a", field: [""] }, 400, "Field 1 has a value and no name."],
-      ["accounts/set", { ...one, name: "a", value: [""] }, 400, 'The field "user" has no value. Nothing was changed.'],
-      ["accounts/set", { ...one, name: "a", field: [""], value: [""] }, 400, "An account needs at least one field."],
-      ["accounts/set", { ...one, name: "a", field: ["u", "v"] }, 400, "The form is not whole: load the page again."],
-      [
-        "accounts/set",
-        { ...one, name: "a", field: ["u", "u"], value: [value, "2"] },
-        400,
-        'The field "u" is there twice.',
-      ],
-      ["accounts/set", { ...one, name: "a", value: [`${value}\0`] }, 400, 'The field "user" holds a NUL character'],
-      [
-        "accounts/set",
-        { ...one, name: "a", value: ["x".repeat(64 * 1024)] },
-        422,
-        "The account's fields take 65547 bytes",
-      ],
-      ["accounts/set?name=stripe", { ...one, ...stale, drop: "yes", again: "stripe" }, 409, changed],
+      [set, { ...one, name: "\u2800", environment: production }, 400, "not blanks alone"],
+      [set, { ...a, environment: [] }, 400, "Name at least one environment"],
+      [set, { ...a, field: [""] }, 400, "Field 1 has a value and no name."],
+      [set, { ...a, value: [""] }, 400, 'The field "user" has no value. Nothing was changed.'],
+      [set, { ...a, field: [""], value: [""] }, 400, "An account needs at least one field."],
+      [set, { ...a, field: ["u", "v"] }, 400, "The form is not whole: load the page again."],
+      [set, { ...a, field: ["u", "u"], value: [value, "2"] }, 400, 'The field "u" is there twice.'],
+      [set, { ...a, value: [`${value}\0`] }, 400, 'The field "user" holds a NUL character'],
+      [set, { ...a, value: ["x".repeat(64 * 1024)] }, 422, "The account's fields take 65547 bytes"],
+      [stripe, { ...one, ...stale, drop: "yes", again: "stripe" }, 409, changed],
     ];
     for (const [page, fields, status, error] of refused) {
       const reply = await fill(page, fields);
