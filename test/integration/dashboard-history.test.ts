@@ -53,21 +53,22 @@ describeBoth("the history page", (w) => {
     const change = (version: number) => undoPath(version).replace("to=", "version=");
     expect(links).toEqual([change(3), change(2), undoPath(2), undoPath(1)]);
   });
-  test("cuts long lists of names, and counts the rest, which can be opened", async () => {
-    const { where, visitor } = await furnish(w);
+  test("cuts long lists of names, and counts the rest, which can be opened, as does what would be undone", async () => {
+    const { where, visitor, undoPath } = await furnish(w);
     const many = Array.from({ length: 25 }, (_, at) => ({ name: `NAME_${at + 10}`, value: "" }));
-    await setVariables(w.admin, where, "staging", many);
-    const { html } = await visitor.page(`/p/${where}/history?environment=staging`);
-    expect(html).toContain("<details><summary>and 5 others</summary><code><bdi>NAME_30</bdi></code>, ");
+    await setVariables(w.admin, where, "production", many);
+    for (const page of [`/p/${where}/history`, undoPath(2)]) {
+      const { html } = await visitor.page(page);
+      expect(html).toContain("<details><summary>and 5 others</summary><code><bdi>NAME_30</bdi></code>, ");
+      expect(html).toContain("<code><bdi>NAME_34</bdi></code></details>");
+    }
   });
   test("shows a hundred versions at a time", async () => {
     const { where, visitor } = await furnish(w);
     for (let at = 0; at < 100; at++) await setVariables(w.admin, where, "production", [{ name: `N${at}`, value: "" }]);
     const newest = await versionsOn(visitor, `/p/${where}/history`);
-    expect([newest.length, newest[0], newest[99]]).toEqual([
-      100,
-      expect.stringContaining("Version 103 (current)"),
-      expect.stringContaining("Version 4,"),
+    expect([newest.length, newest[0]?.slice(0, 21), newest[99]?.slice(0, 10)]).toEqual([
+      ...[100, "Version 103 (current)", "Version 4,"],
     ]);
     const { html } = await visitor.page(`/p/${where}/history`);
     const [, link = ""] = /<a href="([^"]*)">Older versions<\/a>/.exec(html) ?? [];
@@ -182,37 +183,25 @@ describeBoth("going back to a version", (w) => {
     expect(await visitor.hidden(undoPath(2), undo)).toEqual({ ...hidden, project: expect.any(String) });
     expect(await actions(w, where)).toEqual(before);
   });
-  test("can name all that it would touch", async () => {
-    const { where, visitor, undoPath } = await furnish(w);
-    const many = Array.from({ length: 25 }, (_, at) => ({ name: `NAME_${at + 10}`, value: "" }));
-    await setVariables(w.admin, where, "production", many);
-    const { html } = await visitor.page(undoPath(2));
-    expect(html).toContain("<details><summary>and 5 others</summary><code><bdi>NAME_30</bdi></code>, ");
-    expect(html).toContain("<code><bdi>NAME_34</bdi></code></details>");
-  });
   test("writes the earlier version as the next one, on record", async () => {
     const { where, visitor, undoPath, undo } = await furnish(w);
     const shown = await visitor.hidden(undoPath(2), undo);
     const { to = "" } = await visitor.send(undo, { ...shown, again: where });
     expect(to).toBe(`/p/${where}/history?kind=variables&environment=production`);
     expect(await revealVariable(w.admin, where, "production", "TOKEN")).toBe("the-first-value");
-    const [newest] = await listAudit(w.admin, {
-      project: where,
-      actions: ["variables.rollback", "variables.write"],
-      limit: 1,
-    });
+    const [newest] = await listAudit(w.admin, { project: where, actions: ["variables.rollback"], limit: 1 });
     expect(newest).toMatchObject({ environment: "production", names: ["TOKEN"], actor: { name: "ann@host" } });
     const { html } = await visitor.page(to);
     expect(html).toContain("production back to version 2: changed TOKEN. This is version 4.");
   });
   test("asks for the project's name in production, and only there", async () => {
-    const production = await furnish(w);
-    const shown = await production.visitor.hidden(production.undoPath(2), production.undo);
-    for (const again of ["", "web", `${production.where}x`]) {
-      const { status, error } = await production.visitor.send(production.undo, { ...shown, again });
-      expect([status, error]).toEqual([400, `For production, type ${production.where} again. Nothing was changed.`]);
+    const { where, visitor, undoPath, undo } = await furnish(w);
+    const shown = await visitor.hidden(undoPath(2), undo);
+    for (const again of ["", "web", `${where}x`]) {
+      const { status, error } = await visitor.send(undo, { ...shown, again });
+      expect([status, error]).toEqual([400, `For production, type ${where} again. Nothing was changed.`]);
     }
-    expect(await revealVariable(w.admin, production.where, "production", "TOKEN")).toBe("the-second-value");
+    expect(await revealVariable(w.admin, where, "production", "TOKEN")).toBe("the-second-value");
     const staging = await furnish(w, "staging");
     const hidden = await staging.visitor.hidden(staging.undoPath(2), staging.undo);
     expect((await staging.visitor.send(staging.undo, hidden)).status).toBe(200);
@@ -235,9 +224,8 @@ describeBoth("going back to a version", (w) => {
     }
     const path = `/p/${where}/undo?kind=accounts&environment=staging&to=2`;
     await visitor.send(`/p/${where}/undo`, await visitor.hidden(path));
-    expect(await revealAccount(w.admin, where, "stripe", "staging")).toMatchObject({
-      values: { password: "an-old-password" },
-    });
+    const { values } = await revealAccount(w.admin, where, "stripe", "staging");
+    expect(values).toEqual({ password: "an-old-password" });
   });
   test("says so if there is nothing to undo, if there is no such version, and if it is no number", async () => {
     const { where, visitor, undoPath, undo } = await furnish(w);
@@ -322,31 +310,29 @@ describeBoth("approving", (w) => {
   test("asks for the name in production, and for a value anywhere", async () => {
     const production = await ask(w);
     const typed = { ...(await production.shown()), value: "x" };
-    expect((await production.visitor.send(`${production.path}/approve`, typed)).error).toStartWith(
-      "For production, type",
-    );
+    const { error } = await production.visitor.send(`${production.path}/approve`, typed);
+    expect(error).toStartWith("For production, type");
     const staging = await ask(w, { environment: "staging" });
     const hidden = await staging.shown();
     const none = await staging.visitor.send(`${staging.path}/approve`, { ...hidden, value: "" });
     expect([none.status, none.error]).toEqual([400, "There is no value. Nothing was written."]);
-    for (const { where } of [production, staging]) {
-      expect(await listVariables(w.admin, where, "staging")).toEqual([]);
-      expect(await listVariables(w.admin, where, "production")).toEqual([]);
+    for (const [{ where }, at] of [
+      [production, "production"],
+      [staging, "staging"],
+    ] as const) {
+      expect(await listVariables(w.admin, where, at)).toEqual([]);
     }
     expect((await staging.visitor.send(`${staging.path}/approve`, { ...hidden, value: "x" })).status).toBe(200);
   });
   const changes = [
-    ["its reason", (id: string) => w.sql`update variable_requests set reason = ${"other"} where id = ${id}`],
-    ["its name", (id: string) => w.sql`update variable_requests set name = ${"OTHER"} where id = ${id}`],
-    [
-      "its environment",
-      (id: string) => w.sql`update variable_requests set environment = ${"staging"} where id = ${id}`,
-    ],
+    ["reason", "other"],
+    ["name", "OTHER"],
+    ["environment", "staging"],
   ] as const;
-  test.each(changes)("is refused if %s changed since it was shown", async (_, change) => {
+  test.each(changes)("is refused if its %s changed since it was shown", async (column, other) => {
     const { id, path, where, visitor, shown } = await ask(w);
     const form = { ...(await shown()), value: "x", again: "STRIPE_KEY" };
-    await change(id);
+    await w.run(`update variable_requests set ${column} = ? where id = ?`, [other, id]);
     const { status, error } = await visitor.send(`${path}/approve`, form);
     expect([status, error]).toEqual([409, expect.stringContaining("has changed since it was shown")]);
     expect((await showRequest(w.admin, id)).status).toBe("pending");
