@@ -28,11 +28,10 @@ import { findProgram, findPython, noteMissing } from "../support/programs.ts";
 import nasty from "../support/readers/nasty.json" with { type: "json" };
 import { seed } from "../support/seed.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(300_000);
 
 /** KEYHOLE_TEST_LONG=1 tries many more values. */
 const count = process.env["KEYHOLE_TEST_LONG"] === "1" ? 100_000 : 4000;
-const timeoutMs = 300_000;
 const scratch = mkdtempSync(join(tmpdir(), "keyhole-formats-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
@@ -80,30 +79,26 @@ describe("shell", () => {
       skipped(shell);
       continue;
     }
-    test(
-      `${shell} reads every value back`,
-      () => {
-        const folder = mkdtempSync(join(scratch, `${shell}-`));
-        const script = texts.map((text, at) => {
-          writeFileSync(join(folder, `${at}.sh`), text);
-          const names = sets[at]?.map(({ name }) => `"$${name}"`).join(" ");
-          return `( . ./${at}.sh && printf '%s\\0' ${names} ) >> out || exit 1\n`;
-        });
-        writeFileSync(join(folder, "read.sh"), script.join(""));
-        const ran = Bun.spawnSync([program, ...(shell === "busybox" ? ["sh"] : []), "read.sh"], {
-          cwd: folder,
-          env: { PATH: process.env["PATH"] ?? "" },
-        });
-        expect(ran.stderr.toString()).toBe("");
-        const found = readFileSync(join(folder, "out"), "utf8").split("\0").slice(0, -1);
-        expectSame(
-          found,
-          sets.flat().map(({ value }) => value),
-        );
-        expect(ran.exitCode).toBe(0);
-      },
-      timeoutMs,
-    );
+    test(`${shell} reads every value back`, () => {
+      const folder = mkdtempSync(join(scratch, `${shell}-`));
+      const script = texts.map((text, at) => {
+        writeFileSync(join(folder, `${at}.sh`), text);
+        const names = sets[at]?.map(({ name }) => `"$${name}"`).join(" ");
+        return `( . ./${at}.sh && printf '%s\\0' ${names} ) >> out || exit 1\n`;
+      });
+      writeFileSync(join(folder, "read.sh"), script.join(""));
+      const ran = Bun.spawnSync([program, ...(shell === "busybox" ? ["sh"] : []), "read.sh"], {
+        cwd: folder,
+        env: { PATH: process.env["PATH"] ?? "" },
+      });
+      expect(ran.stderr.toString()).toBe("");
+      const found = readFileSync(join(folder, "out"), "utf8").split("\0").slice(0, -1);
+      expectSame(
+        found,
+        sets.flat().map(({ value }) => value),
+      );
+      expect(ran.exitCode).toBe(0);
+    });
   }
 });
 
@@ -123,47 +118,43 @@ describe("docker", () => {
     docker !== undefined && /^Docker version /.test(Bun.spawnSync([docker, "--version"]).stdout.toString());
   if (!isDocker) skipped("docker");
   else {
-    test(
-      "docker sends every value to its daemon",
-      async () => {
-        // A fake daemon that records the request of the client.
-        const { promise, resolve } = Promise.withResolvers<string[]>();
-        const daemon = Bun.serve({
-          hostname: "127.0.0.1",
-          port: 0,
-          async fetch(request) {
-            if (!request.url.includes("/containers/create")) {
-              return new Response("OK", { headers: { "Api-Version": "1.45", "Content-Type": "text/plain" } });
-            }
-            const { Env: env } = (await request.json()) as { Env: string[] };
-            resolve(env);
-            return Response.json({ Id: "0".repeat(64), Warnings: [] }, { status: 201 });
-          },
+    test("docker sends every value to its daemon", async () => {
+      // A fake daemon that records the request of the client.
+      const { promise, resolve } = Promise.withResolvers<string[]>();
+      const daemon = Bun.serve({
+        hostname: "127.0.0.1",
+        port: 0,
+        async fetch(request) {
+          if (!request.url.includes("/containers/create")) {
+            return new Response("OK", { headers: { "Api-Version": "1.45", "Content-Type": "text/plain" } });
+          }
+          const { Env: env } = (await request.json()) as { Env: string[] };
+          resolve(env);
+          return Response.json({ Id: "0".repeat(64), Warnings: [] }, { status: 201 });
+        },
+      });
+      try {
+        const { text, carried } = carry(
+          sets.flat().map(({ value }, at) => ({ name: `V${at}`, value })),
+          renderDocker,
+        );
+        const file = join(scratch, "docker.env");
+        writeFileSync(file, text);
+        const child = Bun.spawn([docker, "create", "--pull", "never", "--env-file", file, "image"], {
+          env: { DOCKER_HOST: `tcp://127.0.0.1:${daemon.port}`, HOME: scratch, PATH: process.env["PATH"] ?? "" },
+          stdout: "pipe",
+          stderr: "pipe",
         });
-        try {
-          const { text, carried } = carry(
-            sets.flat().map(({ value }, at) => ({ name: `V${at}`, value })),
-            renderDocker,
-          );
-          const file = join(scratch, "docker.env");
-          writeFileSync(file, text);
-          const child = Bun.spawn([docker, "create", "--pull", "never", "--env-file", file, "image"], {
-            env: { DOCKER_HOST: `tcp://127.0.0.1:${daemon.port}`, HOME: scratch, PATH: process.env["PATH"] ?? "" },
-            stdout: "pipe",
-            stderr: "pipe",
-          });
-          const failed = child.exited.then(async (code) => {
-            throw new Error(`docker ended with ${code}: ${await child.stderr.text()}`);
-          });
-          const env = await Promise.race([promise, failed]);
-          await failed.catch(() => {});
-          expectSame(env.sort(), carried.map(({ name, value }) => `${name}=${value}`).sort());
-        } finally {
-          await daemon.stop(true);
-        }
-      },
-      timeoutMs,
-    );
+        const failed = child.exited.then(async (code) => {
+          throw new Error(`docker ended with ${code}: ${await child.stderr.text()}`);
+        });
+        const env = await Promise.race([promise, failed]);
+        await failed.catch(() => {});
+        expectSame(env.sort(), carried.map(({ name, value }) => `${name}=${value}`).sort());
+      } finally {
+        await daemon.stop(true);
+      }
+    });
   }
 });
 
@@ -272,20 +263,16 @@ describe("tfvars", () => {
       return JSON.parse(run(folder, "output", "-json", "all").stdout.toString()) as string[];
     };
 
-    test(
-      "Terraform reads every value back that was not refused",
-      () => {
-        const all = sets.flat().map(({ value }, at) => ({ name: `V${String(at).padStart(6, "0")}`, value }));
-        for (const set of chunks(all, 800)) {
-          const { text, carried } = carry(set, renderTfvars);
-          expectSame(
-            apply(carried, text),
-            carried.map(({ value }) => value),
-          );
-        }
-      },
-      timeoutMs,
-    );
+    test("Terraform reads every value back that was not refused", () => {
+      const all = sets.flat().map(({ value }, at) => ({ name: `V${String(at).padStart(6, "0")}`, value }));
+      for (const set of chunks(all, 800)) {
+        const { text, carried } = carry(set, renderTfvars);
+        expectSame(
+          apply(carried, text),
+          carried.map(({ value }) => value),
+        );
+      }
+    });
 
     test("Terraform changes the values that are refused, and refuses the names", () => {
       const rows = ["e\u0301", "\u212b", `a${"\u0301".repeat(31)}`, "\u1161".repeat(31)].map((value, at) => ({
@@ -322,26 +309,22 @@ describe("powershell", () => {
   const pwsh = findProgram("pwsh");
   if (pwsh === undefined) skipped("pwsh");
   else {
-    test(
-      "PowerShell itself reads every value back",
-      () => {
-        const { text, carried } = carry(sets[0] ?? [], renderPowershell);
-        const print = carried.map(
-          ({ name }) => `[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes($env:${name}))`,
-        );
-        const ran = Bun.spawnSync([pwsh, "-NoProfile", "-Command", `${text}${print.join("\n")}`]);
-        const found = ran.stdout
-          .toString()
-          .trim()
-          .split(/\r?\n/)
-          .map((line) => Buffer.from(line, "base64").toString());
-        expectSame(
-          found,
-          carried.map(({ value }) => value),
-        );
-      },
-      timeoutMs,
-    );
+    test("PowerShell itself reads every value back", () => {
+      const { text, carried } = carry(sets[0] ?? [], renderPowershell);
+      const print = carried.map(
+        ({ name }) => `[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes($env:${name}))`,
+      );
+      const ran = Bun.spawnSync([pwsh, "-NoProfile", "-Command", `${text}${print.join("\n")}`]);
+      const found = ran.stdout
+        .toString()
+        .trim()
+        .split(/\r?\n/)
+        .map((line) => Buffer.from(line, "base64").toString());
+      expectSame(
+        found,
+        carried.map(({ value }) => value),
+      );
+    });
   }
 });
 
@@ -462,24 +445,20 @@ function pythonReads(modules: string, expression: string, texts: readonly string
     skipped(`Python's ${modules}`);
     return;
   }
-  test(
-    `Python's ${modules} reads every value back`,
-    () => {
-      writeFileSync(join(scratch, "sets.json"), JSON.stringify(texts));
-      const script = [
-        `import json, sys, ${modules}`,
-        `print(json.dumps([${expression} for text in json.load(open(sys.argv[1], encoding='utf8'))]))`,
-      ].join("\n");
-      const ran = Bun.spawnSync([python, "-X", "utf8", "-c", script, join(scratch, "sets.json")]);
-      expect(ran.stderr.toString()).toBe("");
-      const found = JSON.parse(ran.stdout.toString()) as Record<string, string>[];
-      expectSame(
-        found.flatMap((set) => Object.entries(set).flat()),
-        sets.flat().flatMap(({ name, value }) => [name, value]),
-      );
-    },
-    timeoutMs,
-  );
+  test(`Python's ${modules} reads every value back`, () => {
+    writeFileSync(join(scratch, "sets.json"), JSON.stringify(texts));
+    const script = [
+      `import json, sys, ${modules}`,
+      `print(json.dumps([${expression} for text in json.load(open(sys.argv[1], encoding='utf8'))]))`,
+    ].join("\n");
+    const ran = Bun.spawnSync([python, "-X", "utf8", "-c", script, join(scratch, "sets.json")]);
+    expect(ran.stderr.toString()).toBe("");
+    const found = JSON.parse(ran.stdout.toString()) as Record<string, string>[];
+    expectSame(
+      found.flatMap((set) => Object.entries(set).flat()),
+      sets.flat().flatMap(({ name, value }) => [name, value]),
+    );
+  });
 }
 
 /** Notes a missing reader; a missing dash or bash also shows as a skipped test. */
