@@ -59,7 +59,7 @@ export function Chart({ counts }: { readonly counts: AuditCounts }) {
         <summary>Each {unit} in numbers</summary>
         <Table
           caption={`Reads per ${unit}`}
-          columns={{ From: ({ at }) => <Moment at={at} />, Reads: ({ count }) => count.toLocaleString("en") }}
+          columns={{ From: ({ at }) => <Moment at={at} />, Reads: ({ count }) => count }}
           rows={bars.filter(({ count }) => count > 0)}
           none=""
         />
@@ -124,7 +124,7 @@ function columnsOf(rows: readonly Doings[], { typed, keys, now }: Omit<Shown, "c
       const who = actor.type === "person" ? { actor: actor.name } : { key: actor.id };
       const where = project === null ? {} : { project: `${organization}/${project}` };
       const query = { ...typed, ...who, ...where, environment: environment ?? typed["environment"] };
-      return <a href={withQuery("/audit", query)}>{count.toLocaleString("en")}</a>;
+      return <a href={withQuery("/audit", query)}>{count}</a>;
     },
     Last: ({ lastAt }) => <Ago at={lastAt} now={now} />,
   };

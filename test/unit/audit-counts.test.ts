@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { Fragment, h } from "preact";
+import { renderToString } from "preact-render-to-string";
+import { Chart, Who } from "../../src/dashboard/audit-counts.tsx";
 import type { AuditRecord } from "../../src/people/audit.ts";
 import { AuditCounts, countedMax, spanOf } from "../../src/people/reads.ts";
 
@@ -95,6 +98,12 @@ test("the newest 10,000 are counted, and the bars begin with the oldest of them"
   const counts = countedOf(entries);
   expect([counts.entries, counts.isWhole]).toEqual([countedMax, false]);
   expect(barsOf(counts)).toBe("02T09:2799 02T10:3600 02T11:3600 02T12:1");
+  // Columns that people sort have digits alone: with a comma, 3,600 would come before 4.
+  const html = renderToString(
+    h(Fragment, null, Chart({ counts }), Who({ counts, typed: {}, keys: new Map(), now: noon })),
+  );
+  const cells = [...html.matchAll(/<td[^>]*>(?:<a[^>]*>)?([\d,]+)</g)].map(([, text]) => text);
+  expect(cells).toEqual(["2799", "3600", "3600", "1", "10000"]);
 });
 
 test("entries with very many names are counted up to 300,000 names", () => {
