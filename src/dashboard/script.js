@@ -176,16 +176,26 @@ document.addEventListener("mouseover", ({ target }) => {
   if (target instanceof HTMLTimeElement) target.title = target.dateTime;
 });
 
-/* A page that waits for something loads itself again when it is there. It looks for ten minutes. */
+/* A page that waits for something loads itself again when it is there. It looks for ten minutes, then says so. */
 
-if (document.querySelector("[data-awaits]")) look(300);
+const awaiting = document.querySelector("[data-awaits]");
+if (awaiting) look(300);
 
 function look(times) {
   setTimeout(async () => {
-    const page = await fetch(location).then((answer) => answer.text());
-    if (!page.includes("data-awaits")) location.reload();
+    if (await hasArrived()) location.reload();
     else if (times > 1) look(times - 1);
+    else awaiting.textContent = awaiting.dataset.awaits;
   }, 2000);
+}
+
+async function hasArrived() {
+  try {
+    const answer = await fetch(location);
+    return answer.status < 500 && !(await answer.text()).includes("data-awaits");
+  } catch {
+    return false;
+  }
 }
 
 /* Boxes: one that checks all that are shown, and a button that says how many are checked of which part */
@@ -255,7 +265,9 @@ async function ask(form, button) {
     headers: { accept: "application/json" },
     body: new URLSearchParams(new FormData(form, button)),
   });
-  return response.status === 413 ? { error: "This is more than a page takes. Nothing was done." } : response.json();
+  return response.status === 413
+    ? { error: "This form takes at most 4096 KiB. Nothing was done: use a command." }
+    : response.json();
 }
 
 /** Says what is wrong, and leads to the field that is still empty. */

@@ -186,11 +186,11 @@ const forms: Readonly<Record<Step, (visit: Visit) => Promise<VNode>>> = {
           server runs yet, start one with <code>keyhole serve</code>.
         </p>
         {newest && <ShellLines id="use">{linesWith("THE-KEY", newest)?.lines ?? ""}</ShellLines>}
-        <p data-awaits role="status">
-          Waiting for the first read. This page looks for it every two seconds.{" "}
+        <p data-awaits="No read came within ten minutes. Load the page again to go on waiting." role="status">
+          Waiting for the first read. For ten minutes, this page looks for it every two seconds.{" "}
           <noscript>Without JavaScript, load it again.</noscript>
         </p>
-        {newest && <Lead to={`/keys/${newest.id}`}>Nobody has the text of the key? Rotate it</Lead>}
+        {newest && <Lead to={`/keys/${newest.id}`}>Lost the key? Rotate it</Lead>}
       </>
     );
   },

@@ -226,6 +226,12 @@ withPrograms(["chromium"], "the first hour, in Chromium", (chromium) => {
     expect(await ana.text()).toContain("Waiting for the first read.");
     const own = lines.replace("https://keyhole.example", server.origin).replace("./start", "printenv GREETING");
     expect(own).not.toBe(lines);
+    // Ten minutes of failures pass at once, and the page says that it has stopped. Loaded again, it survives one.
+    const lost = "Promise.reject(new Error('lost'))";
+    await ana.page.evaluate(`window.setTimeout = (f) => f(); window.fetch = () => ${lost}`);
+    await ana.page.waitForFunction(`document.querySelector("[role=status]").textContent.startsWith("No read came")`);
+    await ana.page.reload();
+    await ana.page.evaluate(`const found = fetch; window.fetch = () => ((window.fetch = found), ${lost})`);
     expect(await inShell(site, own)).toBe("hello from the first hour\n");
     await ana.page.waitForFunction(`document.querySelector("h1").textContent === "The first read has arrived"`);
     expect(await ana.text()).toContain("my machine read");
