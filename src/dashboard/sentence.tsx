@@ -112,7 +112,10 @@ const deeds: Readonly<
   "organization.delete": "deleted the organization {organization}",
   "project.create": "created the project {project}",
   "project.environments": "set the environments that {project} uses to {names}",
-  "project.rename": "renamed the project {project} to {names}",
+  "project.rename": ({ project, names }) =>
+    names[0] === project
+      ? "changed the display name of the project {project}"
+      : "renamed the project {project} to {names}",
   "project.delete": "deleted the project {project}",
   "history.purge": "removed the earlier versions of the {names} in {environment} of {project}",
   "key.create": "created the key {names}",

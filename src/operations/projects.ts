@@ -88,11 +88,12 @@ const rename = operation({
   run: async (admin, { project, slug, name }, { agree }) => {
     const before = await findRenamable(admin, project, slug);
     const path = `${before.organization.slug}/${before.slug}`;
-    const keys = slug === before.slug ? [] : await listing(admin, project);
-    if (slug !== before.slug)
-      await agree(`rename project ${path} to ${before.organization.slug}/${slug}${cuttingOff(keys)}`);
+    const isMoved = slug !== before.slug;
+    const keys = isMoved ? await listing(admin, project) : [];
+    if (isMoved) await agree(`rename project ${path} to ${before.organization.slug}/${slug}${cuttingOff(keys)}`);
     const renamed = await renameProject(admin, path, { slug, name }, before.id);
-    const lines = [`Renamed project ${path} to ${renamed.organization}/${slug}.`];
+    const kept = `Project ${path} keeps its slug. Its name is ${excerpt(renamed.name)}.`;
+    const lines = [isMoved ? `Renamed project ${path} to ${renamed.organization}/${slug}.` : kept];
     if (keys.length > 0) {
       const which = keys.map(nameOf).join(", ");
       lines.push(`Cut off, because they list it as ${before.slug}: ${which}. Create new ones.`);

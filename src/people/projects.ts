@@ -189,9 +189,9 @@ export async function setProjectEnvironments(admin: AdminContext, where: string,
 }
 
 /**
- * Gives a project another slug, and another display name if one is given. The slug is bound by the seal of every set,
- * so all nine are sealed again, with their kept versions. Keys and trusts that list the project carry its old slug and
- * reach nothing by it any more.
+ * Gives a project another slug, or another display name, or both. The seal of every set covers the slug, so another one
+ * means that all nine are sealed again, with their kept versions. Keys and trusts that list the project carry its old
+ * slug and no longer reach it.
  *
  * @param seenId - of the project that a person agreed to rename
  * @throws Refused `conflict` if a set or a kept version does not open, or it is another project
@@ -211,7 +211,7 @@ export async function renameProject(
   const work = writing(admin, permit, async (db) => {
     const project = await lockProject(admin, db, found);
     if (!project) throw noProject(where);
-    for (const descriptor of everyKind) {
+    for (const descriptor of slug === found.slug ? [] : everyKind) {
       for (const set of await requireSets(admin, project, descriptor)) {
         const of = { project, descriptor, environment: set.environment };
         await resealSet(admin, { ...project, slug }, descriptor, set);
