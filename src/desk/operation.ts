@@ -5,7 +5,7 @@ import type { Facts, Outcome } from "./outcome.ts";
 
 /*
  * What people do with an installation is a row. The command line, its help, the door over SSH, the sender over SSH,
- * completion and the forms of the dashboard are drawn from it.
+ * completion and the answers to most forms of the dashboard are drawn from it.
  */
 
 /**
@@ -28,7 +28,7 @@ import type { Facts, Outcome } from "./outcome.ts";
 export type Operation<I extends Inputs = Inputs> = Words<I> & {
   /** Whether it begins an installation if there is none. */
   readonly begins?: true;
-  /** Refuses what needs no installation. */
+  /** Refuses words that no installation is needed to judge. Commands run it, forms do not. */
   check?(given: Given<I>): unknown;
   /** For a long one, what its progress is called: such as `Resealing` and `projects`. */
   readonly progress?: readonly [doing: string, what: string];

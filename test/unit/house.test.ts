@@ -154,6 +154,9 @@ describe("the house", () => {
   test("has every folder of src in its place, below those that import it", () => {
     const folders = Object.keys(mayImport);
     expect([...new Set([...real.keys()].map(placeOf))].sort()).toEqual(folders.toSorted());
+    const page = readFileSync(join(import.meta.dir, "../../docs/maintainers/architecture.md"), "utf8");
+    const table = [...page.matchAll(/^\| `(\w+)\/` \|/gm)].map(([, folder]) => folder);
+    expect(table).toEqual(folders.filter((folder) => !folder.endsWith(".ts")));
     for (const [at, folder] of folders.entries()) {
       const above = folders.slice(at + 1).filter((other) => mayImport[folder]?.includes(other));
       expect([folder, above]).toEqual([folder, []]);

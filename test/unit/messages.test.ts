@@ -3,9 +3,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { faults } from "../../src/core/fault.ts";
 import { exits } from "../../src/core/problem.ts";
+import { auditActions } from "../../src/kinds/kind.ts";
 import { exitCodes } from "../../src/terminal/failure.ts";
 
-/* docs/messages.md has a heading for each code and exit status that somebody can meet. */
+/* docs/messages.md has a heading for each code and exit status that somebody can meet; docs/audit.md, each action. */
 
 const root = join(import.meta.dir, "../..");
 const headings = [...read("docs/messages.md").matchAll(/^### (.*)$/gm)].map(([, heading = ""]) => heading);
@@ -29,6 +30,16 @@ test("every code that a command or a client can end with has its heading", () =>
 test("every code of the API has its heading, with its status, in their order", () => {
   const answers = Object.entries(faults).map(([code, [status]]) => `${status} \`${code}\``);
   expect(headings.filter((heading) => /^\d/.test(heading))).toEqual(answers);
+});
+
+test("the page on the audit lists every action, and no other", () => {
+  const cells = [...read("docs/audit.md").matchAll(/^\| (?:machines|anybody|people)[^|]*\| (.*) \|$/gm)];
+  const listed = cells.flatMap(([, cell = ""]) =>
+    [...cell.replaceAll(/ \([^)]*\)/g, "").matchAll(/`(?:(\w+)\.)?([^`]+)`/g)].flatMap(([, of, verbs = ""]) =>
+      verbs.split("\\|").map((verb) => (of === undefined ? verb : `${of}.${verb}`)),
+    ),
+  );
+  expect(listed.toSorted()).toEqual(auditActions.toSorted());
 });
 
 test("every exit code has its heading", () => {
