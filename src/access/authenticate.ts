@@ -88,7 +88,8 @@ export class CanaryRefusal extends Fault {
  * Judges the row of a key or a trust. Each row that is refused takes the same steps, so time does not tell a canary from
  * a key that has ended.
  * @param digest - digest of the presented key, or of the trust its token matched
- * @throws Fault `unauthorized`, with the reason for the operator; CanaryRefusal; `decryption_failed` if SQL damaged the organization
+ * @throws Fault `unauthorized`, with the reason for the operator; CanaryRefusal; `decryption_failed` if SQL damaged the
+ *   organization
  */
 export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantKey: Uint8Array): Caller {
   if (!row || !isSameMac(row.digest, digest)) throw new Fault("unauthorized", "unknown key");

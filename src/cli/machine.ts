@@ -89,7 +89,7 @@ export async function atMachine<T>(
   });
 }
 
-/** Writes the receipts before the values are used, so that nothing is used of which there is none. */
+/** Writes the receipts first: no value is used without one. */
 async function keepReceipts(path: string, receipts: readonly KeptReceipt[]): Promise<void> {
   writeWholeSync("receipt", path, true, Buffer.from(receipts.map(jsonLine).join("")));
 }

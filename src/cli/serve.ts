@@ -74,7 +74,10 @@ export function serveCommand(context: CommandContext) {
     });
 }
 
-/** Opens the installation, and upgrades an embedded database. @param elsewhere - where people's commands run: then none begins here unasked */
+/**
+ * Opens the installation, and upgrades an embedded database.
+ * @param elsewhere - where people's commands run, if not here: then no installation begins here
+ */
 async function openHere(config: Config, say: (line: string) => void, elsewhere: string | undefined) {
   try {
     const consent = { begin: elsewhere === undefined, upgrade: config.postgres === undefined };

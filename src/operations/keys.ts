@@ -102,7 +102,7 @@ export const find = operation({
 
 const doorBytesMax = 256 * 1024 * 1024;
 
-/** Revokes what somebody may revoke. @throws Refused that names each key that is still valid, after all others are revoked */
+/** Revokes what somebody may revoke. @throws Refused at the end, with the keys that are still valid */
 async function revokeEach(admin: AdminContext, active: readonly KeyRecord[]): Promise<KeyRecord[]> {
   const revoked: KeyRecord[] = [];
   const left: string[] = [];

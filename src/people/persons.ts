@@ -222,7 +222,7 @@ export type EndingRights = Pick<RightsInPlace, "rights" | "organization"> & {
   readonly expiresAt: number;
 };
 
-/** The rights that end soon, the next first, in the places of which somebody may see something. */
+/** Rights that end soon, soonest first, in places the caller may see. */
 export async function listEndingRights(admin: AdminContext, withinMs: number): Promise<EndingRights[]> {
   const { persons, at } = await readPersons(admin);
   const slugs = await slugsOf(admin);

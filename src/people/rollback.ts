@@ -25,7 +25,7 @@ import { namesOf, readRecords, type SetAt, type VersionRecord } from "./history.
 
 /* Two ways back in the history of a set: to an earlier version, or to what one version changed, as it was before. */
 
-/** What a way back writes, by name, and what it was found out about. */
+/** Names that a rollback or undo writes, and the version that it was planned for. */
 type WayBack = NamesWritten & {
   /** The version that was current when this was found out. */
   readonly from: number;

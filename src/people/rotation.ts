@@ -160,7 +160,10 @@ async function requireKnownRoots(admin: AdminContext, source: string): Promise<n
   return left;
 }
 
-/** Moves the system keys and the notary's, all at once: from then on new data keys go under this root key, see {@link currentRootId}. */
+/**
+ * Moves the system keys and the notary's, all at once. From then on, new data keys go under this root key: see
+ * {@link currentRootId}.
+ */
 function rewrapSystemKeys(admin: AdminContext): Promise<number> {
   const { systemKeys: s, auditSigners: a } = admin.database.tables;
   return inTurn(admin, async (db) => {

@@ -59,7 +59,7 @@ export async function dropAuditMonths(database: Database, cutoffAt: number, firs
   });
 }
 
-// Each needs an exclusive lock, and so do migrations. While a session waits for it the journal waits too, and that has 1.8 s at most.
+// Each needs an exclusive lock, as migrations do. While a session waits for it, the journal waits too, for 1.8 s at most.
 export const lockTimeout = sql`set local lock_timeout = 500`;
 
 async function make(db: Db, { name, fromAt, toAt }: ReturnType<typeof monthOf>): Promise<boolean> {

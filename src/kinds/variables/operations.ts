@@ -320,7 +320,7 @@ async function readImport({ name, read }: ReadInput, format: ImportFormat, isLit
   throw new Problem(exits.usage, "invalid", `${lines}Nothing was imported.`);
 }
 
-/** Says what became of an environment of which somebody wrote a text. */
+/** Sums up a write from text: added, changed, deleted. */
 export function wroteSentence(where: string, environment: string, written: VariablesWrite): string {
   const { added, changed, deleted } = written;
   const counts = `${added.length} added, ${changed.length} changed, ${deleted.length} deleted`;
