@@ -168,7 +168,7 @@ const exportAll = act({
       });
       return count;
     });
-    const missing = `Left out: ${counted(left, "entry", "entries")} in no signed head. They are of the last minute, or \`audit verify\` names them.`;
+    const missing = `Left out: ${counted(left, "entry", "entries")} that no signed head covers yet. If they are older than a minute, run \`audit verify\`.`;
     const more = [found?.sentence ?? "", left > 0 ? missing : ""].filter(Boolean);
     if (out === undefined) return more.length === 0 ? undefined : context.say(more.join("\n"));
     const sentence = `Wrote ${counted(entries, "entry", "entries")} to ${out}.`;

@@ -39,7 +39,7 @@ type Turned = { readonly status: number; readonly message: string };
 export function judgeSource(request: Request, { origin }: DashboardParts): Turned | undefined {
   const { method, headers } = request;
   if (headers.get("host") !== new URL(origin).host)
-    return { status: 421, message: "The dashboard has another name than this." };
+    return { status: 421, message: "This is not the dashboard's address. Open the one that it printed." };
   if (method === "GET") return undefined;
   if (method !== "POST") return { status: 405, message: "Only GET and POST are answered." };
   if (headers.get("sec-fetch-site") === "same-origin" && headers.get("origin") === origin) return undefined;
@@ -149,6 +149,7 @@ export async function formText(request: Request, bytesMax = formBytesMax): Promi
     : await readAtMost(request, bytesMax).catch((cause: unknown) => {
         throw new Refused("invalid", "The form did not arrive whole. Nothing was done.", { cause });
       });
-  if (body === undefined) throw new Refused("bound", "This is more than a page takes. Nothing was done.");
+  if (body === undefined)
+    throw new Refused("bound", `This form takes at most ${bytesMax / 1024} KiB. Nothing was done: use a command.`);
   return body.text();
 }

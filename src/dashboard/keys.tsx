@@ -153,13 +153,15 @@ export async function keyPage(visit: Visit): Promise<Answer> {
       {visit.may("audit") && (
         <Lead to={withQuery("/audit", { key: record.id })}>What it read, and what was done to it, in the audit</Lead>
       )}
-      {visit.may("keys") && record.type === "key" && record.status === "active" && <RotateForm record={record} />}
+      {visit.may("keys") && record.type === "key" && record.status === "active" && (
+        <RotateForm record={record} now={now} />
+      )}
       {visit.may("keys") && record.revokedAt === null && (
         <section class="danger">
           <h2>Revoke it</h2>
           <p>
             The next request with this {record.type} is refused, for good.
-            {record.type === "key" && " Do this, too, if nobody has the text of the key: Keyhole does not store it."}
+            {record.type === "key" && " Revoke it, too, if the key is lost: Keyhole does not store it."}
           </p>
           <Change action={`/keys/${record.id}/revoke`} button="Revoke" danger>
             <Field name="again" label={["Type the name again: ", <Word>{record.name}</Word>]} required />

@@ -15,9 +15,9 @@ import {
   Boxes,
   Change,
   Chooser,
-  counted,
   Field,
   Lead,
+  Moment,
   Name,
   NewName,
   NoOrganization,
@@ -194,7 +194,7 @@ function wordsFor(form: Form) {
   const projects = form.all("projects").map((chosen) => chosen.split("/")[0] ?? "");
   if (!isAll && projects.length === 0) throw new Refused("invalid", "Choose which projects the key reaches.");
   if (isAll && projects.length > 0) {
-    throw new Refused("invalid", "Every project is chosen, and some projects are, too. Choose one of the two.");
+    throw new Refused("invalid", "Choose either every project or some of them.");
   }
   for (const [name, words] of Object.entries(needed)) {
     if (!form.has(name)) throw new Refused("invalid", `Choose ${words}.`);
@@ -223,16 +223,21 @@ export async function makeKey(visit: Visit): Promise<Answer> {
 }
 
 /** Makes a successor of a key, with the same rights. */
-export function RotateForm({ record }: { readonly record: KeyRecord }) {
+export function RotateForm({ record, now }: { readonly record: KeyRecord; readonly now: number }) {
   const { id, createdAt, expiresAt } = record;
-  const days = expiresAt === null ? undefined : Math.max(1, Math.round((expiresAt - createdAt) / dayMs));
   return (
     <section>
       <h2>Rotate it</h2>
       <p>
-        A new key with the same rights is made. It{" "}
-        {days === undefined ? "never expires" : `expires after ${counted(days, "day")}`}. The old key stays valid for as
-        long as you choose, unless it expires earlier.
+        A new key with the same rights is made.{" "}
+        {expiresAt === null ? (
+          "It never expires. "
+        ) : (
+          <>
+            Made now, it expires <Moment at={now + expiresAt - createdAt} />.{" "}
+          </>
+        )}
+        The old key stays valid for as long as you choose, unless it expires earlier.
       </p>
       <Change action={`/keys/${id}/rotate`} button="Rotate" secret="once" hidden={{ expiresAt: expiresAt ?? "never" }}>
         <Field name="overlap" label="The old key stays valid" options={Object.keys(overlaps)} value="24 hours" />

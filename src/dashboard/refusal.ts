@@ -33,7 +33,7 @@ const refusals = {
   not_found: [404, "Not found"],
   forbidden: [403, "Not permitted"],
   stale: [401, "Sign in again"],
-  exists: [409, "It exists already"],
+  exists: [409, "Already exists"],
   conflict: [409, "Changed since you looked"],
   bound: [422, "Too much"],
   unavailable: [503, "Not available"],

@@ -146,20 +146,17 @@ export const undoOne = operation({
     const plan = await planUndo(admin, set, version, seen);
     requireAnyLeft(plan);
     const what = `version ${version} of the ${kind} of ${project} in ${environment}`;
-    const names = plan.left.map(({ name, version, by }) => `${name}, written in version ${version} by ${by}`);
-    const left = wide ? names.join("; ") : listed(names, "; ");
-    const deed = `undo ${what}, by ${excerpt(plan.by)}: ${planned(plan, wide)}${left && `. Left: ${left}`}`;
+    const names = plan.left.map(({ name, version, by }) => `${name} (version ${version}, by ${by})`);
+    const left = names.length > 0 && `Not undone, because written since: ${wide ? names.join(", ") : listed(names)}`;
+    const deed = `undo ${what}, by ${excerpt(plan.by)}: ${planned(plan, wide)}${left ? `. ${left}` : ""}`;
     const { projectId: _, version: __, ...rest } = plan;
     const document = { project, environment, kind, undone: version, ...rest };
     if (dryRun) return done(document, `Nothing was written. It would ${deed}.`, []);
     await agree(deed);
     const written = await undo(admin, set, plan);
     const sentence = `Undid ${what}: ${changesOf(plan, wide)}. This is version ${written.version}.`;
-    return done(
-      { ...document, version: written.version },
-      left ? `${sentence} Left: ${left}.` : sentence,
-      written.warnings,
-    );
+    const whole = left ? `${sentence} ${left}.` : sentence;
+    return done({ ...document, version: written.version }, whole, written.warnings);
   },
 });
 

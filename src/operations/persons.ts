@@ -27,10 +27,7 @@ import {
 import { reachOf } from "./credentials.ts";
 
 const name = input("<name>", "the person's name, such as ana");
-const asTheyAre = flag(
-  "--as-they-are",
-  "take the persons in the database as they are, if the audit does not vouch for them",
-);
+const asTheyAre = flag("--as-they-are", "accept the stored persons although the audit does not confirm them");
 const reachInputs = {
   organization: completed(input("--org <org>", "the organization (default: the person's)"), "organizations"),
   projects: completed(
@@ -71,9 +68,9 @@ const add = operation({
     name,
     organization: completed(input("--org <org>", "their organization; optional if only one exists"), "organizations"),
     issuer: input("--issuer <url>", "who signs them in to the dashboard, exactly as in the claim iss"),
-    subject: input("--subject <text>", "whom the issuer means by them: the claim sub"),
-    group: input("--group <name>", "everybody whom the issuer counts in this group, in place of --subject"),
-    again: flag("--again", "also if somebody who was removed had the name: no line in authorized_keys lets them in"),
+    subject: input("--subject <text>", "their id at the issuer: the claim sub"),
+    group: input("--group <name>", "everybody in this group at the issuer; instead of --subject"),
+    again: flag("--again", "reuse a removed person's name; delete their line in authorized_keys first"),
     asTheyAre,
   },
   check: ({ issuer, subject, group }) => signInOf(issuer, subject, group),

@@ -39,9 +39,9 @@ const add = operation({
     ...grantInputs,
     name: required(input("--name <name>", "what it is for")),
     issuer: required(input("--issuer <url>", "who issues the tokens, exactly as in their claim iss")),
-    audience: required(input("--audience <text>", "whom the tokens must be for, their only aud")),
+    audience: required(input("--audience <text>", "the tokens' only audience (aud)")),
     claims: input("--claim <name=value...>", "a claim that they must have, exactly; may be repeated", parseClaim),
-    spiffeId: input("--spiffe-id <id>", "the workload that they must be of: the claim sub of SPIFFE", parseSpiffeId),
+    spiffeId: input("--spiffe-id <id>", "the tokens' SPIFFE id (sub)", parseSpiffeId),
     jwks: file("--jwks-file <file>", "the issuer's public keys, for a server that cannot fetch them", {
       bytesMax: jwksBytesMax,
     }),

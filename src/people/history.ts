@@ -43,7 +43,8 @@ export async function listHistory(admin: AdminContext, { where, environment, kin
   const lost = records.filter(({ version, isKept }) => !isKept && version !== current?.stored.version);
   if (current !== undefined && lost.length > 0) {
     const gone = lost.map(({ version }) => version).join(", ");
-    warnings.push(`Somebody put ${what} back to an earlier version with SQL. Lost by that: version ${gone}.`);
+    const were = lost.length === 1 ? `Version ${gone} was` : `Versions ${gone} were`;
+    warnings.push(`Somebody put ${what} back to an earlier version with SQL. ${were} lost.`);
   }
   const newest = { version: current?.stored.version ?? Number.MAX_SAFE_INTEGER, entries: current?.entries ?? [] };
   const sizes = await keptSizes({ admin, db: admin.database.db, set: of, current: newest });

@@ -94,7 +94,7 @@ function requirePending({ id, status, decidedBy }: RequestRecord): void {
 /** What a person must know before they decide, in sentences. */
 export function requestWarnings({ status, name, keyStatus }: RequestRecord): readonly string[] {
   if (status !== "pending") return [];
-  const ofKey = `The key that asked is ${keyStatus} and reads nothing any more.`;
+  const ofKey = `The key that asked is no longer valid (${keyStatus}).`;
   return [...(keyStatus === "active" ? [] : [ofKey]), ...nameWarnings(name).map((warning) => `${warning}.`)];
 }
 

@@ -33,13 +33,13 @@ export async function createTrust(admin: AdminContext, asked: NewTrust) {
   for (const { id } of overlapping) {
     if (await isWithinRights(admin, id)) continue;
     const words =
-      "A token may fit this trust and another one, which reaches further than your own rights `keys` and `reveal`. Such a token is refused: give other claims.";
+      "A token that fits both this trust and one beyond your own rights `keys` and `reveal` would be refused: give other claims.";
     throw new Refused("conflict", words);
   }
   const trust = await createCredential(admin, asked, terms);
   const overlaps = overlapping.map(
     ({ id }) =>
-      `A token may fit this trust and trust ${id}, too. Such a token is refused: revoke one, or give them different claims.`,
+      `A token that fits both this trust and trust ${id} is refused: revoke one, or give them different claims.`,
   );
   return { trust, keys: countKeys(terms), warnings: [...claimWarnings(terms), ...overlaps] };
 }
@@ -90,7 +90,7 @@ function requireIssuer(issuer: string, isPinned: boolean, isOperator: boolean): 
   if (isPinned) return issuer;
   if (!isIssuer(issuer)) throw new Refused("invalid", `The issuer ${issuerRule}`);
   if (isOperator || isPublicUrl(issuer)) return issuer;
-  const words = "The issuer must be an https URL with a name of the internet: ask an operator to add any other.";
+  const words = "The issuer must be a public https URL. An operator can add others.";
   throw new Refused("invalid", words);
 }
 

@@ -139,8 +139,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
         {
           exitCode: 2,
           stdout: "",
-          stderr:
-            "keyhole: The issuer must be an https URL with a name of the internet: ask an operator to add any other.\n",
+          stderr: "keyhole: The issuer must be a public https URL. An operator can add others.\n",
         },
       ]);
     }

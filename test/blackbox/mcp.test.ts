@@ -187,7 +187,7 @@ describe("the MCP surface of the program", () => {
     expect(shown.stderr).toStartWith(steers);
     expect(shown.stderr).not.toContain("revoked");
     await site.json(["key", "revoke", asking.id]);
-    const revoked = "WARNING: The key that asked is revoked and reads nothing any more.\n";
+    const revoked = "WARNING: The key that asked is no longer valid (revoked).\n";
     expect((await site.here(["request", "show", id])).stderr).toStartWith(revoked + steers);
     expect(await site.json(["request", "list"])).toContainEqual(expect.objectContaining({ id, keyStatus: "revoked" }));
     const approved = await site.here(["request", "approve", id], "libfast.so\n");

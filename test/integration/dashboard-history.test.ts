@@ -134,7 +134,9 @@ describeBoth("undoing one change", (w) => {
     const [newest] = await listAudit(w.admin, { project: where, actions: ["variables.rollback"], limit: 1 });
     expect(newest).toMatchObject({ names: ["TOKEN"], changed: ["TOKEN"], actor: { name: "ann@host" } });
     const { html } = await visitor.page(to);
-    expect(html).toContain("changed TOKEN. This is version 6. Left: TAKEN, written in version 5 by ana.");
+    expect(html).toContain(
+      "changed TOKEN. This is version 6. Not undone, because written since: TAKEN (version 5, by ana).",
+    );
     expect(withoutTags((await visitor.page(path)).html)).toContain("Nothing is left to undo");
     expect((await visitor.send(undo, { ...shown, from: 6, again: where })).status).toBe(400);
   });
@@ -287,7 +289,7 @@ describeBoth("the requests of machines", (w) => {
     const { path, visitor, key } = await ask(w, { name: "LD_PRELOAD" });
     await revokeKey(w.admin, key.id);
     const { html } = await visitor.page(path);
-    expect(html).toContain("<li>The key that asked is revoked and reads nothing any more.</li>");
+    expect(html).toContain("<li>The key that asked is no longer valid (revoked).</li>");
     expect(html).toContain("<li>LD_PRELOAD steers loaders, runtimes, shells or CI");
   });
 });

@@ -36,11 +36,7 @@ async function make(w: World, visitor: Visitor, org: string, more: Partial<Recor
 
 /** What a form for a new key is refused with, and how. */
 const refused = [
-  [
-    "all projects and one",
-    { reach: "all" },
-    "Every project is chosen, and some projects are, too. Choose one of the two.",
-  ],
+  ["all projects and one", { reach: "all" }, "Choose either every project or some of them."],
   ["no project", { projects: [] }, "Choose which projects the key reaches."],
   ["a project that is not there", { projects: ["app"] }, 'There is no project "app"'],
   ["no environment", { environments: [] }, "Choose an environment."],
@@ -196,6 +192,9 @@ describeBoth("a key that is rotated on a page", (w) => {
     const { id, key } = await make(w, visitor, org);
     const shown = await visitor.hidden(`/keys/${id}`, `/keys/${id}/rotate`);
     const before = w.admin.now();
+    const [, until = ""] =
+      /Made now, it expires <time datetime="(.*?)"/.exec((await visitor.page(`/keys/${id}`)).html) ?? [];
+    expect(Date.parse(until)).toBeWithin(before + 90 * dayMs - 1000, w.admin.now() + 90 * dayMs + 1);
     const rotated = await visitor.send(`/keys/${id}/rotate`, { ...shown, overlap: "1 hour" });
     const { secret = "", to = "", notice } = rotated;
     w.secrets.add(secret);

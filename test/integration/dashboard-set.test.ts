@@ -149,7 +149,7 @@ describeBoth("the page that sets a variable", (w) => {
     const staging = { ...nowhere, "value.staging": value };
     const production = { ...nowhere, "value.staging": value, "value.production": value };
     const notAName = "a letter or _ first, then letters, digits and _, at most 255, and neither _ nor __proto__.";
-    const empties = "There is a value for staging, and the box for the empty value is checked.";
+    const empties = 'staging has a value, and "empty value" is checked. Choose one.';
     const nul = "The value of NEW holds a NUL character, which no environment can carry.";
     const odd = "version.staging is not a number: load the page again.";
     const day = "The day to rotate by must be one in UTC that is not past, such as 2030-01-31.";
@@ -494,7 +494,7 @@ describeBoth("a form that is too long", (w) => {
     const lines = { status: 422, error: expect.stringContaining("The text has more than 1 MiB or 30000 lines.") };
     expect(await paste(`A="${"a".repeat(1024 * 1024)}"`)).toEqual(lines);
     expect(await paste("#\n".repeat(30_000))).toEqual(lines);
-    const form = { status: 422, error: "This is more than a page takes. Nothing was done." };
+    const form = { status: 422, error: "This form takes at most 4096 KiB. Nothing was done: use a command." };
     expect(await paste("a".repeat(4 * 1024 * 1024))).toEqual(form);
     expect((await visitor.submit("/unlock", { code: "a".repeat(4096) })).status).toBe(422);
     expect(await stored(w)).toBe(untouched);
@@ -539,7 +539,7 @@ describeBoth("the page that sets a variable with a day of rotation", (w) => {
     const untouched = await stored(w);
     const rotateBy = "2099-02-28";
     for (const fields of [{ days: "set" }, { days: "keep", rotateBy }, { days: "none", rotateBy }]) {
-      expect(await save(fields)).toEqual({ status: 400, error: expect.stringContaining("A day to rotate by") });
+      expect(await save(fields)).toEqual({ status: 400, error: expect.stringContaining("or keep the stored days.") });
     }
     expect(await stored(w)).toBe(untouched);
     expect((await save({ days: "keep", "value.production": "new", again: "KEY" })).status).toBe(200);
@@ -626,7 +626,7 @@ describeBoth("the page that sets an account", (w) => {
       [set, { ...a, field: [""] }, 400, "Field 1 has a value and no name."],
       [set, { ...a, value: [""] }, 400, 'The field "user" has no value. Nothing was changed.'],
       [set, { ...a, field: [""], value: [""] }, 400, "An account needs at least one field."],
-      [set, { ...a, field: ["u", "v"] }, 400, "The form is not whole: load the page again."],
+      [set, { ...a, field: ["u", "v"] }, 400, "Part of the form is missing: load the page again."],
       [set, { ...a, field: ["u", "u"], value: [value, "2"] }, 400, 'The field "u" is there twice.'],
       [set, { ...a, value: [`${value}\0`] }, 400, 'The field "user" holds a NUL character'],
       [set, { ...a, value: ["x".repeat(64 * 1024)] }, 422, "The account's fields take 65547 bytes"],

@@ -83,7 +83,7 @@ function change(visit: Visit, name: string, { project, entries }: StoredItem): I
 /** The fields that were filled in. @throws Refused `invalid` if a row has only one half, or a name comes twice */
 function fieldsIn(form: Form): Readonly<Record<string, string>> {
   const [names, values] = [form.all("field"), form.all("value")];
-  if (names.length !== values.length) throw new Refused("invalid", "The form is not whole: load the page again.");
+  if (names.length !== values.length) throw new Refused("invalid", "Part of the form is missing: load the page again.");
   const fields = new Map<string, string>();
   for (const [at, name] of names.entries()) {
     const value = values[at] ?? "";

@@ -157,7 +157,7 @@ function valuesIn(form: Form, shown: readonly Environment[]): ReadonlyMap<Enviro
     const field = `value.${environment}`;
     const value = shown.includes(environment) ? form.read(field) : (form.find(field) ?? "");
     if (value !== "" && empty.includes(environment)) {
-      throw new Refused("invalid", `There is a value for ${environment}, and the box for the empty value is checked.`);
+      throw new Refused("invalid", `${environment} has a value, and "empty value" is checked. Choose one.`);
     }
     if (value !== "" || empty.includes(environment)) values.set(environment, value);
   }
@@ -165,14 +165,11 @@ function valuesIn(form: Form, shown: readonly Environment[]): ReadonlyMap<Enviro
   return values;
 }
 
-/** The day to rotate by, null for none, or `keep` those that are stored. @throws Refused `invalid` if it is no day to come */
+/** The day to rotate by, null for none, or `keep` the stored days. @throws Refused `invalid` if the day is past */
 function readDay(form: Form, now: number): string | null {
   const [text, days] = [form.find("rotateBy") ?? "", form.find("days") ?? (form.find("rotateBy") ? "set" : "none")];
   if ((text === "") !== (days !== "set")) {
-    throw new Refused(
-      "invalid",
-      "A day to rotate by is set, or none, or the stored days are kept. Choose one of them.",
-    );
+    throw new Refused("invalid", "Choose one: set a day to rotate by, set none, or keep the stored days.");
   }
   if (days !== "set") return days === "keep" ? days : null;
   if (isDay(text) && dueAtOf(text) > now) return text;
