@@ -3,7 +3,7 @@
  * advisories with their tests.
  */
 import { beforeAll, expect, test } from "bun:test";
-import { everyRight } from "../../src/access/rights.ts";
+import { everyRight, type Right } from "../../src/access/rights.ts";
 import { createDashboard } from "../../src/dashboard/app.ts";
 import { routes } from "../../src/dashboard/routes.ts";
 import { startDashboard } from "../../src/dashboard/serve.ts";
@@ -20,9 +20,15 @@ import { startOps } from "../../src/server/health.ts";
 import { kinds } from "../support/kinds.ts";
 import { type Fields, personsVisitor, visitorOf } from "../support/pages.ts";
 import { rawAnswer } from "../support/raw.ts";
-import { describeBoth, insertAccounts, stored, type World } from "../support/world.ts";
+import { describeBoth, describeOnce, insertAccounts, stored, type World } from "../support/world.ts";
 
 const issuer = "https://id.example";
+
+/** What the port for health answers. */
+const answers = {
+  readiness: async () => ({ ready: true, draining: false, checks: {}, away: {} }),
+  metrics: async () => "m 1\n",
+};
 
 /** A person with every right in an organization. */
 async function member(w: World, organization: string, name: string) {
@@ -32,22 +38,15 @@ async function member(w: World, organization: string, name: string) {
   return signIn;
 }
 
-describeBoth("the faults of others, tried by a person", (w) => {
-  test("CVE-2025-66456: no field of any form reaches a prototype of this process", async () => {
+describeBoth("the faults of others, tried by a person", (w, _, once) => {
+  once("CVE-2025-66456: no field of any form reaches a prototype of this process", async () => {
     const { where } = await w.place({ variables: { staging: { A: "1" } } });
     const visitor = await visitorOf(w);
     const prototypes = [Object, Array, Function, String, Map].map(({ prototype }) => prototype);
     const before = prototypes.map((one) => Reflect.ownKeys(one).map(String));
     for (const odd of ["__proto__", "constructor", "prototype", "__proto__[kh]", "constructor[prototype][kh]"]) {
-      const fields = {
-        [odd]: "kh",
-        name: odd,
-        environment: odd,
-        project: odd,
-        [`value.${odd}`]: "kh",
-        kind: odd,
-        q: odd,
-      };
+      const named = { name: odd, environment: odd, project: odd, kind: odd, q: odd };
+      const fields = { ...named, [odd]: "kh", [`value.${odd}`]: "kh" };
       for (const { method, path } of routes) {
         const filled = path.replace(":org/:project", where).replace(":kind", "variables").replace(/:\w+/, odd);
         if (method === "POST") expect((await visitor.submit(filled, fields)).status).toBeLessThan(500);
@@ -58,7 +57,7 @@ describeBoth("the faults of others, tried by a person", (w) => {
     expect(prototypes.map((one) => Reflect.ownKeys(one).map(String))).toEqual(before);
   });
 
-  test("CVE-2026-31865: a session is in exactly one cookie of its name, whatever others are sent beside it", async () => {
+  once("CVE-2026-31865: a session is in exactly one cookie of its name, whatever else is sent", async () => {
     const { organization, where } = await w.place({ variables: { staging: { NAMED: "1" } } });
     const { subject } = await member(w, organization.slug, "cookie");
     const [sessions, now] = [new Sessions(Date.now), Date.now()];
@@ -69,46 +68,24 @@ describeBoth("the faults of others, tried by a person", (w) => {
     const { handle } = createDashboard({ installation: w.installation, sessions, entrance, ...rest });
     const good = sessions.begin({ issuer, subject, label: subject, groups: [], provedAt: now });
     const ours = `__Host-keyhole=${good}`;
-    for (const [cookie, isIn] of [
-      ...[
-        [ours, true],
-        [`__proto__=x; ${ours}`, true],
-        [`constructor=x; ${ours}; __proto__=y`, true],
-      ],
-      ...[
-        [`keyhole=x; ${ours}`, true],
-        [`a="; ${ours}`, true],
-        [`__Host-keyhole-sign-in=${good}; ${ours}`, true],
-      ],
-      ...[
-        [`${ours}; ${ours}`, false],
-        [`${ours}; __Host-keyhole=x`, false],
-        [`__Host-keyhole=x; ${ours}`, false],
-      ],
-      ...[
-        [`__host-keyhole=${good}`, false],
-        [` __Host-keyhole =${good}`, false],
-        [`__Host-keyhole="${good}"`, false],
-      ],
-      ...[
-        [`__proto__=${ours}`, false],
-        [`__Host-keyhole-sign-in=${good}`, false],
-        [`${ours},a=b`, false],
-      ],
-      ...[
-        [`${ours};a=b`, false],
-        [`__Host-keyhole[0]=${good}`, false],
-        [`__Host%2Dkeyhole=${good}`, false],
-        ["", false],
-      ],
-    ] as [string, boolean][]) {
+    const alone = [
+      ours,
+      `__proto__=x; ${ours}`,
+      `constructor=x; ${ours}; __proto__=y`,
+      `keyhole=x; ${ours}`,
+      `a="; ${ours}`,
+      `__Host-keyhole-sign-in=${good}; ${ours}`,
+    ];
+    const twice = [`${ours}; ${ours}`, `${ours}; __Host-keyhole=x`, `__Host-keyhole=x; ${ours}`];
+    const others = ["__host-keyhole=", " __Host-keyhole =", "__Host-keyhole-sign-in=", "__Host%2Dkeyhole="];
+    const odd = [`__Host-keyhole="${good}"`, `__proto__=${ours}`, `${ours},a=b`, `${ours};a=b`, ""];
+    const none = [...twice, ...odd, ...[...others, "__Host-keyhole[0]="].map((name) => `${name}${good}`)];
+    for (const cookie of [...alone, ...none]) {
+      const isIn = alone.includes(cookie);
       const headers = { host: new URL(origin).host, cookie };
       const answer = await handle(new Request(`${origin}/p/${where}/variables`, { headers }));
-      expect([cookie, answer.status, (await answer.text()).includes("NAMED")]).toEqual([
-        cookie,
-        isIn ? 200 : 401,
-        isIn,
-      ]);
+      const told = [cookie, answer.status, (await answer.text()).includes("NAMED")];
+      expect(told).toEqual([cookie, isIn ? 200 : 401, isIn]);
     }
   });
 
@@ -141,19 +118,8 @@ describeBoth("the faults of others, tried by a person", (w) => {
     expect((await reveal()).secret).toBe("canary-of-a-reveal");
   });
 
-  test("CVE-2025-64761, CVE-2025-5999: names that look alike are different names, or none", async () => {
-    const alike = [
-      "Root",
-      "ROOT",
-      "root ",
-      " root",
-      "root\u00a0",
-      "ｒｏｏｔ",
-      "rооt",
-      "root\u200b",
-      "ro\u0301ot",
-      "root.",
-    ];
+  once("CVE-2025-64761, CVE-2025-5999: names that look alike are different names, or none", async () => {
+    const alike = "Root|ROOT|root | root|root\u00a0|ｒｏｏｔ|rооt|root\u200b|ro\u0301ot|root.".split("|");
     const organization = (await w.organization()).slug;
     const signIn = { issuer, subject: "root" };
     await addPerson(w.admin, { name: "root", organization, signIn });
@@ -176,55 +142,25 @@ describeBoth("the faults of others, tried by a person", (w) => {
       const shown = await visitor.send(`/p/${where}/accounts/reveal`, { name, environment: "staging" });
       expect([name, shown.secret]).toEqual([name, expect.stringContaining(name)]);
     }
-    expect((await visitor.send(`/p/${where}/accounts/reveal`, { name: "root", environment: "staging" })).status).toBe(
-      404,
-    );
+    const none = await visitor.send(`/p/${where}/accounts/reveal`, { name: "root", environment: "staging" });
+    expect(none.status).toBe(404);
   });
 
-  test("CVE-2026-44902: no request to the pages or to the port for health ends the process or is a failure", async () => {
+  once("CVE-2026-44902: no request to the pages or to the port for health ends the process or fails", async () => {
     const failures: unknown[] = [];
-    const dashboard = startDashboard(w.installation, {
-      port: 0,
-      actor: "ann@host",
-      report: (error) => failures.push(error),
-    });
-    const answers = {
-      readiness: async () => ({ ready: true, draining: false, checks: {}, away: {} }),
-      metrics: async () => "m 1\n",
-    };
+    const report = (error: unknown) => failures.push(error);
+    const dashboard = startDashboard(w.installation, { port: 0, actor: "ann@host", report });
     const ops = startOps({ host: "127.0.0.1", port: 0 }, answers);
-    const targets = [
-      "//[",
-      "//[::1",
-      "http://[",
-      "http://",
-      "//",
-      "*",
-      "%",
-      "/%",
-      "/%zz",
-      "/%ff",
-      "/\\",
-      "?",
-      "/?%",
-      ":80",
-      "/#",
-    ];
-    targets.push(
-      "http://x:99999/metrics",
-      "http://user@x/metrics",
-      `/${"a".repeat(14_000)}`,
-      `/?${"%".repeat(14_000)}`,
-      "metrics",
+    const targets = "//[ //[::1 http://[ http:// // * % /% /%zz /%ff /\\ ? /?% :80 /# http://x:99999/metrics".split(
+      " ",
     );
+    targets.push("http://user@x/metrics", `/${"a".repeat(14_000)}`, `/?${"%".repeat(14_000)}`, "metrics");
     for (const { port } of [new URL(dashboard.origin), new URL(ops.origin)]) {
       for (const target of targets) {
         for (const host of ["Host: x", "Host: [", "Host:", "Host: a b", "X: y", "Host: x\r\nHost: y"]) {
           for (const method of ["GET", "POST", "OPTIONS", "TRACE"]) {
-            const answer = await rawAnswer(
-              Number(port),
-              `${method} ${target} HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`,
-            );
+            const text = `${method} ${target} HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`;
+            const answer = await rawAnswer(Number(port), text);
             expect([target, host, answer]).toEqual([target, host, expect.stringMatching(/^(HTTP\/1\.1 [24]\d\d |$)/)]);
           }
         }
@@ -238,46 +174,30 @@ describeBoth("the faults of others, tried by a person", (w) => {
     await ops.stop();
   });
 
-  test("GHSA-w48q-cv73-mx4w: the port for health answers to no name that was rebound to this machine", async () => {
-    const answers = {
-      readiness: async () => ({ ready: true, draining: false, checks: {}, away: {} }),
-      metrics: async () => "m 1\n",
-    };
+  once("GHSA-w48q-cv73-mx4w: the port for health answers to no name that was rebound to this machine", async () => {
     const asked = async (host: string, name: string) => {
       const ops = startOps({ host, port: 0 }, answers);
-      const answer = await rawAnswer(
-        Number(new URL(ops.origin).port),
-        `GET /metrics HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`,
-      );
+      const text = `GET /metrics HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`;
+      const answer = await rawAnswer(Number(new URL(ops.origin).port), text);
       await ops.stop();
       return answer.split(" ")[1];
     };
-    for (const name of [
-      "evil.example",
-      "evil.example:9100",
-      "127.0.0.1.evil.example",
-      "localhost.evil.example",
-      "localhost@evil.example",
-    ])
+    const rebound = ["evil.example", "evil.example:9100", "127.0.0.1.evil.example", "localhost@evil.example"];
+    for (const name of [...rebound, "localhost.evil.example"]) {
       expect([name, await asked("127.0.0.1", name)]).toEqual([name, "421"]);
-    for (const name of ["127.0.0.1:9100", "localhost", "LOCALHOST:9100", "10.0.0.7:9100", "[::1]:9100"])
+    }
+    for (const name of ["127.0.0.1:9100", "localhost", "LOCALHOST:9100", "10.0.0.7:9100", "[::1]:9100"]) {
       expect([name, await asked("127.0.0.1", name)]).toEqual([name, "200"]);
+    }
     // On a network, Prometheus asks by name.
     expect(await asked("0.0.0.0", "keyhole.internal:9100")).toBe("200");
   });
 });
 
 // In a world of its own, so that the rows are those of its pages.
-describeBoth("CVE-2026-22028: an object from the database is text on a page, or the page refuses", (w) => {
-  const node = {
-    type: "pwned",
-    key: null,
-    ref: null,
-    props: { children: "x" },
-    constructor: null,
-    __k: null,
-    __v: 1,
-  };
+describeOnce("CVE-2026-22028: an object from the database is text on a page, or the page refuses", (w) => {
+  const odd = { type: "pwned", key: null, ref: null, props: { children: "x" }, constructor: null };
+  const node = JSON.stringify({ ...odd, __k: null, __v: 1 });
   let pages: readonly string[];
   beforeAll(async () => {
     const { organization, where, project } = await w.place({ variables: { staging: { A: "1", B: "2" } } });
@@ -293,7 +213,7 @@ describeBoth("CVE-2026-22028: an object from the database is text on a page, or 
   /** A JSON text with an object in the place of each text in it, one after the other. */
   const poisoned = (text: string) =>
     [...text.matchAll(/"(?:[^"\\]|\\.)*"(?!\s*:)/g)].map(({ index, 0: found }) => {
-      return text.slice(0, index) + JSON.stringify(node) + text.slice(index + found.length);
+      return text.slice(0, index) + node + text.slice(index + found.length);
     });
   test.each([
     ...["audit_segments.entries", "sets.listing", "set_versions.actor", "set_versions.names"],
@@ -306,7 +226,7 @@ describeBoth("CVE-2026-22028: an object from the database is text on a page, or 
     const longest = `select cast(${column} as text) as text from ${table} order by length(cast(${column} as text)) desc, 1`;
     const text = (await w.run(`${longest} limit 1`))[0]?.["text"] as string;
     expect(text).toBeString();
-    for (const bad of [JSON.stringify(node), ...(/^[[{]/.test(text) ? poisoned(text).slice(0, 9) : [])]) {
+    for (const bad of [node, ...(/^[[{]/.test(text) ? poisoned(text).slice(0, 9) : [])]) {
       await w.run(`update ${table} set ${column} = ? where ${column} = ?`, [bad, text]);
       const found = await Promise.all(pages.map((page) => visitor.page(page)));
       const told = found.map(({ status, html }) => [status === 500, html.includes("<pwned")]);
@@ -316,7 +236,7 @@ describeBoth("CVE-2026-22028: an object from the database is text on a page, or 
   });
 });
 
-describeBoth("the incident at Vercel of April 2026: a stolen session, ten minutes after its sign-in", (w) => {
+describeOnce("the incident at Vercel of April 2026: a stolen session, ten minutes after its sign-in", (w) => {
   const freshMs = 10 * 60_000;
   /** Two projects that differ only in a value of production, which in the first is the same as in staging. */
   const furnish = async () => {
@@ -336,12 +256,8 @@ describeBoth("the incident at Vercel of April 2026: a stolen session, ten minute
     const signIn = await member(w, organization.slug, `thief-${organization.slug}`);
     const signedInAt = Date.now();
     w.clock.nowMs = signedInAt;
-    return {
-      org: organization.slug,
-      visitor: personsVisitor(w, signIn),
-      another: personsVisitor(w, signIn),
-      signedInAt,
-    };
+    const [visitor, another] = [personsVisitor(w, signIn), personsVisitor(w, signIn)];
+    return { org: organization.slug, visitor, another, signedInAt };
   };
   test("learns from no page what a value of production is, or what it is the same as", async () => {
     const { org, visitor, signedInAt } = await furnish();
@@ -350,11 +266,8 @@ describeBoth("the incident at Vercel of April 2026: a stolen session, ten minute
       .filter(({ method, path }) => method === "GET" && path.includes(":project"))
       .flatMap(({ path }) => (path.includes(":kind") ? kinds : ["variables"]).map((kind) => [path, kind] as const));
     const read = async (path: string, kind: string, project: string) => {
-      const filled = path
-        .replace(":org", org)
-        .replace(":project", project)
-        .replace(":kind", kind)
-        .replace(":draft", "x");
+      const named = path.replace(":org", org).replace(":project", project);
+      const filled = named.replace(":kind", kind).replace(":draft", "x");
       const to = path.endsWith("undo") ? "1" : "production";
       const { status, html } = await visitor.page(`${filled}?${new URLSearchParams({ ...asked, kind, to })}`);
       return `${status} ${html.replaceAll(project, "twin").replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "id")}`;
@@ -390,21 +303,12 @@ describeBoth("the incident at Vercel of April 2026: a stolen session, ten minute
     const back = "undo?kind=variables&environment=production&to=2";
     const undone = { ...(await formOf(`${a}/${back}`)), again: `${org}/twin-a` };
     const pasting = { environment: "production", text: "A=canary-two" };
-    const key = {
-      org,
-      name: "new",
-      reach: "all",
-      environments: "production",
-      resources: "variables",
-      surfaces: "rest_api",
-      expires: "never",
-    };
+    const reach = { reach: "all", environments: "production", resources: "variables", surfaces: "rest_api" };
+    const key = { ...reach, org, name: "new", expires: "never" };
     // A plan lives for five minutes.
     w.clock.nowMs = signedInAt + 6 * 60_000;
-    const { to: copyPlan = "" } = await visitor.send(`${b}/variables/promote`, {
-      ...(await formOf(`${b}/${copyFrom}`)),
-      names: "C",
-    });
+    const planned = { ...(await formOf(`${b}/${copyFrom}`)), names: "C" };
+    const { to: copyPlan = "" } = await visitor.send(`${b}/variables/promote`, planned);
     const { to: pastePlan = "" } = await another.send(`${b}/variables/paste`, pasting);
     const uses: Readonly<Record<string, () => Promise<{ readonly status: number }>>> = {
       "POST /p/:org/:project/:kind/reveal": () =>
@@ -424,19 +328,14 @@ describeBoth("the incident at Vercel of April 2026: a stolen session, ten minute
     };
     // A new page that may show a value, or change a key, needs a line above.
     const mayUse = routes.filter(({ isSecret, method, rights }) => {
-      const isForAll = rights === everyRight;
-      return (
-        isSecret ||
-        (!isForAll && rights.includes("reveal")) ||
-        (!isForAll && method === "POST" && rights.includes("keys"))
-      );
+      const isFor = (right: Right) => rights !== everyRight && rights.includes(right);
+      return isSecret || isFor("reveal") || (method === "POST" && isFor("keys"));
     });
     expect(mayUse.map(({ method, path }) => `${method} ${path}`).filter((one) => uses[one] === undefined)).toEqual([]);
     const statusesAt = async (now: number) => {
       w.clock.nowMs = now;
-      return Object.fromEntries(
-        await Array.fromAsync(Object.entries(uses), async ([route, use]) => [route, (await use()).status]),
-      );
+      const used = await Array.fromAsync(Object.entries(uses), async ([route, use]) => [route, (await use()).status]);
+      return Object.fromEntries(used);
     };
     const all = (status: number) => Object.fromEntries(Object.keys(uses).map((route) => [route, status]));
     const before = await stored(w);

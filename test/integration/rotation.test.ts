@@ -18,10 +18,12 @@ import { createProject, listProjects } from "../../src/people/projects.ts";
 import { rotateData, rotateRoot } from "../../src/people/rotation.ts";
 import { Keyring, newKey, parseRootKeys } from "../../src/seal/keyring.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
+import { eventually } from "../support/eventually.ts";
 import {
   type Client,
   clientOf,
   describeBoth,
+  describeOnce,
   everything,
   type Key,
   openWorld,
@@ -122,26 +124,28 @@ async function interrupted(admin: AdminContext, where: string | undefined, trans
 /** A rotation of one project begins a generation, goes through its six sealed sets, its contents and its data keys. */
 const transactionsOf = { begin: 1, sets: 7, contents: 1, dataKeys: 1 };
 
-describeBoth("rotate root", (_, dialect) => {
-  test("wraps the keys that sign the audit's tree again, and they stay the same", async () => {
+describeBoth("rotate root", (_, dialect, once) => {
+  /** A world of its own, and processes beside it with a new root key and the old one, in this order. */
+  const rotating = async () => {
     const w = await ownWorld(dialect);
+    const [older, newer] = [rootOf(w), spelled(newKey())];
+    return { w, older, newer, both: await beside(w, text(newer, older)) };
+  };
+
+  once("wraps the keys that sign the audit's tree again, and they stay the same", async () => {
+    const { w, newer, both } = await rotating();
     const signed = ({ keyring, systemKeys }: Installation) =>
       openSigners(w.admin.database, keyring, systemKeys.audit).then(([{ publicKey }]) => publicKey);
     const before = await signed(w.installation);
-    const newer = spelled(newKey());
-    const { admin, config } = await beside(w, text(newer, rootOf(w)));
-    expect(await rotateRoot(admin, config, false)).toMatchObject({ systemKeys: 5 });
+    expect(await rotateRoot(both.admin, both.config, false)).toMatchObject({ systemKeys: 5 });
     expect(await signed((await beside(w, text(newer))).installation)).toEqual(before);
     await expect(signed(w.installation)).rejects.toThrow("root key");
   });
 
   test("servers with the new and the old root key, in either order, read the same before and after", async () => {
-    const w = await ownWorld(dialect);
-    const older = rootOf(w);
-    const newer = spelled(newKey());
+    const { w, older, newer, both: second } = await rotating();
     const { key } = await furnished(w);
-    const servers = [await beside(w, text(older, newer)), await beside(w, text(newer, older))];
-    const [first, second] = servers as [(typeof servers)[0], (typeof servers)[0]];
+    const first = await beside(w, text(older, newer));
     const before = await readAll(first.client, key);
     expect(await readAll(second.client, key)).toEqual(before);
 
@@ -156,7 +160,7 @@ describeBoth("rotate root", (_, dialect) => {
       kept: [],
     });
     expect(await rootIds(w)).toEqual([idOf(newer)]);
-    for (const { client } of servers) expect(await readAll(client, key)).toEqual(before);
+    for (const { client } of [first, second]) expect(await readAll(client, key)).toEqual(before);
 
     // The older one is not needed any more, and a second run finds nothing to do.
     const alone = await beside(w, text(newer));
@@ -164,7 +168,7 @@ describeBoth("rotate root", (_, dialect) => {
     expect(await rotateRoot(second.admin, second.config, false)).toMatchObject({ systemKeys: 0, dataKeys: 0 });
   });
 
-  test("is refused and changes nothing if everything is under the only root key already", async () => {
+  once("is refused and changes nothing if everything is under the only root key already", async () => {
     const w = await ownWorld(dialect);
     await furnished(w);
     const stored = () => w.run("select project_id, generation, root_id, wrapped from data_keys order by 1, 2");
@@ -177,10 +181,9 @@ describeBoth("rotate root", (_, dialect) => {
     expect(await stored()).toEqual(before);
   });
 
-  test("moves nothing while any key is under a root key that is not configured", async () => {
-    const w = await ownWorld(dialect);
+  once("moves nothing while any key is under a root key that is not configured", async () => {
+    const { w, both } = await rotating();
     const { id } = await furnished(w);
-    const both = await beside(w, text(spelled(newKey()), rootOf(w)));
     const before = await rootIds(w);
     await w.sql`update data_keys set root_id = 'feedfacefeedface' where project_id = ${id}`;
     await expect(rotateRoot(both.admin, both.config, false)).rejects.toMatchObject({
@@ -190,11 +193,9 @@ describeBoth("rotate root", (_, dialect) => {
     expect(await rootIds(w)).toEqual([...before, "feedfacefeedface"].sort());
   });
 
-  test("names a data key that does not open, leaves it, and moves all others", async () => {
-    const w = await ownWorld(dialect);
-    const { id } = await furnished(w);
-    const { key } = await furnished(w);
-    const both = await beside(w, text(spelled(newKey()), rootOf(w)));
+  once("names a data key that does not open, leaves it, and moves all others", async () => {
+    const { w, both } = await rotating();
+    const [{ id }, { key }] = [await furnished(w), await furnished(w)];
     const [row] = await w.sql`select wrapped from data_keys where project_id = ${id}`;
     const damaged = Buffer.from(row?.["wrapped"] as Buffer);
     damaged.writeUInt8(damaged.readUInt8(50) ^ 1, 50);
@@ -208,11 +209,10 @@ describeBoth("rotate root", (_, dialect) => {
     await readAll(both.client, key);
   });
 
-  test("goes through more keys than one transaction takes", async () => {
-    const w = await ownWorld(dialect);
+  once("goes through more keys than one transaction takes", async () => {
+    const { w, both } = await rotating();
     const organization = await w.organization();
     for (let count = 0; count < 105; count++) await w.project(organization, `project-${count}`);
-    const both = await beside(w, text(spelled(newKey()), rootOf(w)));
     const reports: [number, number][] = [];
     const done = await rotateRoot(both.admin, both.config, false, (...report) => reports.push(report));
     expect(done).toMatchObject({ systemKeys: 4, dataKeys: 105 });
@@ -222,13 +222,11 @@ describeBoth("rotate root", (_, dialect) => {
     ]);
   });
 
-  test("a process with the older root key in front still wraps new data keys under the newer one", async () => {
-    const w = await ownWorld(dialect);
-    const older = rootOf(w);
-    const newer = spelled(newKey());
+  once("a process with the older root key in front still wraps new data keys under the newer one", async () => {
+    const { w, older, newer, both } = await rotating();
     const { where } = await furnished(w);
-    const [late, rotating] = [await beside(w, text(older, newer)), await beside(w, text(newer, older))];
-    await rotateRoot(rotating.admin, rotating.config, false);
+    const late = await beside(w, text(older, newer));
+    await rotateRoot(both.admin, both.config, false);
     await createProject(late.admin, where.replace("web", "late"), {});
     await rotateData(late.admin, where);
     expect(await rootIds(w)).toEqual([idOf(newer)]);
@@ -238,10 +236,8 @@ describeBoth("rotate root", (_, dialect) => {
     });
   });
 
-  test("a server that takes its root key from a file finds a new one there by itself", async () => {
-    const w = await ownWorld(dialect);
-    const older = rootOf(w);
-    const newer = spelled(newKey());
+  once("a server that takes its root key from a file finds a new one there by itself", async () => {
+    const { w, older, newer } = await rotating();
     const { key } = await furnished(w);
     const folder = mkdtempSync(join(tmpdir(), "keyhole-root-"));
     const path = join(folder, "root.key");
@@ -249,14 +245,14 @@ describeBoth("rotate root", (_, dialect) => {
     const server = await beside(w, { from: "file", path });
     const before = await readAll(server.client, key);
     writeFileSync(path, `${newer}\n${older}\n`);
-    const rotating = await beside(w, { from: "file", path });
-    await rotateRoot(rotating.admin, rotating.config, false);
+    const another = await beside(w, { from: "file", path });
+    await rotateRoot(another.admin, another.config, false);
     expect(await readAll(server.client, key)).toEqual(before);
     rmSync(folder, { recursive: true });
   });
 });
 
-describeBoth("rotate root with a generated root.key", () => {
+describeOnce("rotate root with a generated root.key", () => {
   const generated = { from: "folder" } as const;
   const linesOf = (path: string) => readFileSync(path, "utf8").trimEnd().split("\n");
 
@@ -264,17 +260,16 @@ describeBoth("rotate root with a generated root.key", () => {
     const w = await ownWorld("sqlite");
     const path = join(w.config.dataFolder, "root.key");
     writeFileSync(path, `${rootOf(w)}\n`, { mode: 0o600 });
-    return { w, path, ...(await furnished(w)) };
+    const { key } = await furnished(w);
+    return { w, path, key, older: rootOf(w), server: await beside(w, generated) };
   }
 
   test("puts a new one in front of the file while a server reads on, and --finish drops the older one", async () => {
-    const { w, path, key } = await opened();
-    const [older] = linesOf(path);
-    const server = await beside(w, generated);
+    const { w, path, key, older, server } = await opened();
     const before = await readAll(server.client, key);
     expect(await rotateRoot(server.admin, server.config, false)).toMatchObject({ systemKeys: 4, dataKeys: 1 });
     const [newer, ...rest] = linesOf(path);
-    expect(rest).toEqual([older as string]);
+    expect(rest).toEqual([older]);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(await rootIds(w)).toEqual([idOf(newer as string)]);
     const fresh = w.client(); // its keyring does not read the file
@@ -283,7 +278,7 @@ describeBoth("rotate root with a generated root.key", () => {
 
     // A second run makes no third key.
     await rotateRoot(server.admin, server.config, false);
-    expect(linesOf(path)).toEqual([newer as string, older as string]);
+    expect(linesOf(path)).toEqual([newer as string, older]);
     expect(await rotateRoot(server.admin, server.config, finish)).toMatchObject({ dropped: true });
     expect(linesOf(path)).toEqual([newer as string]);
     expect(await readAll(server.client, key)).toEqual(before);
@@ -293,8 +288,7 @@ describeBoth("rotate root with a generated root.key", () => {
   });
 
   test("goes on with the new root key after a kill between the file and the keys, and --finish does the rest", async () => {
-    const { w, path, key } = await opened();
-    const [older] = linesOf(path);
+    const { w, path, key, older } = await opened();
     const made = spelled(newKey());
     writeFileSync(path, `${made}\n${older}\n`);
     const server = await beside(w, generated);
@@ -305,8 +299,7 @@ describeBoth("rotate root with a generated root.key", () => {
   });
 
   test("asks nobody to drop a root key that something still needs", async () => {
-    const { w, path } = await opened();
-    const [older] = linesOf(path);
+    const { w, path, older } = await opened();
     writeFileSync(path, `${spelled(newKey())}\n${older}\n`);
     await w.run("update data_keys set wrapped = zeroblob(length(wrapped))");
     const server = await beside(w, generated);
@@ -317,11 +310,11 @@ describeBoth("rotate root with a generated root.key", () => {
       message: expect.stringMatching(/^Does not open: data key 1 of project/),
     });
     expect(asked).toBe(0);
-    expect(await rootIds(w)).toEqual([idOf(older as string)]);
+    expect(await rootIds(w)).toEqual([idOf(older)]);
   });
 
   test("removes the drafts that a killed rotation left, those of 0.2.0 too", async () => {
-    const { w, path } = await opened();
+    const { path, server } = await opened();
     const folder = dirname(path);
     const random = "0123456789abcdef01234567";
     for (const name of [`.keyhole-${random}.part`, `.keyhole-root-key-${random}.part`]) {
@@ -329,22 +322,16 @@ describeBoth("rotate root with a generated root.key", () => {
     }
     const other = `.keyhole-backup-${random}.part`;
     writeFileSync(join(folder, other), "");
-    const server = await beside(w, generated);
     await rotateRoot(server.admin, server.config, false);
     expect(readdirSync(folder).filter((name) => name.startsWith(".keyhole-"))).toEqual([other]);
   });
 
   test("makes one new root key if two runs begin at once", async () => {
-    const { w, path } = await opened();
-    const [older] = linesOf(path);
-    const two = await beside(w, generated);
-    const outcomes = await Promise.allSettled([
-      rotateRoot(two.admin, two.config, false),
-      rotateRoot(two.admin, two.config, false),
-    ]);
+    const { path, older, server } = await opened();
+    const rotate = () => rotateRoot(server.admin, server.config, false);
+    const outcomes = await Promise.allSettled([rotate(), rotate()]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-    expect(linesOf(path)).toHaveLength(2);
-    expect(linesOf(path)[1]).toBe(older as string);
+    expect(linesOf(path)).toEqual([expect.anything(), older]);
   });
 
   test("warns if others may read the file, and goes on", async () => {
@@ -361,9 +348,9 @@ describeBoth("rotate root with a generated root.key", () => {
       expect(warnings).toEqual([...words]);
     }
   });
-}, ["sqlite"]);
+});
 
-describeBoth("rotate data", (w, dialect) => {
+describeBoth("rotate data", (w, dialect, once) => {
   /** Which generations of a project's data keys there are, and which are in use. */
   const generationsOf = async (w: World, id: string) => {
     const distinct = async (from: string) => {
@@ -419,28 +406,26 @@ describeBoth("rotate data", (w, dialect) => {
     expect((await w.ask(reads[1] as string, { key })).text).toContain('"value":"another"');
   });
 
-  test("names a damaged set of files, and keeps every content that may be its own", async () => {
+  once("names a damaged set of files, and keeps every content that may be its own", async () => {
     const { where, id, key } = await furnished(w);
     await purgeHistory(w.admin, { where, environment: "production", kind: "files" }); // an earlier version names the same content
-    const [set] = await w.sql`select listing from sets
-      where project_id = ${id} and kind = 'files' and environment = 'production'`;
-    await w.sql`update sets set listing = '[]'
-      where project_id = ${id} and kind = 'files' and environment = 'production'`;
+    const at = `project_id = '${id}' and kind = 'files' and environment = 'production'`;
+    const [set] = await w.run(`select listing from sets where ${at}`);
+    await w.run(`update sets set listing = '[]' where ${at}`);
     expect(await rotateData(w.admin, where)).toMatchObject({
       contents: 1,
       deletedKeys: 0,
       broken: [`the files in production of ${where}`],
     });
     // Put back, it finds its contents, and the rotation is finished.
-    await w.sql`update sets set listing = ${set?.["listing"]}
-      where project_id = ${id} and kind = 'files' and environment = 'production'`;
+    await w.run(`update sets set listing = ? where ${at}`, [set?.["listing"]]);
     await readAll(w.client(), key);
     expect(await rotateData(w.admin, where)).toMatchObject({ resumed: 1, contents: 1, deletedKeys: 1, broken: [] });
     expect(await generationsOf(w, id)).toEqual(allOf(2));
     await readAll(w.client(), key);
   });
 
-  test("names a content that does not open, or is under another data key than its row says, and keeps it", async () => {
+  once("names a content that does not open, or is under another data key than its row says, and keeps it", async () => {
     const { where, id, key } = await furnished(w);
     const [row] = await w.sql`select id, sealed from file_contents where project_id = ${id} and size < 100`;
     const sealed = row?.["sealed"] as Buffer;
@@ -478,7 +463,7 @@ describeBoth("rotate data", (w, dialect) => {
     await readAll(w.client(), key);
   });
 
-  test("names a project whose data key does not open or is missing, and rotates all others", async () => {
+  once("names a project whose data key does not open or is missing, and rotates all others", async () => {
     const w = await ownWorld(dialect);
     const [damaged, missing, whole] = [await furnished(w), await furnished(w), await furnished(w)];
     await w.sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${damaged.id}`;
@@ -494,7 +479,7 @@ describeBoth("rotate data", (w, dialect) => {
     await readAll(w.client(), whole.key);
   });
 
-  test("finishes a run that was killed, wherever that was, and begins no third data key", async () => {
+  once("finishes a run that was killed, wherever that was, and begins no third data key", async () => {
     const { where, id, key } = await furnished(w);
     const before = await readAll(w, key);
     const { begin, sets, contents, dataKeys } = transactionsOf;
@@ -509,7 +494,7 @@ describeBoth("rotate data", (w, dialect) => {
     expect(await readAll(w.client(), key)).toEqual(before);
   });
 
-  test("of every project leaves alone what a killed run had finished", async () => {
+  once("of every project leaves alone what a killed run had finished", async () => {
     const w = await ownWorld(dialect);
     const projects = [await furnished(w), await furnished(w), await furnished(w)];
     const before = await Promise.all(projects.map(({ key }) => readAll(w.client(), key)));
@@ -600,51 +585,53 @@ describeBoth("rotate data", (w, dialect) => {
   });
 });
 
-describeBoth("a rotation beside a writer", () => {
-  /** Has a project to itself, as a writer does, until `done`. */
-  const writer = async (w: World, projectId: string) => {
-    const client = postgres(w.databaseUrl as string, { max: 1, onnotice: () => {} });
-    await client`begin`;
-    await client`select id from projects where id = ${projectId} for update`;
-    await client`update sets set version = version where project_id = ${projectId}`;
-    const done = async () => {
-      await client`commit`;
-      await client.end();
+describeBoth(
+  "a rotation beside a writer",
+  (w) => {
+    /** Has a project to itself, as a writer does, until `done`. */
+    const writer = async (w: World, projectId: string) => {
+      const client = postgres(w.databaseUrl as string, { max: 1, onnotice: () => {} });
+      await client`begin`;
+      await client`select id from projects where id = ${projectId} for update`;
+      await client`update sets set version = version where project_id = ${projectId}`;
+      const done = async () => {
+        await client`commit`;
+        await client.end();
+      };
+      return { client, done };
     };
-    return { client, done };
-  };
-  const someoneWaits = async (w: World) => {
-    for (;;) {
-      const waiting = await w.sql`select pid from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock'`;
-      if (waiting.length > 0) return;
-    }
-  };
+    const someoneWaits = (w: World) =>
+      eventually(async () => {
+        const waiting = await w.sql`select pid from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+        return waiting.length > 0;
+      });
 
-  test("of roots does not wait for the writer", async () => {
-    const w = await ownWorld("postgres");
-    const { id, key } = await furnished(w);
-    const both = await beside(w, text(spelled(newKey()), rootOf(w)));
-    const { done } = await writer(w, id);
-    expect(await rotateRoot(both.admin, both.config, false)).toMatchObject({ dataKeys: 1 });
-    await readAll(both.client, key);
-    await done();
-  });
+    test("of roots does not wait for the writer", async () => {
+      const { id, key } = await furnished(w);
+      const both = await beside(w, text(spelled(newKey()), rootOf(w)));
+      const { done } = await writer(w, id);
+      expect(await rotateRoot(both.admin, both.config, false)).toMatchObject({ dataKeys: 1 });
+      await readAll(both.client, key);
+      await done();
+    });
 
-  test("of all data takes projects by id, whatever they are called", async () => {
-    const w = await ownWorld("postgres");
-    const { organization, project: first } = await w.place({ slug: "z", variables: { staging: { A: "1" } } });
-    const second = await w.project(organization, "a", { variables: { staging: { A: "2" } } });
-    expect(first.id < second.id).toBe(true);
-    const { client, done } = await writer(w, first.id);
-    const rotated = rotateData(w.admin, undefined);
-    await someoneWaits(w);
-    const free = client`select id from projects where id = ${second.id} for update nowait`;
-    expect(await free.then((rows) => rows.length)).toBe(1);
-    await done();
-    expect(await rotated).toMatchObject({ projects: 2, sets: 12, broken: [] });
-  });
-}, ["postgres"]);
+    test("of all data takes projects by id, whatever they are called", async () => {
+      const w = await ownWorld("postgres");
+      const { organization, project: first } = await w.place({ slug: "z", variables: { staging: { A: "1" } } });
+      const second = await w.project(organization, "a", { variables: { staging: { A: "2" } } });
+      expect(first.id < second.id).toBe(true);
+      const { client, done } = await writer(w, first.id);
+      const rotated = rotateData(w.admin, undefined);
+      await someoneWaits(w);
+      const free = client`select id from projects where id = ${second.id} for update nowait`;
+      expect(await free.then((rows) => rows.length)).toBe(1);
+      await done();
+      expect(await rotated).toMatchObject({ projects: 2, sets: 12, broken: [] });
+    });
+  },
+  ["postgres"],
+);
 
 describeBoth("key rotate", (w) => {
   const dayMs = 86_400_000;

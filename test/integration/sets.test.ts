@@ -17,9 +17,11 @@ import { openEverything } from "../../src/people/verify.ts";
 import { sealSet } from "../../src/seal/set.ts";
 import { setBytesMax } from "../../src/sets/kind.ts";
 import { VerifiedSet } from "../../src/sets/verified-set.ts";
+import { settingsOf } from "../support/door.ts";
 import { itemsOf, type Kind, kinds, ofKind } from "../support/kinds.ts";
 import {
   describeBoth,
+  describeOnce,
   everything,
   insertAccounts,
   insertFiles,
@@ -88,8 +90,8 @@ async function rowsOf(w: World, { id }: Placed): Promise<Row[][]> {
   ];
 }
 
-describeBoth("writers of sets", (w) => {
-  test("lose nothing when 20 write one set at once, and its version rises by one for each", async () => {
+describeBoth("writers of sets", (w, _, once) => {
+  once("lose nothing when 20 write one set at once, and its version rises by one for each", async () => {
     const { project, read } = await furnished(w);
     const names = numbered("NAME_", 20);
     await withAdmins(w, 20, (admins) =>
@@ -114,15 +116,10 @@ describeBoth("writers of sets", (w) => {
         }),
       ),
     );
-    expect(await read.variables("development")).toBe("N0=0,N3=3,N6=6");
-    expect(await read.variables("staging")).toBe("A=1,B=2,N1=1,N4=4,N7=7");
-    expect(await read.variables("production")).toBe("A=1,N2=2,N5=5");
-    expect(await read.accounts("development")).toBe("n12=12,n9=9");
-    expect(await read.accounts("staging")).toBe("a=a,b=b,n10=10,n13=13");
-    expect(await read.accounts("production")).toBe("a=a,b=b,n11=11,n8=8");
-    expect(await read.files("development")).toBe("n15=15,n18=18");
-    expect(await read.files("staging")).toBe("a=a,b=b,n16=16,n19=19");
-    expect(await read.files("production")).toBe("a=a,b=b,n14=14,n17=17");
+    const found = (kind: Kind) => Promise.all(environments.map((environment) => read[kind](environment)));
+    expect(await found("variables")).toEqual(["N0=0,N3=3,N6=6", "A=1,B=2,N1=1,N4=4,N7=7", "A=1,N2=2,N5=5"]);
+    expect(await found("accounts")).toEqual(["n12=12,n9=9", "a=a,b=b,n10=10,n13=13", "a=a,b=b,n11=11,n8=8"]);
+    expect(await found("files")).toEqual(["n15=15,n18=18", "a=a,b=b,n16=16,n19=19", "a=a,b=b,n14=14,n17=17"]);
     const [listed] = await listProjects(w.admin, project.organization);
     expect(listed).toMatchObject({ variableCount: 10, accountCount: 8, fileCount: 8 });
     expect(await versionOf(w, project, "variables", "development")).toBe(4);
@@ -131,10 +128,8 @@ describeBoth("writers of sets", (w) => {
     await openEverything(w.admin);
   });
 
-  test("lose nothing when four processes write at once", async () => {
+  once("lose nothing when four processes write at once", async () => {
     const { project, read } = await furnished(w);
-    const { rootKey, dataFolder } = w.config;
-    const { databaseUrl } = w;
     const source = (path: string) => JSON.stringify(join(import.meta.dir, "../../src", path));
     const program = `
       const { adminContextOf, operator } = await import(${source("desk/context.ts")});
@@ -152,13 +147,7 @@ describeBoth("writers of sets", (w) => {
       Bun.spawn(
         [process.execPath, "--no-env-file", "--no-install", "-e", program, names.slice(10 * n, 10 * n + 10).join()],
         {
-          env: {
-            PATH: process.env["PATH"] ?? "",
-            HOME: tmpdir(),
-            KEYHOLE_DATA: dataFolder,
-            KEYHOLE_ROOT_KEY: (rootKey as { text: string }).text,
-            ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
-          },
+          env: { ...settingsOf(w), PATH: process.env["PATH"], HOME: tmpdir() },
           stdin: "pipe",
           stdout: "pipe",
           stderr: "inherit",
@@ -173,15 +162,11 @@ describeBoth("writers of sets", (w) => {
     await openEverything(w.admin);
   });
 
-  test("refuse more than 10,000 items in a set, of variables and of accounts", async () => {
+  once("refuse more than 10,000 items in a set, of variables and of accounts", async () => {
     const { project, setVariable, setAccount, read } = await furnished(w);
     const names = numbered("NAME_", 10_000);
-    await setVariables(
-      w.admin,
-      project.where,
-      "development",
-      names.map((name) => ({ name, value: "" })),
-    );
+    const entries = names.map((name) => ({ name, value: "" }));
+    await setVariables(w.admin, project.where, "development", entries);
     await insertAccounts(w, project, names, ["development"]);
     const before = await rowsOf(w, project);
     const refusal = (kind: Kind) => ({
@@ -196,17 +181,13 @@ describeBoth("writers of sets", (w) => {
     expect(await read.variables("development")).toBe(422);
   });
 
-  test("refuse more than 8 MiB of values in a set, to the byte", async () => {
+  once("refuse more than 8 MiB of values in a set, to the byte", async () => {
     const { project } = await furnished(w);
     const largest = 64 * 1024;
     const write = (name: string, bytes: number) =>
       setVariables(w.admin, project.where, "development", [{ name, value: "x".repeat(bytes) }]);
-    await setVariables(
-      w.admin,
-      project.where,
-      "development",
-      numbered("N", 127).map((name) => ({ name, value: "x".repeat(largest) })),
-    );
+    const entries = numbered("N", 127).map((name) => ({ name, value: "x".repeat(largest) }));
+    await setVariables(w.admin, project.where, "development", entries);
     const overhead = JSON.stringify({ key: "N0000", value: "", updatedAt: Date.now() }).length + 1;
     const left = setBytesMax - 127 * (largest + overhead) - overhead;
     await expect(write("LAST_", left + 1)).rejects.toMatchObject({
@@ -218,7 +199,7 @@ describeBoth("writers of sets", (w) => {
     expect(await versionOf(w, project, "variables", "development")).toBe(3);
   });
 
-  test("refuse more than 1000 files in a project, and leave no content of the refused one", async () => {
+  once("refuse more than 1000 files in a project, and leave no content of the refused one", async () => {
     const { project, putFile } = await furnished(w);
     await insertFiles(w, project, numbered("f/", 997), ["development"], 1);
     await putFile("last", "1000", "production");
@@ -232,22 +213,16 @@ describeBoth("writers of sets", (w) => {
   test("leave everything as it was if a write fails", async () => {
     const { project, setVariable, setAccount, putFile } = await furnished(w);
     const before = await rowsOf(w, project);
+    const missing = { kind: "not_found" };
     await expect(putFile("a/b", "x", "development", "staging")).rejects.toMatchObject({ kind: "invalid" });
-    await expect(deleteFile(w.admin, project.where, "a", ["development", "staging"])).rejects.toMatchObject({
-      kind: "not_found",
-    });
-    await expect(deleteVariable(w.admin, project.where, "production", "B")).rejects.toMatchObject({
-      kind: "not_found",
-    });
+    await expect(deleteFile(w.admin, project.where, "a", ["development", "staging"])).rejects.toMatchObject(missing);
+    await expect(deleteVariable(w.admin, project.where, "production", "B")).rejects.toMatchObject(missing);
     expect(await rowsOf(w, project)).toEqual(before);
     // The last statement of a write, which brings the project's counts along, fails.
+    const add = "alter table projects add constraint never check (false) not valid";
+    const trigger = "create trigger never before update on projects begin select raise(abort, 'no'); end";
     const [refuse, allow] =
-      w.dialect === "postgres"
-        ? [
-            "alter table projects add constraint never check (false) not valid",
-            "alter table projects drop constraint never",
-          ]
-        : ["create trigger never before update on projects begin select raise(abort, 'no'); end", "drop trigger never"];
+      w.dialect === "postgres" ? [add, "alter table projects drop constraint never"] : [trigger, "drop trigger never"];
     await w.run(refuse);
     try {
       await expect(setVariable("A", "2")).rejects.toThrow();
@@ -260,7 +235,7 @@ describeBoth("writers of sets", (w) => {
   });
 });
 
-describeBoth("a damaged set", (w) => {
+describeOnce("a damaged set", (w) => {
   test.each(["", "[null]", "[1]", "[{}]", '[{"key":1}]', "{}", "null", "x"])(
     "with the listing %s does not stop a write to another environment, and its contents are kept",
     async (listing) => {
@@ -291,7 +266,7 @@ describeBoth("a damaged set", (w) => {
   });
 });
 
-describeBoth("an envelope with one item more than its listing", (w) => {
+describeOnce("an envelope with one item more than its listing", (w) => {
   test.each(["variables", "accounts"] as const)("is refused by reads and writes: %s", async (kind) => {
     const { project, read, setVariable, setAccount } = await furnished(w);
     const { where } = project;
@@ -334,7 +309,7 @@ describeBoth("an envelope with one item more than its listing", (w) => {
   });
 });
 
-describeBoth("the sets of a project that takes another slug", (w) => {
+describeBoth("the sets of a project that takes another slug", (w, _, once) => {
   test("are served under the new one alone, with the same items, and everything opens", async () => {
     const { project, key, read } = await furnished(w);
     const [, slug] = project.where.split("/");
@@ -373,16 +348,15 @@ describeBoth("the sets of a project that takes another slug", (w) => {
     expect(await ask("/projects/web")).toMatchObject({ status: 404 });
   });
 
-  test("stay as they were if one of them is damaged, or if the slug is taken", async () => {
+  once("stay as they were if one of them is damaged, or if the slug is taken", async () => {
     const { project, read } = await furnished(w);
     await createProject(w.admin, `${project.organization}/taken`, {});
     const before = await rowsOf(w, project);
     await expect(renameProject(w.admin, project.where, { slug: "taken" })).rejects.toThrow("exists already");
     await expect(renameProject(w.admin, project.where, { slug: "-" })).rejects.toThrow("is not a valid project slug");
     expect(await rowsOf(w, project)).toEqual(before);
-    const damage = { kind: "files", environment: "development" };
-    await w.sql`update sets set listing = '[ ]' where project_id = ${project.id} and kind = ${damage.kind}
-      and environment = ${damage.environment}`;
+    await w.sql`update sets set listing = '[ ]' where project_id = ${project.id} and kind = 'files'
+      and environment = 'development'`;
     const damaged = await rowsOf(w, project);
     await expect(renameProject(w.admin, project.where, { slug: "shop" })).rejects.toThrow("were deleted or changed");
     // Another display name alone seals nothing.
@@ -423,7 +397,7 @@ async function openedBy(work: () => Promise<unknown>): Promise<Buffer[]> {
   return opened;
 }
 
-describeBoth("the values of a set", (w) => {
+describeOnce("the values of a set", (w) => {
   test("are zeroed once an answer was made of them, in every format, small or not", async () => {
     const { key, setVariable } = await furnished(w);
     for (const length of [1, 20_000]) {
@@ -457,9 +431,8 @@ describeBoth("the values of a set", (w) => {
       ["a file", () => putFile("a", "other", "staging"), 0],
     ];
     for (const [what, work, sets] of openings) expect([what, (await openedBy(work)).length]).toEqual([what, sets]);
-    const plan = await planRollback(w.admin, { where, environment: "staging", kind: "variables" }, 1);
-    expect(
-      await openedBy(() => rollBack(w.admin, { where, environment: "staging", kind: "variables" }, plan)),
-    ).toHaveLength(2);
+    const set = { where, environment: "staging", kind: "variables" } as const;
+    const plan = await planRollback(w.admin, set, 1);
+    expect(await openedBy(() => rollBack(w.admin, set, plan))).toHaveLength(2);
   });
 });

@@ -35,7 +35,8 @@ export async function throughDoor(w: World, person: string, words: readonly stri
   return { code, out: `${stdout}${stderr}` };
 }
 
-function settingsOf({ config, databaseUrl }: World): Readonly<Record<string, string>> {
+/** The environment of a process on this world. */
+export function settingsOf({ config, databaseUrl }: World): Readonly<Record<string, string>> {
   const { dataFolder, rootKey } = config;
   return {
     KEYHOLE_DATA: dataFolder,
