@@ -41,15 +41,26 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
   const deletion = async () => {
     const rows = await site.sql("select environment, version, project_id from sets where kind = 'variables'");
     const versions = rows.map(({ environment, version }) => [`version.${environment}`, String(version)]);
-    const fields = {
-      name: "TOKEN",
-      from: "staging",
-      again: "TOKEN",
-      ...Object.fromEntries(versions),
-      project: String(rows[0]?.["project_id"]),
-    };
+    const project = String(rows[0]?.["project_id"]);
+    const fields = { name: "TOKEN", from: "staging", again: "TOKEN", ...Object.fromEntries(versions), project };
     return new URLSearchParams(fields).toString();
   };
+  const reveals = async () => ((await site.json(["audit", "list", "--action", "variables.reveal"])) as Row[]).length;
+  const item = "/p/acme/web/variables/item?name=TOKEN";
+  const secretOn = (tab: Page) => tab.$$eval("output.secret", (all) => all.map((one) => one.textContent).join(""));
+  /** Opens a page in a tab of its own. @param script - runs before those of the page */
+  const open = async (path: string, script = "") => {
+    const tab = await context.newPage();
+    if (script !== "") await tab.evaluateOnNewDocument(script);
+    await tab.goto(`${dashboard.origin}${path}`);
+    return tab;
+  };
+  const evilSite = (html: string) =>
+    Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => new Response(`<!doctype html>${html}`, { headers: { "content-type": "text/html" } }),
+    });
   const isThere = async () => (await site.here(["var", "list", "acme/web", "staging"])).stdout.includes("TOKEN");
 
   test("moments are shown in the reader's zone, in UTC on hover, and in UTC without the script", async () => {
@@ -75,12 +86,8 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
   });
 
   test("another host name for this address is refused, whatever the path", async () => {
-    for (const host of [
-      "evil.example",
-      "localhost",
-      `127.0.0.1:${dashboard.port}`,
-      `${new URL(dashboard.origin).host}.`,
-    ]) {
+    const { host: own } = new URL(dashboard.origin);
+    for (const host of ["evil.example", "localhost", `127.0.0.1:${dashboard.port}`, `${own}.`]) {
       for (const path of ["/", "/style.css", "/nothing", "/p/acme/web/variables"]) {
         const answer = await raw("GET", path, { host });
         expect([host, path, answer.status]).toEqual([host, path, 421]);
@@ -124,17 +131,13 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     const inputs = [...new URLSearchParams(body)]
       .map(([name, value]) => `<input name="${name}" value="${value}">`)
       .join("");
-    const attack = `<!doctype html><title>attack</title><form method="post" action="${action}">${inputs}</form>
+    const attack = `<title>attack</title><form method="post" action="${action}">${inputs}</form>
       <iframe name="frame"></iframe><iframe sandbox="allow-forms" srcdoc='<form method="post" action="${action}"></form>'></iframe>`;
-    using evil = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch: () => new Response(attack, { headers: { "content-type": "text/html" } }),
-    });
+    using evil = evilSite(attack);
     for (const host of ["evil.localhost", new URL(dashboard.origin).hostname]) {
       const tab = await context.newPage();
-      const open = () => tab.goto(`http://${host}:${evil.port}/`);
-      await open();
+      const arrive = () => tab.goto(`http://${host}:${evil.port}/`);
+      await arrive();
       const asked = await tab.evaluate(
         `(async () => {
           const post = { method: "POST", credentials: "include", body: new URLSearchParams(${JSON.stringify(body)}) };
@@ -146,7 +149,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
       const sent = tab.waitForResponse((response) => response.url() === action);
       await tab.evaluate(`document.forms[0].target = "frame"; document.forms[0].submit()`);
       expect([host, (await sent).status()]).toEqual([host, 403]);
-      await open();
+      await arrive();
       const [answer] = await Promise.all([
         tab.waitForNavigation(),
         tab.evaluate(`document.forms[0].target = ""; document.forms[0].submit()`),
@@ -158,14 +161,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
   });
 
   test("no other origin frames a page, or keeps hold of its window", async () => {
-    using evil = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch: () =>
-        new Response(`<!doctype html><iframe src="${dashboard.origin}/"></iframe>`, {
-          headers: { "content-type": "text/html" },
-        }),
-    });
+    using evil = evilSite(`<iframe src="${dashboard.origin}/"></iframe>`);
     const tab = await context.newPage();
     await tab.goto(`http://evil.localhost:${evil.port}/`);
     const frame = tab.frames().find((one) => one !== tab.mainFrame());
@@ -181,38 +177,28 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
   });
 
   test("every answer has the headers, whatever its status", async () => {
+    const reveal = "/p/acme/web/variables/reveal";
+    const paths = ["/style.css", "/script.js", "/icon.svg", "/nothing", "/p/acme/web/variables", "/p/no/no/variables"];
     const asked: [method: string, path: string, headers?: Readonly<Record<string, string>>, body?: string][] = [
-      ...["/", "/style.css", "/script.js", "/icon.svg", "/nothing", "/p/acme/web/variables", "/p/no/no/variables"].map(
-        (path): [string, string] => ["GET", path],
-      ),
+      ...["/", ...paths].map((path): [string, string] => ["GET", path]),
       ["GET", "/", { cookie: "" }],
       ["GET", "/", { host: "evil.example" }],
       ["GET", "/audit/export"],
       ["POST", "/unlock", ours(), "code=wrong"],
-      [
-        "POST",
-        "/p/acme/web/variables/reveal",
-        { ...ours(), accept: "application/json" },
-        "name=TOKEN&environment=staging",
-      ],
-      ["POST", "/p/acme/web/variables/reveal", form],
+      ["POST", reveal, { ...ours(), accept: "application/json" }, "name=TOKEN&environment=staging"],
+      ["POST", reveal, form],
       ...["HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"].map((method): [string, string] => [method, "/"]),
     ];
     for (const [method, path, headers, body] of asked) {
       const answer = await raw(method, path, headers, body);
       const found = Object.fromEntries(answer.headers);
-      expect([method, path, found]).toEqual([
-        method,
-        path,
-        expect.objectContaining({
-          "cache-control": "no-store",
-          "cross-origin-opener-policy": "same-origin",
-          "cross-origin-resource-policy": "same-origin",
-          "referrer-policy": "same-origin",
-          "x-content-type-options": "nosniff",
-          "content-security-policy": expect.stringMatching(/^default-src 'none';.*frame-ancestors 'none'/),
-        }),
-      ]);
+      expect({ method, path, ...found }).toMatchObject({
+        ...{ method, path, "cache-control": "no-store", "x-content-type-options": "nosniff" },
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "referrer-policy": "same-origin",
+        "content-security-policy": expect.stringMatching(/^default-src 'none';.*frame-ancestors 'none'/),
+      });
       expect(found["content-security-policy"]).not.toMatch(/unsafe|\*|https?:/);
       expect(Object.keys(found).filter((name) => name.startsWith("access-control"))).toEqual([]);
       if (!["GET", "POST"].includes(method)) expect([method, answer.status]).toEqual([method, 405]);
@@ -224,30 +210,23 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
       const { headers } = await raw("GET", "/p/acme/web/variables", { "accept-encoding": encodings });
       return headers.get("content-encoding");
     };
-    expect([await page("gzip, deflate, br"), await page("br, gzip;q=0.5"), await page("gzip;q=0")]).toEqual([
-      "gzip",
-      "gzip",
-      null,
-    ]);
+    const asked = ["gzip, deflate, br", "br, gzip;q=0.5", "gzip;q=0"];
+    expect(await Promise.all(asked.map(page))).toEqual(["gzip", "gzip", null]);
     const headers = { ...ours(), accept: "application/json", "accept-encoding": "gzip" };
     const revealed = await raw("POST", "/p/acme/web/variables/reveal", headers, "name=TOKEN&environment=staging");
     expect([revealed.status, revealed.headers.get("content-encoding")]).toEqual([200, null]);
     const tab = await context.newPage();
     const shown = await tab.goto(`${dashboard.origin}/projects`);
-    expect([shown?.headers()["content-encoding"], await tab.$eval("h1", (one) => one.textContent)]).toEqual([
-      "gzip",
-      "Projects",
-    ]);
+    const heading = await tab.$eval("h1", (one) => one.textContent);
+    expect([shown?.headers()["content-encoding"], heading]).toEqual(["gzip", "Projects"]);
     await tab.close();
   });
 
   test("what is stored is text, never markup or script, and nothing else runs", async () => {
-    await site.json(["project", "create", "acme/hostile", "--name", hostile.slice(0, 100).replaceAll("\u202E", "")]);
-    await site.json(
-      ["account", "set", "acme/hostile", "<script>document.title='stolen'</script>", "--env", "staging"],
-      '{"a":"b"}',
-    );
-    await site.key("--name", hostile.replaceAll("\u202E", "").slice(0, 100));
+    const [name, script] = [hostile.replaceAll("\u202E", "").slice(0, 100), "<script>document.title='stolen'</script>"];
+    await site.json(["project", "create", "acme/hostile", "--name", name]);
+    await site.json(["account", "set", "acme/hostile", script, "--env", "staging"], '{"a":"b"}');
+    await site.key("--name", name);
     const tab = await context.newPage();
     const said: string[] = [];
     tab.on("console", (message) => said.push(message.text()));
@@ -301,15 +280,8 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
   test("the session is a cookie that no script, no other site and no other host gets, and Lock ends it", async () => {
     const [cookie, ...others] = await context.cookies();
     expect(others).toEqual([]);
-    expect(cookie).toMatchObject({
-      name: "__Host-keyhole",
-      httpOnly: true,
-      secure: true,
-      sameSite: "Strict",
-      path: "/",
-    });
-    expect(cookie?.domain).toBe(new URL(dashboard.origin).hostname);
-    expect(cookie?.session).toBe(true);
+    const kept = { httpOnly: true, secure: true, sameSite: "Strict", path: "/", session: true };
+    expect(cookie).toMatchObject({ name: "__Host-keyhole", domain: new URL(dashboard.origin).hostname, ...kept });
     expect(Buffer.from(cookie?.value ?? "", "base64url")).toHaveLength(32);
     expect(await page.evaluate("document.cookie")).toBe("");
     const another = await startDashboard(site);
@@ -328,25 +300,16 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
   });
 
   test("a value is shown after it is on record, for 30 seconds, and is gone when the person leaves", async () => {
-    const reveals = async () => {
-      const entries = (await site.json(["audit", "list", "--action", "variables.reveal"])) as Row[];
-      return entries.length;
-    };
     const path = "/p/acme/web/variables/reveal";
     const fields = "name=TOKEN&environment=staging";
     expect((await raw("GET", `${path}?${fields}`)).status).toBe(404);
     const asPage = await raw("POST", path, ours(), fields);
     expect([asPage.status, (await asPage.text()).includes(canary)]).toEqual([400, false]);
     const before = await reveals();
-    const tab = await context.newPage();
     // The page's timers are kept, to be run when the test says so.
-    await tab.evaluateOnNewDocument(
-      `window.timers = []; window.setTimeout = (run, ms) => window.timers.push({ run, ms });`,
-    );
-    const item = `${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`;
-    await tab.goto(item);
+    const tab = await open(item, "window.timers = []; window.setTimeout = (run, ms) => timers.push({ run, ms });");
     expect(await tab.content()).not.toContain(canary);
-    const shown = () => tab.$$eval("output.secret", (all) => all.map((one) => one.textContent).join(""));
+    const shown = () => secretOn(tab);
     const reveal = async () => {
       await tab.click(`button[aria-label="Reveal the value in staging"]`);
       await tab.waitForSelector("output.secret:not(:empty)");
@@ -370,9 +333,9 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
   });
 
   test("revealing moves no button and counts down, hides at a second press, and a later reveal has its own 30 seconds", async () => {
-    const tab = await context.newPage();
     // The page's clock stands, and the timers that take a value away are kept, until the test moves them.
-    await tab.evaluateOnNewDocument(
+    const tab = await open(
+      item,
       `window.nowMs = 0;
       performance.now = () => nowMs;
       window.timers = [];
@@ -381,21 +344,16 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
       window.clearTimeout = (id) => { timers[id - 1] = () => {}; };
       window.setInterval = (run) => { window.tick = run; };`,
     );
-    await tab.goto(`${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`);
-    const shown = () => tab.$$eval("output.secret", (all) => all.map((one) => one.textContent).join(""));
+    const shown = () => secretOn(tab);
     const focused = () => tab.evaluate("[document.activeElement.textContent, document.activeElement.ariaLabel]");
     const placeOf = (words: string) =>
-      tab.$eval(`button[aria-label="${words}"]`, (one) => {
-        const { left, top } = (
-          one as unknown as { getBoundingClientRect(): { left: number; top: number } }
-        ).getBoundingClientRect();
-        return [left, top + (globalThis as unknown as { scrollY: number }).scrollY];
-      });
-    const [reveal, hide, copy] = ["Reveal", "Hide", "Copy"].map((word) => `${word} the value in staging`) as [
-      string,
-      string,
-      string,
-    ];
+      tab.evaluate(`(() => {
+        const { left, top } = document.querySelector('button[aria-label="${words}"]').getBoundingClientRect();
+        return [left, top + scrollY];
+      })()`);
+    const [reveal, hide, copy] = (["Reveal", "Hide", "Copy"] as const).map(
+      (word) => `${word} the value in staging`,
+    ) as [string, string, string];
     const before = [await placeOf(reveal), await placeOf(copy)];
     const press = async (words: string) => {
       await tab.click(`button[aria-label="${words}"]`);
@@ -422,19 +380,14 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
 
   test("an earlier value is shown for a while, too, on record, and put back alone", async () => {
     await site.json(["var", "set", "acme/web", "staging", "TOKEN"], "a-newer-8c1f");
-    const tab = await context.newPage();
-    await tab.goto(`${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`);
-    const reveals = async () => ((await site.json(["audit", "list", "--action", "variables.reveal"])) as Row[]).length;
+    const tab = await open(item);
     const before = await reveals();
     await tab.click(".values > section:nth-of-type(2) summary");
-    const back = await tab.$eval(
-      'a[aria-label^="Put back version"]',
-      (one) => (one as unknown as { href: string }).href,
-    );
+    const back = String(await tab.evaluate(`document.querySelector('a[aria-label^="Put back version"]').href`));
     const button = await tab.$('button[aria-label^="Reveal version"]');
     await button?.click();
     await tab.waitForSelector("output.secret:not(:empty)");
-    expect(await tab.$$eval("output.secret", (all) => all.map((one) => one.textContent).join(""))).toBe(canary);
+    expect(await secretOn(tab)).toBe(canary);
     expect(await reveals()).toBe(before + 1);
     await button?.click();
     await tab.waitForFunction(`document.querySelector("output.secret:not(:empty)") === null`);
@@ -448,8 +401,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
 
   test("copying that the browser forbids is said to be that", async () => {
     await context.setPermission(dashboard.origin, { permission: { name: "clipboard-write" }, state: "denied" });
-    const tab = await context.newPage();
-    await tab.goto(`${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`);
+    const tab = await open(item);
     await tab.bringToFront();
     await tab.click(`button[aria-label="Copy the value in staging"]`);
     await tab.waitForSelector(".refusal:not(:empty)");
@@ -460,15 +412,14 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
   test("copying a value is on record, too, and shows nothing", async () => {
     await context.setPermission(dashboard.origin, { permission: { name: "clipboard-write" }, state: "granted" });
     await context.setPermission(dashboard.origin, { permission: { name: "clipboard-read" }, state: "granted" });
-    const tab = await context.newPage();
-    await tab.goto(`${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`);
+    const tab = await open(item);
     await tab.bringToFront();
-    const before = (await site.json(["audit", "list", "--action", "variables.reveal"])) as Row[];
+    const before = await reveals();
     await tab.click(`button[aria-label="Copy the value in staging"]`);
     await tab.waitForFunction(`[...document.querySelectorAll("button")].some((one) => one.textContent === "Copied")`);
     expect(await tab.evaluate("navigator.clipboard.readText()")).toBe(canary);
     expect(await tab.content()).not.toContain(canary);
-    expect(await site.json(["audit", "list", "--action", "variables.reveal"])).toHaveLength(before.length + 1);
+    expect(await reveals()).toBe(before + 1);
     await tab.close();
   });
 
@@ -491,13 +442,11 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
   });
 
   test("Enter in a filter sends no form", async () => {
-    const tab = await context.newPage();
+    const tab = await open("/p/acme/web/variables/promote?from=staging&to=development");
     const sent: string[] = [];
     tab.on("request", (request) => {
       if (request.isNavigationRequest() || request.method() === "POST") sent.push(request.url());
     });
-    await tab.goto(`${dashboard.origin}/p/acme/web/variables/promote?from=staging&to=development`);
-    sent.length = 0;
     await tab.click("tbody input");
     await tab.keyboard.press("/");
     await tab.type("[data-filter]", "tok");
@@ -508,8 +457,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
   });
 
   test("a key whose text did not arrive is called one that nobody has", async () => {
-    const tab = await context.newPage();
-    await tab.goto(`${dashboard.origin}/keys/new`);
+    const tab = await open("/keys/new");
     await tab.type("#name", "lost");
     await tab.click("input[name=reach][value=all]");
     await tab.click("input[name=environments][value=staging]");
