@@ -70,27 +70,10 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   });
 
   test.each([
-    ...[
-      "serve",
-      "demo --once",
-      "org create mine",
-      "org delete acme --yes",
-      "rotate root",
-      "rotate data",
-      "backup /tmp/x",
-    ],
+    ..."serve|demo --once|org create mine|org delete acme --yes|rotate root|rotate data|backup /tmp/x".split("|"),
     ...["restore /tmp/x --yes", "audit prune --yes", "history purge acme/web staging variables --yes", "db grants"],
     ...["person grant ben write --all-projects --all-environments", "person list", "door --person root", "dashboard"],
-    ...[
-      "run -- id",
-      "pull",
-      "files pull",
-      "completion bash",
-      "var edit acme/web staging",
-      "health",
-      "mcp",
-      "explain abc",
-    ],
+    ..."run -- id|pull|files pull|completion bash|var edit acme/web staging|health|mcp|explain abc".split("|"),
   ])("has no command of operators and machines: %s", async (line) => {
     const ran = await atDoor("ana", line);
     expect(ran.stdout).toBe("");
@@ -100,18 +83,11 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
 
   test("runs no shell, whatever the words hold", async () => {
     const mark = join(bastion.folder, "ran");
+    const touch = `touch ${mark}`;
+    const more = [`; ${touch}`, ` && ${touch}`, ` $(${touch})`, ` \`${touch}\``, ` | tee ${mark}`, ` > ${mark}`];
     const lines = [
-      `project list; touch ${mark}`,
-      `project list && touch ${mark}`,
-      `project list $(touch ${mark})`,
-      `project list \`touch ${mark}\``,
-      `project list | tee ${mark}`,
-      `project list > ${mark}`,
-      `project list\ntouch ${mark}`,
-      `/bin/sh -c 'touch ${mark}'`,
-      `-oProxyCommand='touch ${mark}'`,
-      `'project list`,
-      `project list \\`,
+      ...[...more, `\n${touch}`, " \\"].map((end) => `project list${end}`),
+      ...[`/bin/sh -c '${touch}'`, `-oProxyCommand='${touch}'`, "'project list"],
     ];
     // Two of them over sshd, which must hand on the line as it is.
     const far = ["; ", "\n"].map((end) => `project list${end}touch ${mark}`);
@@ -122,11 +98,8 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   });
 
   test("asks for nobody what listens on the bastion or in its network", async () => {
-    await using silent = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch: () => new Response("no", { status: 404 }),
-    });
+    const fetch = () => new Response("no", { status: 404 });
+    await using silent = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
     const open = `http://127.0.0.1:${silent.port}`;
     const closed = `http://127.0.0.1:${freePort()}`;
     await using wrong = startIssuer();
@@ -134,14 +107,8 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     const reach = ["--project", "web", "--env", "staging", "--claim", "sub=job", "--audience", "a"];
     for (const issuer of [open, closed, "https://localhost", "https://10.0.0.1", "https://vault.internal"]) {
       const add = await atDoor("ana", `trust add --org acme --name x --issuer ${issuer} ${reach.join(" ")}`);
-      expect([issuer, add]).toEqual([
-        issuer,
-        {
-          exitCode: 2,
-          stdout: "",
-          stderr: "keyhole: The issuer must be a public https URL. An operator can add others.\n",
-        },
-      ]);
+      const words = "The issuer must be a public https URL. An operator can add others.";
+      expect([issuer, add]).toEqual([issuer, { exitCode: 2, stdout: "", stderr: `keyhole: ${words}\n` }]);
     }
     const said: string[] = [];
     for (const issuer of [open, closed, wrong.url]) {
@@ -153,31 +120,17 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
       const { stderr } = await place.here(["trust", "test", id], token);
       expect(stderr).toMatch(/cannot be had from here, it/);
     }
-    expect(new Set(said)).toEqual(
-      new Set(["keyhole: The token is refused: the issuer's keys cannot be had from here.\n"]),
-    );
-    await atDoor("ana", `trust add --org acme --name x --issuer https://issuer.example ${reach.join(" ")}`);
-    const file = await atDoor(
-      "ana",
-      `trust add --org acme --name y --issuer k --jwks-file /etc/passwd ${reach.join(" ")}`,
-    );
+    const refusal = "keyhole: The token is refused: the issuer's keys cannot be had from here.\n";
+    expect(said).toEqual(said.map(() => refusal));
+    const wanted = `trust add --org acme --name y --issuer k --jwks-file /etc/passwd ${reach.join(" ")}`;
+    const file = await atDoor("ana", wanted);
     expect(file.stderr).toContain("A file is read over SSH from stdin only: -");
   });
 
   test("does not believe the client's environment", async () => {
-    const names = [
-      "KEYHOLE_ACTOR=root@db1",
-      "SUDO_USER=root",
-      "KEYHOLE_DATA=/tmp/other",
-      "SSH_ORIGINAL_COMMAND=version",
-    ];
-    const more = [
-      "EDITOR=touch",
-      "LD_PRELOAD=/tmp/x.so",
-      "BUN_OPTIONS=--preload=/tmp/x.js",
-      "KEYHOLE_SSH=eve@elsewhere",
-    ];
-    const options = ["-o", `SetEnv=${[...names, ...more].join(" ")}`];
+    const names = "KEYHOLE_ACTOR=root@db1 SUDO_USER=root KEYHOLE_DATA=/tmp/other SSH_ORIGINAL_COMMAND=version";
+    const more = "EDITOR=touch LD_PRELOAD=/tmp/x.so BUN_OPTIONS=--preload=/tmp/x.js KEYHOLE_SSH=eve@elsewhere";
+    const options = ["-o", `SetEnv=${names} ${more}`];
     const ran = await as("ana", "var set acme/web staging ENVIRONMENT --value x", "", options);
     expect(ran.exitCode).toBe(0);
     const [entry] = (await place.json(["audit", "list", "--limit", "1"])) as { actor: object }[];
@@ -230,9 +183,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   });
 
   test("lets nobody in whom the operator removed, nor anybody after SQL changed the persons", async () => {
-    await keyhole("person", "add", "cyd");
-    const { stdout } = await place.here(["person", "ssh", "cyd"], bastion.keyOf("cyd"));
-    bastion.letIn(stdout);
+    await letIn("cyd");
     expect((await as("cyd", "project list --json")).stdout).toBe("[]\n");
     const database = new Database(join(place.env["KEYHOLE_DATA"] as string, "keyhole.db"));
     const saveAs = (table: string) => database.run(`create table ${table} as select * from audit_heads`);
@@ -254,14 +205,25 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     const listed = await place.here(["person", "list"]);
     expect([listed.stdout, listed.stderr]).toEqual(["", expect.stringContaining("failed verification")]);
     const verified = await place.here(["audit", "verify"]);
-    expect([verified.exitCode, verified.stderr]).toEqual([
-      1,
-      expect.stringContaining("audit_heads does not fit its end"),
-    ]);
+    const unfit = expect.stringContaining("audit_heads does not fit its end");
+    expect([verified.exitCode, verified.stderr]).toEqual([1, unfit]);
     putBack("later");
     database.close();
     expect((await atDoor("ana", "project list --json")).exitCode).toBe(0);
   });
+
+  /** Lets in somebody new, with these rights in acme/web. */
+  const letIn = async (person: string, right?: string) => {
+    await keyhole("person", "add", person);
+    if (right) await keyhole("person", "grant", person, right, "--project", "web", "--all-environments");
+    bastion.letIn((await place.here(["person", "ssh", person], bastion.keyOf(person))).stdout);
+  };
+
+  /** A command on a person's own terminal, with KEYHOLE_SSH. */
+  const typed = (person: string, line: string) => {
+    const env = { KEYHOLE_SSH: bastion.host, PATH: bastion.path(person), TERM: "xterm" };
+    return startOnTerminal([binary, ...line.split(" ")], 200, place.folder, env);
+  };
 
   /** The program on a person's own machine, with KEYHOLE_SSH. */
   const away = (person: string, words: readonly string[], stdin?: string | Uint8Array) =>
@@ -322,53 +284,37 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   });
 
   test("is not asked for what is done elsewhere, and says so", async () => {
-    for (const words of [
-      ["backup", "x"],
-      ["person", "list"],
-      ["var", "edit", "acme/web", "staging"],
-      ["org", "create", "x"],
-    ]) {
-      const ran = await away("ana", words);
+    for (const words of ["backup x", "person list", "var edit acme/web staging", "org create x"]) {
+      const ran = await away("ana", words.split(" "));
       expect([words, ran.exitCode]).toEqual([words, 2]);
       expect(ran.stderr).toContain("does not run over SSH");
     }
     expect((await away("ana", ["version"])).exitCode).toBe(0);
-    const nobody = await runBinary(["org", "list"], { env: { KEYHOLE_SSH: "x@127.0.0.1", PATH: bastion.path("eve") } });
-    expect(nobody).toMatchObject({ exitCode: 6, stdout: "" });
-    const hostile = await runBinary(["org", "list"], {
-      env: { KEYHOLE_SSH: "-oProxyCommand=id", PATH: bastion.path("ana") },
-    });
-    expect(hostile).toMatchObject({ exitCode: 2, stdout: "" });
+    const listAt = (host: string, person: string) =>
+      runBinary(["org", "list"], { env: { KEYHOLE_SSH: host, PATH: bastion.path(person) } });
+    expect(await listAt("x@127.0.0.1", "eve")).toMatchObject({ exitCode: 6, stdout: "" });
+    expect(await listAt("-oProxyCommand=id", "ana")).toMatchObject({ exitCode: 2, stdout: "" });
   });
 
   test("asks its questions on the person's own terminal", async () => {
     await away("ana", ["account", "set", "acme/web", "mail", "--env", "development,staging"], '{"user":"a"}');
-    const env = { KEYHOLE_SSH: bastion.host, PATH: bastion.path("ana"), TERM: "xterm" };
-    const revoke = startOnTerminal([binary, "account", "delete", "acme/web", "mail"], 80, place.folder, env);
-    await revoke.ended;
-    const set = startOnTerminal([binary, "var", "set", "acme/web", "staging", "TYPED"], 80, place.folder, env);
+    const remove = typed("ana", "account delete acme/web mail");
+    await remove.ended;
+    const set = typed("ana", "var set acme/web staging TYPED");
     await set.shows("Value of TYPED");
     set.type("typed-here\r");
     expect((await set.ended).exitCode).toBe(0);
     expect(await storedIn("staging", "TYPED")).toBe("typed-here");
-    const back = startOnTerminal(
-      [binary, "rollback", "acme/web", "staging", "variables", "--to", "2"],
-      80,
-      place.folder,
-      env,
-    );
+    const back = typed("ana", "rollback acme/web staging variables --to 2");
     await back.shows("[y/N]");
     back.type("y\r");
     expect((await back.ended).exitCode).toBe(0);
   });
 
   test("shows nothing more, once the person is removed, to a command that goes on", async () => {
-    await keyhole("person", "add", "dan");
-    await keyhole("person", "grant", "dan", "audit", "--project", "web", "--all-environments");
-    bastion.letIn((await place.here(["person", "ssh", "dan"], bastion.keyOf("dan"))).stdout);
+    await letIn("dan", "audit");
     await keyhole("var", "set", "acme/web", "staging", "SEEN", "--value", "x");
-    const env = { KEYHOLE_SSH: bastion.host, PATH: bastion.path("dan"), TERM: "xterm" };
-    const follow = startOnTerminal([binary, "audit", "list", "--follow"], 200, place.folder, env);
+    const follow = typed("dan", "audit list --follow");
     await follow.shows("SEEN");
     await keyhole("person", "revoke", "dan");
     await keyhole("var", "set", "acme/web", "staging", "UNSEEN", "--value", "x");
@@ -379,9 +325,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
 
   test("leaves nothing running when the connection ends", async () => {
     const gil = `gil-${crypto.randomUUID()}`; // no other run has a process with this name
-    await keyhole("person", "add", gil);
-    await keyhole("person", "grant", gil, "audit", "--project", "web", "--all-environments");
-    bastion.letIn((await place.here(["person", "ssh", gil], bastion.keyOf(gil))).stdout);
+    await letIn(gil, "audit");
     const isRunning = () => Bun.spawnSync(["pgrep", "-f", `door --person ${gil}`]).exitCode === 0;
     const ssh = join(bastion.path(gil).split(":")[0] as string, "ssh");
     const client = Bun.spawn([ssh, bastion.host, "audit list --follow"], { stdout: "pipe", stderr: "ignore" });
@@ -399,9 +343,8 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     const own = await startBastion(env);
     try {
       for (const person of ["ana", "ben"]) writeFileSync(join(folder, `${person}.pub`), own.keyOf(person));
-      const blocks = blocksOf("docs/team.md").filter(
-        ({ language, comment }) => language === "sh" && /^run by/.test(comment ?? ""),
-      );
+      const isRun = (comment = "") => /^run by/.test(comment);
+      const blocks = blocksOf("docs/team.md").filter((one) => one.language === "sh" && isRun(one.comment));
       const operators = `${join(own.folder, "bin")}:/usr/bin:/bin`;
       const screens: string[] = [];
       for (const { text } of blocks) {
@@ -419,7 +362,8 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
         const [exitCode, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
         expect([text, exitCode, err]).toEqual([text, 0, expect.anything()]);
         screens.push(out);
-        own.letInAll(readIfThere(join(folder, ".ssh/authorized_keys")));
+        const keys = join(folder, ".ssh/authorized_keys");
+        own.letInAll(existsSync(keys) ? readFileSync(keys, "utf8") : "");
       }
       expect(screens[2]).toStartWith("s3cret");
       expect(screens[3]).toContain("Ben may not");
@@ -431,7 +375,3 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     }
   }, 60_000);
 });
-
-function readIfThere(path: string): string {
-  return existsSync(path) ? readFileSync(path, "utf8") : "";
-}
