@@ -1,6 +1,6 @@
 /** The first start of the program, and starts with wrong settings. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { spawn } from "node:child_process";
+import { type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -48,17 +48,15 @@ async function readUntil(stream: AsyncIterable<Uint8Array>, text: string): Promi
   throw new Error(`it ended, and what it wrote does not hold ${text}: ${all}`);
 }
 
+/** How to start a program that starts others, which end with it. */
+const inGroup: SpawnOptions = { detached: true, stdio: ["ignore", "pipe", "ignore"] };
+
 /** The line of the demo that opens the dashboard. */
 const dashboardLine = (shown: string) => /\n {2}(.*KEYHOLE_DATA=\S+ .* dashboard)\n/.exec(shown)?.[1] ?? "";
 
 /** Runs a line that starts the dashboard, and opens the link that it prints. @returns the page of all projects */
 async function projectsPage(line: string, folder: string, env: Record<string, string>): Promise<string> {
-  const child = spawn("/bin/sh", ["-c", line], {
-    cwd: folder,
-    env,
-    detached: true,
-    stdio: ["ignore", "pipe", "ignore"],
-  });
+  const child = spawn("/bin/sh", ["-c", line], { ...inGroup, cwd: folder, env });
   try {
     const said = await readUntil(child.stdout as Readable, "\n");
     const [, origin = "", host = "", port = "", code = ""] = /((?:http:\/\/)([^/]+:(\d+)))\/#(\S+)/.exec(said) ?? [];
@@ -83,18 +81,11 @@ describe("demo", () => {
   const demo = (...args: string[]) => run(site, ["demo", ...args], { ...site.env, PORT: "0" });
 
   test("serves until it is stopped, every line that it shows works, and a second one beside it is refused", async () => {
-    const child = Bun.spawn([binary, "demo"], {
-      cwd: site.folder,
-      env: { ...site.env, PORT: "0" },
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
+    const child = Bun.spawn([binary, "demo"], { cwd: site.folder, env: { ...site.env, PORT: "0" }, stderr: "ignore" });
     try {
       const shown = await readUntil(child.stdout, "answered 200:");
-      expect(shown).toMatch(
-        /\n {2}curl -s -H "Authorization: Bearer \$KEY" 'http:\/\/127\.0\.0\.1:\d+\/api\/v1\/organization'\n/,
-      );
+      const asks = String.raw`curl -s -H "Authorization: Bearer \$KEY" 'http://127\.0\.0\.1:\d+/api/v1/organization'`;
+      expect(shown).toMatch(new RegExp(`\n {2}${asks}\n`));
       const key = /KEY=(kh_\w+)/.exec(shown)?.[1] ?? "";
       const lines = [...shown.matchAll(/Bearer \$KEY" '([^']+)'/g)].map(([, url = ""]) => url);
       const answers = await Promise.all(lines.map((url) => ask(url, { Authorization: `Bearer ${key}` })));
@@ -127,7 +118,8 @@ describe("demo", () => {
     symlinkSync(binary, join(folder, "keyhole"));
     const env = { PATH: folder, HOME: site.folder, DATABASE_URL: "postgres://of-production.invalid/keyhole" };
     const child = spawn(join(folder, "sh"), ["-c", started], {
-      ...{ cwd: checkout, detached: true, stdio: ["ignore", "pipe", "ignore"] },
+      ...inGroup,
+      cwd: checkout,
       env: { ...env, PORT: "0", KEYHOLE_DATA: site.data },
     });
     try {
@@ -204,11 +196,8 @@ describe.skipIf(process.platform !== "linux")("a data folder that cannot be writ
     const isRoot = process.getuid?.() === 0;
     if (isRoot) chownSync(site.folder, 65534, 65534);
     const asUser = isRoot ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [];
-    const made = await script(
-      asUser,
-      './keyhole org create acme && rm -f "$KEYHOLE_DATA"/*.migrating && chmod 500 "$KEYHOLE_DATA"',
-    );
-    expect(made.exitCode).toBe(0);
+    const make = './keyhole org create acme && rm -f "$KEYHOLE_DATA"/*.migrating && chmod 500 "$KEYHOLE_DATA"';
+    expect((await script(asUser, make)).exitCode).toBe(0);
     const ran = await script(asUser, "./keyhole org list");
     await script(asUser, 'chmod 700 "$KEYHOLE_DATA"');
     expectSentence(ran, 2, `KEYHOLE_DATA ${site.data} cannot be used (this user may not write keyhole.db`);
@@ -218,10 +207,7 @@ describe.skipIf(process.platform !== "linux")("a data folder that cannot be writ
 
   const unshare = ["unshare", "--user", "--map-root-user", "--mount"];
   // Some systems keep ordinary users from making a file system of their own, which is what can be full here.
-  const mayMount =
-    findProgram("unshare") !== undefined &&
-    findProgram("mount") !== undefined &&
-    Bun.spawnSync([...unshare, "true"]).exitCode === 0;
+  const mayMount = findProgram("unshare") && findProgram("mount") && Bun.spawnSync([...unshare, "true"]).success;
   if (mayMount) {
     test("since its disk is full says so, and not a word of PostgreSQL", async () => {
       const fill =
@@ -254,18 +240,12 @@ describe.skipIf(reader === undefined)("a data folder of another user", () => {
         return ran.stderr;
       };
       const end = "belongs to root, and this user may not read it: is sudo missing?\n";
-      for (const args of [
-        ["org", "list"],
-        ["serve"],
-        ["backup", "/tmp/none.db"],
-        ["backup", "verify", "/tmp/none.db"],
-      ]) {
-        expect(await refusal(args)).toBe(`keyhole: KEYHOLE_DATA ${site.data} ${end}`);
+      for (const words of ["org list", "serve", "backup /tmp/none.db", "backup verify /tmp/none.db"]) {
+        expect(await refusal(words.split(" "))).toBe(`keyhole: KEYHOLE_DATA ${site.data} ${end}`);
       }
       const inside = join(site.data, "more", "data");
-      expect(await refusal(["org", "list"], inside)).toBe(
-        `keyhole: KEYHOLE_DATA ${inside} lies in ${site.data}, which ${end}`,
-      );
+      const within = `keyhole: KEYHOLE_DATA ${inside} lies in ${site.data}, which ${end}`;
+      expect(await refusal(["org", "list"], inside)).toBe(within);
     } finally {
       await site.remove();
     }
@@ -299,6 +279,11 @@ describe("a server that cannot serve begins no installation", () => {
 
 onBoth("where nothing has begun", (dialect) => {
   const site = siteOf(dialect);
+  const expectNothing = async () => {
+    expect(readdirSync(site.folder)).toEqual([]);
+    if (dialect === "sqlite") return;
+    expect(await site.sql("select 1 from pg_tables where schemaname = 'public'")).toEqual([]);
+  };
 
   test.each([
     ...["org list", "org plan acme pro", "org delete acme --yes", "project create acme/web", "project list"],
@@ -307,9 +292,7 @@ onBoth("where nothing has begun", (dialect) => {
   ])("%s says where it looked, ends with 4 and makes nothing", async (words) => {
     const where = dialect === "sqlite" ? site.data : "the database at DATABASE_URL";
     expectSentence(await site.keyhole(words.split(" ")), 4, `There is no Keyhole in ${where}`);
-    expect(readdirSync(site.folder)).toEqual([]);
-    if (dialect === "postgres")
-      expect(await site.sql("select 1 from pg_tables where schemaname = 'public'")).toEqual([]);
+    await expectNothing();
   });
 
   test.each([
@@ -317,9 +300,7 @@ onBoth("where nothing has begun", (dialect) => {
     ["acme", ["--name", ""]],
   ])("org create that is refused makes nothing: %s %p", async (slug, options) => {
     expectSentence(await site.keyhole(["org", "create", slug, ...options]), 2, "organization");
-    expect(readdirSync(site.folder)).toEqual([]);
-    if (dialect === "postgres")
-      expect(await site.sql("select 1 from pg_tables where schemaname = 'public'")).toEqual([]);
+    await expectNothing();
   });
 
   test("org create begins, and what begins later finds it", async () => {
@@ -349,17 +330,13 @@ describe("a first start of many at once", () => {
 describe("the folder that it is started in", () => {
   /** What a hostile repository could hold. */
   const plant = (folder: string) => {
-    writeFileSync(
-      join(folder, ".env"),
-      "KEYHOLE_DATA=stolen\nPORT=x\nDATABASE_URL=mysql://stolen\nKEYHOLE_ROOT_KEY=stolen\n",
-    );
-    writeFileSync(join(folder, ".env.local"), "PORT=x\n");
-    writeFileSync(join(folder, ".env.production"), "PORT=x\n");
-    writeFileSync(
-      join(folder, "preload.ts"),
-      `require("node:fs").writeFileSync(${JSON.stringify(join(folder, "RAN"))}, "");\n`,
-    );
-    writeFileSync(join(folder, "bunfig.toml"), 'preload = ["./preload.ts"]\n[run]\npreload = ["./preload.ts"]\n');
+    const holds = {
+      ".env": "KEYHOLE_DATA=stolen\nPORT=x\nDATABASE_URL=mysql://stolen\nKEYHOLE_ROOT_KEY=stolen\n",
+      ...{ ".env.local": "PORT=x\n", ".env.production": "PORT=x\n" },
+      "preload.ts": `require("node:fs").writeFileSync(${JSON.stringify(join(folder, "RAN"))}, "");\n`,
+      "bunfig.toml": 'preload = ["./preload.ts"]\n[run]\npreload = ["./preload.ts"]\n',
+    };
+    for (const [name, text] of Object.entries(holds)) writeFileSync(join(folder, name), text);
   };
 
   test("has no say in the binary: its .env and bunfig.toml are not read", async () => {
@@ -376,36 +353,29 @@ describe("the folder that it is started in", () => {
   });
 
   test("has no say in a checkout: `bun run start` and `bun run keyhole` read neither as well", async () => {
-    const checkout = mkdtempSync(join(tmpdir(), "keyhole-checkout-"));
-    const root = join(import.meta.dir, "../..");
+    const copy = mkdtempSync(join(tmpdir(), "keyhole-checkout-"));
     try {
       for (const name of ["src", "drizzle", "package.json", "bun.lock", "bunfig.toml", "tsconfig.json"]) {
-        cpSync(join(root, name), join(checkout, name), { recursive: true });
+        cpSync(join(checkout, name), join(copy, name), { recursive: true });
       }
       // The checkout's own bunfig.toml is Keyhole's; one of a folder in it is whoever's.
-      const within = join(checkout, "within");
+      const within = join(copy, "within");
       mkdirSync(within);
       plant(within);
-      writeFileSync(join(checkout, ".env"), readFileSync(join(within, ".env")));
-      writeFileSync(join(checkout, ".env.local"), "PORT=x\n");
+      writeFileSync(join(copy, ".env"), readFileSync(join(within, ".env")));
+      writeFileSync(join(copy, ".env.local"), "PORT=x\n");
       // Of the caller's environment only what bun needs to find its packages.
       const kept = ["PATH", "HOME", "BUN_INSTALL", "BUN_INSTALL_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR"];
       const env = Object.fromEntries(kept.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
-      for (const cwd of [checkout, within]) {
+      for (const cwd of [copy, within]) {
         const slug = cwd === within ? "one" : "two";
         const command = [process.execPath, "run", "--silent", "keyhole", "org", "create", slug, "--json"];
-        const created = Bun.spawn(command, { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-        const [exitCode, out, err] = await Promise.all([created.exited, created.stdout.text(), created.stderr.text()]);
-        expect([exitCode, exitCode === 0 ? out : err]).toEqual([0, expect.stringContaining(`"slug":"${slug}"`)]);
+        const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd, env });
+        expect([exitCode, String(exitCode === 0 ? stdout : stderr)]).toEqual([0, expect.stringContaining(slug)]);
       }
       expect(existsSync(join(within, "RAN"))).toBe(false);
-      const started = Bun.spawn([process.execPath, "run", "start", "--port", "0"], {
-        cwd: checkout,
-        env,
-        stdin: "ignore",
-        stdout: "ignore",
-        stderr: "pipe",
-      });
+      const start = [process.execPath, "run", "start", "--port", "0"];
+      const started = Bun.spawn(start, { cwd: copy, env, stdout: "ignore", stderr: "pipe" });
       try {
         const said = await readUntil(started.stderr, "/api/v1\n");
         const origin = /Keyhole listens on (http:\/\/127\.0\.0\.1:\d+)\/api\/v1\n/.exec(said)?.[1] ?? "";
@@ -414,10 +384,10 @@ describe("the folder that it is started in", () => {
         started.kill("SIGTERM");
         await started.exited;
       }
-      expect(existsSync(join(checkout, ".keyhole", "keyhole.db"))).toBe(true);
-      expect(existsSync(join(checkout, "stolen"))).toBe(false);
+      expect(existsSync(join(copy, ".keyhole", "keyhole.db"))).toBe(true);
+      expect(existsSync(join(copy, "stolen"))).toBe(false);
     } finally {
-      rmSync(checkout, { recursive: true, force: true });
+      rmSync(copy, { recursive: true, force: true });
     }
   });
 });
