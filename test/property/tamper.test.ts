@@ -65,33 +65,28 @@ describeBoth("what SQL did to a row", (w, dialect) => {
     test(`flipped bits of a set of ${kind} are noticed, in every column`, async () => {
       for (const column of setColumns) {
         if (kind === "files" && column === "sealed") continue;
-        await refusesEachFlip(stage, setTarget(stage, "web", kind, "production", column), onSqlite ? 6 : 16);
+        await refusesEachFlip(stage, setTarget(stage, "web", kind, "production", column), onSqlite ? 6 : 64);
       }
     }, 300_000);
   }
 
   test("every flipped bit of a data key, and of the name of its root key, is noticed", async () => {
     for (const column of ["wrapped", "root_id", "generation"]) {
-      await refusesEachFlip(stage, dataKeyTarget(stage, column), onSqlite ? 1 : 8);
+      await refusesEachFlip(stage, dataKeyTarget(stage, column), onSqlite ? 1 : 32);
     }
   }, 300_000);
 
   test("flipped bits of a file, and of its row, are noticed", async () => {
     const dice = diceOf(seed);
-    const flips = onSqlite ? 1000 : 300;
+    const some = (count: number, bytes: number) => Array.from({ length: count }, () => dice.below(bytes * 8));
     const sealed = contentTarget(stage, "web", "medium.bin", "sealed");
-    const bits = ((await read(stage, sealed)) as Buffer).length * 8;
-    await refusesEachFlip(
-      stage,
-      sealed,
-      Array.from({ length: flips }, () => dice.below(bits)),
-    );
+    const { length } = (await read(stage, sealed)) as Buffer;
+    await refusesEachFlip(stage, sealed, some(onSqlite ? 300 : 30, length));
     // This one is opened in another thread, and PostgreSQL sends it in two pieces.
     const large = contentTarget(stage, "api", "large.bin", "sealed");
-    const some = Array.from({ length: onSqlite ? 60 : 12 }, () => dice.below(600 * 1024 * 8));
-    await refusesEachFlip(stage, large, [...some, 18 * 8, 600 * 1024 * 8 + 34 * 8 - 1]);
+    await refusesEachFlip(stage, large, [...some(12, 600 * 1024), 18 * 8, 600 * 1024 * 8 + 34 * 8 - 1]);
     for (const column of ["project_id", "size", "generation"]) {
-      await refusesEachFlip(stage, contentTarget(stage, "web", "a.txt", column), onSqlite ? 1 : 16);
+      await refusesEachFlip(stage, contentTarget(stage, "web", "a.txt", column), onSqlite ? 1 : 32);
     }
   }, 300_000);
 
@@ -106,7 +101,7 @@ describeBoth("what SQL did to a row", (w, dialect) => {
     ];
     for (const target of targets) {
       const bytes = (await read(stage, target)) as Buffer;
-      const step = onSqlite ? 1 : 6;
+      const step = onSqlite ? 1 : 24;
       for (let length = 0; length < bytes.length; length += step) {
         for (const cut of [bytes.subarray(0, length), bytes.subarray(bytes.length - length)]) {
           await write(stage, target, cut);
@@ -125,11 +120,12 @@ describeBoth("what SQL did to a row", (w, dialect) => {
   test("no set opens with columns of another: every pair, across environment, kind, project and organization", async () => {
     const { world } = stage;
     const rows = await world.run("select * from sets order by project_id, kind, environment");
+    // Each pair with one of these, each of which there is with every set.
     const choices = [["listing"], ["listing_mac"], ["sealed"], ["listing", "listing_mac"], [...setColumns]] as const;
-    let tried = 0;
     for (const [index, to] of rows.entries()) {
-      for (const [from, columns] of rows.flatMap((from) => choices.map((columns) => [from, columns] as const))) {
-        if (from === to || (!onSqlite && tried++ % 12 !== 0)) continue;
+      for (const [at, from] of rows.entries()) {
+        const columns = choices[(index + at) % choices.length] as (typeof choices)[number];
+        if (from === to || (!onSqlite && (index * rows.length + at) % 12 !== 0)) continue;
         if (columns.every((column) => Bun.deepEquals(from[column], to[column]))) continue;
         await update(world, "sets", to, pick(from, columns));
         // Values in a set of files are not as Keyhole writes one either.
@@ -172,7 +168,7 @@ describeBoth("what SQL did to a row", (w, dialect) => {
   }, 300_000);
 
   describe("a listing that was edited is neither shown nor used:", () => {
-    test.each(listingEdits)("$kind with $entry", async ({ kind, entry }) => {
+    test.each(onSqlite ? listingEdits : listingEdits.slice(-6))("$kind with $entry", async ({ kind, entry }) => {
       const target = setTarget(stage, "web", kind, "production", "listing");
       const entries = JSON.parse(String(await read(stage, target))) as object[];
       const changed = () => [{ ...entries[0], ...JSON.parse(`{${entry}}`) }, ...entries.slice(1)];
@@ -264,7 +260,7 @@ describeBoth("what SQL did to a row", (w, dialect) => {
   test("whatever mixture of rows is left, an answer is the whole truth or a refusal", async () => {
     const dice = diceOf(seed + 1);
     const seen = new Map<string, number>();
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < (onSqlite ? 40 : 15); round++) {
       const done: string[] = [];
       for (let left = 1 + dice.below(3); left > 0; left--) done.push(await crossRows(stage, dice));
       for (const question of dice.some(stage.questions, 0.3)) {
@@ -303,7 +299,8 @@ describeBoth("what SQL did to a row", (w, dialect) => {
     ] as const;
     const isOf = (kind: string, what: string) =>
       kind === "files" ? !what.startsWith("its values") : !what.startsWith("values");
-    const rows = kinds.flatMap((kind) => damages.map(([what, set]) => ({ kind, what, set })));
+    const tried = onSqlite ? kinds : (["variables"] as const); // the same code
+    const rows = tried.flatMap((kind) => damages.map(([what, set]) => ({ kind, what, set })));
     test.each(rows.filter(({ kind, what }) => isOf(kind, what)))("$kind, $what", async ({ kind, what, set }) => {
       const { world, web } = stage;
       const target = setTarget(stage, "web", kind, "production", "listing");
@@ -319,18 +316,15 @@ describeBoth("what SQL did to a row", (w, dialect) => {
       if (set && what !== "its values, gone" && kind !== "files") expect(deletedKeys).toBe(0);
       const columns = `select * from sets where ${target.where}`;
       expect(await world.run(columns, target.at)).toEqual(before.sets.filter((row) => isAt(row, target)));
-      await expectAll(
-        stage,
-        what.startsWith("its values") ? new RegExp(`^values web ${kind} production$`) : target.damages,
-      );
+      const values = new RegExp(`^values web ${kind} production$`);
+      await expectAll(stage, what.startsWith("its values") ? values : target.damages);
       await stage.restore();
     });
 
     test.each(["wrapped = substr(wrapped, 1, 40)", ""])("a data key: %p", async (set) => {
       const { world, web } = stage;
-      await world.run(`${set ? `update data_keys set ${set}` : "delete from data_keys"} where project_id = ?`, [
-        web.id,
-      ]);
+      const change = set ? `update data_keys set ${set}` : "delete from data_keys";
+      await world.run(`${change} where project_id = ?`, [web.id]);
       const before = await dump(world);
       for (const write of kinds.flatMap((kind) => writesTo(stage, kind))) {
         await expect(write()).rejects.toMatchObject({ name: "Fault", code: "decryption_failed" });
@@ -374,7 +368,7 @@ describeBoth("what SQL did to a row", (w, dialect) => {
     }
     const [row] = await world.sql`select grant_seal from api_keys where id = ${narrow.id}`;
     const seal = row?.["grant_seal"] as Buffer;
-    for (let bit = 0; bit < seal.length * 8; bit++) {
+    for (let bit = 0; bit < seal.length * 8; bit += onSqlite ? 1 : 32) {
       await world.run("update api_keys set grant_seal = ? where id = ?", [flipped(seal, bit), narrow.id]);
       await refused(`bit ${bit} of the grant seal`, narrow.key);
     }
@@ -388,16 +382,8 @@ describeBoth("what SQL did to a row", (w, dialect) => {
     await stage.restore();
 
     for (const { what, key, digest } of madeUp(stage)) {
-      const grant: Grant = {
-        keyId: Bun.randomUUIDv7(),
-        organizationId: stage.alphaId,
-        surfaces: 7,
-        resources: 31,
-        environments: 7,
-        projects: null,
-        expiresAt: null,
-        trust: null,
-      };
+      const reach = { surfaces: 7, resources: 31, environments: 7, projects: null, expiresAt: null, trust: null };
+      const grant: Grant = { keyId: Bun.randomUUIDv7(), organizationId: stage.alphaId, ...reach };
       for (const grantSeal of [seal, sealGrant(Buffer.alloc(32), digest, grant)]) {
         await world.run(
           `insert into api_keys (id, organization_id, name, digest, surfaces, resources, environments, projects,
@@ -454,14 +440,10 @@ describeBoth("what SQL did to a row", (w, dialect) => {
   if (!onSqlite) {
     test("rows that are there twice, once their unique indexes are dropped, widen no key", async () => {
       const { world, narrow, questions, truth } = stage;
-      const rules = await world.run(
-        "select conrelid::regclass as owner, conname from pg_constraint where contype = 'p'",
-      );
-      for (const { owner, conname } of rules) {
-        if (owner === "api_keys" || owner === "sets") {
-          await world.run(`alter table ${owner} drop constraint ${conname} cascade`);
-        }
-      }
+      const rules = await world.run(`select conrelid::regclass as owner, conname from pg_constraint
+        where contype = 'p' and conrelid in ('api_keys'::regclass, 'sets'::regclass)`);
+      for (const { owner, conname } of rules)
+        await world.run(`alter table ${owner} drop constraint ${conname} cascade`);
       await world.run("drop index api_keys_digest");
       const own = new Map(questions.filter(({ key }) => key === narrow).map((one) => [one.path, truth.get(one)]));
       const seen = new Set<string>();
@@ -493,7 +475,7 @@ describeBoth("what SQL did to a row", (w, dialect) => {
   }
 
   test("nothing that was asked while rows were wrong left a value in the log", () => {
-    expect(stage.world.log.length).toBeGreaterThan(1000);
+    expect(stage.world.log.length).toBeGreaterThan(500);
     expect(JSON.stringify(stage.world.log)).not.toContain(canary);
   });
 });
@@ -596,13 +578,12 @@ const edits: readonly Edit[] = [
 const failed = "decryption_failed";
 const absent = "project_not_found";
 
-type Move = {
-  readonly what: string;
-  readonly edit: (stage: Stage) => Promise<unknown>;
-  /** Who asks for which slug, and how all such questions are answered. */
-  readonly verdicts: string;
-};
+/** Who asks for which slug after an edit, and how all such questions are answered. */
+type Move = { readonly what: string; readonly edit: (stage: Stage) => Promise<unknown>; readonly verdicts: string };
 
+const exchangedProjects = (column: string) => (stage: Stage) =>
+  exchange(stage, "projects", column, stage.web.id, stage.api.id);
+const closed = `every web ${failed}, every api ${failed}, narrow web ${absent}, stranger web 200`;
 const moves: readonly Move[] = [
   {
     what: "a project moved to another organization opens for nobody",
@@ -616,13 +597,11 @@ const moves: readonly Move[] = [
   },
   {
     what: "two projects that exchanged their slugs open for nobody, and a key that lists one reaches neither",
-    edit: (stage) => exchange(stage, "projects", "slug", stage.web.id, stage.api.id),
-    verdicts: `every web ${failed}, every api ${failed}, narrow web ${absent}, stranger web 200`,
+    ...{ edit: exchangedProjects("slug"), verdicts: closed },
   },
   {
     what: "two projects that exchanged their ids open for nobody",
-    edit: (stage) => exchange(stage, "projects", "id", stage.web.id, stage.api.id),
-    verdicts: `every web ${failed}, every api ${failed}, narrow web ${absent}, stranger web 200`,
+    ...{ edit: exchangedProjects("id"), verdicts: closed },
   },
   {
     what: "a project with an edited slug opens for nobody",
@@ -635,6 +614,7 @@ const moves: readonly Move[] = [
     verdicts: `every web ${absent}, narrow web ${absent}, stranger web ${absent}`,
   },
 ];
+
 /** Texts that are no list of projects, or not the key's. */
 const noLists: readonly string[] = [
   ...'|{|}|no list|null|[]|1|"web"|["web"]|{}|{"web":|{"web":"|"web":"|\\u0000|\'|\u{10FFFF}'.split("|"),

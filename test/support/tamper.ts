@@ -84,12 +84,8 @@ export async function setUp(world: World): Promise<Stage> {
   const foreign = await world.project(beta, "web", content("foreign"));
   const wide = { surfaces: ["rest_api", "ci_action"], resources: ["projects", "variables", "accounts", "files"] };
   const every = await world.key(alpha, wide);
-  const narrow = await world.key(alpha, {
-    ...wide,
-    projects: ["web"],
-    environments: ["production"],
-    expiresInMs: 3_600_000,
-  });
+  const reach = { projects: ["web"], environments: ["production"], expiresInMs: 3_600_000 };
+  const narrow = await world.key(alpha, { ...wide, ...reach });
   const stranger = await world.key(beta, wide);
   const forgetful = unlimited(world, ({ source }) => ({ source: { ...source, remembered: new RememberedSets(0) } }));
   const questions = [
@@ -109,10 +105,8 @@ export async function setUp(world: World): Promise<Stage> {
     await world.run("pragma ignore_check_constraints = on");
   }
   for (const table of tables) await world.run(`create table kept_${table} as select * from ${table}`);
-  const statements = tables.flatMap((table) => [
-    `delete from ${table}`,
-    `insert into ${table} select * from kept_${table}`,
-  ]);
+  const back = (table: string) => [`delete from ${table}`, `insert into ${table} select * from kept_${table}`];
+  const statements = tables.flatMap(back);
   const restore = async () => {
     // PostgreSQL runs several statements of one text as one transaction. SQLite runs the first alone.
     for (const text of world.dialect === "postgres" ? [statements.join("; ")] : statements) await world.run(text);
@@ -131,13 +125,9 @@ const contentIds = new Map<string, string>();
 
 /** Everything a key can ask of a project, with what the answers depend on. */
 export function questionsOf(key: Key, label: string, slug: string, reach: readonly Environment[]): Question[] {
-  const pathsOf = (at: Environment) => {
-    if (at === "production") return ["a.txt", "d.json"];
-    return [
-      "b/c.txt",
-      ...(at === "staging" && label !== "foreign" ? [label === "web" ? "medium.bin" : "large.bin"] : []),
-    ];
-  };
+  const large = label === "foreign" ? [] : [label === "web" ? "medium.bin" : "large.bin"];
+  const pathsOf = (at: Environment) =>
+    at === "production" ? ["a.txt", "d.json"] : ["b/c.txt", ...(at === "staging" ? large : [])];
   const listings = (kind: string) => reach.map((at) => `listing ${label} ${kind} ${at}`);
   const contents = (paths: readonly string[]) => paths.map((path) => `content ${label} ${path}`);
   const bytes = (paths: readonly string[]) => [...contents(paths), ...paths.map((path) => `bytes ${label} ${path}`)];
@@ -309,22 +299,21 @@ export function pick(row: Row, columns: readonly string[]): Row {
 }
 
 export async function update(world: World, table: Keyed, row: Row, change: Row): Promise<void> {
-  const keys = primaryKeys[table];
-  await world.run(
-    `update ${table} set ${Object.keys(change).map((name) => `${name} = ?`)} where ${keys.map((name) => `${name} = ?`).join(" and ")}`,
-    [...Object.values(change), ...keys.map((name) => row[name])],
-  );
+  const [where, values] = keyed(table, row);
+  const set = Object.keys(change).map((name) => `${name} = ?`);
+  await world.run(`update ${table} set ${set} where ${where}`, [...Object.values(change), ...values]);
 }
 
 /** Deletes a row and returns it. */
 export async function take(world: World, table: Keyed, row: Row): Promise<Row> {
-  const keys = primaryKeys[table];
-  const where = keys.map((name) => `${name} = ?`).join(" and ");
-  const [taken] = await world.run(
-    `delete from ${table} where ${where} returning *`,
-    keys.map((name) => row[name]),
-  );
+  const [where, values] = keyed(table, row);
+  const [taken] = await world.run(`delete from ${table} where ${where} returning *`, values);
   return taken as Row;
+}
+
+function keyed(table: Keyed, row: Row): [where: string, values: unknown[]] {
+  const keys: readonly string[] = primaryKeys[table];
+  return [keys.map((name) => `${name} = ?`).join(" and "), keys.map((name) => row[name])];
 }
 
 export async function insert(world: World, table: Keyed, row: Row): Promise<void> {
@@ -336,13 +325,7 @@ export async function insert(world: World, table: Keyed, row: Row): Promise<void
 }
 
 /** Exchanges a column of two rows, by way of a third value: unique indexes allow no other. */
-export async function exchange(
-  { world }: Stage,
-  table: string,
-  column: string,
-  one: string,
-  other: string,
-): Promise<void> {
+export async function exchange({ world }: Stage, table: string, column: string, ...[one, other]: [string, string]) {
   const rows = await world.run(`select id, ${column} as value from ${table}`);
   const [first, second] = [one, other].map((id) => rows.find((row) => row["id"] === id)?.["value"]);
   const put = (value: unknown, id: string) => world.run(`update ${table} set ${column} = ? where id = ?`, [value, id]);
@@ -372,15 +355,10 @@ export async function crossRows({ world }: Stage, dice: Dice): Promise<string> {
 /** Writes to each kind in production of alpha/web, each of which must open its set. */
 export function writesTo({ world: { admin }, web: { where } }: Stage, kind: Kind) {
   const content = Buffer.from("newer");
+  const both = ["FIRST", "SECOND"].map((name) => ({ name, value: "newer" }));
   return {
     variables: [
-      () =>
-        setVariables(
-          admin,
-          where,
-          "production",
-          ["FIRST", "SECOND"].map((name) => ({ name, value: "newer" })),
-        ),
+      () => setVariables(admin, where, "production", both),
       () => deleteVariable(admin, where, "production", "SECOND"),
     ],
     accounts: [
@@ -406,11 +384,9 @@ export async function dump(world: World) {
 }
 
 export function isAt(row: Row, { at }: Target): boolean {
-  return Bun.deepEquals(
-    primaryKeys.sets.map((name) => row[name]),
-    at as string[],
-  );
+  return primaryKeys.sets.every((name, index) => row[name] === at[index]);
 }
+
 export function flipped(bytes: Buffer, bit: number): Buffer {
   const changed = Buffer.from(bytes);
   changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7));
