@@ -1,19 +1,22 @@
 #!/bin/sh
 # Dumps the database, restores the dump beside it, and keeps the dump only if everything in the copy opens.
-# keyhole-backup.service runs it, with the owner's DATABASE_URL and the root key.
+# keyhole-backup.service runs it, with the root key and the owner's DATABASE_URL, postgres://…@HOST/NAME?PARAMETERS.
 set -eu
 umask 077
 folder=/var/backups/keyhole
 dump=$folder/$(date +%F).dump
 as_postgres() { runuser -u postgres -- "$@"; }
+name=$(printf '%s\n' "$DATABASE_URL" | sed 's|^[^/]*//[^/?]*/*||; s|?.*||')
 
 mkdir -p "$folder"
-as_postgres pg_dump --format=custom --no-owner --no-privileges keyhole > "$dump.part"
+as_postgres pg_dump --format=custom --no-owner --no-privileges --dbname="${name:?DATABASE_URL names no database}" \
+  > "$dump.part"
 as_postgres dropdb --if-exists keyhole_check
 as_postgres createdb --owner=keyhole_owner --encoding=UTF8 --template=template0 keyhole_check
 as_postgres pg_restore --exit-on-error --single-transaction --no-owner --no-privileges \
   --role=keyhole_owner --dbname=keyhole_check < "$dump.part"
-export DATABASE_URL="${DATABASE_URL%/*}/keyhole_check"
+DATABASE_URL=$(printf '%s\n' "$DATABASE_URL" | sed 's|^\([^/]*//[^/?]*\)[^?]*|\1/keyhole_check|')
+export DATABASE_URL
 /usr/local/bin/keyhole audit verify
 /usr/local/bin/keyhole rotate data # opens everything and seals it again, in the copy only
 as_postgres dropdb keyhole_check

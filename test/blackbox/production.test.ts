@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binary } from "../support/keyhole.ts";
+import { blockOf } from "../support/markdown.ts";
 import { adapt, makeBin, runPage } from "../support/page.ts";
 import { freePort } from "../support/port.ts";
 import { type Postgres, startPrimary } from "../support/postgres.ts";
@@ -83,7 +84,7 @@ function onPostgres(cluster: Postgres): void {
     }
     const psql = [join(cluster.origin, "psql"), "--quiet", cluster.url];
     const drops = [
-      "DATABASE IF EXISTS keyhole WITH (FORCE)",
+      ...["", "_check", "_restored"].map((name) => `DATABASE IF EXISTS keyhole${name} WITH (FORCE)`),
       "ROLE IF EXISTS keyhole_owner, keyhole_serve, keyhole_notary, keyhole_people",
     ];
     for (const what of drops) Bun.spawnSync([...psql, "-c", `DROP ${what}`]);
@@ -148,14 +149,38 @@ function onPostgres(cluster: Postgres): void {
       ...["admin.env", "keyhole.env", "notary.env", "root.key.cred"],
     ]);
 
-    // A dump that does not open is no backup.
+    const admin = join(folder, "etc/keyhole/admin.env");
+    const [, owned = "", named = ""] = /^DATABASE_URL=(\S+@)(\S+)$/m.exec(readFileSync(admin, "utf8")) ?? [];
+    const asOwner = (url: string, script: string) => {
+      const words = `set -ea; . '${admin}'; DATABASE_URL='${url}'\n${script}`;
+      return Bun.spawnSync([join(bin, "bash"), "-c", words], { cwd: folder, env });
+    };
     const backups = join(folder, "var/backups/keyhole");
-    for (const dump of readdirSync(backups)) rmSync(join(backups, dump));
+    /** @returns whether the script succeeded, and how many dumps it left */
+    const backUp = (url: string) => {
+      for (const dump of readdirSync(backups)) rmSync(join(backups, dump));
+      const { success } = asOwner(url, `exec '${folder}/usr/local/sbin/keyhole-backup'`);
+      return [success, readdirSync(backups).filter((name) => name.endsWith(".dump")).length];
+    };
+    const parameters = `host=${hostname}&port=${port}&sslmode=disable&application_name=nightly/backup`;
+    expect(backUp(`${owned}/keyhole?${parameters}`)).toEqual([true, 1]);
+    expect(backUp(`${owned}${address}`)).toEqual([false, 0]); // it names no database
+
+    const blocks = ["pg_dump", "createdb"].map((word) => blockOf("docs/backup.md", "sh", word)).join("\n");
+    const stood = {
+      "postgres://keyhole_owner@db": `${owned}${address}`,
+      "/var/log/keyhole.log": join(folder, "journal"),
+    };
+    const superuser = `PGHOST=${hostname} PGPORT=${port} PGUSER=${username} PGPASSWORD=${password}\n`;
+    const restored = asOwner(`${owned}${named}`, superuser + adapt(blocks, { ...scene, words: stood }));
+    expect(restored.stderr.toString()).toContain("Every entry is unchanged");
+    expect(restored.exitCode).toBe(0);
+
+    // A dump that does not open is no backup.
     const damage = "UPDATE sets SET sealed = sealed || '\\x00' WHERE sealed IS NOT NULL";
     const psql = [join(bin, "runuser"), "-u", "postgres", "--", "psql", "keyhole", "-c", damage];
     expect(Bun.spawnSync(psql, { env }).exitCode).toBe(0);
-    expect(Bun.spawnSync([join(bin, "systemctl"), "start", "keyhole-backup"], { env }).exitCode).not.toBe(0);
-    expect(readdirSync(backups).filter((name) => name.endsWith(".dump"))).toEqual([]);
+    expect(backUp(`${owned}${named}`)).toEqual([false, 0]);
   });
 }
 

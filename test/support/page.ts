@@ -13,7 +13,7 @@ const root = join(import.meta.dir, "../..");
 /** What the pages may use beside `keyhole`: nothing that could change this machine. */
 export const needed: readonly string[] = [
   ..."bash cat cp curl date dirname env find grep install ls".split(" "),
-  ..."mkdir mktemp mv node npm openssl rm sed sh sleep touch tr".split(" "),
+  ..."mkdir mktemp mv node npm openssl rm sed sh sleep tail timeout touch tr".split(" "),
 ];
 
 /** Where a page is run. */
@@ -73,7 +73,10 @@ ${[adapt(before, scene), ...scripts].join("\n")}
   return screen;
 }
 
-/** Puts this run's ports, paths and words in place of the page's. What does not end runs in the background. */
+/**
+ * Puts this run's ports, paths and words in place of the page's. What does not end runs in the background. A command
+ * that the next one waits for (`&&`) stands alone, so that the shell ends if it fails.
+ */
 export function adapt(text: string, { folder, env, words = {} }: Scene): string {
   const stood = {
     ...words,
@@ -87,7 +90,8 @@ export function adapt(text: string, { folder, env, words = {} }: Scene): string 
   const isUp = (port: string) => `until (: < /dev/tcp/127.0.0.1/${port}) 2>/dev/null; do kill -0 $!; done`;
   return own
     .split("\n")
-    .map((line) => {
+    .map((text) => {
+      const line = text.replace(/ &&(?=( +#.*)?$)/, "");
       // A dashboard ends here once it has printed its link.
       if (/^keyhole dashboard\b/.test(line)) return `grep -m 1 http: < <(${line} 2>&1)\nkill $!`;
       const endless = /^([A-Z_]+=\S+ )*keyhole (serve\b|witness\b|.* --(follow|watch)\b)/.test(line);
