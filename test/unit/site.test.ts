@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { storyOf } from "../../docs/.vitepress/month.ts";
 import { type Description, referenceOf } from "../../docs/.vitepress/reference.ts";
 import { pagesOf, shelves } from "../../docs/.vitepress/sidebar.ts";
+import { blocksOf } from "../support/markdown.ts";
 
 const docs = join(import.meta.dir, "../../docs");
 
@@ -38,6 +39,41 @@ test("the month of a team is a page with every section of its transcript, and ev
   expect(page).not.toContain("<id ci>");
   const inCheckout = /<!-- month -->(.*)<!-- end of month -->/s.exec(readFileSync(join(docs, "month.md"), "utf8"))?.[1];
   expect(inCheckout).toContain("](../test/blackbox/transcripts/month.txt)");
+});
+
+describe("a block of commands that somebody pastes", () => {
+  const pages = [...new Bun.Glob("**/*.md").scanSync(docs)].map((page) => `docs/${page}`);
+  /** Commands of several lines as one, without comments and the text of here documents. */
+  const commandsOf = (block: string) =>
+    block
+      .replace(/<<(\w+)(.*)\n[\s\S]*?\n\1$/gm, "$2")
+      .replace(/\\\n|(?<=\|)\n/g, " ")
+      .split("\n")
+      .map((line) => line.replace(/(?<=^| )#.*/, "").trim())
+      .filter(Boolean);
+  const blocks = ["README.md", ...pages].flatMap((page) =>
+    blocksOf(page)
+      .filter(({ language, file }) => /^(sh)?$/.test(language) && file === undefined)
+      .flatMap(({ text }) => text.split("\n\n").map((part) => ({ page, commands: commandsOf(part) }))),
+  );
+
+  test("stops at its first failure if a later line removes, replaces or restarts something", () => {
+    const harms =
+      /^(?:rm|mv|cp|install|systemctl|helm install|pg_restore)\b|keyhole (?:restore|db upgrade)|--(?:force|finish|apply)\b/;
+    const found = blocks.flatMap(({ page, commands }) => {
+      const last = commands.findLastIndex((command) => harms.test(command));
+      return commands.filter((one, at) => at < last && !one.endsWith("&&")).map((one) => `${page}: ${one}`);
+    });
+    expect(found).toEqual([]);
+  });
+
+  test("waits for nothing without an end, and says where to look then", () => {
+    const waits = blocks
+      .flatMap(({ commands }) => commands)
+      .filter((one) => /\b(?:until|while) .*; do|--retry/.test(one));
+    expect(waits.length).toBeGreaterThan(1);
+    for (const wait of waits) expect(wait).toMatch(/(timeout \d|--retry-max-time \d).* \|\| *(tail|journalctl)/);
+  });
 });
 
 describe("the API reference", () => {
