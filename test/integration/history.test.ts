@@ -223,7 +223,7 @@ describeBoth("history", (w) => {
   test("shows that SQL put a set back; the next write takes a number that was never given", async () => {
     const { project, set, history, back } = await written(w);
     await putBack(w, project, 2);
-    const warning = expect.stringMatching(/^Somebody put the variables of .* in production back .*: version 4\.$/);
+    const warning = expect.stringMatching(/^Somebody put the variables of .* back .* Version 4 was lost\.$/);
     expect(await history()).toEqual({ versions: [4, 3, 2, 1], warnings: [warning] });
     await expect(openEverything(w.admin)).rejects.toThrow("back to an earlier version with SQL: version 4 was written");
     await set("C", "3");
