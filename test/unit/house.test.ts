@@ -141,7 +141,9 @@ const aboutOneKind = [
 /** The functions of kinds that open values for requests, each into a Held. */
 const readers = ["readAccounts", "readFiles", "readVariables"];
 
-const real = readSources(join(import.meta.dir, "../../src"));
+const root = join(import.meta.dir, "../..");
+const real = readSources(join(root, "src"));
+const architecture = readFileSync(join(root, "docs/maintainers/architecture.md"), "utf8");
 
 describe("the house", () => {
   test("has imports that this test can read", () => {
@@ -154,13 +156,17 @@ describe("the house", () => {
   test("has every folder of src in its place, below those that import it", () => {
     const folders = Object.keys(mayImport);
     expect([...new Set([...real.keys()].map(placeOf))].sort()).toEqual(folders.toSorted());
-    const page = readFileSync(join(import.meta.dir, "../../docs/maintainers/architecture.md"), "utf8");
-    const table = [...page.matchAll(/^\| `(\w+)\/` \|/gm)].map(([, folder]) => folder);
+    const table = [...architecture.matchAll(/^\| `(\w+)\/` \|/gm)].map(([, folder]) => folder);
     expect(table).toEqual(folders.filter((folder) => !folder.endsWith(".ts")));
     for (const [at, folder] of folders.entries()) {
       const above = folders.slice(at + 1).filter((other) => mayImport[folder]?.includes(other));
       expect([folder, above]).toEqual([folder, []]);
     }
+  });
+  test("has each function of the page's walks in the file that the page names", () => {
+    const walks = [...architecture.matchAll(/^ {2}(\w+) +(\S+\.tsx?)\b/gm)];
+    const wrong = walks.filter(([, name, file]) => !new RegExp(`\\b${name}\\b`).test(real.get(`src/${file}`) ?? ""));
+    expect([walks.length > 20, wrong.map(([line]) => line)]).toEqual([true, []]);
   });
   test("serves by no path of imports or threads that reaches what writes, from the command's own file on", () => {
     const served = /^src\/(cli\/serve\.ts|(api|gates|server|kinds\/\w+\/endpoint)\b)/;
