@@ -1,4 +1,5 @@
 import { mayAsk } from "../core/json-request.ts";
+import { Waiters } from "../core/waiters.ts";
 import { type KeySet, parseKeySet } from "./token.ts";
 
 /** Fetches a JSON document for an issuer, bounded in size and time, and follows no redirect. Its errors say what was wrong. */
@@ -61,11 +62,13 @@ export class IssuerKeys {
   /**
    * The keys of an issuer that a trust names. Waits for a fetch only if they are not known.
    * @param unfit - keys that did not verify a token: then newer ones are wanted
+   * @throws Fault `rate_limited` if too many wait for this issuer already
    */
   async find(issuer: string, unfit?: KeySet): Promise<KeySet | undefined> {
     const state = this.#stateOf(issuer);
     const keys = this.#usable(state);
-    if (keys === undefined || keys === unfit) await Promise.race([this.#refresh(issuer), Bun.sleep(this.#waitMsMax)]);
+    const attempt = keys === undefined || keys === unfit ? this.#refresh(issuer) : undefined;
+    if (attempt) await state.waiters.wait(() => Promise.race([attempt, Bun.sleep(this.#waitMsMax)]));
     return this.#usable(state);
   }
 
@@ -77,14 +80,15 @@ export class IssuerKeys {
     let state = this.#issuers.get(issuer);
     if (state === undefined) {
       const never = Number.NEGATIVE_INFINITY;
-      state = { keys: undefined, fetchedAtMs: never, triedAtMs: never, failed: false, attempt: undefined };
+      const waiters = new Waiters();
+      state = { keys: undefined, fetchedAtMs: never, triedAtMs: never, failed: false, attempt: undefined, waiters };
       this.#issuers.set(issuer, state);
     }
     return state;
   }
 
-  /** Resolves when the fetch that is under way or due has ended, well or not. */
-  async #refresh(issuer: string): Promise<void> {
+  /** The fetch that is under way, or is due and begins. It resolves when it has ended, well or not. */
+  #refresh(issuer: string): Promise<void> | undefined {
     const state = this.#stateOf(issuer);
     if (state.attempt === undefined && this.#nowMs() - state.triedAtMs >= attemptEveryMs) {
       state.triedAtMs = this.#nowMs();
@@ -92,7 +96,7 @@ export class IssuerKeys {
         state.attempt = undefined;
       });
     }
-    await state.attempt;
+    return state.attempt;
   }
 
   async #fetch(issuer: string, state: State): Promise<void> {
@@ -115,4 +119,5 @@ type State = {
   triedAtMs: number;
   failed: boolean;
   attempt: Promise<void> | undefined;
+  readonly waiters: Waiters;
 };

@@ -1,6 +1,7 @@
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import { Deadline } from "../core/deadline.ts";
 import { Fault, type FaultCode } from "../core/fault.ts";
+import { Waiters } from "../core/waiters.ts";
 import { jsonType } from "../formats/json.ts";
 import { type Admission, admit } from "../gates/admit.ts";
 import type { McpEndpoint } from "../gates/api-parts.ts";
@@ -21,8 +22,9 @@ export function mcpEndpoint(origins: ReadonlySet<string>, version: string): McpE
     maxSubscriptions: 0,
     keepAliveMs: 0,
   });
+  const bodies = new Waiters();
   return async (parts, exchange, token, request) => {
-    const body = await readBody(request);
+    const body = await bodies.wait(() => readBody(request)); // 429
     const { method, params } = (body.message ?? {}) as { readonly method?: unknown; readonly params?: Call };
     const lookup = lookupOfCall(method === "tools/call" ? params?.name : undefined, params?.arguments);
     const caller = await admit(parts.gate, exchange, token, admission, lookup); // 401 429 403

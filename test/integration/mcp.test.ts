@@ -193,8 +193,14 @@ describeBoth("the gates of the MCP surface", (w) => {
     // Whatever the body is: the key is judged first.
     expect((await handle(mcpRequest({ key: mintKey(), body: "[" }))).status).toBe(401);
     // A body that never ends is no reason for a 503, which would say that the server is to blame.
-    const withheld = new Request("http://localhost/mcp", { method: "POST", body: new ReadableStream() });
-    expect((await handle(withheld)).status).toBe(401);
+    const withheld = Array.from({ length: 1024 }, () =>
+      handle(new Request("http://localhost/mcp", { method: "POST", body: new ReadableStream() })),
+    );
+    // Nor do strangers hold any number of them.
+    const { status, headers } = await handle(mcpRequest({}));
+    expect([status, headers.get("retry-after")]).toEqual([429, "1"]);
+    for (const one of withheld) expect((await one).status).toBe(401);
+    expect((await handle(mcpRequest({}))).status).toBe(401);
     await setPlan(w.admin, organization.slug, "pro");
   });
 

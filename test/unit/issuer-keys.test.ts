@@ -151,10 +151,13 @@ describe("the keys of an issuer", () => {
     expect(state.notes).toEqual(["it answered 503", undefined]);
   });
 
-  test("are asked for once by many requests at the same time", async () => {
-    const { state, kids } = stage();
-    await Promise.all(Array.from({ length: 100 }, () => kids()));
-    expect(state.asked).toBe(1);
+  test("are asked for once by many requests at the same time, and no more than 1,024 wait for one issuer", async () => {
+    const { keys, state, kids } = stage();
+    const waiting = Array.from({ length: 1024 }, () => kids());
+    await expect(keys.find(issuer)).rejects.toMatchObject({ code: "rate_limited", detail: { retryAfterS: 1 } });
+    expect(await keys.find("https://other.example")).toBeUndefined();
+    expect(new Set((await Promise.all(waiting)).flat())).toEqual(new Set(["one"]));
+    expect([state.asked, await kids()]).toEqual([2, ["one"]]);
   });
 });
 
