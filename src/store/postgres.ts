@@ -173,7 +173,7 @@ export function openPostgres(servers: Servers, use: Use): Database {
  */
 async function guarded<T>(db: Db, work: (db: Db) => Promise<T>): Promise<T> {
   const look = () => requireNoAdditions(() => db.execute(sql.raw(postgresAdditions)));
-  await db.execute(sql.raw(`set local search_path to ${searchPath}`));
+  await db.execute(sql.raw(ofTransaction));
   const result = await work(db).catch(async (error: unknown) => {
     await look().catch((found: unknown) => {
       throw found instanceof Refused ? found : error; // a transaction in which a statement failed answers nothing
@@ -183,6 +183,11 @@ async function guarded<T>(db: Db, work: (db: Db) => Promise<T>): Promise<T> {
   await look();
   return result;
 }
+
+// A session cannot ask for `transaction_timeout` as it begins: PostgreSQL before 17 does not know it.
+const ofTransaction = `select pg_catalog.set_config('search_path', '${searchPath}', true),
+  case when pg_catalog.current_setting('transaction_timeout', true) is not null
+    then pg_catalog.set_config('transaction_timeout', '0', true) end`;
 
 async function requireNoAdditions(look: () => PromiseLike<readonly Readonly<Record<string, unknown>>[]>) {
   refuseAdditions((await look()).map(({ what }) => String(what)));

@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startupSettings } from "../../src/store/postgres.ts";
+import { earlierRootKey, loadDump, releaseFile } from "../releases/release.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
 import { freePort } from "../support/port.ts";
@@ -38,64 +39,99 @@ const turned: Readonly<Record<string, string>> = {
   transform_null_equals: "on",
 };
 
+/** Databases that are there before, each with a variable that it holds. */
+const before = [
+  { of: "now" },
+  {
+    of: "0.2.0",
+    dump: "0.2.0/keyhole.sql",
+    rootKey: releaseFile("0.2.0/root-key").trim(),
+    holds: ["acme/shop", "production", "STRIPE_KEY"],
+    value: "made-up-stripe-key",
+  },
+  {
+    of: "a build before 0.3.0",
+    dump: "f841f4c.postgres.sql",
+    rootKey: earlierRootKey,
+    holds: ["acme/web", "production", "TOKEN"],
+    value: "second",
+  },
+] as const;
+
 onPostgres("a role whose sessions have other settings", () => {
   const role = `keyhole_turned_${randomBytes(4).toString("hex")}`;
   const run = (statement: string) => runOn(postgresUrl as string, statement);
-  let database: TestDatabase;
-  let site: Site;
-  const urlOf = ({ url }: TestDatabase) => {
-    const own = new URL(url);
-    [own.username, own.password] = [role, "of-a-test"];
-    return own.href;
+  const sites: Site[] = [];
+  const databases: TestDatabase[] = [];
+  /** A site whose database is opened as this role. */
+  const siteOn = async (template?: string, rootKey?: string, dump?: string) => {
+    const database = await createDatabase(postgresUrl as string, template);
+    databases.push(database);
+    if (dump !== undefined) await loadDump(database.url, dump);
+    const own = Object.assign(new URL(database.url), { username: role, password: "of-a-test" });
+    sites.push(await makeSite("postgres", own.href, rootKey === undefined ? {} : { KEYHOLE_ROOT_KEY: rootKey }));
+    return sites.at(-1) as Site;
   };
   beforeAll(async () => {
-    database = await createDatabase(postgresUrl as string);
     await run(`create role ${role} login superuser password 'of-a-test'`);
-    for (const [name, value] of Object.entries(turned)) await run(`alter role ${role} set ${name} = '${value}'`);
-    site = await makeSite("postgres", urlOf(database));
+    const [since17] = await run("select from pg_settings where name = 'transaction_timeout'");
+    const all = { ...turned, ...(since17 && { transaction_timeout: "1s" }) };
+    for (const [name, value] of Object.entries(all)) await run(`alter role ${role} set ${name} = '${value}'`);
   });
   afterAll(async () => {
-    await site?.remove();
-    await database?.drop();
+    for (const site of sites) await site.remove();
+    for (const database of databases) await database.drop();
     await run(`drop role ${role}`);
   });
 
-  test("keeps nobody from all that people and machines do, nor from a copy of the database", async () => {
-    const value = "canary \\ ' \n\u00e9\u{1f511}";
-    await site.json(["org", "create", "acme"]);
-    await site.json(["project", "create", "acme/web"]);
-    await site.json(
-      ["var", "import", "acme/web", "production", "-", "--format", "json"],
-      JSON.stringify({ TOKEN: value }),
-    );
-    await site.json(
-      ["file", "put", "acme/web", "-", "--env", "production", "--path", "a.bin"],
-      Buffer.from([0, 92, 255, 39, 120]),
-    );
-    const { key } = await site.key("--org", "acme");
-    const server = await site.serve();
-    const notary = await startNotary(site);
-    const read = async () => (await server.get("/projects/web/variables?environment=production", key)).json();
-    for (let times = 0; times < 3; times++) {
-      expect(await read()).toMatchObject({ variables: [{ key: "TOKEN", value }] });
-      await Bun.sleep(30); // longer than `idle_session_timeout`
-    }
-    await eventually(() => notary.said().includes("signed_checkpoint"));
-    expect([await server.stop(), await notary.stop()]).toEqual([0, 0]);
-    expect(server.said().stdout + notary.said()).not.toMatch(
-      /"event":"(?:defect|connection_lost|notary_failed|audit_flaw)"/,
-    );
-    expect((await site.keyhole(["audit", "list"])).stdout).toContain("variables.read");
-    expect(await site.keyhole(["audit", "verify"])).toMatchObject({ exitCode: 0 });
-    const copy = await createDatabase(postgresUrl as string, new URL(database.url).pathname.slice(1));
-    const restored = await makeSite("postgres", urlOf(copy), { KEYHOLE_ROOT_KEY: site.env["KEYHOLE_ROOT_KEY"] ?? "" });
-    expect(await restored.json(["var", "get", "acme/web", "production", "TOKEN"])).toMatchObject({ value });
-    await restored.remove();
-    await copy.drop();
-  });
+  test.each(before)(
+    "keeps nobody from all that people and machines do on a database of $of, nor on a copy of it",
+    async (old) => {
+      const value = "canary \\ ' \n\u00e9\u{1f511}";
+      const had = "dump" in old ? old : undefined;
+      const site = await siteOn(undefined, had?.rootKey, had?.dump);
+      if (had) {
+        expect(await site.keyhole(["var", "get", ...had.holds])).toMatchObject({ exitCode: 6, stdout: "" });
+        await site.json(["db", "upgrade"]);
+        expect(await site.json(["var", "get", ...had.holds])).toMatchObject({ value: had.value });
+      }
+      await site.json(["org", "create", "new"]);
+      await site.json(["project", "create", "new/web"]);
+      await site.json(
+        ["var", "import", "new/web", "production", "-", "--format", "json"],
+        JSON.stringify({ TOKEN: value }),
+      );
+      await site.json(
+        ["file", "put", "new/web", "-", "--env", "production", "--path", "a.bin"],
+        Buffer.from([0, 92, 255, 39, 120]),
+      );
+      const { key } = await site.key("--org", "new");
+      const server = await site.serve();
+      const notary = await startNotary(site);
+      const read = async () => (await server.get("/projects/web/variables?environment=production", key)).json();
+      for (let times = 0; times < 3; times++) {
+        expect(await read()).toMatchObject({ variables: [{ key: "TOKEN", value }] });
+        await Bun.sleep(30); // longer than `idle_session_timeout`
+      }
+      const env = { ...site.env, KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key };
+      const program = ["run", "-p", "web", "-e", "production", "--", "printenv", "TOKEN"];
+      expect(await runBinary(program, { cwd: site.folder, env })).toMatchObject({ exitCode: 0, stdout: `${value}\n` });
+      await eventually(() => notary.said().includes("signed_checkpoint"));
+      expect([await server.stop(), await notary.stop()]).toEqual([0, 0]);
+      expect(server.said().stdout + notary.said()).not.toMatch(
+        /"event":"(?:defect|connection_lost|notary_failed|audit_flaw)"/,
+      );
+      expect((await site.keyhole(["audit", "list"])).stdout).toContain("variables.read");
+      expect(await site.keyhole(["audit", "verify"])).toMatchObject({ exitCode: 0 });
+      const { DATABASE_URL = "", KEYHOLE_ROOT_KEY } = site.env;
+      const restored = await siteOn(new URL(DATABASE_URL).pathname.slice(1), KEYHOLE_ROOT_KEY);
+      expect(await restored.json(["var", "get", "new/web", "production", "TOKEN"])).toMatchObject({ value });
+    },
+  );
 
   test("is refused by the name of the setting if it turns foreign keys off", async () => {
     await run(`alter role ${role} set session_replication_role = replica`);
+    const site = await siteOn();
     for (const args of [["org", "list"], ["serve", "--port", "0"], ["notary"]]) {
       const ran = await site.keyhole(args);
       expect(ran).toMatchObject({ exitCode: 2, stdout: "" });

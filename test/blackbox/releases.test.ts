@@ -2,8 +2,7 @@ import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import postgres from "postgres";
-import { bodyOf, type Expected, tokenOf } from "../releases/release.ts";
+import { bodyOf, type Expected, earlierRootKey, loadDump, releaseFile, tokenOf } from "../releases/release.ts";
 import { fromSource, makeNewer, type Program } from "../support/from-source.ts";
 import { binary, runBinary, runJson } from "../support/keyhole.ts";
 import { type Dialect, makeSite, onBoth, type Site } from "../support/server.ts";
@@ -105,7 +104,6 @@ for (const version of versions) {
  * file, a person, a read and a signed head. Its root key is of no use elsewhere.
  */
 onBoth("a database of a build before 0.3.0", (dialect) => {
-  const rootKey = Buffer.from("keyhole: of no use but in tests!").toString("base64");
   const key = {
     sqlite: "kh_GiCb7fb67XiizsSK4y3CWVVf5Xj1oIqwA4HhzXMokVa2sitUK",
     postgres: "kh_VHw67cbj4cIOMNpvqLnQqksG0od3X11s4mftQZTHxQm3kG01L",
@@ -113,9 +111,14 @@ onBoth("a database of a build before 0.3.0", (dialect) => {
 
   test.each(["this version", "a newer one"])("is upgraded and opens whole in %s", async (which) => {
     const program = which === "this version" ? { as: [], program: binary, env: {} } : fromSource(newer);
-    const made = await makeSite(dialect, undefined, { KEYHOLE_ROOT_KEY: rootKey });
+    const made = await makeSite(dialect, undefined, { KEYHOLE_ROOT_KEY: earlierRootKey });
     await using site = { ...made, [Symbol.asyncDispose]: made.remove };
-    await load(site, dialect, readFileSync(join(releases, `f841f4c.${dialect}.sql`), "utf8"));
+    if (dialect === "postgres") await loadDump(site.env["DATABASE_URL"] ?? "", "f841f4c.postgres.sql");
+    else {
+      mkdirSync(site.data, { mode: 0o700 });
+      using file = new SqliteFile(join(site.data, "keyhole.db"));
+      file.exec(releaseFile("f841f4c.sqlite.sql"));
+    }
     const options = { ...program, cwd: site.folder, env: { ...site.env, ...program.env } };
     const before = await runBinary(["org", "list"], options);
     const { from, to } = (await runJson(["db", "upgrade"], options)) as { from: number; to: number };
@@ -140,28 +143,15 @@ onBoth("a database of a build before 0.3.0", (dialect) => {
 /** A site with a copy of this database. */
 async function restored(version: string, dialect: Dialect): Promise<Site & AsyncDisposable> {
   const folder = join(releases, version);
-  const rootKey = readFileSync(join(folder, "root-key"), "utf8").trim();
+  const rootKey = releaseFile(`${version}/root-key`).trim();
   const site = await makeSite(dialect, undefined, { KEYHOLE_ROOT_KEY: rootKey });
   if (dialect === "sqlite") {
     mkdirSync(site.data, { mode: 0o700 });
     copyFileSync(join(folder, "keyhole.db"), join(site.data, "keyhole.db"));
   } else {
-    await load(site, dialect, readFileSync(join(folder, "keyhole.sql"), "utf8"));
+    await loadDump(site.env["DATABASE_URL"] ?? "", `${version}/keyhole.sql`);
   }
   return { ...site, [Symbol.asyncDispose]: site.remove };
-}
-
-/** Runs what a dump holds in an empty database. */
-async function load(site: Site, dialect: Dialect, dump: string): Promise<void> {
-  if (dialect === "sqlite") {
-    mkdirSync(site.data, { mode: 0o700 });
-    using file = new SqliteFile(join(site.data, "keyhole.db"));
-    file.exec(dump);
-    return;
-  }
-  const sql = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
-  await sql.unsafe(dump);
-  await sql.end({ timeout: 5 });
 }
 
 /** Lists, reads and verifies all of it, rolls each kind of item back, and seals everything under new data keys. */

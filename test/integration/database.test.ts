@@ -5,7 +5,7 @@ import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { isConnectionFailure } from "../../src/store/database.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
 import { moment } from "../support/clock.ts";
-import { connectTo, createDatabase, postgresUrl, withPostgres } from "../support/postgres.ts";
+import { connectTo, createDatabase, postgresUrl, runOn, withPostgres } from "../support/postgres.ts";
 import { parts } from "../support/seed.ts";
 
 setDefaultTimeout(60_000);
@@ -62,6 +62,19 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
       where datname = current_database() and application_name = 'keyhole admin'`;
     while ((await connections()).length > 1);
     await transact();
+    await opened.close();
+  });
+
+  test("is asked for transactions without an end: since PostgreSQL 17 a database can give them one", async () => {
+    const isTold = sql`select setting from pg_settings where name = 'transaction_timeout'`;
+    const [since17] = await killer`select from pg_settings where name = 'transaction_timeout'`;
+    if (since17)
+      await runOn(
+        database.url,
+        `alter database ${new URL(database.url).pathname.slice(1)} set transaction_timeout = '1h'`,
+      );
+    const opened = openPostgres(new Servers(parsePostgresUrl(database.url, {}).servers), "admin");
+    expect([...(await opened.transaction((db) => db.execute(isTold)))]).toEqual(since17 ? [{ setting: "0" }] : []);
     await opened.close();
   });
 

@@ -1,5 +1,8 @@
 import { createPrivateKey, createPublicKey, type webcrypto } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { compact, usualClaims } from "../support/issuer.ts";
+import { runOn } from "../support/postgres.ts";
 
 /* What `make.ts` writes of a release, and its test reads. */
 
@@ -44,3 +47,14 @@ export function bodyOf({ headers, body }: { readonly headers: ReadonlyMap<string
   const text = body.toString("utf8");
   return headers.get("content-type")?.startsWith("application/json") ? (JSON.parse(text) as unknown) : text;
 }
+
+/** A file beside this one, as text. */
+export function releaseFile(path: string): string {
+  return readFileSync(join(import.meta.dir, path), "utf8");
+}
+
+/** The root key of the databases of f841f4c. */
+export const earlierRootKey: string = Buffer.from("keyhole: of no use but in tests!").toString("base64");
+
+/** Runs what a dump holds in an empty PostgreSQL database. */
+export const loadDump = (url: string, path: string) => runOn(url, releaseFile(path));

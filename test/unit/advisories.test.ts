@@ -40,7 +40,7 @@ describe("CVE-2026-39356, CVE-2026-39946: SQL without escaping", () => {
     "store/database.ts: sql.raw(String(value))", // a number
     "store/lookups.ts: sql.identifier(name)", // a column
     "store/migrate.ts: sql.raw(statement)", // of the migrations
-    "store/postgres.ts: sql.raw(`set local search_path to $searchPath`)", // a constant
+    "store/postgres.ts: sql.raw(ofTransaction)", // a constant
     "store/postgres.ts: sql.raw(postgresAdditions)", // a constant
     "store/projects.ts: sql.identifier(name)", // a column
     "store/reach.ts: sql.raw(cases)", // constants
