@@ -43,6 +43,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/integration/imports.test.ts": ["usual", "imports many texts in many ways"],
   "test/integration/journal.test.ts": ["usual", "writes batches of thousands of entries"],
   "test/integration/limits.test.ts": ["usual", "empties every bucket"],
+  "test/integration/lists.test.ts": ["usual", "fills every list past its bound"],
   "test/integration/mcp.test.ts": ["usual", "calls every tool of an agent"],
   "test/integration/migrate.test.ts": ["usual", "migrates databases of both kinds from each earlier state"],
   "test/integration/readers.test.ts": ["usual", "asks for each combination of rights and environments"],

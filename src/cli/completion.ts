@@ -26,7 +26,7 @@ export function completionCommand(context: CommandContext, loadProgram: () => Pr
     .argument("[words...]", "what the script passes at each Tab: the words up to the cursor")
     .action(async (shell, words) => {
       if (words.length === 0) return answer(context, { shell, script: scripts[shell] }, "", scripts[shell]);
-      const found = await complete(await loadProgram(), words, (asked) => findNames(context, asked));
+      const found = await complete(await loadProgram(), words, (asked, typed) => findNames(context, asked, typed));
       const shownWith = ({ name }: Named) => (shell !== "bash" && name !== undefined ? `\t${visible(name)}` : "");
       await answer(context, found, "", found.map((one) => `${one.word}${shownWith(one)}\n`).join(""));
     });
@@ -36,7 +36,7 @@ export function completionCommand(context: CommandContext, loadProgram: () => Pr
 export async function complete(
   program: CommandUnknownOpts,
   words: readonly string[],
-  find: (asked: NamesAsked) => Promise<readonly Named[]>,
+  find: (asked: NamesAsked, typed: string) => Promise<readonly Named[]>,
 ): Promise<Named[]> {
   const typed = words.at(-1) ?? "";
   let command = program;
@@ -53,7 +53,7 @@ export async function complete(
   }
   const fixed = option === undefined ? fixedWords(command, operands.length, typed) : (option.argChoices ?? []);
   const asked = option === undefined && typed.startsWith("-") ? undefined : namesAsked(command, option, operands);
-  const names = asked === undefined ? [] : shortened(await find(asked), asked, option, typed);
+  const names = asked === undefined ? [] : shortened(await find(asked, typed), asked, option, typed);
   return [...fixed.map((word) => ({ word })), ...names.filter(({ word }) => inert.test(word))].filter(({ word }) =>
     word.startsWith(typed),
   );
@@ -96,10 +96,10 @@ function shortened(names: readonly Named[], asked: NamesAsked, option: Option | 
 }
 
 /** The names in the database. Empty if it does not answer within a second, or fails. */
-async function findNames(context: CommandContext, asked: NamesAsked): Promise<readonly Named[]> {
+async function findNames(context: CommandContext, asked: NamesAsked, typed: string): Promise<readonly Named[]> {
   try {
     const { namesInUse } = await import("../people/names-in-use.ts");
-    const found = namesInUse(readConfig(context.env), asked);
+    const found = namesInUse(readConfig(context.env), asked, typed);
     return await Promise.race([found, Bun.sleep(waitMsMax).then(() => [])]);
   } catch {
     return [];

@@ -1,9 +1,9 @@
-import { type SQL, sql } from "drizzle-orm";
+import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { Config } from "../core/settings.ts";
 import { arrayOf } from "../desk/validate.ts";
 import { openWithoutKeys } from "../installation/installation.ts";
 import { everyKind } from "../kinds/kind.ts";
-import type { Database } from "../store/database.ts";
+import { type Database, textValue } from "../store/database.ts";
 import { isMigrated } from "../store/migrate.ts";
 
 /**
@@ -18,33 +18,39 @@ export type Named = { readonly word: string; readonly name?: string };
 
 /**
  * The names in use, for people who type: read from the database without its keys, so nothing is verified and nothing
- * leaves a trace. Of organizations, projects and keys at most 1,000. None if there is no installation.
+ * leaves a trace. None if there is no installation.
+ * @param typed - of more than 1,000 organizations, projects, keys or requests, those that have this in them come first
  * @throws Problem, or what the database throws
  */
-export async function namesInUse(config: Config, asked: NamesAsked): Promise<Named[]> {
+export async function namesInUse(config: Config, asked: NamesAsked, typed = ""): Promise<Named[]> {
   const database = openWithoutKeys(config);
   if (database === undefined) return [];
   try {
     if (!(await isMigrated(database))) return [];
     return "project" in asked
       ? await items(database, asked)
-      : await database.query<Named>(lists(database)[asked.of])({});
+      : await database.query<Named>(lists(database)[asked.of])({ typed });
   } finally {
     await database.close();
   }
 }
 
-function lists({ tables: { organizations: o, projects: p, apiKeys: k, variableRequests: r } }: Database) {
+function lists(database: Database) {
+  const { organizations: o, projects: p, apiKeys: k, variableRequests: r } = database.tables;
+  const wanted = (word: SQLWrapper) => sql`${database.indexOf(word, textValue("typed"))} > 0 desc`;
+  const path = sql`${o.slug} || '/' || ${p.slug}`;
   const credentials = (only: SQL) =>
-    sql`select ${k.id} as word, ${k.name} as name from ${k} where ${only} order by ${k.id} desc limit 1000`;
+    sql`select ${k.id} as word, ${k.name} as name from ${k} where ${only} order by ${wanted(k.id)}, ${k.id} desc limit 1000`;
   return {
-    organizations: sql`select ${o.slug} as word, ${o.name} as name from ${o} order by ${o.slug} limit 1000`,
-    projects: sql`select ${o.slug} || '/' || ${p.slug} as word, ${p.name} as name
-      from ${p} join ${o} on ${o.id} = ${p.organizationId} order by ${o.slug}, ${p.slug} limit 1000`,
+    organizations: sql`select ${o.slug} as word, ${o.name} as name from ${o}
+      order by ${wanted(o.slug)}, ${o.slug} limit 1000`,
+    projects: sql`select ${path} as word, ${p.name} as name from ${p} join ${o} on ${o.id} = ${p.organizationId}
+      order by ${wanted(path)}, ${o.slug}, ${p.slug} limit 1000`,
     keys: credentials(sql`${k.trust} is null`),
     trusts: credentials(sql`${k.trust} is not null`),
     keysAndTrusts: credentials(sql`true`),
-    requests: sql`select ${r.id} as word, ${r.name} as name from ${r} order by ${r.id} desc limit 1000`,
+    requests: sql`select ${r.id} as word, ${r.name} as name from ${r}
+      order by ${wanted(r.id)}, ${r.id} desc limit 1000`,
   };
 }
 
