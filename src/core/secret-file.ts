@@ -23,7 +23,9 @@ type Access = { readonly mode: number; readonly uid: number; readonly gid: numbe
 /** Warns of a file with a secret that other accounts of this machine can use. @param what - such as `The root key` */
 export function warnOfReaders(what: string, path: string, say: (line: string) => void): void {
   if (process.platform === "win32") return;
-  const advice = adviceFor(statSync(path), process.geteuid?.() ?? 0, process.getgroups?.() ?? []);
+  // The group that a process runs as need not be one of its supplementary groups.
+  const groups = [...(process.getgroups?.() ?? []), process.getegid?.() ?? 0];
+  const advice = adviceFor(statSync(path), process.geteuid?.() ?? 0, groups);
   if (advice === undefined) return;
   say(`WARNING: ${what}, ${path}, can be read by other users (${advice.replace("PATH", path)}`);
 }

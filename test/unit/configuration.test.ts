@@ -1,8 +1,8 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
-import { adviceFor, readSecretFile } from "../../src/core/secret-file.ts";
+import { dirname, join, relative } from "node:path";
+import { adviceFor, readSecretFile, warnOfReaders } from "../../src/core/secret-file.ts";
 import { clientSettingNames, settingNames, tracingNames, unknownSettings } from "../../src/core/setting-names.ts";
 import { readConfig } from "../../src/core/settings.ts";
 import { kubernetes } from "../support/kubernetes.ts";
@@ -52,6 +52,17 @@ describe("a file with a secret", () => {
     [0o604, own, other, "mode 0604): chmod 600 PATH"],
   ])("of mode %o, of %i and the group %i, is judged by whom it lets in", (mode, uid, gid, said) => {
     expect(adviceFor({ mode: mode | 0o100000, uid, gid }, own, [100, group])).toBe(said);
+  });
+
+  test("is open to the group that this process runs as, without any other", () => {
+    const file = join(mkdtempSync(join(tmpdir(), "keyhole-secret-")), "secret");
+    writeFileSync(file, "secret", { mode: 0o440 });
+    const spies = [spyOn(process, "geteuid").mockReturnValue(1), spyOn(process, "getgroups").mockReturnValue([])];
+    const said: string[] = [];
+    warnOfReaders("The root key", file, (line) => said.push(line));
+    for (const spy of spies) spy.mockRestore();
+    rmSync(dirname(file), { recursive: true });
+    expect(said).toEqual([]);
   });
 
   test("is read without its last line end, and with nothing else changed", () => {
