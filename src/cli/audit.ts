@@ -69,8 +69,8 @@ const filterInputs = {
   environment: choice("--env <env>", "only entries of this environment", environments),
   actor: input("--actor <actor>", "only what this person did, or a key or a trust with this name or id"),
   actions: choices("--action <list>", "only these actions", auditActions),
-  sinceAt: input("--since <moment>", "from then on: 24h (ago), 2026-01-31, or 2026-01-31T12:00:00Z", moment),
-  beforeAt: input("--until <moment>", "only entries from before this moment", moment),
+  sinceAt: input("--since <moment>", "24h (ago), 2026-01-31 (its start in UTC), or 2026-01-31T12:00Z", moment),
+  beforeAt: input("--until <moment>", "only entries from before this moment, in the same forms", moment),
 };
 
 /** A list is held in memory as a whole, and the next page of an export is not read before the last one is written. */
