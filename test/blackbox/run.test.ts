@@ -137,6 +137,13 @@ test("a server that cannot answer is 125, and nothing runs", async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test("in a folder that was deleted nothing runs, and the runtime's own words are all that is said", async () => {
+  const { keyhole } = await machine(() => refusal(503, "unavailable", "Nothing is asked."));
+  const inDeleted = ["sh", "-c", 'cd "$(mktemp -d)" && rmdir "$PWD" && exec "$@"', "sh"];
+  const ran = await keyhole(["run", "--", "echo", "ran"], { as: inDeleted });
+  expect(ran).toMatchObject({ exitCode: 1, stdout: "", stderr: expect.stringContaining("directory was deleted") });
+});
+
 describe("the command's environment is all that it sees of the key, while we run beside it", () => {
   // As process 1 of a container, root could read ours.
   const beside = ["run", "--watch", "24h", "--", "sh", "-c"];

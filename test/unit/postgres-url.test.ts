@@ -298,6 +298,13 @@ describe("the password", () => {
       "3:with:colons\\",
     ]);
     expect(first("postgres://u@other/x", { PGPASSWORD: "of the environment" })?.pass).toBe("of the environment");
+    // Each new connection takes what the file holds by then; the last that could be read, if it holds nothing.
+    const [server] = serversOf(`postgres://u@other/x?passfile=${passfile}`);
+    const pass = (text: string) => {
+      writeFileSync(passfile, text);
+      return server?.connect.pass;
+    };
+    expect([server?.connect.pass, pass("*:*:*:*:replaced\n"), pass("")]).toEqual(["1", "replaced", "replaced"]);
     rmSync(passfile);
     expect(refusal("postgres://u@h/db?passfile=/no/such")).toBe(
       "The file /no/such of passfile cannot be read (ENOENT).",
