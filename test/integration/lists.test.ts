@@ -5,10 +5,14 @@ import type { Holding, Right } from "../../src/access/rights.ts";
 import { encodePersons } from "../../src/access/roster.ts";
 import { type Environment, environmentMask, environmentsOf } from "../../src/core/names.ts";
 import { lockCommands } from "../../src/desk/changes.ts";
-import { writing } from "../../src/desk/context.ts";
+import { type AdminContext, writing } from "../../src/desk/context.ts";
 import type { Operation } from "../../src/desk/operation.ts";
 import { Permit } from "../../src/desk/permit.ts";
 import { writeRoster } from "../../src/desk/roster.ts";
+import { listAccounts } from "../../src/kinds/accounts/write.ts";
+import { listFiles } from "../../src/kinds/files/write.ts";
+import { listVariables } from "../../src/kinds/variables/write.ts";
+import { access, expiring } from "../../src/operations/access.ts";
 import { finds } from "../../src/operations/find.ts";
 import { keys } from "../../src/operations/keys.ts";
 import { persons } from "../../src/operations/persons.ts";
@@ -21,7 +25,7 @@ import { renameProject } from "../../src/people/projects.ts";
 import { createTrust } from "../../src/people/trusts.ts";
 import { kinds, namesOf, ofKind } from "../support/kinds.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
-import { asPerson } from "../support/persons.ts";
+import { asPerson, personIn } from "../support/persons.ts";
 import { describeBoth, everything, expectTooMany, insertProjects, numbered } from "../support/world.ts";
 
 /*
@@ -58,16 +62,30 @@ describeBoth("a list", (w) => {
       const names = new Set((asked ? [asked] : reach).flatMap((environment) => of[environment]));
       return [...names].sort();
     };
+    const where = `${organization.slug}/web`;
+    const namesFor: Readonly<Record<string, (admin: AdminContext) => Promise<readonly string[]>>> = {
+      variables: async (admin) => (await listVariables(admin, where, "production")).map(({ name }) => name),
+      accounts: async (admin) => (await listAccounts(admin, where)).map(({ name }) => name),
+      files: async (admin) => (await listFiles(admin, where)).map(({ path }) => path),
+    };
+    // People's lists have no bound, and show what they may see.
+    const ana = await personIn(w.admin, where, ["see"], environmentMask("production"));
+    const everywhere = model(kind === "variables" ? ["production"] : environmentsOf(7), null);
+    expect(await namesFor[kind]?.(w.admin)).toEqual(everywhere);
+    expect(await namesFor[kind]?.(ana)).toEqual(held.production);
+
     for (const reach of [["production"], ["staging"], environmentsOf(7)] as Environment[][]) {
       const key = await w.key(organization, { ...everything, environments: reach });
       // The rule of files counts all of the project, whatever is asked for.
       const isTooMany = ({ length }: readonly string[]) =>
         (kind === "files" ? one.production + one.staging : length) > 1000;
+      const onRecord: string[] = [];
       type NamesOf = (json: unknown) => readonly string[];
       const expectAs = async (path: string, expected: readonly string[], names: NamesOf) => {
         const answer = await w.client().ask(path, { key });
-        if (isTooMany(expected)) expectTooMany(answer);
-        else expect([path, answer.status, names(answer.json)]).toEqual([path, 200, expected]);
+        if (isTooMany(expected)) return expectTooMany(answer);
+        expect([path, answer.status, names(answer.json)]).toEqual([path, 200, expected]);
+        if (!path.includes("metadata")) onRecord.push(...expected);
       };
       const own = (json: unknown) => namesOf(kind, json);
       for (const all of pathsOfAll) await expectAs(all, model(reach, null), own);
@@ -95,6 +113,7 @@ describeBoth("a list", (w) => {
         expect([isError, isError || own(found)]).toEqual(isTooMany(expected) ? [true, true] : [false, expected]);
         await agent.client.close();
       }
+      expect((await w.audit(key)).flatMap(({ names }) => names).sort()).toEqual(onRecord.sort());
     }
   });
 
@@ -184,7 +203,9 @@ describeBoth("a list", (w) => {
     const ana = asPerson(w.admin, "ana", [one, ...some]);
     const [mine, theirs] = [organization.slug, other.organization.slug];
 
-    const rows = [keys, trusts, requests, projects, persons, finds].flatMap(({ rows }) => rows as Operation[]);
+    const rows = [access, expiring, keys, trusts, requests, projects, persons, finds].flatMap(
+      ({ rows }) => rows as Operation[],
+    );
     const run = async (path: string, admin: typeof ana, given: object) => {
       const row = rows.find((one) => one.path === path) as Operation;
       return (await row.run(admin, given as never, undefined as never)).document;
@@ -224,6 +245,15 @@ describeBoth("a list", (w) => {
           organization === undefined || id === (organization === mine ? places[0] : places[2]).organization.id,
       );
       expect(await idsFrom("person list", w.admin, { organization })).toEqual(names.map(({ name }) => name));
+    }
+    // What ends soon, and what reaches a project: of what is active, or looks like it.
+    const soon = credentials.filter(({ status, row }) => status === "active" && row.expiresAt !== null);
+    const reaching = credentials.filter((one) => isAnas(one) && (one.status === "active" || one.status === "canary"));
+    const idsOf = (all: typeof credentials) => all.map(({ row }) => row.id).sort();
+    for (const admin of [w.admin, ana]) {
+      const seen = admin === ana ? soon.filter(isAnas) : soon;
+      expect((await idsFrom("expiring", admin, { withinMs: 7_200_000 })).sort()).toEqual(idsOf(seen));
+      expect((await idsFrom("access", admin, { project: project.where })).sort()).toEqual(idsOf(reaching));
     }
     for (const [admin, seen] of [
       [w.admin, slugs],

@@ -6,7 +6,6 @@ import {
   answerOf,
   describeBoth,
   expectMemoryBack,
-  expectTooMany,
   firstOf,
   headersOf,
   leaksIn,
@@ -134,24 +133,6 @@ describeBoth("a read of", (w) => {
           JSON.stringify(rows),
         ),
       ).toEqual([]);
-    });
-
-    test("answers 1000 items, and refuses 1001", async () => {
-      const { organization, project, key } = await web(w);
-      const thousand = numbered("N", 1000);
-      await insert(w, project, thousand, "staging");
-      const narrow = await w.key(organization, { ...reader, environments: ["staging"] });
-      const paths = [staging, `${staging}${namesOnly}`, ...ofKind[kind].pathsOfAll];
-      for (const path of paths) expect(names((await w.ask(path, { key })).json)).toEqual(thousand);
-      const before = await w.audit(key);
-      expect(before.flatMap(({ names }) => names).slice(0, 1000)).toEqual(thousand);
-      await insert(w, project, ["ONE_MORE"], "staging");
-      for (const path of paths) {
-        for (const asking of [key, narrow]) {
-          expectTooMany(await w.client().ask(path, { key: asking }));
-        }
-      }
-      expect(await w.audit(key)).toEqual(before);
     });
 
     describe("that is large", () => {
