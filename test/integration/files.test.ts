@@ -24,20 +24,14 @@ import {
 const reader = { resources: ["files"] };
 const staging = "/files?project=web&environment=staging";
 
-describeBoth("GET /files", (w) => {
+describeBoth("GET /files", (w, _, once) => {
   describe("200", () => {
     test("has project, environment and files with metadata and content, in this order and without spaces", async () => {
       w.clock.nowMs = 1_700_000_000_000;
+      const more = { name: 'The "key"', mode: "0400", contentType: "application/x-pem-file" };
       const { key } = await w.place({
         files: [
-          {
-            path: "config/key.pem",
-            environments: ["staging", "production"],
-            content: "secret key\n",
-            name: 'The "key"',
-            mode: "0400",
-            contentType: "application/x-pem-file",
-          },
+          { path: "config/key.pem", environments: ["staging", "production"], content: "secret key\n", ...more },
           { path: ".env.é", environments: ["staging"], content: "" },
           { path: "elsewhere", environments: ["production"], content: "not of staging" },
         ],
@@ -59,23 +53,20 @@ describeBoth("GET /files", (w) => {
       expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.content, ...tagged, ...onRecord }));
     });
 
-    test("with path has exactly the files at these paths, each once", async () => {
+    once("with path has exactly the files at these paths, each once", async () => {
       const { key } = await w.place({
-        files: ["a", "b/c", "b,d", "b d", "[e]", "é", "+", "production"].map((path) => ({
-          path,
-          environments: [path === "production" ? ("production" as const) : ("staging" as const)],
-          content: `content of ${path}`,
-        })),
+        files: ["a", "b/c", "b,d", "b d", "[e]", "é", "+", "production"].map((path) => {
+          return { path, environments: [path === "production" ? path : "staging"], content: `content of ${path}` };
+        }),
         key: reader,
       });
       const asked = async (query: string) => {
-        const answers = [
+        const [whole, listed] = [
           await w.ask(`${staging}${query}`, { key }),
           await w.ask(`${staging}&metadataOnly=1${query}`, { key }),
         ];
-        const paths = answers.map((answer) => pathsOf(answer.json));
-        expect(paths[0]).toEqual(paths[1] as string[]);
-        return paths[0];
+        expect(pathsOf(listed.json)).toEqual(pathsOf(whole.json));
+        return pathsOf(whole.json);
       };
       expect(await asked("&path=a")).toEqual(["a"]);
       expect(await asked("&path=b/c&path=a&path=a&path=b%2Fc")).toEqual(["a", "b/c"]);
@@ -119,27 +110,18 @@ describeBoth("GET /files", (w) => {
     });
 
     // Around the sizes at which content is opened, fetched or spelled in pieces.
-    test.each([
-      1,
-      2,
-      3,
-      192 * 1024 - 1,
-      192 * 1024,
-      192 * 1024 + 1,
-      256 * 1024 - 34,
-      256 * 1024 - 33,
-      256 * 1024,
-      512 * 1024 - 34,
-      512 * 1024 - 33,
-      512 * 1024,
-      3 * 512 * 1024 + 7,
-    ])("has %d bytes as they were written", async (size) => {
-      const content = randomContent(size);
-      const { key } = await w.place({ files: [{ path: "f", environments: ["staging"], content }], key: reader });
-      const answer = await w.ask(staging, { key });
-      const [file] = (answer.json as { files: { content: string; sha256: string; size: number }[] }).files;
-      expect(Buffer.from(file?.content ?? "", "base64").equals(content)).toBe(true);
-      expect(file).toMatchObject({ size, sha256: sha256(content), content: content.toString("base64") });
+    test("has each file as it was written, whatever its size", async () => {
+      const near = [192 * 1024 - 1, 192 * 1024, 192 * 1024 + 1, 3 * 512 * 1024 + 7];
+      const pieces = [256 * 1024, 512 * 1024].flatMap((most) => [most - 34, most - 33, most]);
+      const files = [1, 2, 3, ...near, ...pieces].map((size) => {
+        return { path: `${size}`, environments: ["staging"] as const, content: randomContent(size) };
+      });
+      const { key } = await w.place({ files, key: reader });
+      for (const { path, content } of files) {
+        const { json } = await w.ask(`${staging}&path=${path}`, { key });
+        const expected = { size: content.length, sha256: sha256(content), content: content.toString("base64") };
+        expect(json).toMatchObject({ files: [expected] });
+      }
     });
 
     test("is one version of each file, also if files are written while they are read", async () => {
@@ -158,7 +140,7 @@ describeBoth("GET /files", (w) => {
       const racing = () => {
         const left = [...writes];
         let statements = 0;
-        const racing =
+        const after =
           <A extends readonly unknown[], R>(read: (...values: A) => Promise<R>) =>
           async (...values: A): Promise<R> => {
             statements += 1;
@@ -166,12 +148,10 @@ describeBoth("GET /files", (w) => {
             await purgeHistory(w.admin, { where, environment: "staging", kind: "files" });
             return read(...values);
           };
-        const client = w.client(({ source: { contents, ...source } }) => ({
-          source: {
-            ...source,
-            contents: { ...contents, find: racing(contents.find), pieces: racing(contents.pieces) },
-          },
-        }));
+        const client = w.client(({ source: { contents, ...source } }) => {
+          const raced = { find: after(contents.find), pieces: after(contents.pieces) };
+          return { source: { ...source, contents: { ...contents, ...raced } } };
+        });
         return { ...client, statements: () => statements };
       };
       const content = racing();
@@ -190,14 +170,14 @@ describeBoth("GET /files", (w) => {
     });
   });
 
-  test("is refused to a key that was not given files by name", async () => {
+  once("is refused to a key that was not given files by name", async () => {
     const { key } = await w.place({ files: [{ path: "a", environments: ["staging"], content: "x" }], key: {} });
     const answer = await w.ask(staging, { key });
     expectRefusal(answer, 403, "resource_required", "This key may not read this kind of resource.");
   });
 
   describe("422", () => {
-    test("the 1000 are counted in all environments, each file once", async () => {
+    once("the 1000 are counted in all environments, each file once", async () => {
       const { id, key } = await w.place({
         files: [{ path: "a", environments: ["staging"], content: "x" }],
         key: reader,
@@ -215,14 +195,12 @@ describeBoth("GET /files", (w) => {
 
     test("8 MiB of content are answered, and one byte more is refused before anything is decrypted", async () => {
       const most = randomContent(8 * 1024 * 1024);
-      const { project, key } = await w.place({
-        files: [{ path: "most", environments: ["staging"], content: most }],
-        key: reader,
-      });
+      const file = { path: "most", environments: ["staging"] as const, content: most };
+      const { project, key } = await w.place({ files: [file], key: reader });
       const whole = await w.ask(staging, { key });
       expect(whole.status).toBe(200);
-      const [file] = (whole.json as { files: { content: string }[] }).files;
-      expect(Buffer.from(file?.content ?? "", "base64").equals(most)).toBe(true);
+      const [read] = (whole.json as { files: { content: string }[] }).files;
+      expect(Buffer.from(read?.content ?? "", "base64").equals(most)).toBe(true);
 
       await putFile(w.admin, project.where, { path: "more", environments: ["staging"], content: Buffer.from("x") });
       const refused = await w.ask(staging, { key });
@@ -242,7 +220,7 @@ describeBoth("GET /files", (w) => {
   });
 
   describe("503", () => {
-    test.each([100, 300_000])(
+    once.each([100, 300_000])(
       "decryption_failed if content of %d bytes was sealed for another checksum",
       async (size) => {
         const { project, key } = await w.place({
@@ -266,12 +244,11 @@ describeBoth("GET /files", (w) => {
     const counting = (w: World) => {
       let fetched = 0;
       const client = w.client(({ source }) => {
-        const { contents } = source;
-        const pieces: typeof contents.pieces = (...values) => {
+        const pieces: typeof source.contents.pieces = (...values) => {
           fetched += 1;
-          return contents.pieces(...values);
+          return source.contents.pieces(...values);
         };
-        return { source: { ...source, contents: { ...contents, pieces } } };
+        return { source: { ...source, contents: { ...source.contents, pieces } } };
       });
       return { ...client, fetched: () => fetched };
     };
@@ -280,10 +257,8 @@ describeBoth("GET /files", (w) => {
       const content = randomContent(size);
       const { key } = await w.place({ files: [{ path: "b", environments: ["staging"], content }], key: reader });
       const { ask, fetched } = counting(w);
-      for (const _ of [1, 2, 3]) {
-        const { json } = await ask(staging, { key });
-        expect(json).toMatchObject({ files: [{ content: Buffer.from(content).toString("base64") }] });
-      }
+      const read = { files: [{ content: content.toString("base64") }] };
+      for (const _ of [1, 2, 3]) expect((await ask(staging, { key })).json).toMatchObject(read);
       expect(fetched()).toBe(w.dialect === "postgres" ? 1 : 3);
     });
 
@@ -294,16 +269,15 @@ describeBoth("GET /files", (w) => {
         key: reader,
       });
       const status = async () => (await w.ask(staging, { key })).status;
-      const edits: [table: string, column: string, id: string][] = [
-        ["file_contents", "sealed", "id = ?"],
-        ["data_keys", "wrapped", "project_id = ?"],
-      ];
-      for (const [table, column, where] of edits) {
-        const ids = [table === "data_keys" ? project.id : await contentOf(w, project.id, "b")];
+      const edits = [
+        ["file_contents", "sealed", "id = ?", await contentOf(w, project.id, "b")],
+        ["data_keys", "wrapped", "project_id = ?", project.id],
+      ] as const;
+      for (const [table, column, where, id] of edits) {
         expect(await status()).toBe(200);
-        await flipBit(w, [table, column], 30, where, ids);
+        await flipBit(w, [table, column], 30, where, [id]);
         expect(await status()).toBe(503);
-        await flipBit(w, [table, column], 30, where, ids);
+        await flipBit(w, [table, column], 30, where, [id]);
       }
       expect(await status()).toBe(200);
       await w.sql`delete from file_contents where project_id = ${project.id}`;
@@ -315,11 +289,10 @@ describeBoth("GET /files", (w) => {
     const large = 600_000;
     const webOf = async (w: World, ...paths: string[]) => {
       const files = paths.map((path) => ({ path, environments: ["staging"], content: randomContent(large) }));
-      const { organization, project, key } = await w.place({ files, key: reader });
-      return { organization, project, key };
+      return w.place({ files, key: reader });
     };
 
-    test("is given to one key in part only, so its stuck readers do not keep others from their files", async () => {
+    once("is given to one key in part only, so its stuck readers do not keep others from their files", async () => {
       const { organization, key: greedy } = await webOf(w, "a");
       const other = await w.key(organization, reader);
       const memory = new MemoryBudget(undefined, 2.5 * large, 1.25 * large);
@@ -335,7 +308,7 @@ describeBoth("GET /files", (w) => {
       expect(memory.bytesTaken).toEqual(none);
     });
 
-    test("is taken from a reader who stands still while others wait: his connection is cut, and they are served", async () => {
+    once("is taken from a reader who stands still while others wait: he is cut off, and they are served", async () => {
       const { key } = await webOf(w, "a");
       const memory = new MemoryBudget(undefined, 1.25 * large, 1.25 * large);
       const { handle, ask } = w.client(({ source }) => ({ source: { ...source, memory } }));
