@@ -12,87 +12,24 @@ import {
   headersOf,
   type Key,
   numbered,
+  usualHeaders,
   type World,
 } from "../support/world.ts";
 
 const tooMany = "Too many requests; wait as long as Retry-After says.";
 const unauthorized = "A valid API key is required.";
 const variables = "/projects/web/variables?environment=staging";
+const files = "/files?project=web&environment=staging";
 
 /** A bucket, a request it is charged with, and how long a token takes, in microseconds. */
 const buckets = [
   { name: "metadata", path: "/organization", capacity: 120, intervalUs: 500_000, retryAfterS: 1 },
   { name: "value", path: variables, capacity: 30, intervalUs: 2_000_000, retryAfterS: 2 },
-  {
-    name: "file-content",
-    path: "/files?project=web&environment=staging&path=nowhere",
-    capacity: 1000,
-    intervalUs: 1_000_000,
-    retryAfterS: 1,
-  },
+  { name: "file-content", path: `${files}&path=nowhere`, capacity: 1000, intervalUs: 1_000_000, retryAfterS: 1 },
 ] as const;
 
-describeBoth("limits", (w) => {
+describeBoth("limits", (w, dialect) => {
   describe("of a recognized key", () => {
-    test.each(buckets)("$name: of many concurrent requests exactly $capacity pass", async (bucket) => {
-      const { key, ask } = await stopped(w);
-      await ask(bucket.name === "metadata" ? variables : "/organization", { key }); // now the key is recognized
-      const extra = bucket.capacity === 1000 ? 20 : bucket.capacity;
-      const answers: Answer[] = [];
-      // So many at a time that the database answers the last of them within its 2 s on a slow machine, too.
-      for (let left = bucket.capacity + extra; left > 0; left -= 240) {
-        const asked = Array.from({ length: Math.min(left, 240) }, () => ask(bucket.path, { key }));
-        answers.push(...(await Promise.all(asked)));
-      }
-      const passed = answers.filter(({ status }) => status === 200);
-      expect(passed.length).toBe(bucket.capacity);
-      expect(answers.filter(({ status }) => status === 429).length).toBe(extra);
-      const left = passed.map((answer) => remainingOf(answer).left).sort((a, b) => a - b);
-      expect(left).toEqual(Array.from({ length: bucket.capacity }, (_, i) => i));
-    });
-
-    test("a key never seen before gets its whole bucket too, however many of its requests are concurrent", async () => {
-      const value = await stopped(w);
-      const values = await Promise.all(Array.from({ length: 60 }, () => value.ask(variables, { key: value.key })));
-      expect(values.filter(({ status }) => status === 200).length).toBe(30);
-      expect((await w.audit(value.key)).length).toBe(30);
-      const metadata = await stopped(w);
-      const all = await Promise.all(
-        Array.from({ length: 150 }, () => metadata.ask("/organization", { key: metadata.key })),
-      );
-      expect(all.filter(({ status }) => status === 200).length).toBe(120);
-    });
-
-    test.each(buckets)(
-      "$name: Retry-After is honest to the microsecond, and refused requests cost nothing",
-      async (bucket) => {
-        const { key, ask, clock } = await stopped(w);
-        clock.nowUs = 1_000_000_007;
-        for (let i = 0; i < bucket.capacity; i++) await ask(bucket.path, { key });
-        const refused = await ask(bucket.path, { key });
-        expectRefusal(refused, 429, "rate_limited", tooMany);
-        expect(headersOf(refused)).toMatchObject({
-          "retry-after": String(bucket.retryAfterS),
-          "ratelimit-policy": expect.stringContaining(`"${bucket.name}";q=${bucket.capacity};w=`),
-          ratelimit: `"${bucket.name}";r=0;t=${bucket.retryAfterS}`,
-        });
-        // Rounded up, so that a client that waits for so long passes.
-        clock.nowUs += 1;
-        expect((await ask(bucket.path, { key })).headers.get("retry-after")).toBe(String(bucket.retryAfterS));
-        clock.nowUs += bucket.intervalUs - 2;
-        for (let i = 0; i < 3; i++) {
-          const early = await ask(bucket.path, { key });
-          expect([early.status, early.headers.get("retry-after")]).toEqual([429, "1"]);
-        }
-        clock.nowUs += 1;
-        expect((await ask(bucket.path, { key })).status).toBe(200);
-        expect((await ask(bucket.path, { key })).status).toBe(429);
-        // After the time in the header one passes.
-        clock.nowUs += bucket.retryAfterS * 1_000_000;
-        expect((await ask(bucket.path, { key })).status).toBe(200);
-      },
-    );
-
     test("every authenticated request takes one token, whatever its outcome", async () => {
       const { key, ask, organization, project } = await stopped(w);
       const narrow = await w.key(organization, { environments: ["staging"] });
@@ -135,12 +72,70 @@ describeBoth("limits", (w) => {
       expect(await left("/projects/nowhere/variables?environment=staging", 404)).toBe(18);
     });
 
+    if (dialect === "postgres") return; // Buckets are of this process.
+    test.each(buckets)("$name: of many concurrent requests exactly $capacity pass", async (bucket) => {
+      const { key, ask } = await stopped(w);
+      await ask(bucket.name === "metadata" ? variables : "/organization", { key }); // now the key is recognized
+      const extra = bucket.capacity === 1000 ? 20 : bucket.capacity;
+      const answers: Answer[] = [];
+      // So many at a time that the database answers the last of them within its 2 s on a slow machine, too.
+      for (let left = bucket.capacity + extra; left > 0; left -= 240) {
+        const asked = Array.from({ length: Math.min(left, 240) }, () => ask(bucket.path, { key }));
+        answers.push(...(await Promise.all(asked)));
+      }
+      const passed = answers.filter(({ status }) => status === 200);
+      expect(passed.length).toBe(bucket.capacity);
+      expect(answers.filter(({ status }) => status === 429).length).toBe(extra);
+      const left = passed.map((answer) => remainingOf(answer).left).sort((a, b) => a - b);
+      expect(left).toEqual(Array.from({ length: bucket.capacity }, (_, i) => i));
+    });
+
+    test("a key never seen before gets its whole bucket too, however many of its requests are concurrent", async () => {
+      const value = await stopped(w);
+      const values = await Promise.all(Array.from({ length: 60 }, () => value.ask(variables, { key: value.key })));
+      expect(values.filter(({ status }) => status === 200).length).toBe(30);
+      expect((await w.audit(value.key)).length).toBe(30);
+      const { key, ask } = await stopped(w);
+      const all = await Promise.all(Array.from({ length: 150 }, () => ask("/organization", { key })));
+      expect(all.filter(({ status }) => status === 200).length).toBe(120);
+    });
+
+    test.each(buckets)(
+      "$name: Retry-After is honest to the microsecond, and refused requests cost nothing",
+      async (bucket) => {
+        const { key, ask, clock } = await stopped(w);
+        clock.nowUs = 1_000_000_007;
+        for (let i = 0; i < bucket.capacity; i++) await ask(bucket.path, { key });
+        const refused = await ask(bucket.path, { key });
+        expectRefusal(refused, 429, "rate_limited", tooMany);
+        expect(headersOf(refused)).toMatchObject({
+          "retry-after": String(bucket.retryAfterS),
+          "ratelimit-policy": expect.stringContaining(`"${bucket.name}";q=${bucket.capacity};w=`),
+          ratelimit: `"${bucket.name}";r=0;t=${bucket.retryAfterS}`,
+        });
+        // Rounded up, so that a client that waits for so long passes.
+        clock.nowUs += 1;
+        expect((await ask(bucket.path, { key })).headers.get("retry-after")).toBe(String(bucket.retryAfterS));
+        clock.nowUs += bucket.intervalUs - 2;
+        for (let i = 0; i < 3; i++) {
+          const early = await ask(bucket.path, { key });
+          expect([early.status, early.headers.get("retry-after")]).toEqual([429, "1"]);
+        }
+        clock.nowUs += 1;
+        expect((await ask(bucket.path, { key })).status).toBe(200);
+        expect((await ask(bucket.path, { key })).status).toBe(429);
+        // After the time in the header one passes.
+        clock.nowUs += bucket.retryAfterS * 1_000_000;
+        expect((await ask(bucket.path, { key })).status).toBe(200);
+      },
+    );
+
     const charged: Readonly<Record<string, readonly string[]>> = {
       metadata: [
         ...["/organization", "/organization?x", "/projects", "/projects/web"],
         ...["", "environment=staging&"].map((more) => `/projects/web/variables?${more}metadata_only=true`),
         ...["/projects/web/variables?metadata_only=true&x=1", "/projects/web/accounts?metadata_only=true"],
-        ...["1", "true"].map((flag) => `/files?project=web&environment=staging&metadataOnly=${flag}`),
+        ...["1", "true"].map((flag) => `${files}&metadataOnly=${flag}`),
       ],
       value: [
         ...["TRUE", "1", "true&metadata_only=true", "tru%65"].map((f) => `/projects/web/variables?metadata_only=${f}`),
@@ -152,15 +147,12 @@ describeBoth("limits", (w) => {
       "file-content": [
         ...["", "&metadataOnly=0", "&metadataOnly=false", "&metadataOnly=%31", "&metadataOnly=tru%65"],
         ...["&metadataOnly=yes", "&metadata_only=true", "&metadataOnly=1&metadataOnly=1"],
-      ].map((more) => `/files?project=web&environment=staging${more}`),
+      ].map((more) => `${files}${more}`),
     };
-    test.each(Object.entries(charged).flatMap(([bucket, paths]) => paths.map((path) => [path, bucket] as const)))(
-      "%s is charged to the bucket of %s",
-      async (path, bucket) => {
-        const { key, ask } = await stopped(w);
-        expect(remainingOf(await ask(path, { key })).bucket).toBe(bucket);
-      },
-    );
+    test.each(Object.entries(charged))("to the bucket of %s are charged: %p", async (bucket, paths) => {
+      const { key, ask } = await stopped(w);
+      for (const path of paths) expect([path, remainingOf(await ask(path, { key })).bucket]).toEqual([path, bucket]);
+    });
 
     test("one key's use leaves another key's buckets full, also within an organization", async () => {
       const { key, ask, organization } = await stopped(w);
@@ -208,14 +200,11 @@ describeBoth("limits", (w) => {
       for (const answers of seen.values()) expect(answers).toEqual(first);
       expect(first[0]?.[1]).toBe(JSON.stringify({ error: unauthorized, code: "unauthorized" }));
       expect(first[13]?.[1]).toBe(JSON.stringify({ error: tooMany, code: "rate_limited" }));
-      expect(first[13]?.[2]).toEqual([
-        ["cache-control", "no-store"],
-        ["content-type", "application/json; charset=utf-8"],
-        ["retry-after", "6"],
-        ["x-content-type-options", "nosniff"],
-      ]);
+      const { "x-request-id": _, ...usual } = usualHeaders({ "retry-after": "6" });
+      expect(Object.fromEntries(first[13]?.[2] as [])).toEqual(usual);
     });
 
+    if (dialect === "postgres") return;
     test("Retry-After is honest to the microsecond", async () => {
       const { ask, clock } = await stopped(w);
       const key = mintKey();
