@@ -122,7 +122,7 @@ describe("a request that is not a GET, or not for a path of the API", () => {
   });
 });
 
-describeBoth("every answer", (w) => {
+describeBoth("every answer", (w, dialect) => {
   let key: Key;
   beforeAll(async () => {
     key = await webOf(w);
@@ -259,7 +259,10 @@ describeBoth("every answer", (w) => {
       ...ask("/secrets?project=web&environment=prod", notAnEnvironment, ""),
     ];
     test.each(
-      rows.map(([path, outcome]) => [path.length > 100 ? `${path.slice(0, 100)}…` : path, path, outcome] as const),
+      // Before the database is asked, it is all the same which one it is.
+      rows
+        .filter(([, outcome]) => outcome === 200 || dialect === "sqlite")
+        .map(([path, outcome]) => [path.length > 100 ? `${path.slice(0, 100)}…` : path, path, outcome] as const),
     )("%s", async (_, path, outcome) => {
       const answer = await w.client().ask(path, { key });
       if (outcome === 200) expect(answer.status).toBe(200);
