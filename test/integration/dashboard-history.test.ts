@@ -8,7 +8,7 @@ import { listAudit } from "../../src/people/audit.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { showRequest } from "../../src/people/requests.ts";
 import { type Visitor, visitorOf } from "../support/pages.ts";
-import { describeBoth, type World } from "../support/world.ts";
+import { describeBoth, describeOnce, type World } from "../support/world.ts";
 
 /** A project with three versions of its variables in an environment: empty, with the first value, with the second. */
 async function furnish(w: World, environment = "production") {
@@ -100,7 +100,7 @@ describeBoth("the history page", (w) => {
   });
 });
 
-describeBoth("undoing one change", (w) => {
+describeOnce("undoing one change", (w) => {
   /** Ben writes over TOKEN and adds TAKEN; then Ana changes TAKEN. */
   const mistaken = async (environment = "production") => {
     const { where, visitor, undo } = await furnish(w, environment);
@@ -149,7 +149,7 @@ describeBoth("undoing one change", (w) => {
   });
 });
 
-describeBoth("putting one item back", (w) => {
+describeOnce("putting one item back", (w) => {
   test("writes it as it was in a version, and nothing else, and goes to its page", async () => {
     const { where, visitor, undoPath, undo } = await furnish(w);
     await setVariables(w.admin, where, "production", [{ name: "NEW", value: "" }]);
@@ -170,7 +170,7 @@ describeBoth("putting one item back", (w) => {
   });
 });
 
-describeBoth("going back to a version", (w) => {
+describeOnce("going back to a version", (w) => {
   test("shows first what it would do, and changes nothing by that", async () => {
     const { where, visitor, undoPath, undo } = await furnish(w);
     await setVariables(w.admin, where, "production", [{ name: "NEW", value: "" }]);
@@ -253,7 +253,7 @@ async function ask(w: World, { environment = "production", name = "STRIPE_KEY", 
   return { id, path, where: project.where, key, visitor, shown: () => visitor.hidden(path, `${path}/approve`) };
 }
 
-describeBoth("the requests of machines", (w) => {
+describeOnce("the requests of machines", (w) => {
   test("are listed with the open ones first, and lead to their pages", async () => {
     const [older, newer, decided] = [await ask(w), await ask(w), await ask(w)];
     await decided.visitor.send(`${decided.path}/reject`, await decided.shown());
@@ -355,7 +355,7 @@ describeBoth("approving", (w) => {
   });
 });
 
-describeBoth("rejecting", (w) => {
+describeOnce("rejecting", (w) => {
   test("notes the reason, on record", async () => {
     const { id, path, where, visitor, shown } = await ask(w);
     const reply = await visitor.send(`${path}/reject`, { ...(await shown()), reason: "<i>no</i>" });

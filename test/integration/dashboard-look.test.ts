@@ -11,11 +11,13 @@ import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts
 import { listAudit } from "../../src/people/audit.ts";
 import { inDays } from "../support/clock.ts";
 import { visitorOf } from "../support/pages.ts";
-import { describeBoth, everything, stored, type World } from "../support/world.ts";
+import { describeBoth, describeOnce, everything, stored, type World } from "../support/world.ts";
+
+const newCanary = () => `canary-${crypto.randomUUID()}`;
 
 /** A project whose variables are all that a comparison can say, and somebody who is signed in. */
 async function place(w: World) {
-  const [same, other] = [`canary-${crypto.randomUUID()}`, `canary-${crypto.randomUUID()}`];
+  const [same, other] = [newCanary(), newCanary()];
   const { organization, where } = await w.place({
     variables: {
       development: { SAME: same, ODD: other, TWO: same, ALONE: same },
@@ -40,7 +42,7 @@ function rowsOf(html: string): string[] {
   return body.split("</tr>").flatMap((row) => text(row).trim() || []);
 }
 
-describeBoth("the grid", (w) => {
+describeOnce("the grid", (w) => {
   test("shows each name by environment: there, missing, the same, different", async () => {
     const { visitor, at } = await place(w);
     expect(rowsOf((await visitor.page(at("variables"))).html)).toEqual([
@@ -66,28 +68,24 @@ describeBoth("the grid", (w) => {
   });
 });
 
-describeBoth("names that look like others", (w) => {
+describeOnce("names that look like others", (w) => {
   test("are told apart: two alphabets, equal keys, variables that steer programs", async () => {
     const { organization, where } = await w.place({
       variables: { staging: { LD_PRELOAD: "1", PLAIN: "2" } },
-      accounts: ["stripe", "stri\u0440e", "\u043f\u043e\u0447\u0442\u0430"].map((name) => ({
-        name,
-        environments: ["staging"] as const,
-        values: { user: "ci" },
-      })),
+      accounts: ["stripe", "stri\u0440e", "\u043f\u043e\u0447\u0442\u0430"].map((name) => {
+        return { name, environments: ["staging"] as const, values: { user: "ci" } };
+      }),
     });
     const visitor = await visitorOf(w);
     const accounts = rowsOf((await visitor.page(`/p/${where}/accounts`)).html);
-    expect(accounts.filter((row) => row.includes("letters of two alphabets"))).toEqual([
-      expect.stringMatching(/^stri\u0440e /),
-    ]);
+    const isMixed = (row: string) => row.includes("letters of two alphabets");
+    expect(accounts.filter(isMixed)).toEqual([expect.stringMatching(/^stri\u0440e /)]);
     expect(accounts.map((row) => row.includes("looks like another"))).toEqual([true, true, false]);
     const variables = rowsOf((await visitor.page(`/p/${where}/variables`)).html);
     expect(variables.map((row) => row.includes("steers programs"))).toEqual([true, false]);
     const keys: { id: string }[] = [];
-    for (const name of ["web-prod", " web-prod", "w\u0435b-prod", "other"]) {
+    for (const name of ["web-prod", " web-prod", "w\u0435b-prod", "other"])
       keys.push(await w.key(organization, { name }));
-    }
     const rows = rowsOf((await visitor.page("/keys")).html);
     // Ids of one minute begin alike: as many letters are shown as tell them apart.
     const shown = keys.map(({ id }) => rows.find((row) => row.includes(`(id ${id.slice(0, 8)}`)));
@@ -95,7 +93,7 @@ describeBoth("names that look like others", (w) => {
     const alike = keys.slice(0, 3);
     expect(ids.map((id) => alike.filter((key) => key.id.startsWith(id)).length)).toEqual([1, 1, 1]);
     expect(shown.filter((row) => row?.includes("other"))).toEqual([]);
-    expect(rows.filter((row) => row.includes("letters of two alphabets"))).toHaveLength(1);
+    expect(rows.filter(isMixed)).toHaveLength(1);
   });
 });
 
@@ -158,22 +156,18 @@ describeBoth("the page of one item", (w) => {
       expect((await w.ask(path, { key })).status).toBe(200);
     }
     const [production] = cardsOf((await visitor.page(at("variables/item?name=ALL"))).html);
-    expect(production?.["Who read it last"]?.split("; ").sort()).toEqual([
-      "ann@host, TIME",
-      "key ann@host, TIME",
-      "key ci, TIME",
-      "key ci, TIME",
-    ]);
+    const readers = ["ann@host", "key ann@host", "key ci", "key ci"].map((reader) => `${reader}, TIME`);
+    expect(production?.["Who read it last"]?.split("; ").sort()).toEqual(readers);
   });
 
   test("folds equal reads of this very name: who, how often, and when last", async () => {
     const { where, visitor, at } = await place(w);
     const other = await visitorOf(w, "ben@host");
     const asked = { name: "SAME", environment: "production" };
-    for (const name of ["NOT_THE_SAME", "same"])
-      await setVariables(w.admin, where, "production", [{ name, value: "" }]);
+    const others = ["NOT_THE_SAME", "same"];
+    for (const name of others) await setVariables(w.admin, where, "production", [{ name, value: "" }]);
     for (const reader of [visitor, visitor, other, visitor]) await reader.send(at("variables/reveal"), asked);
-    for (const name of ["NOT_THE_SAME", "same"]) await other.send(at("variables/reveal"), { ...asked, name });
+    for (const name of others) await other.send(at("variables/reveal"), { ...asked, name });
     const [production] = cardsOf((await visitor.page(at("variables/item?name=SAME"))).html);
     expect(production?.["Who read it last"]).toBe("ann@host, 3 times, last TIME; ben@host, TIME");
   });
@@ -190,7 +184,7 @@ describeBoth("the page of one item", (w) => {
 
   test("lists its earlier values, each to reveal, on record, and to put back", async () => {
     const { where, visitor, at, other } = await place(w);
-    const secrets = [`canary-${crypto.randomUUID()}`, `canary-${crypto.randomUUID()}`];
+    const secrets = [newCanary(), newCanary()];
     for (const value of secrets) {
       w.secrets.add(value);
       await setVariables(w.admin, where, "production", [{ name: "ALL", value }]);
@@ -210,29 +204,16 @@ describeBoth("the page of one item", (w) => {
     const back = `/p/${where}/undo?kind=variables&environment=production&to=2&name=ALL`;
     expect(html).toContain(`href="${back.replaceAll("&", "&amp;")}"`);
     const asked = { name: "ALL", environment: "production" };
-    for (const [version, secret] of [
-      [2, `${other}-2`],
-      [3, secrets[0]],
-      [4, secrets[1]],
-      [5, secrets[1]],
-    ] as const) {
-      const reply = await visitor.send(at("variables/reveal"), { ...asked, version });
+    for (const [index, secret] of [`${other}-2`, secrets[0], secrets[1], secrets[1]].entries()) {
+      const reply = await visitor.send(at("variables/reveal"), { ...asked, version: index + 2 });
       expect(reply).toEqual({ status: 200, secret: secret as string });
     }
-    const entries = await listAudit(w.admin, { project: where, actions: ["variables.reveal"], limit: 100 });
-    expect(entries.map(({ names, environment }) => [names, environment])).toEqual(
-      Array(4).fill([["ALL"], "production"]),
-    );
-    for (const [version, status] of [
-      [1, 404],
-      [99, 404],
-      ["x", 400],
-      ["", 400],
-    ] as const) {
+    for (const [version, status] of Object.entries({ 1: 404, 99: 404, x: 400, "": 400 })) {
       expect((await visitor.send(at("variables/reveal"), { ...asked, version })).status).toBe(status);
     }
-    const more = await listAudit(w.admin, { project: where, actions: ["variables.reveal"], limit: 100 });
-    expect(more).toHaveLength(4);
+    const entries = await listAudit(w.admin, { project: where, actions: ["variables.reveal"], limit: 100 });
+    const read = entries.map(({ names, environment }) => [names, environment]);
+    expect(read).toEqual(Array(4).fill([["ALL"], "production"]));
   });
 
   test("lists the value from before the versions that are kept, and that of an item with any name", async () => {
@@ -319,9 +300,8 @@ describeBoth("the first page", (w) => {
     const ids: string[] = [];
     for (const name of ["FIRST", "LD_PRELOAD", "LAST"]) ids.push(await ask(name));
     const asked = (html: string) => [...html.matchAll(/<a href="\/requests\/([^"]+)">/g)].map(([, id]) => id);
-    const pages = await Promise.all(
-      ["/", "/requests", "/projects"].map(async (path) => (await visitor.page(path)).html),
-    );
+    const htmlOf = async (path: string) => (await visitor.page(path)).html;
+    const pages = await Promise.all(["/", "/requests", "/projects"].map(htmlOf));
     expect(pages.slice(0, 2).map(asked)).toEqual([ids.toReversed(), ids.toReversed()] as never);
     for (const html of pages) expect(html).toContain('<span class="badge">3<span class="unseen"> open</span></span>');
     for (const html of pages.slice(0, 2)) expect(html.match(/ steers programs/g)).toHaveLength(1);
@@ -334,7 +314,7 @@ describeBoth("the first page", (w) => {
   });
 });
 
-describeBoth("the first page with one damaged set", (w) => {
+describeOnce("the first page with one damaged set", (w) => {
   test("says which, in place of what is due, and shows all else", async () => {
     const { organization, where, visitor, at } = await place(w);
     const rotateBy = inDays(2);
@@ -351,7 +331,7 @@ describeBoth("the first page with one damaged set", (w) => {
   });
 });
 
-describeBoth("the page of projects", (w) => {
+describeOnce("the page of projects", (w) => {
   test("leads nowhere from the path of a project that does not exist, whatever is in it", async () => {
     const { where, visitor } = await place(w);
     const answers = ["/p/a/%E2%82%AC", "/p/%0d%0aX:y/web", "/p/a/%00", "/p/%2F%2Fevil.example/x"].map(visitor.page);
@@ -370,8 +350,7 @@ describeBoth("the page of projects", (w) => {
     expect((await visitor.page(to)).html).toContain(`Created project ${organization.slug}/new.`);
     const before = await stored(w);
     expect((await visitor.send("/projects", fields)).status).toBe(409);
-    expect((await visitor.send("/projects", { ...fields, slug: "../x" })).status).toBe(400);
-    expect((await visitor.send("/projects", { ...fields, slug: "a/b" })).status).toBe(400);
+    for (const slug of ["../x", "a/b"]) expect((await visitor.send("/projects", { ...fields, slug })).status).toBe(400);
     expect((await visitor.send("/projects", { ...fields, org: "never" })).status).toBe(404);
     expect(await stored(w)).toBe(before);
   });

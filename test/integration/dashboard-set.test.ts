@@ -11,7 +11,7 @@ import { listVariables, setVariables } from "../../src/kinds/variables/write.ts"
 import { listAudit } from "../../src/people/audit.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { type Fields, personsVisitor, visitorOf } from "../support/pages.ts";
-import { describeBoth, stored, type World } from "../support/world.ts";
+import { describeBoth, describeOnce, stored, type World } from "../support/world.ts";
 
 /** A value to look for in what is answered. */
 function canary(w: World, text = ""): string {
@@ -211,7 +211,7 @@ describeBoth("the page that sets a variable", (w) => {
   });
 });
 
-describeBoth("the form that deletes a variable", (w) => {
+describeOnce("the form that deletes a variable", (w) => {
   test("deletes it from the chosen environments", async () => {
     const { where, visitor, at, fill } = await place(w);
     const [page, action] = ["variables/set?name=OLD", "variables/delete"];
@@ -237,7 +237,7 @@ describeBoth("the form that deletes a variable", (w) => {
   });
 });
 
-describeBoth("the page that takes a pasted text", (w) => {
+describeOnce("the page that takes a pasted text", (w) => {
   /** A project with three variables in staging, and a text that adds one, changes one, keeps one and leaves one out. */
   async function pasting(w: World) {
     const placed = await place(w);
@@ -486,7 +486,7 @@ describeBoth("the page that promotes variables", (w) => {
   });
 });
 
-describeBoth("a form that is too long", (w) => {
+describeOnce("a form that is too long", (w) => {
   test("is refused by its length, before it is parsed", async () => {
     const { visitor, at } = await place(w);
     const untouched = await stored(w);
@@ -503,7 +503,7 @@ describeBoth("a form that is too long", (w) => {
   });
 });
 
-describeBoth("the page that sets a variable with a day of rotation", (w) => {
+describeOnce("the page that sets a variable with a day of rotation", (w) => {
   const marked = async (days: Readonly<Record<string, string | null>>) => {
     const { where } = await w.place();
     for (const [environment, rotateBy] of Object.entries(days)) {
@@ -557,7 +557,7 @@ describeBoth("the page that sets a variable with a day of rotation", (w) => {
   });
 });
 
-describeBoth("the page that sets an account", (w) => {
+describeOnce("the page that sets an account", (w) => {
   test("creates one with the fields that were filled in", async () => {
     const { where, visitor, at, fill } = await place(w);
     const [user, key] = [canary(w), canary(w, "\nsecond line")];
