@@ -13,6 +13,7 @@ import { allowedOrigin, connectAgent, mcpClient, mcpRequest, revisions } from ".
 import {
   answerOf,
   describeBoth,
+  describeOnce,
   expectRefusal,
   firstOf,
   headersOf,
@@ -77,7 +78,7 @@ function schemasWithoutType(schema: unknown, path = ""): string[] {
   return [...own, ...inner.flatMap(([at, one]) => schemasWithoutType(one, at))];
 }
 
-describeBoth("the MCP surface", (w) => {
+describeOnce("the MCP surface", (w) => {
   test("does not exist unless it is turned on", async () => {
     const { key } = await furnish(w);
     for (const method of ["POST", "GET", "DELETE"]) {
@@ -159,7 +160,7 @@ describeBoth("the MCP surface", (w) => {
   });
 });
 
-describeBoth("the gates of the MCP surface", (w) => {
+describeOnce("the gates of the MCP surface", (w) => {
   test("an answer has the headers of every other answer and takes one token", async () => {
     const { key } = await furnish(w);
     const answer = await answerOf(await mcpClient(w).handle(mcpRequest({ key })));
