@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { mintKey } from "../../src/access/api-key.ts";
 import { createApp, serveOptions } from "../../src/api/app.ts";
-import { contractProblem, type Dice, diceOf, impatient, unlimited } from "../support/attack.ts";
+import { contractProblem, type Dice, diceOf, impatient, type Judged, unlimited } from "../support/attack.ts";
 import { canary } from "../support/canary.ts";
 import { seed } from "../support/seed.ts";
 import { answerOf, describeBoth, everything, type Key, openWorld, type World } from "../support/world.ts";
@@ -15,7 +15,7 @@ import { answerOf, describeBoth, everything, type Key, openWorld, type World } f
 const mark = "kHmArK";
 
 describeBoth("an odd request", (w, dialect) => {
-  const requests = dialect === "sqlite" ? 50_000 : 5_000;
+  const requests = dialect === "sqlite" ? 50_000 : 1_000;
   test(`is answered according to the contract, and never with a 5xx: ${requests} of them`, async () => {
     const keys = await setUp(w);
     const { handle } = unlimited(w);
@@ -69,6 +69,10 @@ describe("a server that is sent odd bytes", () => {
   const root = "/api/v1";
   const values = `${root}/projects/web/variables?environment=production`;
   const authorization = () => `Authorization: Bearer ${keys.wide.key}\r\n`;
+  const expectServed = async () => {
+    const headers = { authorization: `Bearer ${keys.wide.key}` };
+    expect((await fetch(`http://127.0.0.1:${port}${root}/organization`, { headers })).status).toBe(200);
+  };
 
   test("answers what it can, refuses the rest, and serves the next", async () => {
     for (const [what, bytes] of handmade(root, values, keys.wide.key)) {
@@ -78,9 +82,7 @@ describe("a server that is sent odd bytes", () => {
         if (what.includes("key")) expect([what, answer.headers.has("ratelimit")]).toEqual([what, false]);
       }
     }
-    expect((await fetch(`http://127.0.0.1:${port}${root}/organization`, { headers: good(keys.wide) })).status).toBe(
-      200,
-    );
+    await expectServed();
   });
 
   test("obeys the contract for 300 requests with random mutations", async () => {
@@ -89,30 +91,24 @@ describe("a server that is sent odd bytes", () => {
       const batch = Array.from({ length: 20 }, () => mutated(dice, values, keys.wide.key));
       const answers = await Promise.all(batch.map((bytes) => exchange(port, bytes)));
       for (const [at, list] of answers.entries()) {
-        for (const answer of list) {
-          const problem = rawProblem(answer);
-          if (problem) {
-            const shown = JSON.stringify(batch[at]?.toString("latin1"));
-            throw new Error(`seed ${seed}, round ${round + at}: ${shown} was answered with ${problem}: ${answer.text}`);
-          }
-        }
+        const shown = JSON.stringify(batch[at]?.toString("latin1"));
+        expect([seed, round + at, shown, ...list.map(rawProblem)]).toEqual([
+          seed,
+          round + at,
+          shown,
+          ...list.map(() => undefined),
+        ]);
       }
     }
-    expect((await fetch(`http://127.0.0.1:${port}${root}/organization`, { headers: good(keys.wide) })).status).toBe(
-      200,
-    );
+    await expectServed();
   }, 60_000);
 
   // The runtime closes a connection if a request arrives on it while another is being answered. That is safe.
   test("answers pipelined requests in order, each with its own answer, or not at all", async () => {
     const nothing = `${root}/nothing`;
-    const others = `${root}/projects/api/variables?environment=production`;
-    for (const paths of [
-      [nothing, values],
-      [nothing, nothing, others],
-      [values, others],
-      [others, nothing, values],
-    ]) {
+    const others = values.replace("web", "api");
+    for (const order of ["nv", "nno", "vo", "onv"]) {
+      const paths = [...order].map((one) => ({ n: nothing, v: values, o: others })[one] as string);
       const bytes = paths.map(
         (path, n) => `GET ${path} HTTP/1.1\r\nHost: x\r\nx-request-id: request-${n}\r\n${authorization()}\r\n`,
       );
@@ -161,10 +157,6 @@ async function setUp(world: World): Promise<Keys> {
   };
 }
 
-function good({ key }: Key) {
-  return { authorization: `Bearer ${key}` };
-}
-
 // In process.
 
 const oddParts = [
@@ -207,19 +199,9 @@ function oddPath(dice: Dice): string {
   if (dice.chance(0.55)) return known;
   const parts = known.split("/");
   const at = 1 + dice.below(parts.length - 1);
-  switch (dice.below(4)) {
-    case 0:
-      parts[at] = dice.pick(oddParts);
-      break;
-    case 1:
-      parts.splice(at, 0, dice.pick(oddParts));
-      break;
-    case 2:
-      parts.splice(at, 1);
-      break;
-    default:
-      return `${known}${dice.pick(["/", "//", "/.", ".json", "%00", "%20", ";x", `/${mark}`])}`;
-  }
+  const how = dice.below(4);
+  if (how === 3) return `${known}${dice.pick(["/", "//", "/.", ".json", "%00", "%20", ";x", `/${mark}`])}`;
+  parts.splice(at, how === 1 ? 0 : 1, ...(how === 2 ? [] : [dice.pick(oddParts)]));
   return `/${parts.slice(1).join("/")}`;
 }
 
@@ -265,47 +247,33 @@ function echoes(text: string): boolean {
 
 // Over a socket.
 
-type RawAnswer = {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-  readonly complete: boolean;
-};
+type RawAnswer = Judged & { readonly complete: boolean };
 
 /**
  * Sends bytes, and reads answers until the server closes the connection or `wanted` answers have arrived. Without
  * `wanted` the server may be waiting for more bytes, which no event tells: then it also ends after a while without one.
  */
-function exchange(
-  port: number,
-  bytes: Buffer,
-  wanted = Number.POSITIVE_INFINITY,
-  method = "GET",
-): Promise<RawAnswer[]> {
-  return new Promise((resolve) => {
-    let received = Buffer.alloc(0);
-    let quiet: ReturnType<typeof setTimeout> | undefined;
-    const socket = connect(port, "127.0.0.1");
-    const end = () => {
-      clearTimeout(quiet);
-      socket.destroy();
-      resolve(parseAnswers(received, method));
-    };
-    const wait = () => {
-      clearTimeout(quiet);
-      if (Number.isFinite(wanted) || !parseAnswers(received, method).every(({ complete }) => complete)) return;
-      quiet = setTimeout(end, received.length > 0 ? 30 : 250);
-    };
-    socket.on("connect", () => socket.write(bytes));
-    socket.on("data", (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk]);
-      if (parseAnswers(received, method).filter(({ complete }) => complete).length >= wanted) end();
-      else wait();
-    });
-    socket.on("error", end);
-    socket.on("close", end);
-    wait();
-  });
+function exchange(port: number, bytes: Buffer, wanted = Infinity, method = "GET"): Promise<RawAnswer[]> {
+  const { promise, resolve } = Promise.withResolvers<RawAnswer[]>();
+  let received = Buffer.alloc(0);
+  let quiet: ReturnType<typeof setTimeout> | undefined;
+  const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
+  const end = () => {
+    clearTimeout(quiet);
+    socket.destroy();
+    resolve(parseAnswers(received, method));
+  };
+  const look = (chunk: Buffer = Buffer.alloc(0)) => {
+    received = Buffer.concat([received, chunk]);
+    clearTimeout(quiet);
+    const answers = parseAnswers(received, method);
+    const whole = answers.filter(({ complete }) => complete).length;
+    if (whole >= wanted) end();
+    else if (wanted === Infinity && whole === answers.length) quiet = setTimeout(end, received.length > 0 ? 30 : 250);
+  };
+  socket.on("data", look).on("error", end).on("close", end);
+  look();
+  return promise;
 }
 
 function parseAnswers(bytes: Buffer, method: string): RawAnswer[] {
@@ -383,14 +351,8 @@ function handmade(root: string, values: string, key: string): [what: string, byt
 
 /** A valid request with some lines and bytes changed, repeated or removed. */
 function mutated(dice: Dice, values: string, key: string): Buffer {
-  const lines = [
-    `GET ${values} HTTP/1.1`,
-    "Host: localhost",
-    `Authorization: Bearer ${key}`,
-    `User-Agent: ${mark}`,
-    "",
-    "",
-  ];
+  const lines = [`GET ${values} HTTP/1.1`, "Host: localhost", `Authorization: Bearer ${key}`, `User-Agent: ${mark}`];
+  lines.push("", "");
   for (let left = dice.below(3); left > 0; left--) {
     const at = dice.below(lines.length - 1);
     if (dice.chance(0.3)) lines.splice(at, 0, lines[dice.below(lines.length - 1)] as string);
@@ -399,9 +361,7 @@ function mutated(dice: Dice, values: string, key: string): Buffer {
   }
   const bytes = Buffer.from(lines.join("\r\n"), "latin1");
   for (let left = dice.below(4); left > 0 && bytes.length > 0; left--) {
-    bytes[dice.below(bytes.length)] = dice.chance(0.5)
-      ? dice.below(256)
-      : dice.pick([0, 9, 10, 13, 32, 37, 47, 58, 63]);
+    bytes[dice.below(bytes.length)] = dice.chance(0.5) ? dice.below(256) : dice.pick([...Buffer.from("\0\t\n\r %/:?")]);
   }
   return bytes;
 }
