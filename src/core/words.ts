@@ -13,7 +13,8 @@ export function wordsOf(line: string): string[] | undefined {
     const [whole] = wordPattern.exec(line.slice(at)) ?? [""];
     at += whole.length;
     if (whole === "" || (at < line.length && !/[ \t\n]/.test(line[at] as string))) return undefined;
-    words.push(whole.replace(partPattern, unquoted));
+    // A backslash joins the lines on both sides, and is no word of its own.
+    if (!/^(?:\\\n)+$/.test(whole)) words.push(whole.replace(partPattern, unquoted));
   }
 }
 

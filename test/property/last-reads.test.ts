@@ -97,16 +97,21 @@ async function compare(w: World, place: Place, reads: readonly Read[]): Promise<
   }
 }
 
-describeBoth("the last reads", (w) => {
+describeBoth("the last reads", (w, dialect) => {
   test("are those of a model, from where the record begins", async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (taken) => {
         const place = await w.place({});
         const reads: Read[] = [];
+        // No server's clock is so late that it records what retention has dropped.
+        let kept = Number.POSITIVE_INFINITY;
         for (const step of taken) {
-          if (step.op === "read") reads.push(...(await record(w, place, step)));
-          else if (step.op === "prune") await pruneAudit(w.admin, step.days * dayMs);
-          else if (step.op === "upgrade") await w.run("delete from last_reads_known");
+          if (step.op === "read") {
+            reads.push(...(await record(w, place, { ...step, daysAgo: Math.min(step.daysAgo, kept - 1) })));
+          } else if (step.op === "prune") {
+            kept = Math.min(kept, step.days);
+            await pruneAudit(w.admin, step.days * dayMs);
+          } else if (step.op === "upgrade") await w.run("delete from last_reads_known");
           else if (step.op === "append by another") {
             await appendByAnother(w);
           } else {
@@ -117,7 +122,7 @@ describeBoth("the last reads", (w) => {
         await notarize(w);
         await compare(w, place, reads);
       }),
-      { numRuns: 20 },
+      { numRuns: dialect === "sqlite" ? 20 : 6 },
     );
   });
 });

@@ -23,9 +23,10 @@ describe("a command line over SSH", () => {
   });
 
   test("is read as sh reads it", () => {
-    const lines = fc
-      .sample(fc.string({ unit: fc.constantFrom("'", '"', "\\", " ", "\n", "a", "b", "-", "é"), maxLength: 12 }), 400)
-      .filter((line) => wordsOrUndefined(line) !== undefined);
+    const unit = fc.constantFrom("'", '"', "\\", " ", "\n", "a", "b", "-", "é");
+    const lines = ["\\\n", "a \\\n\\\n b\\\nc", ...fc.sample(fc.string({ unit, maxLength: 12 }), 400)].filter(
+      (line) => wordsOrUndefined(line) !== undefined,
+    );
     expect(lines.length).toBeGreaterThan(50);
     // A newline ends a command for sh, so it stands for a blank here unless it is quoted.
     const script = lines.map((line) => `set -- ${unquotedNewlinesAsBlanks(line)}\nprintf '%s\\0' "$#" "$@"\n`).join("");
