@@ -2,8 +2,8 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { encodeWitness, parseVerifier, type Verifier } from "../audit/note.ts";
 import { isLoopback } from "../core/json-request.ts";
+import { listening } from "../core/listening.ts";
 import { Unfit } from "../core/parse.ts";
-import { usageProblem } from "../core/problem.ts";
 import { parseHost, parsePort } from "../core/settings.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { openWitness, startWitness } from "../server/witness.ts";
@@ -36,7 +36,7 @@ export function witnessCommand(context: CommandContext) {
       const signer = openWitness(resolve(folder), name, hostname(), context.say);
       harden();
       const address = { host: parseHost("--host", host), port: parsePort("--port", port) };
-      const witness = listen(() =>
+      const witness = listening(address.host, address.port, "--port", () =>
         startWitness({ ...address, folder: resolve(folder), signer, logs, log, now: Date.now }),
       );
       context.say(`The key of this witness is ${encodeWitness(signer)}`);
@@ -49,14 +49,6 @@ export function witnessCommand(context: CommandContext) {
       await witness.stop();
       flush();
     });
-}
-
-function listen<T>(start: () => T): T {
-  try {
-    return start();
-  } catch (error) {
-    throw usageProblem(`The address cannot be listened on: ${(error as NodeJS.ErrnoException).code}.`);
-  }
 }
 
 function addLog(text: string, before: readonly Verifier[] = []): readonly Verifier[] {

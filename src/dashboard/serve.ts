@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { Refused } from "../core/refused.ts";
+import { listening } from "../core/listening.ts";
 import type { Installation } from "../installation/installation.ts";
 import { createDashboard, serveOptions } from "./app.ts";
 import { Sessions, SignInCode } from "./sessions.ts";
@@ -29,7 +29,7 @@ type DashboardOptions = {
 
 /**
  * Starts the dashboard on loopback. It stops after an hour without use.
- * @throws Refused `unavailable` if the port is taken
+ * @throws Refused `unavailable` if the address cannot be used
  */
 export function startDashboard(installation: Installation, options: DashboardOptions): RunningDashboard {
   const { port, actor, report, now = Date.now, unusedMs = 3_600_000 } = options;
@@ -54,7 +54,7 @@ export function startDashboard(installation: Installation, options: DashboardOpt
     report,
     untimed: (request) => server.timeout(request, 0),
   });
-  const server = listening("127.0.0.1", port, handle);
+  const server = serveAt("127.0.0.1", port, handle);
   const origin = `http://${host}:${server.port}`;
   const end = (unused: boolean) => {
     clearTimeout(timer);
@@ -75,7 +75,7 @@ export type TeamOptions = {
 
 /**
  * Starts a team's dashboard. It runs until it is stopped.
- * @throws Refused `unavailable` if the port is taken
+ * @throws Refused `unavailable` if the address cannot be used
  */
 export function startTeamDashboard(
   installation: Installation,
@@ -85,14 +85,10 @@ export function startTeamDashboard(
   const entrance = { signIn: new SignIn(provider, origin, now, report) };
   const untimed = (request: Request) => server.timeout(request, 0);
   const parts = { installation, sessions: new Sessions(now), entrance, origin, now, used: () => {}, report, untimed };
-  const server = listening(host, port, createDashboard(parts).handle);
+  const server = serveAt(host, port, createDashboard(parts).handle);
   return { port: server.port, stop: () => server.stop(true) };
 }
 
-function listening(hostname: string, port: number, fetch: (request: Request) => Response | Promise<Response>) {
-  try {
-    return Bun.serve({ ...serveOptions, hostname, port, fetch });
-  } catch {
-    throw new Refused("unavailable", `The port ${port} is taken: name another with --port.`);
-  }
+function serveAt(hostname: string, port: number, fetch: (request: Request) => Response | Promise<Response>) {
+  return listening(hostname, port, "--port", () => Bun.serve({ ...serveOptions, hostname, port, fetch }));
 }

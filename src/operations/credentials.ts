@@ -93,10 +93,9 @@ export function credentialOperations(
       const isWanted = (key: KeyRecord) =>
         (unusedMs === undefined || isUnused(key, Date.now() - unusedMs)) && (!neverExpires || neverEnds(key));
       const found = (await listKeys(admin, organization, type)).filter(isWanted);
-      const unneeded = neverExpires
-        ? `Every active ${type} expires.`
-        : `No active ${type} has been unused for this long.`;
-      const none = unusedMs === undefined && !neverExpires ? words.none : unneeded;
+      const endless = neverExpires ? " that never expires" : "";
+      const unused = `No active ${type}${endless} has been unused for this long.`;
+      const none = unusedMs !== undefined ? unused : neverExpires ? `Every active ${type} expires.` : words.none;
       const short = await shortKeyIds(admin);
       return list(found, { ...listColumns, ID: (key) => short(key.id) }, none);
     },

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { apiRoot, createApp, mcpPath, serveOptions } from "../api/app.ts";
 import { defectOf } from "../api/problem.ts";
 import { originOf } from "../core/json-request.ts";
+import { listening } from "../core/listening.ts";
 import { Refused } from "../core/refused.ts";
 import type { Config } from "../core/settings.ts";
 import { serveLock } from "../installation/data-folder.ts";
@@ -177,18 +178,6 @@ export function openOps(
   const ops = listening(host, port, opsPortSetting, () => startOps({ host, port }, answers));
   say(`Health and metrics are on ${ops.origin}`);
   return ops;
-}
-
-/** Runs `listen`. @param setting - chooses another port @throws Refused if the address cannot be used */
-export function listening<T>(host: string, port: number, setting: string, listen: () => T): T {
-  try {
-    return listen();
-  } catch (error) {
-    const isTaken = (error as { code?: unknown }).code === "EADDRINUSE";
-    if (!isTaken) throw new Refused("unavailable", `Cannot listen on ${host}:${port}.`);
-    const advice = `stop what listens there, or choose another with ${setting}.`;
-    throw new Refused("unavailable", `The address ${host}:${port} is in use: ${advice}`);
-  }
 }
 
 async function warnOf({ postgres }: Config, { database, shared }: OpenKeyhole, say: (line: string) => void) {
