@@ -130,8 +130,8 @@ export function NewKeyForm(props: {
         It is a canary: it opens nothing, every use of it is on record, and it never expires
       </Box>
       <p class="quiet">
-        The text of the key is shown once, here. If it does not appear, look in the list of keys: a new one whose text
-        nobody has must be revoked.
+        The text of the key is shown once, here. If it does not appear, look in the list of keys, and revoke a new one
+        that nobody got.
       </p>
     </Change>
   );
