@@ -102,13 +102,11 @@ export async function verifyToken(
   const from = `token of ${shown(token.issuer)}`;
   if (another) throw new Fault("unauthorized", `${from}: it fits several trusts, ${idsOf(fitting)}`);
   if (trust) return trust;
-  const [reason = "no trust names its issuer"] = reasons;
+  const [reason = "no trust names its issuer", ...others] = reasons;
+  const why = others.length === 0 ? reason : `it fits none: ${[reason, ...others.slice(0, 2)].join("; ")}`;
   const which = trusts.length === 1 ? `trust ${idsOf(trusts)}` : `${trusts.length} trusts`;
   const Refusal = reasons.values().some((one) => unknownSigner.has(one)) ? UnknownSigner : Fault;
-  throw new Refusal(
-    "unauthorized",
-    `${from}: ${reasons.size > 1 ? `it fits none of ${which}` : `${reason} (${which})`}`,
-  );
+  throw new Refusal("unauthorized", `${from}: ${why} (${which})`);
 }
 
 /** The claims that name a run, as providers call them. */

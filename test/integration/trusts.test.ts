@@ -179,7 +179,7 @@ describeBoth("a trust", (w, _, once) => {
     await stage.add({ claims });
     const svid = { sub, aud: [audience], repository_id: undefined, jti: undefined };
     expect((await stage.ask(issuer.token(svid))).status).toBe(200);
-    await stage.refuses(issuer.token({ ...svid, sub: "spiffe://example.org/web" }), "it fits none of");
+    await stage.refuses(issuer.token({ ...svid, sub: "spiffe://example.org/web" }), "it fits none: its claim");
     await stage.refuses(compact({ alg: "ES256" }, usualClaims(issuer.url, svid), other), "its signature is not");
     const reach = { organization: stage.slug, projects: ["web"], environments: ["production"] };
     const asked = { ...reach, issuer: "example.org", audience, claims, jwks: JSON.stringify(bundle) };
