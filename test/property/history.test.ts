@@ -28,15 +28,9 @@ const dayMs = 86_400_000;
 /** The value is a text; of files the id of the content. */
 type Item = { readonly value: string; readonly updatedAt: number };
 type Items = ReadonlyMap<string, Item>;
-type Version = {
-  readonly version: number;
-  readonly at: number;
-  readonly by: string;
-  readonly added: string[];
-  readonly changed: string[];
-  readonly deleted: string[];
-  readonly items: Items;
-};
+type Version = { readonly version: number; readonly at: number; readonly by: string; readonly items: Items } & Readonly<
+  Record<"added" | "changed" | "deleted", string[]>
+>;
 
 type Target = { readonly kind: string; readonly environment: Environment };
 type Step =
@@ -58,38 +52,14 @@ const target = fc.oneof(
 );
 const name = fc.constantFrom("A", "B", "C");
 const value = fc.constantFrom("x", "y", "z");
-const on = <Do extends string, More extends object>(verb: Do, more: fc.Arbitrary<More>) =>
-  fc.tuple(target, more).map(([target, more]) => ({ do: verb, ...target, ...more }));
+const on = <Do extends string, More>(verb: Do, more: { readonly [Name in keyof More]: fc.Arbitrary<More[Name]> }) =>
+  fc.tuple(target, fc.record<More>(more)).map(([target, more]) => ({ do: verb, ...target, ...more }));
 const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 24,
-    arbitrary: on(
-      "write",
-      fc.tuple(name, value, fc.boolean()).map(([name, value, both]) => ({ name, value, both })),
-    ),
-  },
-  {
-    weight: 8,
-    arbitrary: on(
-      "delete",
-      name.map((name) => ({ name })),
-    ),
-  },
-  {
-    weight: 16,
-    arbitrary: on(
-      "rollback",
-      fc.nat(24).map((back) => ({ back })),
-    ),
-  },
-  {
-    weight: 16,
-    arbitrary: on(
-      "undo",
-      fc.nat(8).map((back) => ({ back })),
-    ),
-  },
-  { weight: 1, arbitrary: on("purge", fc.constant({})) },
+  { weight: 24, arbitrary: on("write", { name, value, both: fc.boolean() }) },
+  { weight: 8, arbitrary: on("delete", { name }) },
+  { weight: 16, arbitrary: on("rollback", { back: fc.nat(24) }) },
+  { weight: 16, arbitrary: on("undo", { back: fc.nat(8) }) },
+  { weight: 1, arbitrary: on("purge", {}) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("wait" as const), days: fc.constantFrom(1, 10, 45, 90) }) },
   { weight: 1, arbitrary: fc.constant({ do: "rename" as const }) },
   { weight: 1, arbitrary: fc.constant({ do: "rotate" as const }) },
@@ -194,11 +164,8 @@ class Play {
         return this.#undo(step, step.back);
       case "purge": {
         const versions = model.versions(step);
-        const { removed } = await purgeHistory(w.admin, {
-          where: this.where,
-          environment: step.environment,
-          kind: step.kind,
-        });
+        const { kind, environment } = step;
+        const { removed } = await purgeHistory(w.admin, { where: this.where, environment, kind });
         expect(removed).toBe(versions.length - 1);
         versions.splice(0, versions.length - 1);
         return;
@@ -224,11 +191,9 @@ class Play {
     const environments = both && kind !== "variables" ? two : [target.environment];
     const [admin, model] = [this.#admin, this.#model];
     let stored = value;
-    if (kind === "variables") {
-      await setVariables(admin, this.where, target.environment, [{ name, value }]);
-    } else if (kind === "accounts") {
-      await setAccount(admin, this.where, name, environments, { updatedAt: value });
-    } else {
+    if (kind === "variables") await setVariables(admin, this.where, target.environment, [{ name, value }]);
+    else if (kind === "accounts") await setAccount(admin, this.where, name, environments, { updatedAt: value });
+    else {
       stored = (await putFile(admin, this.where, { path: name, environments, content: Buffer.from(value) })).id;
       this.#contents.set(stored, value);
     }
@@ -330,10 +295,8 @@ class Play {
     const touched = new Map(steps.flatMap((one) => ("kind" in one ? [[`${one.kind} ${one.environment}`, one]] : [])));
     for (const { kind, environment } of touched.values()) {
       const versions = this.#model.versions({ kind, environment });
-      const expected = versions.map(({ items: _, by, ...version }) => ({
-        ...version,
-        actor: { type: "person", name: by },
-      }));
+      const actor = (name: string) => ({ type: "person", name });
+      const expected = versions.map(({ items: _, by, ...version }) => ({ ...version, actor: actor(by) }));
       const { versions: listed, warnings } = await listHistory(admin, { where: this.where, environment, kind });
       expect({ listed, warnings }).toEqual({ listed: expected.reverse() as never, warnings: [] });
       const items = await this.#stored(project, { kind, environment });
@@ -387,32 +350,29 @@ class Play {
   }
 }
 
-describeBoth(
-  "random sequences of several people's writes, rollbacks, undos, purges, prunes, renames and rotations",
-  (w, dialect) => {
-    beforeAll(async () => {
-      // The disk is not what is tested here.
-      const { db } = w.admin.database;
-      if (dialect === "sqlite") (db as unknown as { run(text: unknown): void }).run(sql`PRAGMA synchronous = OFF`);
-    });
+const sequences = "random sequences of several people's writes, rollbacks, undos, purges, renames and rotations";
+describeBoth(sequences, (w, dialect) => {
+  beforeAll(async () => {
+    // The disk is not what is tested here.
+    const { db } = w.admin.database;
+    if (dialect === "sqlite") (db as unknown as { run(text: unknown): void }).run(sql`PRAGMA synchronous = OFF`);
+  });
 
-    const name =
-      "leave what the model says: each version with its items, who wrote it and which names, and no content too many";
-    test.each(parts(dialect === "sqlite" ? projects : 4))(`${name}, project %i`, async (part) => {
-      const play = new Play(w, (await w.organization()).slug);
-      await createProject(w.admin, play.where, {});
-      // A sequence goes on from where the one before it ended, so that there is history; so none can be shrunk.
-      await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 2 }), async (steps) => {
-          for (const one of steps) await play.take(one);
-          await play.check(steps);
-        }),
-        { numRuns: 50, endOnFailure: true, seed: seed + part },
-      );
-      await play.end();
-    });
-  },
-);
+  const name = "leave what the model says: each version with its items, its writer and names, and no content too many";
+  test.each(parts(dialect === "sqlite" ? projects : 2))(`${name}, project %i`, async (part) => {
+    const play = new Play(w, (await w.organization()).slug);
+    await createProject(w.admin, play.where, {});
+    // A sequence goes on from where the one before it ended, so that there is history; so none can be shrunk.
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 2 }), async (steps) => {
+        for (const one of steps) await play.take(one);
+        await play.check(steps);
+      }),
+      { numRuns: 50, endOnFailure: true, seed: seed + part },
+    );
+    await play.end();
+  });
+});
 
 /** Each sees 50 sequences. KEYHOLE_TEST_LONG=1 runs the number that takes minutes. */
 const projects = process.env["KEYHOLE_TEST_LONG"] === "1" ? 200 : 20;
