@@ -28,7 +28,7 @@ import { createTrust } from "../../src/people/trusts.ts";
 import { openSet } from "../../src/sets/open.ts";
 import { eventually } from "../support/eventually.ts";
 import { asPerson, personIn } from "../support/persons.ts";
-import { describeBoth, type World, withAdmins } from "../support/world.ts";
+import { describeBoth, describeOnce, type World, withAdmins } from "../support/world.ts";
 
 const everywhere = { projects: null, environments: null };
 
@@ -185,7 +185,7 @@ describeBoth("persons", (w) => {
   });
 });
 
-describeBoth("code that forgot to ask", (w) => {
+describeOnce("code that forgot to ask", (w) => {
   test("opens no set and makes no change", async () => {
     const { where } = await withAna(w);
     await setVariables(w.admin, where, "production", [{ name: "A", value: "1" }]);
