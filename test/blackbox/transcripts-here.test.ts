@@ -1,6 +1,7 @@
 /** What `transcripts.test.ts` proves of the built program on both databases, sooner: most commands run in this process. */
-import { setDefaultTimeout } from "bun:test";
-import { readdirSync } from "node:fs";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testTranscript } from "../support/transcript.ts";
 
@@ -9,3 +10,14 @@ setDefaultTimeout(60_000);
 const folder = join(import.meta.dir, "transcripts");
 const names = readdirSync(folder).filter((name) => name !== "month.txt");
 for (const name of names.sort()) testTranscript(join(folder, name), "here");
+
+test("what was not played stays as it is when the rest is recorded", () => {
+  const [folder, module] = [mkdtempSync(join(tmpdir(), "keyhole-recorded-")), join(import.meta.dir, "../support")];
+  const [text, suite] = [join(folder, "few.txt"), join(folder, "few.test.ts")];
+  const said = (one: string) => `# Few\n\n## One\n\n$ echo 1\n${one}\n\n## Two\n\n$ echo 2\n2\n`;
+  writeFileSync(text, said("old"));
+  writeFileSync(suite, `(await import("${module}/transcript.ts")).testTranscript(${JSON.stringify(text)}, "here");`);
+  const env = { PATH: process.env["PATH"] ?? "", TMPDIR: tmpdir(), TRANSCRIBE: "1" };
+  Bun.spawnSync([process.execPath, "test", suite, "-t", "One"], { cwd: join(import.meta.dir, "../.."), env });
+  expect(readFileSync(text, "utf8")).toBe(said("1"));
+});

@@ -166,7 +166,7 @@ function fits(line: string, expected: string, names: Map<string, string>): boole
   return found !== null;
 }
 
-/** Writes these sections into the file, and leaves those of the other database alone. */
+/** Writes the sections that were played into the file, and leaves all others alone. */
 async function record(path: string, sections: readonly Section[], played: readonly Promise<Played>[]): Promise<void> {
   // In a table, what stands for a time is as wide as the time.
   const generalized = (text: string) =>
@@ -179,7 +179,8 @@ async function record(path: string, sections: readonly Section[], played: readon
     );
   const [head = "", ...texts] = readFileSync(path, "utf8").split(/^## /m);
   for (const [at, { title, prose }] of sections.entries()) {
-    const [shown = ""] = (await played[at]) ?? [];
+    const [shown] = (await played[at]) ?? [];
+    if (shown === undefined) continue;
     const lines = shown.split("\n").map((line) => (/^([a-z]*\$|>) /.test(line) ? line : generalized(line)));
     const own = texts.findIndex((text) => text.startsWith(`${title}\n`));
     texts[own] = `${[title, ...(prose === "" ? [] : [prose])].join("\n")}\n\n${lines.join("\n")}\n`;
