@@ -95,7 +95,7 @@ const codesToBeSeen = [
   ...["env_unrepresentable", "content_too_large", "rate_limited", "decryption_failed"],
 ];
 
-describeBoth("a change of authority", (w) => {
+describeBoth("a change of authority", (w, dialect) => {
   let stage: Changing;
   beforeAll(async () => {
     stage = await setUpChanging(w);
@@ -103,7 +103,7 @@ describeBoth("a change of authority", (w) => {
 
   const changes = 10;
   const beyond = `no 200 that began after a change was acknowledged goes beyond it: ${changes} changes under 50 clients`;
-  test.each(parts(long ? 20 : 6))(`${beyond}, part %i`, async (part) => {
+  test.each(parts(long ? 20 : dialect === "sqlite" ? 4 : 2))(`${beyond}, part %i`, async (part) => {
     const { client, keys, organizations } = stage;
     const dice = diceOf(seed + 1000 * part);
     let changing = true;
@@ -152,35 +152,38 @@ describeBoth("a change of authority", (w) => {
     ["without its project", (world, key) => deleteProject(world.admin, `${key.organization}/web`), "project_not_found"],
   ];
 
-  test.each(parts(10))("a write holds from its acknowledgement on: no later read is older, part %i", async () => {
-    const { where, key } = await w.place({ key: everything });
-    const { client } = stage;
-    const wrong: string[] = [];
-    let acknowledged = -1;
-    let writing = true;
-    let reads = 0;
-    const reader = async (path: string) => {
-      while (writing) {
-        const least = acknowledged;
-        const { status, text } = await client.ask(path, { key });
-        const found = Number(/<(\d+)>/.exec(text)?.[1] ?? -1);
-        if (status !== 200 || found < least) wrong.push(`${path}: ${status}, ${found} after ${least}`);
-        reads += 1;
+  test.each(parts(dialect === "sqlite" ? 5 : 3))(
+    "a write holds from its acknowledgement on: no later read is older, part %i",
+    async () => {
+      const { where, key } = await w.place({ key: everything });
+      const { client } = stage;
+      const wrong: string[] = [];
+      let acknowledged = -1;
+      let writing = true;
+      let reads = 0;
+      const reader = async (path: string) => {
+        while (writing) {
+          const least = acknowledged;
+          const { status, text } = await client.ask(path, { key });
+          const found = Number(/<(\d+)>/.exec(text)?.[1] ?? -1);
+          if (status !== 200 || found < least) wrong.push(`${path}: ${status}, ${found} after ${least}`);
+          reads += 1;
+        }
+      };
+      const path = "/projects/web/variables?environment=production";
+      const paths = ["", "&format=env", "&keys=COUNT", "&prefix=C"].map((more) => `${path}${more}`);
+      const readers = [...paths, ...paths, "/secrets?project=web&environment=production"].map(reader);
+      for (let count = 0; count < 10; count++) {
+        await setVariables(w.admin, where, "production", [{ name: "COUNT", value: `<${count}>` }]);
+        acknowledged = count;
+        const enough = reads + 3;
+        while (reads < enough && wrong.length === 0) await nextTurn();
       }
-    };
-    const path = "/projects/web/variables?environment=production";
-    const paths = ["", "&format=env", "&keys=COUNT", "&prefix=C"].map((more) => `${path}${more}`);
-    const readers = [...paths, ...paths, "/secrets?project=web&environment=production"].map(reader);
-    for (let count = 0; count < 10; count++) {
-      await setVariables(w.admin, where, "production", [{ name: "COUNT", value: `<${count}>` }]);
-      acknowledged = count;
-      const enough = reads + 3;
-      while (reads < enough && wrong.length === 0) await nextTurn();
-    }
-    writing = false;
-    await Promise.all(readers);
-    expect(wrong).toEqual([]);
-  });
+      writing = false;
+      await Promise.all(readers);
+      expect(wrong).toEqual([]);
+    },
+  );
 
   test("a change before the lookup counts, even if the set is remembered", async () => {
     for (const [, end, code] of meanwhile) {
@@ -265,12 +268,9 @@ async function setUp(world: World): Promise<Stage> {
   const add = async (slug: string, change: Partial<ModelProject> = {}) => {
     const draft = { ...plainProject, slug, name: `The ${slug}`, ...change };
     const { variables, accounts, files } = draft;
-    const made = await world.project(draft.owner === 0 ? alpha : beta, slug, {
-      name: draft.name,
-      variables,
-      accounts,
-      files: files.map(({ path, environments, content }) => ({ path, environments, content })),
-    });
+    const { name, owner } = draft;
+    const content = { name, variables, accounts, files: files.map(({ size: _, broken: __, ...file }) => file) };
+    const made = await world.project(owner === 0 ? alpha : beta, slug, content);
     projects.push({ id: made.id, ...draft });
     return made;
   };
@@ -520,31 +520,19 @@ function spellingsOf(text: string): string[] {
 
 /** A header that holds no key, or undefined for none at all. */
 function oddHeader(dice: Dice, text: string): string | undefined {
+  const short = text.slice(0, -1);
   return dice.pick([
-    undefined,
-    `Bearer ${mintKey()}`,
-    `Bearer ${text.slice(0, -1)}`,
-    `Bearer ${text.slice(0, -1)}${text.endsWith("0") ? "1" : "0"}`,
-    `Bearer ${text}, Bearer ${text}`,
-    `Basic ${btoa(`x:${text}`)}`,
-    `Bearer${text}`,
-    `Bearer\t${text}`,
-    text,
-    "Bearer ",
-    "Bearer kh_",
+    ...[undefined, text, `Bearer ${mintKey()}`, `Bearer ${short}`, `Bearer ${short}${text.endsWith("0") ? "1" : "0"}`],
+    ...[`Bearer ${text}, Bearer ${text}`, `Basic ${btoa(`x:${text}`)}`, `Bearer${text}`, `Bearer\t${text}`],
+    ...["Bearer ", "Bearer kh_"],
   ]);
 }
 
-const pathOf: Readonly<Record<ModelRequest["endpoint"], (slug: string) => string>> = {
-  organization: () => "/organization",
-  projects: () => "/projects",
-  project: (slug) => `/projects/${encodeURIComponent(slug)}`,
-  variables: (slug) => `/projects/${encodeURIComponent(slug)}/variables`,
-  accounts: (slug) => `/projects/${encodeURIComponent(slug)}/accounts`,
-  files: () => "/files",
-  secrets: () => "/secrets",
-  none: (slug) => `/projects/${encodeURIComponent(slug)}/nothing`,
-};
+function pathOf(endpoint: ModelRequest["endpoint"], slug: string): string {
+  if (["organization", "projects", "files", "secrets"].includes(endpoint)) return `/${endpoint}`;
+  const below = { project: "", variables: "/variables", accounts: "/accounts" } as Readonly<Record<string, string>>;
+  return `/projects/${encodeURIComponent(slug)}${below[endpoint] ?? "/nothing"}`;
+}
 
 function spelled(request: ModelRequest, header: string | undefined, id: string, dice: Dice): Request {
   const { endpoint, slug, query, method } = request;
@@ -555,7 +543,7 @@ function spelled(request: ModelRequest, header: string | undefined, id: string, 
   const pairs = query.map(([name, value]) =>
     name.startsWith("metadata") ? `${name}=${value}` : `${encoded(name)}=${encoded(value)}`,
   );
-  const url = `http://localhost/api/v1${pathOf[endpoint](slug)}${pairs.length > 0 ? "?" : ""}${pairs.join("&")}`;
+  const url = `http://localhost/api/v1${pathOf(endpoint, slug)}${pairs.length > 0 ? "?" : ""}${pairs.join("&")}`;
   return new Request(url, {
     method,
     headers: { "x-request-id": id, ...(header !== undefined && { authorization: header }) },
@@ -585,17 +573,8 @@ function mismatch(verdict: Verdict, answer: Answer): string | undefined {
 
 type Limit = "revoked" | "downgraded" | "no production" | "no web" | "no accounts";
 type ChangingKey = Key & { readonly owner: number; readonly limits: Limit[] };
-type Changing = {
-  readonly client: Client;
-  readonly keys: ChangingKey[];
-  readonly organizations: {
-    readonly slug: string;
-    readonly ids: Record<string, string>;
-    downgraded: boolean;
-    epoch: number;
-  }[];
-  readonly paths: readonly string[];
-};
+type Changing = Awaited<ReturnType<typeof setUpChanging>>;
+type ChangingOrganization = { slug: string; ids: Record<string, string>; downgraded: boolean; epoch: number };
 
 function contentOf(slug: string) {
   const values = (at: Environment) => ({ NAME: `value of ${slug} in ${at}` });
@@ -606,8 +585,8 @@ function contentOf(slug: string) {
   };
 }
 
-async function setUpChanging(world: World): Promise<Changing> {
-  const organizations: Changing["organizations"] = [];
+async function setUpChanging(world: World) {
+  const organizations: ChangingOrganization[] = [];
   const keys: ChangingKey[] = [];
   for (let owner = 0; owner < 5; owner++) {
     const organization = await world.organization();
@@ -636,7 +615,7 @@ async function setUpChanging(world: World): Promise<Changing> {
 /** One change as people make them, counted from the moment it is acknowledged. */
 async function changeOne(world: World, { keys, organizations }: Changing, dice: Dice): Promise<void> {
   const key = dice.pick(keys.filter(({ limits }) => !limits.includes("revoked")));
-  const organization = organizations[key.owner] as Changing["organizations"][number];
+  const organization = organizations[key.owner] as ChangingOrganization;
   const kind = dice.below(10);
   if (kind < 4) {
     await revokeKey(world.admin, key.id);
@@ -665,16 +644,7 @@ async function changeOne(world: World, { keys, organizations }: Changing, dice: 
 
 /** Whether a 200 goes beyond the limit. */
 function breaks(limit: Limit, path: string, { text }: Answer): boolean {
-  switch (limit) {
-    case "revoked":
-      return true;
-    case "no production":
-      return text.includes("production");
-    case "no web":
-      return text.includes('"web"') || text.includes("of web");
-    case "no accounts":
-      return path.includes("/accounts");
-    case "downgraded":
-      return false;
-  }
+  if (limit === "no production") return text.includes("production");
+  if (limit === "no web") return text.includes('"web"') || text.includes("of web");
+  return limit === "no accounts" ? path.includes("/accounts") : limit === "revoked";
 }

@@ -108,7 +108,7 @@ export function judge(
   if (organization.plan !== "pro") return { code: "plan_required" };
   const surface = endpoint === "organization" ? undefined : endpoint === "secrets" ? "ci_action" : "rest_api";
   if (surface && !key.surfaces.includes(surface)) return { code: "surface_required" };
-  const resource = resourceOf[endpoint];
+  const resource = resourceOf(endpoint);
   if (resource && !key.resources.includes(resource)) return { code: "resource_required" };
   // 5. query
   const query = parsed(request);
@@ -117,11 +117,9 @@ export function judge(
   const { environment } = query;
   if (environment && !key.environments.includes(environment)) return { code: "environment_not_in_scope" };
   // 7. project
-  const inScope = projects
-    .filter(
-      ({ gone, owner, id }) => !gone && owner === key.owner && (key.projects === null || key.projects.includes(id)),
-    )
-    .sort((a, b) => Buffer.compare(Buffer.from(a.slug), Buffer.from(b.slug)));
+  const isListed = ({ id }: ModelProject) => key.projects === null || key.projects.includes(id);
+  const inScope = projects.filter((one) => !one.gone && one.owner === key.owner && isListed(one));
+  inScope.sort((a, b) => Buffer.compare(Buffer.from(a.slug), Buffer.from(b.slug)));
   if (endpoint === "organization") return { code: "200", body: { ...organization } };
   if (endpoint === "projects") return { code: "200", body: { projects: inScope.map((one) => summary(one, key)) } };
   const wanted = endpoint === "files" || endpoint === "secrets" ? query.project : request.slug;
@@ -156,15 +154,10 @@ export function judge(
   }
 }
 
-const resourceOf: Readonly<Record<Exclude<ModelRequest["endpoint"], "none">, string | undefined>> = {
-  organization: undefined,
-  projects: "projects",
-  project: "projects",
-  variables: "variables",
-  accounts: "accounts",
-  files: "files",
-  secrets: undefined,
-};
+function resourceOf(endpoint: ModelRequest["endpoint"]): string | undefined {
+  if (endpoint === "organization" || endpoint === "secrets") return undefined;
+  return endpoint === "project" ? "projects" : endpoint;
+}
 
 /** The bucket is chosen before the query is judged: only a flag that is exactly true counts. */
 export function bucketOf({ endpoint, query }: ModelRequest): "metadata" | "value" | "content" {
@@ -219,15 +212,8 @@ function parsed({ endpoint, query }: ModelRequest): Query | "invalid" {
   if (keys && (keys.length > itemsMax || keys.includes(""))) return "invalid";
   const paths = values.get("path");
   if (paths && paths.length > itemsMax) return "invalid";
-  return {
-    environment,
-    project: one("project"),
-    metadata,
-    format: one("format") ?? "json",
-    keys,
-    prefix: one("prefix"),
-    paths,
-  };
+  const [project, prefix, format = "json"] = ["project", "prefix", "format"].map(one);
+  return { environment, project, metadata, format, keys, prefix, paths };
 }
 
 function reached(item: { readonly environments: readonly Environment[] }, reach: readonly Environment[]): boolean {
