@@ -194,11 +194,8 @@ async function setStage(w: World) {
   await insertAccounts(w, project, numbered("everywhere ", 10), environments);
   await insertFiles(w, project, numbered("production/", 20), ["production"]);
   await insertFiles(w, project, numbered("staging/", 200), ["staging"]);
-  await putFile(w.admin, project.where, {
-    path: "large",
-    environments: ["staging"],
-    content: randomContent(1_500_000),
-  });
+  const content = randomContent(1_500_000);
+  await putFile(w.admin, project.where, { path: "large", environments: ["staging"], content });
   for (const environment of environments) {
     const entries = numbered("N", 100).map((name) => ({ name, value: `value of ${name}` }));
     await setVariables(w.admin, project.where, environment, entries);
@@ -215,9 +212,8 @@ async function setStage(w: World) {
   const open = (use: Use): Database => {
     const database = w.installation.open(use);
     databases.set(use, database);
-    const { dialect } = database.db as unknown as {
-      dialect: { sqlToQuery(text: SQL): { sql: string; params: unknown[] } };
-    };
+    type Dialect = { sqlToQuery(text: SQL): { sql: string; params: unknown[] } };
+    const { dialect } = database.db as unknown as { dialect: Dialect };
     return {
       ...database,
       query: (text, options) => {
@@ -233,14 +229,11 @@ async function setStage(w: World) {
   const keyhole: OpenKeyhole = await openKeyhole({ ...w.installation, open }, () => {});
   let seconds = 0;
   const client = clientOf({ ...keyhole, gate: { ...keyhole.gate, nowUs: () => ++seconds * 10_000_000 } });
+  const narrow = { ...everything, projects: ["big", "p0003", "p0004"], environments: ["staging"] };
   const keys = {
     every: await w.key(organization, everything),
     crowded: await w.key(other, everything),
-    narrow: await w.key(organization, {
-      ...everything,
-      projects: ["big", "p0003", "p0004"],
-      environments: ["staging"],
-    }),
+    narrow: await w.key(organization, narrow),
   };
   const statementsOf = async (path: string, key: Key): Promise<Ran[]> => {
     ran.length = 0;
@@ -251,45 +244,23 @@ async function setStage(w: World) {
 }
 
 const names = numbered("N", 100).join(",");
+const below = (path: string, ...more: readonly string[]) => more.map((one) => `${path}${one}`);
 const paths = [
-  "/organization",
-  "/projects",
-  "/projects/big",
-  "/projects/never-was",
-  "/projects/big/variables?environment=staging",
-  "/projects/big/variables?environment=development",
-  "/projects/big/variables?environment=staging&format=env",
-  `/projects/big/variables?environment=staging&keys=${names}`,
-  "/projects/big/variables?environment=staging&keys=N0001,NEVER_WAS",
-  "/projects/big/variables?environment=staging&prefix=N009",
-  "/projects/big/variables?environment=staging&prefix=NEVER_WAS",
-  "/projects/big/variables?metadata_only=true",
-  "/projects/big/variables?metadata_only=true&environment=staging",
-  `/projects/big/variables?metadata_only=true&keys=${names}`,
-  "/projects/big/variables?metadata_only=true&prefix=N009",
+  ...["/organization", "/projects", "/projects/big", "/projects/never-was"],
+  ...below("/projects/big/variables?environment=staging", "", "&format=env", `&keys=${names}`, "&keys=N0001,NEVER_WAS"),
+  ...below("/projects/big/variables?environment=", "development", "staging&prefix=N009", "staging&prefix=NEVER_WAS"),
+  ...below("/projects/big/variables?metadata_only=true", "", "&environment=staging", `&keys=${names}`, "&prefix=N009"),
   "/projects/big/variables?metadata_only=true&prefix=N009&environment=staging",
-  "/projects/big/accounts",
-  "/projects/big/accounts?environment=staging",
-  "/projects/big/accounts?environment=development",
-  "/projects/big/accounts?metadata_only=true",
+  ...below("/projects/big/accounts", "", "?environment=staging", "?environment=development", "?metadata_only=true"),
   "/projects/big/accounts?metadata_only=true&environment=staging",
-  "/files?project=big&environment=staging",
-  "/files?project=big&environment=staging&path=staging/0001&path=never-was",
-  "/files?project=big&environment=staging&path=large",
-  "/files?project=big&environment=staging&metadataOnly=1",
-  "/files?project=big&environment=staging&metadataOnly=1&path=staging/0001&path=production/0001",
-  "/files?project=big&environment=development",
-  "/secrets?project=big&environment=staging",
+  ...below("/files?project=big&environment=staging", "", "&path=staging/0001&path=never-was", "&path=large"),
+  ...below("/files?project=big&environment=staging&metadataOnly=1", "", "&path=staging/0001&path=production/0001"),
+  ...["/files?project=big&environment=development", "/secrets?project=big&environment=staging"],
 ];
 
 /** Every statement that the paths run, for keys of every reach and for many requests at once. */
-async function runEverything({
-  w,
-  organization,
-  keys,
-  client,
-  ran,
-}: Awaited<ReturnType<typeof setStage>>): Promise<Ran[]> {
+async function runEverything(stage: Awaited<ReturnType<typeof setStage>>): Promise<Ran[]> {
+  const { w, organization, keys, client, ran } = stage;
   const all: Ran[] = [];
   const run = async (key: Key | string, some: readonly string[] = paths) => {
     ran.length = 0;
@@ -303,16 +274,9 @@ async function runEverything({
   for (let mask = 1; mask <= 7; mask++) {
     const reach = environments.filter((_, bit) => mask & (1 << bit));
     const key = await w.key(organization, { ...everything, environments: reach });
-    await run(key, [
-      "/projects",
-      "/projects/big",
-      "/projects/big/accounts",
-      "/projects/big/accounts?metadata_only=true",
-    ]);
-    await run(key, [
-      "/projects/big/variables?metadata_only=true",
-      "/files?project=big&environment=production&metadataOnly=1",
-    ]);
+    await run(key, below("/projects", "", "/big", "/big/accounts", "/big/accounts?metadata_only=true"));
+    const files = "/files?project=big&environment=production&metadataOnly=1";
+    await run(key, ["/projects/big/variables?metadata_only=true", files]);
   }
   await run(mintKey(), ["/organization"]);
   expect(await run(keys.crowded, ["/projects", "/projects/p0001"])).toEqual([422, 200]);
@@ -331,8 +295,7 @@ async function ask({ ask }: Client, key: Key | string, some: readonly string[]):
 
 /** Projects with nine sets, a data key and ten contents each. Nothing in them opens. */
 async function fillWith(w: World, organization: Organization, slugs: readonly string[]): Promise<void> {
-  for (let from = 0; from < slugs.length; from += 500)
-    await insertProjects(w, organization, slugs.slice(from, from + 500));
+  for (let at = 0; at < slugs.length; at += 500) await insertProjects(w, organization, slugs.slice(at, at + 500));
   const projects = `(select id from projects where organization_id = '${organization.id}' and slug like 'p%') as p`;
   const oneOf = (column: string, values: readonly unknown[]) =>
     `(${values.map((value) => `select ${typeof value === "string" ? `'${value}'` : value} as ${column}`).join(" union all ")}) as of_${column}`;
