@@ -82,9 +82,8 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
 
   test("there are two layouts and two palettes to look at", async () => {
     const sources = ["style.css", "script.js"].map((name) => Bun.file(`src/dashboard/${name}`).text());
-    const asked = (await Promise.all(sources))
-      .join("")
-      .match(/(?<=(?:@media |@container |matchMedia\(["'`]))[^"'`{]+/g);
+    const conditions = /(?<=(?:@media |@container |matchMedia\(["'`]))[^"'`{]+/g;
+    const asked = (await Promise.all(sources)).join("").match(conditions);
     // In forced colours, the reader's own stand in for ours.
     const known = ["(forced-colors: active)", "(max-width: 44rem)", "not (max-width: 44rem)"];
     expect([...new Set(asked?.map((one) => one.trim()))].sort()).toEqual(known);
@@ -166,14 +165,8 @@ async function fill(site: Site): Promise<void> {
   await Bun.write(`${site.folder}/secret.pem`, canaries[3] as string);
   await site.json(["file", "put", "acme/web", "secret.pem", "--path", "tls/key.pem", "--env", "production"]);
   await site.json(["var", "set", "acme/web", "staging", "ONLY_HERE", "--rotate-by", "2030-01-31"], "y");
-  const { key } = await site.key(
-    "--name",
-    "ci",
-    "--resource",
-    "variables,projects,requests",
-    "--surface",
-    "rest_api,mcp_server",
-  );
+  const may = ["--resource", "variables,projects,requests", "--surface", "rest_api,mcp_server"];
+  const { key } = await site.key("--name", "ci", ...may);
   await site.key("--name", "short", "--expires-in", "5d");
   const server = await site.serve({ env: { KEYHOLE_MCP: "on" } });
   await server.get("/projects/web/variables?environment=staging", key);
