@@ -2,7 +2,6 @@ import { copyFileSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type DefaultTheme, defineConfig, type MarkdownRenderer } from "vitepress";
-import { storyOf } from "./month.ts";
 import { referenceOf } from "./reference.ts";
 import { pagesOf, shelves } from "./sidebar.ts";
 
@@ -18,7 +17,6 @@ const parts: readonly [placeholder: RegExp, text: () => string][] = [
 const shownFiles: typeof parts = [
   [/<!-- keyhole\.py -->/, () => `\`\`\`python\n${readBeside("clients/keyhole.py")}\`\`\``],
   [/<!-- keyhole\.go -->/, () => `\`\`\`go\n${readBeside("clients/keyhole.go")}\`\`\``],
-  [/<!-- month -->.*<!-- end of month -->/s, () => storyOf(readBeside("../test/blackbox/transcripts/month.txt"))],
 ];
 
 /** Files beside the pages that a page links to. They are copied into the site. */
@@ -47,7 +45,7 @@ export default defineConfig({
         name: "keyhole",
         enforce: "pre",
         transform: (text, id) =>
-          /\/(api|clients|index|month)\.md$/.test(id) ? expand(text, [...parts, ...shownFiles]) : null,
+          /\/(api|clients|index)\.md$/.test(id) ? expand(text, [...parts, ...shownFiles]) : null,
         // The packages are in this folder, where a page of `docs/` does not find them; the program that renders does.
         resolveId: (id, _, { ssr }) => (ssr && /^vue(\/|$)/.test(id) ? { id, external: true } : null),
       },
@@ -81,7 +79,7 @@ export default defineConfig({
     search: {
       provider: "local",
       options: {
-        _render: (text, env, md) => (isForMaintainers(env.relativePath) ? "" : md.render(expand(text), env)),
+        _render: (text, env, md) => (isForMaintainers(env.relativePath) ? "" : md.render(searched(text, env), env)),
         // A short word with one letter changed is another word: 429 and 422, helm and held.
         miniSearch: { searchOptions: { fuzzy: (term) => (term.length > 6 ? 0.2 : false) } },
       },
@@ -91,6 +89,11 @@ export default defineConfig({
 
 function isForMaintainers(page: string): boolean {
   return page.startsWith("maintainers/");
+}
+
+/** Of the story, only what it is about: what is typed there would hide the pages that answer a question. */
+function searched(text: string, { relativePath }: { relativePath: string }): string {
+  return relativePath === "month.md" ? text.replace(/^## .*/ms, "") : expand(text);
 }
 
 function expand(text: string, all = parts): string {

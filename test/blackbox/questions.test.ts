@@ -1,4 +1,4 @@
-/** Questions to the record that only both databases with a server's entries show; the others: transcripts/month.txt. */
+/** Questions to the record that only both databases with a server's entries show; the others: docs/month.md. */
 import { beforeAll, expect, test } from "bun:test";
 import { keyOf, onBoth, serverOf, siteOf } from "../support/server.ts";
 

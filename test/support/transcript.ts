@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
-import { basename } from "node:path";
+import { parse } from "node:path";
 import { runProgram, runScript } from "./here.ts";
 import { type Dialect, furnish, makeSite, onPostgres, type Server, type Site } from "./server.ts";
 
@@ -24,7 +24,8 @@ import { type Dialect, furnish, makeSite, onPostgres, type Server, type Site } f
  *
  * In what is printed, <id>, <short>, <time>, <day>, <ms> and <key> stand for an id, the beginning of one, and so on.
  * <id ci> also gives it the name ci, and from there on <ci> is that id, in commands too. Three dots stand for any text,
- * and two blanks for two or more. TRANSCRIBE=1 writes what was printed into the file.
+ * and two blanks for two or more. TRANSCRIBE=1 writes what was printed into the file. In a page, the commands of a
+ * section are one block of code.
  */
 
 type Step = { readonly person: string; readonly command: string; readonly printed: readonly string[] };
@@ -45,7 +46,7 @@ const patterns: Readonly<Record<string, string>> = {
  * @param how - the built program runs every command on each of its databases, or {@link runScript} on SQLite
  */
 export function testTranscript(path: string, how: "built" | "here"): void {
-  const text = readFileSync(path, "utf8");
+  const text = readTranscript(path);
   const [head = "", ...rest] = text.split(/^## /m);
   const all = rest.map(readSection);
   const suite = (dialect: Dialect) => {
@@ -76,7 +77,7 @@ export function testTranscript(path: string, how: "built" | "here"): void {
       expect(shown).toBe(expected);
     });
   };
-  const name = basename(path, ".txt");
+  const { name } = parse(path);
   describe(name, () => suite("sqlite"));
   if (head.includes("PostgreSQL") && how === "built") onPostgres(name, () => suite("postgres"));
 }
@@ -97,6 +98,10 @@ async function passWeek({ site, server }: Stage): Promise<Stage> {
   await site.sql("update api_keys set created_at = created_at - ?", [weekMs]);
   await site.sql("update key_uses set last_used_at = last_used_at - ?", [weekMs]);
   return server ? { site, server: await site.serve() } : { site };
+}
+
+function readTranscript(path: string): string {
+  return readFileSync(path, "utf8").replace(/^```.*\n/gm, "");
 }
 
 function readSection(text: string): Section {
@@ -177,7 +182,7 @@ async function record(path: string, sections: readonly Section[], played: readon
         ),
       text,
     );
-  const [head = "", ...texts] = readFileSync(path, "utf8").split(/^## /m);
+  const [head = "", ...texts] = readTranscript(path).split(/^## /m);
   for (const [at, { title, prose }] of sections.entries()) {
     const [shown] = (await played[at]) ?? [];
     if (shown === undefined) continue;
@@ -185,5 +190,11 @@ async function record(path: string, sections: readonly Section[], played: readon
     const own = texts.findIndex((text) => text.startsWith(`${title}\n`));
     texts[own] = `${[title, ...(prose === "" ? [] : [prose])].join("\n")}\n\n${lines.join("\n")}\n`;
   }
-  writeFileSync(path, `${[head, ...texts].map((text) => text.trimEnd()).join("\n\n## ")}\n`);
+  const asPage = (text: string) => {
+    const { title, prose } = readSection(text);
+    const steps = text.slice(text.search(/^[a-z]*\$ /m)).trimEnd();
+    return [title, prose, `\`\`\`text\n${steps}\n\`\`\``].join("\n\n");
+  };
+  const written = [head, ...(path.endsWith(".md") ? texts.map(asPage) : texts)];
+  writeFileSync(path, `${written.map((text) => text.trimEnd()).join("\n\n## ")}\n`);
 }
