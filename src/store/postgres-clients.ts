@@ -95,7 +95,11 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
           if (isRefused && client === this.#client) this.#news.refused(code);
           // A client that is no longer trusted may report another query's failure.
           const doubtful = client !== this.#client || this.#distrusted || isConnectionFailure(error);
-          if (client === this.#client) this.#distrusted = true;
+          if (client === this.#client) {
+            // PostgreSQL says that it ends (57P01) before the connection closes.
+            if (isConnectionFailure(error)) this.#lose();
+            else this.#distrusted = true;
+          }
           if (!doubtful || attempt >= attempts) throw error;
         }
       }
@@ -152,11 +156,15 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
     setTimeout(() => void old.end({ timeout: 0 }).catch(() => {}), queryDeadlineMs).unref();
   }
 
+  /** A connection of the client broke. */
+  #lose(): void {
+    if (this.#answered && !this.#distrusted && !this.#closed) this.#news.lost();
+    this.#distrusted = true;
+  }
+
   #make(elsewhere: boolean): Client {
     const client: Client = this.#connect(() => {
-      if (client !== this.#client) return;
-      if (this.#answered && !this.#distrusted && !this.#closed) this.#news.lost();
-      this.#distrusted = true;
+      if (client === this.#client) this.#lose();
     }, elsewhere);
     this.#distrusted = false;
     this.#madeAt = performance.now();

@@ -446,6 +446,8 @@ onPostgres("a PostgreSQL that fails", () => {
   });
 
   test("whose backends are terminated at whatever moment, again and again, does not end the server", async () => {
+    const lost = () => filled.server.said().stdout.split('"event":"connection_lost"').length;
+    const before = lost();
     await underLoad(async (readers) => {
       const client = connectTo(database.url);
       for (let times = 0; times < (long ? 300 : 20); times++) {
@@ -457,6 +459,7 @@ onPostgres("a PostgreSQL that fails", () => {
       const leftAloneAt = ranMs();
       await readers.more(16, ({ beganAt, status }) => beganAt > leftAloneAt && status === 200);
     }, 6000);
+    expect(lost()).toBeGreaterThan(before);
     await expectAllConnectionsWork();
   });
 

@@ -76,6 +76,30 @@ test("a transaction never gets a client of which a connection broke, and stays o
   expect(clients.client).toMatchObject({ number: 2 });
 });
 
+test("of a client that answered, the first broken connection is told, by its query or as it closes", async () => {
+  let lost = 0;
+  let close = () => {};
+  const clients = new Clients(
+    (closed) => {
+      close = closed;
+      return { end: async () => {} };
+    },
+    undefined,
+    undefined,
+    { refused: () => {}, lost: () => void lost++ },
+  );
+  const ends = Object.assign(new Error("terminating connection due to administrator command"), { code: "57P01" });
+  const breaks = () => clients.ask(1, () => Promise.reject(ends)).answer.catch(() => {});
+  await clients.ask(1, fails).answer.catch(() => {});
+  await breaks();
+  expect(lost).toBe(0); // neither client answered
+  for (const steps of [[breaks, () => close()], [() => close()]]) {
+    await clients.ask(1, async () => 1).answer;
+    for (const step of steps) await step();
+  }
+  expect(lost).toBe(2);
+});
+
 test("a client that never answered, or no longer does, makes the next one try another host", async () => {
   const hosts: string[] = [];
   const clients = new Clients((_, elsewhere) => {
