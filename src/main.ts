@@ -150,7 +150,7 @@ export async function execute(
   };
   fail = async (error) => {
     await written;
-    const problem = toProblem(error, person);
+    const problem = toProblem(error, { person });
     if (problem.exitCode === 0) return 0; // nobody reads the output
     await complain(context, problem).catch(() => {});
     // Docker Compose shows no stderr.

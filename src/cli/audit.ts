@@ -11,7 +11,6 @@ import { Fault } from "../core/fault.ts";
 import { environments } from "../core/names.ts";
 import { parseCount, parseDuration, parseList, parseMoment, Unfit } from "../core/parse.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
-import { Refused } from "../core/refused.ts";
 import { counted, formatTime } from "../core/text.ts";
 import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
 import { writeWhole } from "../core/whole-file.ts";
@@ -203,7 +202,7 @@ const verify = operation({
     if (found.flaws.length > 0 || found.differences.length > 0) throw flawed(found, { checkpoint });
     // A database that was put back is in order, and lacks what this host or a witness has seen.
     await admin.checkpoint.look(admin.database, false);
-    if (admin.checkpoint.refusal !== undefined) throw new Refused("conflict", admin.checkpoint.refusal);
+    admin.checkpoint.requireGoingOn("conflict");
     const { entries, lanes, accepted } = found;
     const against =
       checkpoint !== undefined ? `, compared with ${counted(found.checkpoints, "checkpoint")} of the log` : "";
@@ -350,7 +349,7 @@ async function followAudit(
         return follow(admin);
       });
     } catch (error) {
-      if (tail === undefined || toProblem(error).exitCode !== exits.unavailable) throw error;
+      if (tail === undefined || toProblem(error, context).exitCode !== exits.unavailable) throw error;
       if (!isLost) context.say("The connection to the database was lost. Trying again until it is back or Ctrl-C.");
       isLost = true;
     }

@@ -45,7 +45,7 @@ const dashboard = act({
     harden();
     const options = {
       port: parsePort("--port", port),
-      report: (error: unknown) => context.say(toProblem(error).message),
+      report: (error: unknown) => context.say(toProblem(error, context).message),
     };
     if (team === undefined) return serveOne(context, installation, { ...options, name, actor: actorOf(context.env) });
     const provider = { issuer: team.issuer, clientId: team.clientId, clientSecret: secret };

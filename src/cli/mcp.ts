@@ -79,7 +79,7 @@ async function call(client: Client, method: string, params: Readonly<Record<stri
 
 /** The failure as an agent is told it: without the client's advice to wait, which is for commands. */
 function explained(error: unknown): Problem {
-  const thrown = toProblem(error);
+  const thrown = toProblem(error, { person: undefined });
   const problem = thrown.cause instanceof Problem ? thrown.cause : thrown;
   if (problem.code !== "not_found") return problem;
   return new Problem(problem.exitCode, problem.code, `${problem.message} The server needs KEYHOLE_MCP=on.`);

@@ -20,3 +20,23 @@ export class Refused extends Error {
     this.kind = kind;
   }
 }
+
+/**
+ * This host or its database cannot do it. The message is for operators: it may name folders, hosts and settings. Anybody
+ * else is told {@link forPersons} in its place, whichever door they came by (`installation/failure.ts`).
+ */
+export class HostRefused extends Refused {
+  readonly forPersons: string;
+
+  constructor(
+    kind: RefusedKind,
+    message: string,
+    { forPersons = unusable, ...options }: ErrorOptions & { readonly forPersons?: string } = {},
+  ) {
+    super(kind, message, options);
+    this.forPersons = forPersons;
+  }
+}
+
+/** What somebody who is no operator is told if this host or its database cannot be used. */
+export const unusable = "Keyhole cannot be used now: ask an operator, who sees why with `keyhole whoami` on its host.";

@@ -9,6 +9,7 @@ import { countPending } from "../people/requests.ts";
 import { goOnPage, lockedPage, pageOf, type Reader, refusalPage, signInPage, strangerPage } from "./frame.tsx";
 import {
   admit,
+  audienceOf,
   contextOf,
   cookieOf,
   type DashboardParts,
@@ -123,8 +124,8 @@ function requireRight({ rights, isSecret }: Route, admin: AdminContext, byScript
 }
 
 function refused(parts: DashboardParts, error: unknown, byScript: boolean, reader?: Reader): Response {
-  const { status, title, message, isDefect } = refusalOf(error);
-  if (isDefect) parts.report(error);
+  const { status, title, message, isForLog } = refusalOf(error, audienceOf(parts));
+  if (isForLog) parts.report(error);
   const again = error instanceof Refused && error.kind === "stale" ? againPath : undefined;
   if (byScript) return json(status, { error: message.replaceAll("`", ""), ...(again && { again }) });
   return respond(status, refusalPage(title, message, reader, again));
@@ -221,7 +222,7 @@ async function finishSignIn(parts: DashboardParts, signIn: SignIn, request: Requ
 
 function signInFailed(parts: DashboardParts, error: unknown): Response {
   parts.report(error);
-  const { status, message } = refusalOf(error);
+  const { status, message } = refusalOf(error, audienceOf(parts));
   return respond(status, signInPage(message), undefined, { "set-cookie": cookieOf("", "__Host-keyhole-sign-in") });
 }
 

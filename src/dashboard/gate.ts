@@ -1,6 +1,7 @@
 import { readAtMost } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
+import type { Audience } from "../installation/failure.ts";
 import type { Installation } from "../installation/installation.ts";
 import { Form, Visit } from "../pages/visit.ts";
 import { refusalOf } from "./refusal.ts";
@@ -25,6 +26,11 @@ export type DashboardParts = {
 
 /** How people come in: with a printed link, as the operator; or as a team, by an identity provider. */
 export type Entrance = { readonly code: SignInCode; readonly operator: string } | { readonly signIn: SignIn };
+
+/** Who reads the pages: the operator alone, or a team, of whom nobody is told about this host. */
+export function audienceOf({ entrance }: Pick<DashboardParts, "entrance">): Audience {
+  return "signIn" in entrance ? "person" : "operator";
+}
 
 /** The answer to a request that the gate does not let in. */
 type Turned = { readonly status: number; readonly message: string };
@@ -128,7 +134,7 @@ export async function contextOf(
   } catch (error) {
     await admin?.close();
     report(error);
-    throw new Refused("unavailable", refusalOf(error).message);
+    throw new Refused("unavailable", refusalOf(error, audienceOf(parts)).message);
   }
 }
 

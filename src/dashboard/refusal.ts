@@ -1,19 +1,23 @@
-import { Refused, type RefusedKind } from "../core/refused.ts";
+import { HostRefused, Refused, type RefusedKind } from "../core/refused.ts";
 import { visibleLines } from "../core/visible.ts";
-import { type FailureCode, failureOf } from "../installation/failure.ts";
+import { type Audience, type FailureCode, failureFor } from "../installation/failure.ts";
 
 /**
  * Turns an error that a route threw into an answer.
- * @returns a message that names what is wrong and what to do, and never a value; stored text in it is visible. A defect
- * is a failure of Keyhole and not of a person's doing
+ * @returns a message that names what is wrong and what to do, and never a value; stored text in it is visible. What is
+ * for the log is not a person's doing, or is not told them: a defect, and a failure of this host
  */
-export function refusalOf(error: unknown) {
-  const { code, message } = failureOf(error);
+export function refusalOf(error: unknown, audience: Audience) {
+  const { code, message } = failureFor(audience, error);
   const [status, title] = refusals[code];
-  return { status, title, message: visibleLines(message), isDefect: code === "internal_error" };
+  const isWithheld = message !== failureFor("operator", error).message;
+  return { status, title, message: visibleLines(message), isForLog: isWithheld || code === "internal_error" };
 }
 
-/** The result of `work` or, if it is refused for one of these reasons, the result of `otherwise`. */
+/**
+ * The result of `work` or, if it is refused for one of these reasons, the result of `otherwise`. What this host cannot do
+ * is no refusal of what was asked.
+ */
 export async function unlessRefused<T, U>(
   work: Promise<T>,
   kinds: readonly RefusedKind[],
@@ -22,7 +26,8 @@ export async function unlessRefused<T, U>(
   try {
     return await work;
   } catch (error) {
-    if (error instanceof Refused && kinds.includes(error.kind)) return otherwise(error);
+    const isHosts = error instanceof HostRefused;
+    if (error instanceof Refused && !isHosts && kinds.includes(error.kind)) return otherwise(error);
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readdirSync, rm
 import { dirname, join, resolve } from "node:path";
 import { attempt } from "../core/attempt.ts";
 import { configProblem } from "../core/problem.ts";
-import { Refused } from "../core/refused.ts";
+import { HostRefused } from "../core/refused.ts";
 import type { Config } from "../core/settings.ts";
 import { makeIfAbsent } from "../core/whole-file.ts";
 import { databaseErrorCode } from "../store/database.ts";
@@ -35,7 +35,7 @@ export function prepareFolder(folder: string): void {
 export function folderProblem(folder: string, error: unknown): unknown {
   const code = databaseErrorCode(error);
   if (/^(?:ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)$/.test(code)) {
-    return new Refused("unavailable", `The disk of the data folder ${folder} is full: make room, then try again.`);
+    return new HostRefused("unavailable", `The disk of the data folder ${folder} is full: make room, then try again.`);
   }
   if (!/^(?:E[A-Z]+|SQLITE_(?:READONLY|CANTOPEN)\w*)$/.test(code)) return error;
   const { path = folder } = error as NodeJS.ErrnoException;

@@ -1,44 +1,100 @@
 import { Fault } from "../core/fault.ts";
-import { Refused, type RefusedKind } from "../core/refused.ts";
+import { Problem } from "../core/problem.ts";
+import { HostRefused, Refused, type RefusedKind, unusable } from "../core/refused.ts";
 import { databaseErrorCode, isSqlState, isStandby } from "../store/database.ts";
 
-/* Turns an error into a code and a sentence for a person. Commands and pages show both. */
+/*
+ * Turns an error into a code and a sentence, which commands and pages show. There are two sentences: an operator is told
+ * which folder, host or setting is wrong, and can correct it. Anybody else who comes through a door is told what
+ * happened and whom to ask.
+ */
 
 /** What kind of failure it is. The kinds of a Refused keep their names. */
 export type FailureCode = RefusedKind | "unauthorized" | "decryption_failed" | "database_damaged" | "internal_error";
 
-/**
- * What to tell a person about an error. Of a database's or a parser's error the message has only the code, because such
- * an error may quote a secret.
- * @param isOperators - whether the message may name settings of this host, which an operator can correct
- */
-export function failureOf(
-  error: unknown,
-  isOperators = true,
-): { readonly code: FailureCode; readonly message: string } {
-  // A Refused explains more than the code of its cause, or the Fault that it caused.
-  const refused = error instanceof Fault && error.cause instanceof Refused ? error.cause : error;
-  if (refused instanceof Refused) return { code: refused.kind, message: refused.message };
-  const code = systemCode(error);
-  const failure = failures.find(([codes]) => codes.test(code ?? ""));
-  if (failure !== undefined) {
-    const [, words, kind = "unavailable"] = failure;
-    return { code: kind, message: isOperators || kind === "invalid" ? words : hostFailure };
-  }
-  const faultCode = error instanceof Fault ? error.code : undefined;
-  if (faultCode === "decryption_failed") return { code: faultCode, message: decryptionMessage };
-  if (faultCode === "unavailable") return { code: faultCode, message: unavailableMessage };
-  const name = error instanceof Error ? error.name : typeof error;
-  const shown = code === undefined ? name : `${name}, ${code}`;
-  return { code: "internal_error", message: `Something failed inside Keyhole (${shown}). Please report it.` };
+/** Who reads a sentence: somebody who holds the root key, or somebody who came through a door. */
+export type Audience = "operator" | "person";
+
+type Failure = { readonly code: FailureCode; readonly message: string };
+
+/** What to tell about an error to whoever reads it. */
+export function failureFor(audience: Audience, error: unknown): Failure {
+  return audience === "operator" ? failureForOperator(error) : failureForPerson(error);
 }
 
-/** What a person who is not an operator is told about a failure of the host or its database. */
-export const hostFailure =
-  "Keyhole cannot be used on this host now: ask an operator, who sees why with `keyhole whoami` there.";
-const unavailableMessage = "The database did not answer in time, or not as it should: try again.";
-const decryptionMessage =
-  "Something stored cannot be decrypted: this is the wrong root key, or the database was altered.";
+/**
+ * All that helps to correct what failed. Of a database's or a parser's error the message has only the code, because such
+ * an error may quote a secret.
+ */
+function failureForOperator(error: unknown): Failure {
+  const refused = refusedIn(error);
+  if (refused !== undefined) return { code: refused.kind, message: refused.message };
+  if (isConfiguration(error)) return { code: "unavailable", message: error.message };
+  const known = knownFailure(error);
+  if (known !== undefined) return known;
+  return { code: "internal_error", message: `Something failed inside Keyhole (${nameOf(error)}). Please report it.` };
+}
+
+/** What happened and whom to ask: nothing of this host but the name of an error. */
+function failureForPerson(error: unknown): Failure {
+  const refused = refusedIn(error);
+  // What is missing or there already on this host is not what they asked for.
+  if (refused instanceof HostRefused) {
+    return { code: refused.kind === "conflict" ? "conflict" : "unavailable", message: refused.forPersons };
+  }
+  if (refused !== undefined) return { code: refused.kind, message: refused.message };
+  if (isConfiguration(error)) return { code: "unavailable", message: unusable };
+  const known = knownFailure(error);
+  if (known === undefined) {
+    const message = `Something failed inside Keyhole (${nameOf(error)}): tell an operator, who can report it.`;
+    return { code: "internal_error", message };
+  }
+  const { code, message, forPersons = message } = known;
+  return { code, message: forPersons };
+}
+
+/** A Refused explains more than the code of its cause, or the Fault that it caused. */
+function refusedIn(error: unknown): Refused | undefined {
+  const refused = error instanceof Fault ? error.cause : error;
+  return refused instanceof Refused ? refused : undefined;
+}
+
+/** Whether a setting of this host is wrong. */
+function isConfiguration(error: unknown): error is Problem {
+  return error instanceof Problem && error.code === "invalid_configuration";
+}
+
+/** What an operator is told of a failure that has a code, and others if that is something else. */
+function knownFailure(error: unknown): (Failure & { readonly forPersons?: string }) | undefined {
+  const code = systemCode(error);
+  const found = failures.find(([codes]) => codes.test(code ?? ""));
+  if (found !== undefined) {
+    const [, message, kind = "unavailable"] = found;
+    return { code: kind, message, ...(kind !== "invalid" && { forPersons: unusable }) };
+  }
+  const faultCode = error instanceof Fault ? error.code : undefined;
+  return faultCode === "decryption_failed" || faultCode === "unavailable" ? ofFaults[faultCode] : undefined;
+}
+
+/** The name of an error, and its code. */
+function nameOf(error: unknown): string {
+  const name = error instanceof Error ? error.name : typeof error;
+  const code = systemCode(error);
+  return code === undefined ? name : `${name}, ${code}`;
+}
+
+const ofFaults = {
+  unavailable: {
+    code: "unavailable",
+    message: "The database did not answer in time, or not as it should: try again.",
+    forPersons: "The database did not answer in time, or not as it should: try again, or ask an operator.",
+  },
+  decryption_failed: {
+    code: "decryption_failed",
+    message: "Something stored cannot be decrypted: this is the wrong root key, or the database was altered.",
+    forPersons: "Something stored cannot be decrypted: ask an operator.",
+  },
+} as const;
 
 /**
  * Why a PostgreSQL server cannot be used, as one sentence that names it, and what a person can do. It holds neither the
@@ -66,7 +122,7 @@ export function describeUnreachable(where: string, error: unknown): string {
 }
 
 /** What a server does or lacks, after its name, and what a person can do. The codes are the system's and PostgreSQL's. */
-const serverFailures: readonly Failure[] = [
+const serverFailures: readonly Known[] = [
   [/^ECONNREFUSED$/, "refuses connections: PostgreSQL does not run there, or listens on another port."],
   [/^(?:ENOTFOUND|EAI_AGAIN)$/, "is not a host that this machine knows: correct the name, or look at its DNS."],
   [/^(?:E?(?:TIMEDOUT|HOSTUNREACH|NETUNREACH)|CONNECT_TIMEOUT)$/, "does not answer: is a firewall between?"],
@@ -88,6 +144,8 @@ const serverFailures: readonly Failure[] = [
     "refuses the user, who lacks a right in the database: use the owner of its tables, or `grant connect on database`.",
     "unauthorized",
   ],
+  [/^53100$/, "has no room on its disk, and nothing was changed: make room, then try again."],
+  [/^25006$/, "takes no writes: it is a standby, or default_transaction_read_only is on."],
   [/^53300$/, "has no free connection: raise max_connections or the limit of the role, or close other connections."],
   [/^3D000$/, "has no database of that name: create it, or correct the name."],
   [
@@ -96,11 +154,11 @@ const serverFailures: readonly Failure[] = [
   ],
 ];
 
-type Failure = readonly [codes: RegExp, words: string, code?: FailureCode | undefined];
+type Known = readonly [codes: RegExp, words: string, code?: FailureCode | undefined];
 
 /** What a person can do about a failure of the database, by codes of PostgreSQL and SQLite. Default: unavailable. */
-const failures: readonly Failure[] = [
-  ...serverFailures.map(([codes, words, code]): Failure => [codes, `The server of DATABASE_URL ${words}`, code]),
+const failures: readonly Known[] = [
+  ...serverFailures.map(([codes, words, code]): Known => [codes, `The server of DATABASE_URL ${words}`, code]),
   [/^22021$/, "What was asked for has a character that no name in the database can have.", "invalid"],
   [
     /^SQLITE_(?:FULL|IOERR_SHMSIZE)$/,

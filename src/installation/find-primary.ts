@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { configProblem } from "../core/problem.ts";
-import { Refused } from "../core/refused.ts";
+import { HostRefused } from "../core/refused.ts";
 import { databaseErrorCode, textValue } from "../store/database.ts";
 import { openPostgres, protocolViolation, requiredSettings, type Servers } from "../store/postgres.ts";
 import { describeUnreachable } from "./failure.ts";
@@ -28,7 +28,7 @@ export async function findPrimary(servers: Servers): Promise<void> {
         }
         failures.push(describeUnreachable(servers.current.name, error));
         if (failures.length < servers.count) continue;
-        throw new Refused("unavailable", `DATABASE_URL: ${failures.join(" ")}`, { cause: error });
+        throw new HostRefused("unavailable", `DATABASE_URL: ${failures.join(" ")}`, { cause: error });
       }
     }
   } finally {

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { configProblem } from "../core/problem.ts";
-import { Refused } from "../core/refused.ts";
+import { HostRefused } from "../core/refused.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
 import type { Config } from "../core/settings.ts";
 import { type Keyring, sealFormat } from "../seal/keyring.ts";
@@ -78,7 +78,7 @@ async function openEmbedded(config: Config, say: (line: string) => void, consent
   try {
     // Others wait: while one process begins an installation, it has a root key and no system keys yet.
     lock = exclusively(`${path}.migrating`, 30_000);
-    if (lock === undefined) throw new Refused("unavailable", `Another Keyhole begins or upgrades ${dataFolder}.`);
+    if (lock === undefined) throw new HostRefused("unavailable", `Another Keyhole begins or upgrades ${dataFolder}.`);
     const hasRootKey = existsSync(join(dataFolder, "root.key"));
     if (hasRootKey && !existsSync(path)) throw databaseIsGone(dataFolder);
     makeFile(path);
@@ -183,15 +183,15 @@ async function openKeys(
 }
 
 /** Starting with an empty database would hide that the old one was lost or deleted. */
-function databaseIsGone(folder: string): Refused {
+function databaseIsGone(folder: string): HostRefused {
   const words = `${folder} has a root key and no database that belongs to it: restore a backup with \`keyhole restore FILE\`, or move ${join(folder, "root.key")} away to begin with an empty database.`;
-  return new Refused("exists", words);
+  return new HostRefused("exists", words);
 }
 
 /** A mistyped folder must not become an empty installation that answers as if nothing had ever been stored. */
-function notBegun(where: string): Refused {
+function notBegun(where: string): HostRefused {
   const words = `There is no Keyhole ${where}: \`keyhole serve\` or \`keyhole org create SLUG\` begins one; KEYHOLE_DATA and DATABASE_URL say where it is.`;
-  return new Refused("not_found", words);
+  return new HostRefused("not_found", words);
 }
 
 /** An older server of the embedded database would go on with tables that it does not know. */
@@ -200,15 +200,15 @@ async function whileNobodyServes<T>(config: Config, work: () => Promise<T>): Pro
   using lock = exclusively(serveLock(config), 0);
   if (lock) return await work();
   const words = `An older Keyhole serves ${config.dataFolder}: stop it, and upgrade again.`;
-  throw new Refused("unavailable", words);
+  throw new HostRefused("unavailable", words);
 }
 
 /** A program that was replaced must not change a database that nobody has a backup of. */
-function older({ dialect }: Database): Refused {
+function older({ dialect }: Database): HostRefused {
   const [how, who] =
     dialect === "postgres" ? ["", ", as the owner of its tables"] : [" with `keyhole backup FILE`", ""];
   const words = `This database is of an older Keyhole: make a backup${how}, then run \`keyhole db upgrade\`${who}.`;
-  return new Refused("unavailable", words);
+  return new HostRefused("unavailable", words);
 }
 
 /**

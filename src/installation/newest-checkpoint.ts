@@ -7,7 +7,7 @@ import { attempt } from "../core/attempt.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { configProblem } from "../core/problem.ts";
-import { Refused } from "../core/refused.ts";
+import { HostRefused, Refused, type RefusedKind } from "../core/refused.ts";
 import type { WitnessSetting } from "../core/settings.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
 import { type Database, databaseErrorCode, warm } from "../store/database.ts";
@@ -117,11 +117,16 @@ export class NewestCheckpoint {
 
   /**
    * Compares again if the last time was over 10 s ago, and refuses a database that was put back.
-   * @throws Refused `unavailable`, and what {@link compare} throws
+   * @throws HostRefused `unavailable`
    */
   async requireServed(database: Database): Promise<void> {
     if (performance.now() - this.#comparedAtMs > compareEveryMs) await this.look(database);
-    if (this.#refusal !== undefined) throw new Refused("unavailable", this.#refusal);
+    this.requireGoingOn("unavailable");
+  }
+
+  /** @throws HostRefused of this kind if the database did not go on from what is known, when that was compared last */
+  requireGoingOn(kind: RefusedKind): void {
+    if (this.#refusal !== undefined) throw new HostRefused(kind, this.#refusal, { forPersons });
   }
 
   /**
@@ -212,4 +217,6 @@ function segments({ size }: NotedHead): string {
 const compareEveryMs = 10_000;
 const lateAfterMs = 60_000;
 const deadline = new Deadline(5000, () => new Fault("unavailable", "the tree was not compared within 5 s"));
+const forPersons =
+  "The database was put back to an earlier state, or cannot be compared with what was seen of it: ask an operator, who sees more with `keyhole audit verify`.";
 const advice = "If that was meant, an operator accepts it with `keyhole audit accept-restore`.";

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { eq } from "drizzle-orm";
 import { attempt } from "../core/attempt.ts";
 import { configProblem, Problem } from "../core/problem.ts";
-import { Refused } from "../core/refused.ts";
+import { HostRefused } from "../core/refused.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
 import type { Config, RootKeySource } from "../core/settings.ts";
 import { removeDrafts, writeWholeSync } from "../core/whole-file.ts";
@@ -75,7 +75,7 @@ export function rootKeyName(config: Config): string {
 export function lockKeyFile(config: Config): Lock {
   const lock = exclusively(rotateLock(config), 0);
   if (lock) return lock;
-  throw new Refused("unavailable", `Another rotation of ${pathOf(config)} is running.`);
+  throw new HostRefused("unavailable", `Another rotation of ${pathOf(config)} is running.`);
 }
 
 /** The file that a rotation of the generated root key keeps locked. */

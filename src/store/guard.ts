@@ -1,4 +1,4 @@
-import { Refused } from "../core/refused.ts";
+import { HostRefused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 
 /*
@@ -21,5 +21,7 @@ export function refuseAdditions(found: readonly string[]): void {
   if (found.length === 0) return;
   const what = found.slice(0, 3).map(excerpt).join(", ");
   const words = `Nothing was done, because the database has what Keyhole did not make and may hide or lose what is written: ${what}. Remove it, then run \`keyhole audit verify\`.`;
-  throw new Refused("unavailable", words);
+  throw new HostRefused("unavailable", words, { forPersons });
 }
+
+const forPersons = "Nothing was done, because the database has what Keyhole did not make: ask an operator.";

@@ -20,7 +20,7 @@ import sqliteCosignatures from "../../drizzle/sqlite/0007_cosignatures.sql" with
 import sqliteLastReads from "../../drizzle/sqlite/0008_last_reads.sql" with { type: "text" };
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
 import { sha256Of } from "../core/hash.ts";
-import { Refused } from "../core/refused.ts";
+import { HostRefused } from "../core/refused.ts";
 import { lockTimeout } from "./audit-months.ts";
 import { type Database, type Db, databaseErrorCode } from "./database.ts";
 
@@ -92,7 +92,7 @@ export async function migrate(database: Database, also?: (db: Db) => Promise<voi
   };
   return database.transaction(bringUp, found).catch((error: unknown) => {
     if (databaseErrorCode(error) !== isLocked) throw error;
-    throw new Refused("unavailable", lockedMessage, { cause: error });
+    throw new HostRefused("unavailable", lockedMessage, { cause: error });
   });
 }
 
@@ -143,7 +143,7 @@ async function countApplied(dialect: Dialect, ask: Ask): Promise<number> {
   const known = migrations[dialect];
   if (newest <= (known.at(-1)?.folderMillis ?? 0))
     return known.filter(({ folderMillis }) => folderMillis <= newest).length;
-  throw new Refused("unavailable", "This database is of a newer Keyhole: use that version, or a newer one.");
+  throw new HostRefused("unavailable", "This database is of a newer Keyhole: use that version, or a newer one.");
 }
 
 /** Inside a transaction, where `query` would wait for another connection. */

@@ -1,10 +1,9 @@
-import { exits, Problem } from "../core/problem.ts";
+import { HostRefused } from "../core/refused.ts";
 import { readConfig } from "../core/settings.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
 import { whoIs } from "../desk/roster.ts";
 import { actorOf } from "../installation/actor.ts";
-import { hostFailure } from "../installation/failure.ts";
-import { type Consent, type Installation, openInstallation } from "../installation/installation.ts";
+import { type Consent, openInstallation } from "../installation/installation.ts";
 import type { CommandContext } from "./command.ts";
 import { holdNotes } from "./failure.ts";
 
@@ -20,8 +19,8 @@ export async function withAdmin<T>(
   return holdNotes(context, async (say) => {
     const { person } = context;
     const installation = await (person === undefined
-      ? open(context, say, consent)
-      : open(context, () => {}).catch(withhold));
+      ? openInstallation(readConfig(context.env), say, consent)
+      : Promise.try(() => openInstallation(readConfig(context.env), () => {}, {})).catch(withhold));
     const who = person === undefined ? operator(actorOf(context.env)) : await whoIs(installation, person);
     const admin = adminContextOf(installation, who);
     const run = async () => {
@@ -33,17 +32,7 @@ export async function withAdmin<T>(
   });
 }
 
-async function open(
-  { env }: CommandContext,
-  say: (line: string) => void,
-  consent: Consent = {},
-): Promise<Installation> {
-  return openInstallation(readConfig(env), say, consent);
-}
-
-/**
- * Tells a person over SSH that it failed, but not why: the reason names folders, hosts and settings of this machine.
- */
+/** Whatever it is, it is about this host, and nothing that a person asked for. */
 function withhold(cause: unknown): never {
-  throw new Problem(exits.unavailable, "unavailable", hostFailure, { cause });
+  throw new HostRefused("unavailable", "The installation could not be opened.", { cause });
 }

@@ -39,7 +39,7 @@ export async function withEditor<T>(
     return result;
   } catch (error) {
     if (saved === undefined) throw error;
-    const problem = toProblem(error);
+    const problem = toProblem(error, context);
     problem.message += `\nYour text is kept in ${file} until the next edit.`;
     throw problem;
   } finally {

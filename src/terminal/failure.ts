@@ -1,6 +1,6 @@
 import { exits, Problem } from "../core/problem.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
-import { type FailureCode, failureOf } from "../installation/failure.ts";
+import { type FailureCode, failureFor } from "../installation/failure.ts";
 import type { CommandContext } from "./command.ts";
 import { fitted, hasColour, red, unlessClosed, write } from "./terminal.ts";
 
@@ -23,10 +23,10 @@ export const exitCodes = {
   internal_error: exits.failed,
 } as const satisfies Record<FailureCode, number>;
 
-/** Turns whatever was thrown into a Problem. @param person - who came over SSH, if it is for their eyes */
-export function toProblem(error: unknown, person?: string): Problem {
-  if (error instanceof Problem) return error;
-  const { code, message } = failureOf(error, person === undefined);
+/** Turns whatever was thrown into a Problem for whoever runs the command: an operator, or a person who came over SSH. */
+export function toProblem(error: unknown, { person }: Pick<CommandContext, "person">): Problem {
+  if (error instanceof Problem && !(person !== undefined && error.code === "invalid_configuration")) return error;
+  const { code, message } = failureFor(person === undefined ? "operator" : "person", error);
   return new Problem(exitCodes[code], code, message, { cause: error });
 }
 
@@ -55,7 +55,7 @@ export async function holdNotes<T>(
     notes.forEach(context.say);
     return result;
   } catch (error) {
-    const problem = toProblem(error, context.person);
+    const problem = toProblem(error, context);
     problem.notes = notes;
     throw problem;
   }

@@ -75,7 +75,7 @@ async function runInto(
 async function undoneIfLost(context: CommandContext, { ifLost }: SecretOutput, delivery: Promise<void>): Promise<void> {
   await delivery.catch(async (error: unknown) => {
     if (ifLost === undefined) throw error;
-    const words = `${toProblem(error, context.person).message} ${await withAdmin(context, ifLost)}`;
+    const words = `${toProblem(error, context).message} ${await withAdmin(context, ifLost)}`;
     throw new Problem(exits.failed, "unwritable", words, { cause: error });
   });
 }

@@ -133,7 +133,7 @@ async function ran(w: World, words: readonly string[], stdin = "hello") {
     return { code: "done", ...streams, help: help() };
   } catch (error) {
     if (help() !== "") return { code: "done", ...streams, help: help() };
-    const { code, message } = toProblem(error);
+    const { code, message } = toProblem(error, {});
     return { code, stdout: streams.stdout, stderr: `${message}\n`, help: "" };
   }
 }

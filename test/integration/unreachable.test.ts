@@ -20,7 +20,7 @@ async function sentenceOf(url: string): Promise<string> {
   expect(thrown).toMatchObject({ kind: "unavailable" });
   const { message } = thrown as Refused;
   // What the program says is this sentence, whatever the code of its cause.
-  expect(toProblem(thrown)).toMatchObject({ message, exitCode: 6, code: "unavailable" });
+  expect(toProblem(thrown, {})).toMatchObject({ message, exitCode: 6, code: "unavailable" });
   expect(message).toStartWith("DATABASE_URL: ");
   expect(message).not.toContain(password);
   return message.replace("DATABASE_URL: ", "");

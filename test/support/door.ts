@@ -87,7 +87,7 @@ export async function throughDoorHere(
     await program.parseAsync([...words], { from: "user" });
     return { code: "done", out };
   } catch (error) {
-    const { code, message } = toProblem(error);
+    const { code, message } = toProblem(error, context);
     return { code, out: `${out}${message}\n` };
   }
 }

@@ -8,7 +8,7 @@ import { Fault } from "../../src/core/fault.ts";
 import { parseCount, parseDuration, parseList, parseMoment, parseSpiffeId } from "../../src/core/parse.ts";
 import { configProblem, interrupted, Problem } from "../../src/core/problem.ts";
 import { Refused } from "../../src/core/refused.ts";
-import { failureOf } from "../../src/installation/failure.ts";
+import { failureFor } from "../../src/installation/failure.ts";
 import { buildProgram } from "../../src/main.ts";
 import type { NamesAsked } from "../../src/people/names-in-use.ts";
 import { type CommandContext, frame, pathOf, startedAs } from "../../src/terminal/command.ts";
@@ -298,7 +298,7 @@ describe("a failure", () => {
     ["a defect", new TypeError("s3cret is undefined"), 1, "internal_error"],
     ["anything else", "s3cret", 1, "internal_error"],
   ])("such as %s has its exit code and code, and says no secret", (_, thrown, exitCode, code) => {
-    const problem = toProblem(thrown);
+    const problem = toProblem(thrown, {});
     expect(problem).toMatchObject({ exitCode, code, requestId: null });
     expect(problem.message).not.toContain("s3cret");
     expect(problem.message).toMatch(/\.$/);
@@ -308,13 +308,13 @@ describe("a failure", () => {
     const codes = ["3D000", "28P01", "42501", "ECONNREFUSED", "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_IOERR", "EPERM"];
     const faults = [new Fault("unavailable", "no"), new Fault("decryption_failed", "no"), new Error("no")];
     for (const thrown of [...codes.map(coded), coded("SQLITE_CORRUPT"), ...faults]) {
-      expect(failureOf(thrown).message).not.toMatch(/command|option|--|exit/);
+      expect(failureFor("operator", thrown).message).not.toMatch(/command|option|--|exit/);
     }
   });
 
   test("of the embedded database says nothing of DATABASE_URL", () => {
     for (const code of ["SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_READONLY", "SQLITE_BUSY", "SQLITE_CANTOPEN"]) {
-      expect(toProblem(coded(code)).message).not.toContain("DATABASE_URL");
+      expect(toProblem(coded(code), {}).message).not.toContain("DATABASE_URL");
     }
   });
 

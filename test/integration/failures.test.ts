@@ -1,0 +1,220 @@
+/**
+ * Who is told what of a failure of this host, at both doors. Every folder, host, user and file that is set has a canary
+ * in its name: an operator is told which one it is, and nobody else is.
+ */
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readConfig } from "../../src/core/settings.ts";
+import { openInstallation } from "../../src/installation/installation.ts";
+import { runHere } from "../support/here.ts";
+import { personsVisitor, visitorOf } from "../support/pages.ts";
+import { freePort } from "../support/port.ts";
+import type { World } from "../support/world.ts";
+
+type Place = {
+  readonly data: string;
+  readonly checkpoint: string;
+  readonly sql: (text: string) => void;
+  /** Runs a command of an operator. */
+  readonly run: (line: string) => Promise<unknown>;
+  /** Puts the database back as it was at first. */
+  readonly putBack: () => void;
+};
+
+type Settings = Readonly<Record<string, string>>;
+
+type Failure = {
+  /** What is done to an installation that works. It may return settings. */
+  readonly break: (place: Place) => Settings | undefined | Promise<undefined>;
+  /** What an operator is told. */
+  readonly names: string | RegExp;
+  /** Whether it may happen to a dashboard that runs. */
+  readonly later?: true;
+};
+
+/** A PostgreSQL of which nothing is there. */
+const onPostgres = (rest: string) => ({
+  DATABASE_URL: `postgres://canary-user:canary-password@${rest}`,
+  KEYHOLE_ROOT_KEY: Buffer.alloc(32).toString("base64"),
+});
+const setting = (settings: Settings) => () => settings;
+/** What does not return settings. */
+const to = (work: (place: Place) => unknown) => async (place: Place) => {
+  await work(place);
+  return undefined;
+};
+
+const failures: Readonly<Record<string, Failure>> = {
+  "a root key that is missing": { break: to(({ data }) => rmSync(join(data, "root.key"))), names: "root.key" },
+  "a root key that is damaged": {
+    break: to(({ data }) => writeFileSync(join(data, "root.key"), "canary")),
+    names: "root.key",
+  },
+  "another root key": {
+    break: setting({ KEYHOLE_ROOT_KEY: Buffer.alloc(32).toString("base64") }),
+    names: "KEYHOLE_ROOT_KEY",
+  },
+  "a command for the root key that fails": {
+    break: setting({ KEYHOLE_ROOT_KEY_COMMAND: "/canary/command" }),
+    names: "KEYHOLE_ROOT_KEY_COMMAND",
+  },
+  "a damaged pepper": {
+    break: to(({ sql }) => sql("update system_keys set wrapped = zeroblob(length(wrapped)) where purpose = 'pepper'")),
+    names: "pepper",
+  },
+  "a folder without a Keyhole": { break: setting({ KEYHOLE_DATA: "/nowhere/canary" }), names: "/nowhere/canary" },
+  "a data folder that is none": { break: setting({ KEYHOLE_DATA: "/dev/null/canary" }), names: "/dev/null/canary" },
+  "a database that is a link": {
+    break: to(({ data }) => {
+      const path = join(data, "keyhole.db");
+      renameSync(path, `${path}-canary`);
+      symlinkSync(`${path}-canary`, path);
+    }),
+    names: "is a symbolic link",
+  },
+  "a database that is gone": {
+    break: to(({ data }) => rmSync(join(data, "keyhole.db"))),
+    names: /KEYHOLE_DATA|canary-data/,
+    later: true,
+  },
+  "a file that is no database": {
+    break: to(({ data }) => writeFileSync(join(data, "keyhole.db"), "canary".repeat(1000))),
+    names: "KEYHOLE_DATA",
+    later: true,
+  },
+  "a database of an older program": {
+    break: to(({ sql }) =>
+      sql("delete from __drizzle_migrations where created_at = (select max(created_at) from __drizzle_migrations)"),
+    ),
+    names: "keyhole db upgrade",
+  },
+  "a database of a newer program": {
+    break: to(({ sql }) => sql("insert into __drizzle_migrations (hash, created_at) values ('canary', 9000000000000)")),
+    names: "newer Keyhole",
+  },
+  "tables with a trigger": {
+    break: to(({ sql }) => sql("create trigger canary_trigger after insert on projects begin select 1; end")),
+    names: "canary_trigger",
+    later: true,
+  },
+  "a file of the checkpoint that cannot be read": {
+    break: to(({ checkpoint }) => mkdirSync(checkpoint)),
+    names: "canary-seen",
+  },
+  "a checkpoint that nobody signed": {
+    break: to(({ checkpoint }) => writeFileSync(checkpoint, "canary")),
+    names: "canary-seen",
+    later: true,
+  },
+  "a database that was put back": {
+    break: to(async ({ run, putBack }) => {
+      await run("audit accept-restore --yes"); // a notary signs
+      putBack();
+    }),
+    names: "canary-seen",
+    later: true,
+  },
+  "a witness without a key": {
+    break: setting({ KEYHOLE_WITNESS: "https://canary.example#canary" }),
+    names: "KEYHOLE_WITNESS",
+  },
+  "a setting that is none": { break: setting({ KEYHOLE_HISTORY_MIB: "canary" }), names: "KEYHOLE_HISTORY_MIB" },
+  "a PostgreSQL that is away": {
+    break: () => onPostgres(`127.0.0.1:${freePort()}/canary-database`),
+    names: "127.0.0.1",
+  },
+  "a host that nobody knows": {
+    break: setting(onPostgres("canary.invalid/k")),
+    names: "canary.invalid",
+  },
+  "a parameter that nobody knows": { break: setting(onPostgres("canary.invalid/k?canary=1")), names: "DATABASE_URL" },
+};
+
+describe("a failure of this host", () => {
+  const folder = mkdtempSync(join(tmpdir(), "keyhole-canary-"));
+  const signIn = { issuer: "https://id.example", subject: "ana-1" };
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const settingsIn = (place: string) => ({
+    KEYHOLE_DATA: join(place, "canary-data"),
+    KEYHOLE_CHECKPOINT_FILE: join(place, "canary-seen", "checkpoint"),
+  });
+  const ok = join(folder, "works");
+
+  beforeAll(async () => {
+    mkdirSync(join(ok, "canary-seen"), { recursive: true });
+    for (const line of [
+      "org create acme",
+      "project create acme/web",
+      `person add ana --org acme --issuer ${signIn.issuer} --subject ${signIn.subject}`,
+      "person grant ana see,write,audit --all-projects --all-environments",
+    ]) {
+      await ran(line, settingsIn(ok));
+    }
+  });
+
+  async function ran(line: string, env: Settings) {
+    expect(await runHere(line.split(" "), { cwd: folder, env })).toMatchObject({ exitCode: 0 });
+  }
+
+  /** A copy of an installation that works. */
+  function copied(name: string) {
+    const place = join(folder, name.replaceAll(" ", "-"));
+    cpSync(ok, place, { recursive: true });
+    const env = settingsIn(place);
+    const { KEYHOLE_DATA: data, KEYHOLE_CHECKPOINT_FILE: checkpoint } = env;
+    const sql = (text: string) => {
+      using database = new Database(join(data, "keyhole.db"));
+      database.run(text);
+    };
+    const run = (line: string) => ran(line, env);
+    const putBack = () => {
+      for (const side of ["-wal", "-shm"]) rmSync(join(data, `keyhole.db${side}`), { force: true });
+      cpSync(join(ok, "canary-data", "keyhole.db"), join(data, "keyhole.db"));
+    };
+    return { place: { data, checkpoint, sql, run, putBack }, env };
+  }
+
+  test.each(Object.keys(failures))("is explained to operators alone, by commands: %s", async (name) => {
+    const failure = failures[name] as Failure;
+    const { place, env: works } = copied(name);
+    const env = { ...works, ...(await failure.break(place)) };
+    // What reads goes on for an operator, who may be the one to accept it; `audit verify` says what is wrong.
+    const words = failure.names === "canary-seen" ? "audit verify" : "project create acme/other";
+    const operators = await runHere(words.split(" "), { cwd: folder, env });
+    expect(operators.stderr).toMatch(failure.names);
+    const door = { ...env, SSH_ORIGINAL_COMMAND: words };
+    expectUntold(
+      await runHere(["door", "--person", "ana"], { cwd: folder, env: door }).then((ran) => {
+        expect(ran).toMatchObject({ exitCode: 6, stdout: "" });
+        return ran.stderr;
+      }),
+    );
+  });
+
+  test.each(Object.keys(failures).filter((name) => failures[name]?.later))(
+    "is explained to operators alone, by a dashboard that runs: %s",
+    async (name) => {
+      const failure = failures[name] as Failure;
+      const { place, env } = copied(`later ${name}`);
+      const installation = await openInstallation(readConfig(env), () => {});
+      const w = { installation, clock: {}, secrets: new Set() } as unknown as World;
+      const [operator, ana] = [await visitorOf(w), personsVisitor(w, signIn)];
+      await failure.break(place);
+      const fields = { org: "acme", slug: "other", name: "" };
+      const [told, untold] = [await operator.send("/projects", fields), await ana.send("/projects", fields)];
+      expect(told.error).toMatch(failure.names);
+      expect([told.status, untold.status]).toEqual([503, 503]);
+      expectUntold(untold.error ?? "");
+      // What the page does not say, the dashboard's log does.
+      expect(ana.reported).toHaveLength(1);
+    },
+  );
+
+  function expectUntold(said: string) {
+    expect(said).not.toMatch(/canary|KEYHOLE_|DATABASE_URL|root|folder|\/tmp|127\.0\.0\.1/);
+    expect(said).toContain("ask an operator");
+  }
+});
