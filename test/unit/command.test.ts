@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, setSystemTime, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
@@ -71,6 +71,25 @@ describe("the tree of commands", async () => {
       expect(helpOf(leaf)).not.toContain("[]");
     },
   );
+
+  test("has every command and option that a message or a comment tells people to run", () => {
+    const src = join(import.meta.dir, "../../src");
+    const texts = [...new Bun.Glob("**/*.{ts,tsx}").scanSync(src)].map((file) => readFileSync(join(src, file), "utf8"));
+    const named = texts.flatMap((text) => [...text.matchAll(/(?:`|\b(?:run|for) )keyhole ([a-z][^`\\"]*)/g)]);
+    const lines = named.map(([, line = ""]) => line).filter((line) => !/\bv1\b|^help |--help/.test(line)); // labels of MACs
+    const unknown = lines.filter((line) => {
+      let command: CommandUnknownOpts = program;
+      for (const word of line.split(/\s+/)) {
+        const next = command.commands.find((one) => one.name() === word);
+        if (next === undefined) break;
+        command = next;
+      }
+      const options = line.match(/(?<= )--[a-z-]+/g) ?? [];
+      return command === program || options.some((name) => !command.options.some(({ long }) => long === name));
+    });
+    expect(unknown).toEqual([]);
+    expect(lines.length).toBeGreaterThan(60);
+  });
 
   test.each(leaves(program).map((leaf) => [pathOf(leaf), leaf] as const))(
     "%s takes its own examples",
