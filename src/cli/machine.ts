@@ -1,5 +1,6 @@
 import { Option } from "@commander-js/extra-typings";
 import { environments, isEnvironment, slugPattern } from "../core/names.ts";
+import { didYouMean } from "../core/nearest.ts";
 import { parseDuration, parseList } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
@@ -13,7 +14,7 @@ import { type Api, Client, type KeptReceipt } from "../machines/client.ts";
 import { runnerTokens } from "../machines/runner-token.ts";
 import type { Source } from "../machines/variables.ts";
 import { isApiKey, parseApiRoot } from "../machines/wire.ts";
-import { type CommandContext, parser, verb, wrong } from "../terminal/command.ts";
+import { type CommandContext, verb, wrong } from "../terminal/command.ts";
 import { holdNotes } from "../terminal/failure.ts";
 import { readLocal } from "../terminal/input.ts";
 
@@ -27,11 +28,7 @@ export function machineVerb(...description: Parameters<typeof verb>) {
     .option(...urlOption)
     .option(...apiKeyFileOption)
     .option(...timeoutOption)
-    .option(
-      "--wait <duration>",
-      "how long to retry a busy or unavailable server (default: not at all)",
-      parser(parseDuration),
-    )
+    .option("--wait <duration>", "how long to retry a busy or unavailable server (default: not at all)", parseDuration)
     .option(
       "--receipt <file>",
       "write to this file which audit entries the values left, a line of JSON for each answer",
@@ -52,16 +49,16 @@ export const apiKeyFileOption = [
 export const timeoutOption = [
   "--timeout <duration>",
   "how long one request may take (default: 30s)",
-  parser(parseDuration),
+  parseDuration,
 ] as const;
 
 /** A command that fetches variables. */
 export function variablesVerb(...description: Parameters<typeof verb>) {
   return machineVerb(...description)
-    .option("--keys <list>", "only these variables; a missing one is an error", parser(parseList))
+    .option("--keys <list>", "only these variables; a missing one is an error", parseList)
     .option("--prefix <text>", "only variables whose names begin with this")
-    .option("--require <list>", "variables that must exist; if one is missing, nothing is done", parser(parseList))
-    .option("--allow-name <list>", "allow these names, on which loaders, shells or CI runners act", parser(parseList));
+    .option("--require <list>", "variables that must exist; if one is missing, nothing is done", parseList)
+    .option("--allow-name <list>", "allow these names, on which loaders, shells or CI runners act", parseList);
 }
 
 export type MachineOptions = ReturnType<ReturnType<typeof machineVerb>["opts"]>;
@@ -137,7 +134,8 @@ export function readAsked(context: CommandContext, options: Pick<MachineOptions,
   }
   const [environmentSetting, environment] = required(context, "--env", options.env, "KEYHOLE_ENVIRONMENT");
   if (!isEnvironment(environment)) {
-    throw usageProblem(`${wrong(environmentSetting, environment)} is one of ${environments.join(", ")}.`);
+    const words = `${wrong(environmentSetting, environment)} is one of ${environments.join(", ")}.`;
+    throw usageProblem(`${words}${didYouMean(environment, environments)}`);
   }
   return { project, environment };
 }

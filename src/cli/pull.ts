@@ -8,7 +8,7 @@ import type { NamedValue } from "../formats/dotenv.ts";
 import { dataFormats, formats, renderForGithub, renderPulled } from "../formats/format.ts";
 import { openShared } from "../machines/shared-file.ts";
 import { fetchVariables, refuseMissing, refuseSteering } from "../machines/variables.ts";
-import { type CommandContext, parser } from "../terminal/command.ts";
+import type { CommandContext } from "../terminal/command.ts";
 import { answerFormatted } from "../terminal/formatted.ts";
 import { unlessClosed, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, receiptsOf, variablesVerb } from "./machine.ts";
@@ -23,7 +23,7 @@ export function pullCommand(context: CommandContext) {
     .addOption(new Option("--format <format>", "the output format (default: env)").choices(formats))
     .option("--out <file>", "write to this file, with mode 0600 (with github: append to it instead of $GITHUB_ENV)")
     .option("--as-output <name>", "with github: append all as one JSON object to $GITHUB_OUTPUT, under this name")
-    .option("--mask <list>", "with github: hide these in the log, even if short or a common word", parser(parseList))
+    .option("--mask <list>", "with github: hide these in the log, even if short or a common word", parseList)
     .action(async ({ format = context.json ? "json" : "env", out, asOutput, mask, allowName, ...options }) => {
       if (out === "") throw usageProblem("--out is empty.");
       if (asOutput !== undefined && format !== "github") throw usageProblem("--as-output goes with --format github.");

@@ -8,7 +8,7 @@ import { looksFor, prepare } from "../machines/recipe.ts";
 import { isSetting, launch, supervise } from "../machines/run.ts";
 import { askVariables } from "../machines/variables.ts";
 import { watchFor } from "../machines/watch.ts";
-import { type CommandContext, parser } from "../terminal/command.ts";
+import type { CommandContext } from "../terminal/command.ts";
 import { write } from "../terminal/terminal.ts";
 import { pullWithProgress } from "./files.ts";
 import { harden, scrubEnvironment } from "./harden.ts";
@@ -33,7 +33,7 @@ export function runCommand(context: CommandContext) {
     .option(
       "--watch [interval]",
       "start it again when something changed; looks this often (default: 30s)",
-      parser(parseInterval),
+      parseInterval,
     )
     .action(async (program, args, { files, root, allowName, inheritEnv, preserveEnv, watch, ...options }, command) => {
       const argv = [program, ...args] as const;

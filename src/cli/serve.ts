@@ -1,5 +1,5 @@
-import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
-import { parseCount } from "../core/parse.ts";
+import { Option } from "@commander-js/extra-typings";
+import { parseCount, Unfit } from "../core/parse.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { type Config, parsePort, readAddress, readConfig } from "../core/settings.ts";
@@ -12,7 +12,7 @@ import { requireFreeAddresses, startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { Supervisor } from "../server/workers.ts";
-import { type CommandContext, parser, startedAs, verb } from "../terminal/command.ts";
+import { type CommandContext, startedAs, verb } from "../terminal/command.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole serve`: serves the API until it is told to stop. */
@@ -92,9 +92,9 @@ async function openHere(config: Config, say: (line: string) => void, elsewhere: 
 }
 
 function parseWorkers(text: string): number {
-  const count = parser(parseCount)(text);
+  const count = parseCount(text);
   if (count <= 256) return count;
-  throw new InvalidArgumentError("takes at most 256.");
+  throw new Unfit("takes at most 256.");
 }
 
 function firstSteps(program: string): string {

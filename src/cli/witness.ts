@@ -7,7 +7,7 @@ import { Unfit } from "../core/parse.ts";
 import { parseHost, parsePort } from "../core/settings.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { openWitness, startWitness } from "../server/witness.ts";
-import { type CommandContext, parser, verb } from "../terminal/command.ts";
+import { type CommandContext, verb } from "../terminal/command.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole witness`: signs what goes on from what it signed before, on a second machine. */
@@ -20,16 +20,12 @@ export function witnessCommand(context: CommandContext) {
     .requiredOption(
       "--log <key...>",
       "the verifier key of an installation, as `audit key` prints it; may be repeated",
-      parser(addLog),
+      addLog,
     )
     .option("--port <number>", "port to listen on, behind a proxy with TLS (default: 4101)")
     .option("--host <address>", "address to listen on (default: 127.0.0.1)")
     .option("--folder <path>", "where its key and what it signed are kept (default: ./witness)")
-    .option(
-      "--name <name>",
-      "what a new witness is called in its key (default: the name of this machine)",
-      parser(parseName),
-    )
+    .option("--name <name>", "what a new witness is called in its key (default: the name of this machine)", parseName)
     .action(async ({ log: logs, port = "4101", host = "127.0.0.1", folder = "witness", name }) => {
       const { stdout } = context.terminal;
       const { log, flush } = openLog(boundedOutput(stdout), { pretty: stdout.isTTY, now: Date.now });

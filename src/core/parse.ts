@@ -1,7 +1,17 @@
+import { listed } from "./text.ts";
+
 /* Parsers of what an option or an argument says. Their messages continue after its name, and never quote the text. */
 
 /** Says why a text is no value of an input. */
-export class Unfit extends Error {}
+export class Unfit extends Error {
+  /** The member that is wrong, if the text is a list. */
+  readonly member: string | undefined;
+
+  constructor(message: string, member?: string) {
+    super(message);
+    this.member = member;
+  }
+}
 
 /** A comma-separated list without empty and repeated members. */
 export function parseList(text: string): string[] {
@@ -17,7 +27,8 @@ export function parseChoices<const T extends string>(allowed: readonly T[]) {
   return (text: string): T[] => {
     const members = parseList(text);
     if (members.every(isAllowed)) return members;
-    throw new Unfit(`takes a list of ${allowed.join(", ")}.`);
+    const wrong = members.find((member) => !isAllowed(member));
+    throw new Unfit(`takes a list of ${listed(allowed)}.`, wrong);
   };
 }
 /** @returns milliseconds of a duration such as `30s`, `15m`, `24h` or `90d` */
@@ -60,7 +71,7 @@ function parseDate(text: string, otherwise: string): number {
     /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
   const moment = Date.parse(`${day}${time}`);
   if (day !== undefined && !Number.isNaN(moment) && isDay(day)) return moment;
-  throw new Unfit(`takes ${otherwise}, a day such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.`);
+  throw new Unfit(`takes ${otherwise}, a day in UTC such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.`);
 }
 
 /** @returns the day, which must not be over in UTC */

@@ -1,3 +1,5 @@
+import { didYouMean } from "./nearest.ts";
+
 /*
  * The names of all settings, each once. The page docs/configuration.md, the help, the check for misspelt ones and the
  * erasure of secrets go by these lists.
@@ -66,34 +68,20 @@ export function unknownSettings(env: Env): string[] {
   return Object.entries(env).flatMap(([name, value]) => {
     const isOthers = !name.startsWith(prefix) || known.includes(name) || name === token || isService(name, value ?? "");
     if (isOthers) return [];
-    const [nearest = ""] = known.toSorted((a, b) => distance(a, name) - distance(b, name));
-    const advice =
-      distance(nearest, name) <= farthest ? `: is ${nearest} meant?` : ": unset it, or give it another name.";
-    return [`${name} is no setting of Keyhole${advice}`];
+    const others = known.map((one) => one.slice(prefix.length));
+    const advice = didYouMean(name.slice(prefix.length), others, prefix) || " Unset it, or give it another name.";
+    return [`${name} is no setting of Keyhole.${advice}`];
   });
 }
 
 const prefix = "KEYHOLE_";
-/** A name that differs in more characters is another word. */
-const farthest = 6;
 
-/** @see https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables */
-function isService(name: string, value: string): boolean {
+/**
+ * Whether Kubernetes made this variable of a Service, such as KEYHOLE_OPS_PORT of one called keyhole-ops.
+ * @see https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+ */
+export function isService(name: string, value: string): boolean {
   if (/_SERVICE_(?:HOST|PORT(?:_[A-Z0-9_]+)?)$/.test(name)) return true;
   if (/_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name)) return true;
   return /_PORT$/.test(name) && /^(?:tcp|udp|sctp):\/\//.test(value);
-}
-
-/** How many characters must be put in, left out or replaced to make one text of the other. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

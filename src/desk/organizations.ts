@@ -3,6 +3,7 @@ import { sealOrganization } from "../access/grant.ts";
 import { belongsTo } from "../access/rights.ts";
 import { isSameMac } from "../core/hash.ts";
 import { slugPattern } from "../core/names.ts";
+import { didYouMean } from "../core/nearest.ts";
 import { Refused } from "../core/refused.ts";
 import type { Tables } from "../store/database.ts";
 import type { AdminContext } from "./context.ts";
@@ -17,11 +18,11 @@ export async function findOrganization(admin: AdminContext, slug: string | undef
   const { organizations } = admin.database.tables;
   if (slug !== undefined) {
     const [found] = await admin.database.db.select().from(organizations).where(eq(organizations.slug, slug));
-    if (!(found && belongsTo(admin.rights, found.id))) throw noOrganization(slug);
-    return verified(admin, found);
+    if (found && belongsTo(admin.rights, found.id)) return verified(admin, found);
   }
-  const rows = await admin.database.db.select().from(organizations);
-  const [only, second] = rows.filter(({ id }) => belongsTo(admin.rights, id));
+  const rows = (await admin.database.db.select().from(organizations)).filter(({ id }) => belongsTo(admin.rights, id));
+  if (slug !== undefined) throw noOrganization(slug, rows);
+  const [only, second] = rows;
   if (!only) throw new Refused("not_found", "There is no organization yet: create one with `keyhole org create SLUG`.");
   if (second) throw new Refused("ambiguous", "There are several organizations: name one.");
   return verified(admin, only);
@@ -43,8 +44,13 @@ export function requireSlug(what: string, slug: string): void {
   throw new Refused("invalid", words);
 }
 
-export function noOrganization(slug: string): Refused {
-  return new Refused("not_found", `There is no organization ${JSON.stringify(slug)}.`);
+/** @param seen - those that the person may see */
+export function noOrganization(slug: string, seen: readonly Pick<Organization, "slug">[] = []): Refused {
+  const nearest = didYouMean(
+    slug,
+    seen.map((one) => one.slug),
+  );
+  return new Refused("not_found", `There is no organization ${JSON.stringify(slug)}.${nearest}`);
 }
 
 /** An organization as Keyhole wrote it. @throws Refused `conflict` if its id or slug was changed by other means */

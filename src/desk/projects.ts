@@ -2,6 +2,7 @@ import { and, desc, eq } from "drizzle-orm";
 import type { ProjectPlace, Right } from "../access/rights.ts";
 import { Fault } from "../core/fault.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environments } from "../core/names.ts";
+import { didYouMean } from "../core/nearest.ts";
 import { Refused } from "../core/refused.ts";
 import type { DataKey } from "../seal/keyring.ts";
 import type { Db } from "../store/database.ts";
@@ -30,7 +31,10 @@ export async function findProject(
     .where(and(eq(p.organizationId, organization.id), eq(p.slug, slug)));
   const rights = [needed].flat();
   const permit = found && Permit.find(admin, rights, placeOf({ ...found, organization }), among);
-  if (!(found && permit)) throw admin.rights === "operator" ? noProject(where) : noRight(where, rights, among);
+  if (!(found && permit)) {
+    const nearest = await nearestProject(admin, organization, where, rights, among);
+    throw admin.rights === "operator" ? noProject(where, nearest) : noRight(where, rights, among, nearest);
+  }
   return { id: found.id, slug, organization, environments: found.environments, permit };
 }
 
@@ -41,12 +45,46 @@ export function permitEverywhere(admin: AdminContext, { id, slug }: Organization
   throw new Refused("not_found", `This takes the right to ${right} in all projects of ${slug}, in every environment.`);
 }
 
+/**
+ * The end of a refusal: the project with the nearest path in which the caller has these rights, and whose names they
+ * may see. It tells nothing of the project at the path itself.
+ * @param where - `ORG/PROJECT`, or the slug alone
+ */
+export async function nearestProject(
+  admin: AdminContext,
+  organization: Organization,
+  where: string,
+  needed: readonly Right[],
+  among?: readonly Environment[],
+): Promise<string> {
+  const { projects: p } = admin.database.tables;
+  const rows = await admin.database.db
+    .select({ id: p.id, slug: p.slug })
+    .from(p)
+    .where(eq(p.organizationId, organization.id));
+  const seen = rows.filter(({ id }) => {
+    const place = placeOf({ id, organization });
+    return Permit.find(admin, needed, place, among) && Permit.find(admin, ["see"], place);
+  });
+  const at = where.lastIndexOf("/") + 1;
+  return didYouMean(
+    where.slice(at),
+    seen.map(({ slug }) => slug),
+    where.slice(0, at),
+  );
+}
+
 /** Absent and forbidden have the same answer. */
-function noRight(where: string, needed: readonly Right[], among: readonly Environment[] | undefined): Refused {
+function noRight(
+  where: string,
+  needed: readonly Right[],
+  among: readonly Environment[] | undefined,
+  nearest: string,
+): Refused {
   const places = among?.length === environments.length ? "every environment" : among?.join(" and ");
   const there = places === undefined ? "" : ` in ${places}`;
   const words = `There is no project ${JSON.stringify(where)} where you have the right to`;
-  return new Refused("not_found", `${words} ${needed.join(" and ")}${there}.`);
+  return new Refused("not_found", `${words} ${needed.join(" and ")}${there}.${nearest}`);
 }
 
 /** Keeps other writers out until the transaction ends; undefined if the project is gone. */
@@ -83,9 +121,9 @@ export async function splitPlace(admin: AdminContext, where: string) {
   return { organization, slug: second ?? first };
 }
 
-/** The refusal if a project does not exist. */
-export function noProject(where: string): Refused {
-  return new Refused("not_found", `There is no project ${JSON.stringify(where)}.`);
+/** The refusal if a project does not exist. @param nearest - its end, as {@link nearestProject} */
+export function noProject(where: string, nearest = ""): Refused {
+  return new Refused("not_found", `There is no project ${JSON.stringify(where)}.${nearest}`);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { contentBytesMax } from "../core/names.ts";
+import { didYouMean } from "../core/nearest.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
 import type { FetchedFile, FileRecord } from "./answers.ts";
 import { queryBytesMax } from "./client.ts";
@@ -131,7 +132,9 @@ async function list({ asked, client }: Source, ask: FilesAsk): Promise<List> {
   const where = `${asked.project}, ${asked.environment}`;
   const missing = paths.filter((path) => !records.some((record) => record.path === path));
   if (missing.length > 0) {
-    throw new Problem(exits.notFound, "missing_files", `Not found in ${where}: ${missing.join(", ")}.`);
+    const others = records.map(({ path }) => path).filter((path) => !paths.includes(path));
+    const words = `Not found in ${where}: ${missing.join(", ")}.${didYouMean(missing, others)}`;
+    throw new Problem(exits.notFound, "missing_files", words);
   }
   if (records.length === 0 && !allowEmpty) {
     throw new Problem(exits.notFound, "empty_set", `There are no files in ${where}; --allow-empty accepts that.`);

@@ -1,4 +1,5 @@
 import { isVariableName } from "../core/names.ts";
+import { didYouMean } from "../core/nearest.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { isSteering } from "../core/steering.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
@@ -43,7 +44,10 @@ export function refuseMissing(asked: Asked, variables: readonly NamedValue[], op
   const missing = [...new Set([...(keys ?? []), ...require])].filter((name) => !present.has(name));
   const where = `${asked.project}, ${asked.environment}`;
   if (missing.length > 0) {
-    throw new Problem(exits.notFound, "missing_variables", `Not found in ${where}: ${missing.join(", ")}.`);
+    // The answer has what was asked for, and other names only if that was all.
+    const others = [...present].filter((name) => !keys?.includes(name) && !require.includes(name));
+    const words = `Not found in ${where}: ${missing.join(", ")}.${didYouMean(missing, others)}`;
+    throw new Problem(exits.notFound, "missing_variables", words);
   }
   if (variables.length === 0 && !options.allowEmpty) {
     const what = prefix === undefined ? "no variables" : `no variables that begin with ${prefix}`;

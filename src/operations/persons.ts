@@ -2,7 +2,7 @@ import { everyRight } from "../access/rights.ts";
 import type { SignInAs } from "../access/roster.ts";
 import { personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
-import { parseChoices, parseEnd, parseList } from "../core/parse.ts";
+import { parseEnd, parseList } from "../core/parse.ts";
 import { usageProblem } from "../core/problem.ts";
 import { formatTime } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
@@ -100,7 +100,7 @@ const grant = operation({
   right: "operator",
   inputs: {
     name,
-    rights: input("<rights>", `comma-separated: ${everyRight.join(", ")}`, parseChoices(everyRight)),
+    rights: choices("<rights>", "one or several, comma-separated", everyRight),
     ...reachInputs,
     endFrom: input("--until <time>", "4h, 2030-01-31 (its start in UTC), 2030-01-31T18:00Z (default: never)", parseEnd),
   },
@@ -117,7 +117,7 @@ const revoke = operation({
   asks: "goes on",
   inputs: {
     name,
-    rights: input("[rights]", `comma-separated: ${everyRight.join(", ")}`, parseChoices(everyRight)),
+    rights: choices("[rights]", "one or several, comma-separated", everyRight),
     ...reachInputs,
   },
   check: ({ rights, name: _, asTheyAre: __, ...given }) => {

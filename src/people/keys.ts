@@ -18,7 +18,7 @@ import { type AdminContext, writing } from "../desk/context.ts";
 import { findById, noId, shortIds } from "../desk/ids.ts";
 import { findOrganization, type Organization, ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
-import { findProject, requireSeenProject } from "../desk/projects.ts";
+import { findProject, nearestProject, noProject, projectPath, requireSeenProject } from "../desk/projects.ts";
 import { displayName, requireEnvironments, requireMembers } from "../desk/validate.ts";
 import { everyKind, resources, resourcesByDefault } from "../kinds/kind.ts";
 import type { Db } from "../store/database.ts";
@@ -494,7 +494,8 @@ async function slugsToIds(
   const missing = slugs.find((slug) => !rows.some((row) => row.slug === slug));
   if (missing !== undefined) {
     if (admin.rights !== "operator") throw beyondRights(organization.slug);
-    throw new Refused("not_found", `There is no project ${JSON.stringify(missing)} in ${organization.slug}.`);
+    const where = projectPath({ organization, slug: missing });
+    throw noProject(where, await nearestProject(admin, organization, where, ["keys"]));
   }
   for (const row of rows) requireSeenProject({ ...row, organization }, seen?.get(row.slug));
   const list = JSON.stringify(Object.fromEntries(rows.map(({ slug, id }) => [slug, id])));

@@ -2,7 +2,7 @@ import type { NamesWritten } from "../audit/entry.ts";
 import { compareBytes } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../desk/context.ts";
-import { type FoundProject, findProject, type LockedProject, placeOf } from "../desk/projects.ts";
+import { type FoundProject, findProject, type LockedProject, placeOf, projectPath } from "../desk/projects.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { isCanary } from "../seal/canary.ts";
 import { deleteUnusedContents, namesContent, openContent } from "../sets/contents.ts";
@@ -17,6 +17,7 @@ import {
   requireSeen,
   requireSet,
 } from "../sets/open.ts";
+import { noItem } from "../sets/reveal.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
 import { type NewItem, type SetChanges, type SetWrite, writeSets } from "../sets/write.ts";
 import { requireProjectRoom, writingProject } from "../sets/write-project.ts";
@@ -198,7 +199,7 @@ async function wayTo(
   if (from === to) throw new Refused("invalid", `Version ${to} is the current version: nothing was changed.`);
   const { items: after } = await openVersion(admin, before, to);
   if (name !== undefined && !after.has(name)) {
-    throw new Refused("not_found", `There is no ${descriptor.item} ${JSON.stringify(name)} in version ${to}.`);
+    throw await noItem(admin, before, name, [environment], `${projectPath(project)} ${environment}`, to);
   }
   // Somebody who may not see values must not learn which of them are the same.
   const isCompared = mayCompare(admin, placeOf(project), environment);

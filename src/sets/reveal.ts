@@ -1,12 +1,14 @@
+import { may } from "../access/rights.ts";
 import type { Environment } from "../core/names.ts";
+import { didYouMean } from "../core/nearest.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
-import { type FoundProject, findProject } from "../desk/projects.ts";
+import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { isCanary } from "../seal/canary.ts";
 import type { Db } from "../store/database.ts";
 import type { Entry, KindDescriptor } from "./kind.ts";
-import { type Item, lastChangedIn, openSetAt, type SetOf } from "./open.ts";
+import { findSet, type Item, lastChangedIn, openSetAt, type SetOf } from "./open.ts";
 
 /** Which item somebody wants to see. */
 export type Seen = {
@@ -35,7 +37,8 @@ export async function revealItem<E extends Entry, T>(
     const set = environment && (await openSetAt(admin, { project, descriptor, environment }, version));
     const item = set?.items.get(name);
     if (environment === undefined || item === undefined) {
-      throw noItem(descriptor, name, `${where}${only ? ` ${only}` : ""}`, version);
+      const among = only ? [only] : project.permit.environments;
+      throw await noItem(admin, { project, descriptor }, name, among, `${where}${only ? ` ${only}` : ""}`, version);
     }
     const shown = await use(item, environment, project);
     return [shown, [revealOf(admin, { project, descriptor, environment }, [item])]];
@@ -60,8 +63,25 @@ export function revealOf<E extends Entry>(
   };
 }
 
-/** The refusal of what needs an item that does not exist. @param place - the project, and the environments if they matter */
-export function noItem({ item }: Pick<KindDescriptor, "item">, name: string, place: string, version?: number): Refused {
+/**
+ * The refusal of what needs an item that does not exist. It names the nearest one that the person may see.
+ * @param among - the environments in which it was looked for
+ * @param place - the project, and the environments if they matter
+ */
+export async function noItem<E extends Entry>(
+  admin: AdminContext,
+  { project, descriptor }: Pick<SetOf<E>, "project" | "descriptor">,
+  name: string,
+  among: readonly Environment[],
+  place: string,
+  version?: number,
+): Promise<Refused> {
+  const seen = among.filter((environment) => may(admin.rights, "see", placeOf(project), environment));
+  const sets = await Array.fromAsync(seen, (environment) =>
+    findSet(admin, { project, descriptor, environment }, version),
+  );
+  const names = sets.flatMap((set) => set?.entries.map(descriptor.nameOf) ?? []);
   const at = version === undefined ? "" : `, version ${version}`;
-  return new Refused("not_found", `There is no ${item} ${JSON.stringify(name)} in ${place}${at}.`);
+  const words = `There is no ${descriptor.item} ${JSON.stringify(name)} in ${place}${at}.`;
+  return new Refused("not_found", `${words}${didYouMean(name, names)}`);
 }

@@ -2,16 +2,20 @@ import { isUtf8 } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter } from "node:path";
 import {
+  type Argument,
   Command,
   type CommanderError,
   type CommandUnknownOpts,
   InvalidArgumentError,
+  type Option,
 } from "@commander-js/extra-typings";
 import type { Descriptor } from "../core/inherited.ts";
 import { isEnvironment } from "../core/names.ts";
+import { didYouMean } from "../core/nearest.ts";
 import { Unfit } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { shellWord } from "../core/words.ts";
+import { listed } from "../core/text.ts";
+import { quoted, shellWord } from "../core/words.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The process and the terminal that a command runs in. */
@@ -67,17 +71,6 @@ export function verb(name: string, description: string, ...examples: [string, ..
   return noun(name, description).addHelpText("after", `\n${heading}\n${examples.map(exampleLines).join("\n")}`);
 }
 
-/** Tells commander why a text is no value. */
-export function parser<T>(parse: (text: string, before: T | undefined) => T) {
-  return (text: string, before?: T): T => {
-    try {
-      return parse(text, before);
-    } catch (error) {
-      throw error instanceof Unfit ? new InvalidArgumentError(error.message) : error;
-    }
-  };
-}
-
 /** Breaks an example into lines of at most 80 columns, with the backslashes that a shell needs. */
 function exampleLines(example: string): string {
   const lines = [""];
@@ -114,6 +107,7 @@ export function frame(
     .exitOverride((error) => {
       throw error.exitCode === 0 ? error : misuse(command, shown, error);
     });
+  for (const target of [...command.options, ...command.registeredArguments]) sayWhatIsUnfit(command, target);
   const given: GivenOption[] = [];
   givenTo.set(command, given);
   for (const option of command.options) {
@@ -126,6 +120,25 @@ export function frame(
     });
   }
   for (const child of command.commands) frame(child, show, isShown);
+}
+
+/** Makes an option or an argument that refuses a text throw a Problem, which shows no text that may be a secret. */
+function sayWhatIsUnfit(command: CommandUnknownOpts, target: Option | Argument): void {
+  const { parseArg: parse, argChoices: choices = [] } = target;
+  if (parse === undefined) return;
+  target.parseArg = (text, before) => {
+    try {
+      return parse(text, before);
+    } catch (error) {
+      if (!(error instanceof Unfit || error instanceof InvalidArgumentError)) throw error;
+      const { message, member } = error instanceof Unfit ? error : new Unfit(`is one of ${listed(choices)}.`);
+      const [name, word] = ["long" in target ? `${target.long}` : target.name().toUpperCase(), member ?? text];
+      const hint = didYouMean(word, choices);
+      const isShown = name !== "ENV" && (name.startsWith("--") || member !== undefined);
+      const subject = isShown || hint !== "" ? wrong(name, word) : misplaced(command, word, name);
+      throw misuseOf(command, `${subject} ${message}${hint}`);
+    }
+  };
 }
 
 /** An option as it was typed; a flag has no value. */
@@ -145,27 +158,23 @@ export function pathOf(command: CommandUnknownOpts): string {
 
 /** Rewrites commander's message, which quotes the command line: a misplaced word may be a secret. */
 function misuse(command: CommandUnknownOpts, shown: readonly CommandUnknownOpts[], error: CommanderError): Problem {
-  const path = pathOf(command);
-  const commands = shown.map((child) => child.name()).join(", ");
   if (error.code === "commander.help") {
+    const path = pathOf(command);
+    const commands = shown.map((child) => child.name()).join(", ");
     const help = command.helpInformation({ error: true });
     return new Problem(exits.usage, "invalid_usage", `${path} needs one of its commands: ${commands}.`, { help });
   }
   const sentence = error.message
     .replace(/^error: /, "")
     .replace(/^too many arguments.*/s, "there are too many arguments")
-    // Without commander's suggestion: it may propose `set`, which writes, for a mistyped `get`.
-    .replace(/^(unknown command '.*')(?:\n\(.*\))?$/s, (_, words) => `${words}: the commands are ${commands}`)
     .replace(/^(unknown option '[^=]*)=.*'/s, "$1'")
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument missing/, "$1 needs a value")
-    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, (_, name, value) =>
-      wrong(name, value),
-    )
-    .replace(/^command-argument value '(.*)' is invalid for argument '([^']*)'\./s, (_, word, name) =>
-      misplaced(command, word, name),
-    )
-    .replace(" Allowed choices are ", " is one of ")
     .replace(/([^.])(?:\n\((.*)\))?$/, (_, end, hint) => (hint === undefined ? `${end}.` : `${end}. ${hint}`));
+  return misuseOf(command, sentence);
+}
+
+function misuseOf(command: CommandUnknownOpts, sentence: string): Problem {
+  const path = pathOf(command);
   const own = path === "keyhole" ? "" : `${path.replace("keyhole ", "")}: `;
   return usageProblem(`${own}${sentence} See '${path} --help'.`);
 }
@@ -173,15 +182,16 @@ function misuse(command: CommandUnknownOpts, shown: readonly CommandUnknownOpts[
 /**
  * Begins a sentence about a word that stands where another belongs. It quotes the word only if it cannot be a secret by
  * its looks.
+ * @param argument - its name, such as `ENV`
  */
 function misplaced({ args }: CommandUnknownOpts, word: string, argument: string): string {
   const isName = /^[A-Z][A-Z0-9_]{0,63}$/.test(word);
   const isWord = /^[a-z][a-z/-]{0,30}$/.test(word) && args.some(isEnvironment);
-  if (argument !== "env" || !(isName || isWord)) return argument.toUpperCase();
+  if (argument !== "ENV" || !(isName || isWord)) return argument;
   return `${word} is not an environment: ENV`;
 }
 
 /** Begins a sentence about a wrong value. It quotes only short words, which are too short for most secrets. */
 export function wrong(setting: string, value: string): string {
-  return /^[\w,-]{1,30}$/.test(value) ? `${setting} cannot be '${value}': it` : setting;
+  return /^[\w.,-]{1,30}$/.test(value) ? `${setting} cannot be '${value}': it` : setting;
 }

@@ -1,7 +1,7 @@
 import { Argument, type Command, Option } from "@commander-js/extra-typings";
 import type { Given, Input, Inputs, ReadWords } from "../desk/inputs.ts";
 import type { Interaction, Operation, Words } from "../desk/operation.ts";
-import { type CommandContext, noun, parser, verb } from "./command.ts";
+import { type CommandContext, noun, verb } from "./command.ts";
 import { localName, readChunks, readSource } from "./input.ts";
 import { interactionAt } from "./interaction.ts";
 
@@ -78,7 +78,7 @@ function commandOf(row: Row, context: CommandContext): Command {
 function parsed<T extends Argument | Option>(drawn: T, { choices, parse }: Input): T {
   if (choices !== undefined) drawn.choices(choices);
   if (parse === undefined) return drawn;
-  return drawn.argParser(parser(parse)) as T;
+  return drawn.argParser(parse) as T;
 }
 
 function sourceOf(

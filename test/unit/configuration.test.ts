@@ -21,14 +21,15 @@ function row(name: string) {
 
 describe("a variable that looks like a setting", () => {
   test.each([
-    ["KEYHOLE_CHECKPOINT_FILES", "is KEYHOLE_CHECKPOINT_FILE meant?"],
-    ["KEYHOLE_WITNES", "is KEYHOLE_WITNESS meant?"],
-    ["KEYHOLE_OPS_PROT", "is KEYHOLE_OPS_PORT meant?"],
-    ["KEYHOLE_ROOTKEY", "is KEYHOLE_ROOT_KEY meant?"],
-    ["KEYHOLE_DATABASE_PASSWORD", "unset it, or give it another name."],
+    ["KEYHOLE_CHECKPOINT_FILES", "Did you mean KEYHOLE_CHECKPOINT_FILE?"],
+    ["KEYHOLE_WITNES", "Did you mean KEYHOLE_WITNESS?"],
+    ["KEYHOLE_OPS_PROT", "Did you mean KEYHOLE_OPS_PORT?"],
+    ["KEYHOLE_ROOTKEY", "Did you mean KEYHOLE_ROOT_KEY?"],
+    ["KEYHOLE_DATABASE_PASSWORD", "Unset it, or give it another name."],
+    ["KEYHOLE_ABC", "Unset it, or give it another name."], // three letters from KEYHOLE_MCP
   ])("%s, is none", (name, advice) => {
     expect(unknownSettings({ [name]: "x", KEYHOLE_DATA: "d" })).toEqual([
-      `${name} is no setting of Keyhole: ${advice}`,
+      `${name} is no setting of Keyhole. ${advice}`,
     ]);
   });
 

@@ -107,7 +107,9 @@ export async function deleteAccount(
   const found = await findProject(admin, where, "write");
   await writingProject(admin, found, accounts, async (project) => {
     const holders = (await requireSeenSets(admin, project, seen)).filter(({ names }) => names.includes(name));
-    if (holders.length === 0) throw noItem(accounts, name, where);
+    if (holders.length === 0) {
+      throw await noItem(admin, { project, descriptor: accounts }, name, found.permit.environments, where);
+    }
     const opened = holders.map((set) =>
       openItems({ project, descriptor: accounts, environment: set.environment }, set),
     );

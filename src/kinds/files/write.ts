@@ -76,7 +76,9 @@ export async function deleteFile(
   await writingProject(admin, found, files, async (project) => {
     const sets = await openSets(admin, project, files, environments);
     const missing = sets.filter(({ items }) => !items.has(path)).map(({ environment }) => environment);
-    if (missing.length > 0) throw noItem(files, path, `${where} ${missing.join(", ")}`);
+    if (missing.length > 0) {
+      throw await noItem(admin, { project, descriptor: files }, path, missing, `${where} ${missing.join(", ")}`);
+    }
     return [undefined, await writeFiles(admin, project, new Map(sets.map((set) => [set, new Map([[path, null]])])))];
   });
 }

@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { may } from "../../access/rights.ts";
 import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
+import { didYouMean } from "../../core/nearest.ts";
 import { Refused } from "../../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
@@ -208,7 +209,8 @@ export async function copyVariables(
     const db = project.db && { db: project.db };
     const opened = await openSet(admin, { project: { ...origin, ...db }, descriptor: variables, environment: source });
     requireSeen(opened, seenSource);
-    const chosen = chosenOf(opened, from, names);
+    const seen = may(admin.rights, "see", placeOf(origin), source) ? opened.items.keys() : [];
+    const chosen = chosenOf(opened, from, names, seen);
     const given = validateVariables(chosen.map((item) => copied(admin, item)));
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
     const plan = planWrite(admin, before, given, seenTarget, project.now, true);
@@ -242,14 +244,19 @@ export async function copyVariables(
   return changingProject(admin, found, variables, plan, { dryRun, permits: [origin.permit] });
 }
 
-/** The variables to copy. @throws Refused `not_found` that names what is missing */
-function chosenOf({ items, environment }: OpenSet<VariableEntry>, from: Place, names: readonly string[] | undefined) {
+/** The variables to copy. @throws Refused `not_found` that names what is missing, and the nearest ones in sight */
+function chosenOf(
+  { items, environment }: OpenSet<VariableEntry>,
+  from: Place,
+  names: readonly string[] | undefined,
+  seen: Iterable<string>,
+) {
   const chosen = [...items.values()].filter(({ entry }) => names === undefined || names.includes(entry.key));
   const missing = (names ?? []).filter((name) => !items.has(name));
   if (missing.length > 0 || chosen.length === 0) {
     const what = missing.length > 0 ? `These are not in` : "There is nothing to copy in";
     const list = missing.length > 0 ? `: ${missing.join(", ")}` : "";
-    throw new Refused("not_found", `${what} ${from.project}, ${environment}${list}.`);
+    throw new Refused("not_found", `${what} ${from.project}, ${environment}${list}.${didYouMean(missing, seen)}`);
   }
   return chosen;
 }
@@ -335,7 +342,7 @@ export async function deleteVariable(
   await writingProject(admin, found, variables, async (project) => {
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
     requireSeen(before, seen);
-    if (!before.items.has(name)) throw noItem(variables, name, `${where} ${target}`);
+    if (!before.items.has(name)) throw await noItem(admin, before, name, [target], `${where} ${target}`);
     return [undefined, await writeSets(admin, project, variables, new Map([[before, new Map([[name, null]])]]))];
   });
 }
