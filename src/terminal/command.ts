@@ -15,7 +15,7 @@ import { didYouMean } from "../core/nearest.ts";
 import { Unfit } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { listed } from "../core/text.ts";
-import { quoted, shellWord } from "../core/words.ts";
+import { shellWord } from "../core/words.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The process and the terminal that a command runs in. */
