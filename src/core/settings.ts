@@ -4,7 +4,7 @@ import { withoutSettings } from "./inherited.ts";
 import { mayAsk } from "./json-request.ts";
 import { type Postgres, parsePostgresUrl } from "./postgres-url.ts";
 import { configProblem } from "./problem.ts";
-import { settingNames } from "./setting-names.ts";
+import { isService, settingNames } from "./setting-names.ts";
 import { wordsOf } from "./words.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -136,7 +136,7 @@ function readHistory(mebibytes: string): number {
 
 function readOps(env: Env): Config["ops"] {
   const { KEYHOLE_OPS_HOST: host, KEYHOLE_OPS_PORT: port } = env;
-  if (port !== undefined) {
+  if (port !== undefined && !isService("KEYHOLE_OPS_PORT", port)) {
     return { host: parseHost("KEYHOLE_OPS_HOST", host ?? "127.0.0.1"), port: parsePort("KEYHOLE_OPS_PORT", port) };
   }
   if (host === undefined) return undefined;

@@ -36,6 +36,7 @@ describe("a variable that looks like a setting", () => {
   test("may be another's: what Kubernetes makes of a Service, and the token that KEYHOLE_OIDC names", () => {
     expect(unknownSettings({ ...kubernetes, KEYHOLE_OIDC: "env:KEYHOLE_TOKEN", KEYHOLE_TOKEN: "a.b.c" })).toEqual([]);
     expect(unknownSettings({ KEYHOLE_PORT: "4200" })).toHaveLength(1);
+    expect(readConfig(kubernetes).ops).toBeUndefined();
   });
 });
 
