@@ -43,31 +43,27 @@ export function isWellFormedKey(text: string): boolean {
 /**
  * The API keys in a text, each once: whatever has the grammar and the checksum. The text may be UTF-16 or UTF-32, as
  * Windows PowerShell writes it: there, a key is its characters with zero bytes between them.
- * @param bytesMax - how much is read @throws Refused `bound` if the text is longer, or has more than 10,000 keys
+ * @throws Refused `bound` if it has more than 10,000 keys
  */
-export async function findKeys(chunks: AsyncIterable<Uint8Array>, bytesMax: number): Promise<readonly string[]> {
+export async function findKeys(chunks: AsyncIterable<Uint8Array>): Promise<readonly string[]> {
   const found = new Set<string>();
   let rest = "";
-  let bytes = 0;
   for await (const chunk of chunks) {
-    bytes += chunk.length;
-    if (bytes > bytesMax) throw tooMuch(`is longer than ${bytesMax / 1024 / 1024} MiB`);
     const text = rest + Buffer.from(chunk).toString("latin1").replaceAll("\0", "");
     for (let at = text.indexOf(prefix); at >= 0; at = text.indexOf(prefix, at + 1)) {
       const candidate = text.slice(at, at + checkedLength + checksumLength);
       if (isWellFormedKey(candidate)) found.add(candidate);
     }
-    if (found.size > foundMax) throw tooMuch(`has more than ${foundMax} keys`);
+    if (found.size > foundMax) {
+      const words = `The text has more than ${foundMax} keys: give it in parts. Nothing was looked up or revoked.`;
+      throw new Refused("bound", words);
+    }
     rest = text.slice(1 - checkedLength - checksumLength);
   }
   return [...found];
 }
 
 const foundMax = 10_000;
-
-function tooMuch(what: string): Refused {
-  return new Refused("bound", `The text ${what}: give it in parts. Nothing was looked up or revoked.`);
-}
 
 /**
  * The digest stored for an API key: HMAC-SHA-256 under the pepper, 32 bytes. With a plain SHA-256, anyone who can write

@@ -79,8 +79,7 @@ export const find = operation({
   },
   run: async (admin, { text, revoke: ends }, { agree }) => {
     requireSeesKeys(admin); // before anything is read
-    // A person's text comes through the door, and must not keep the host busy without an end.
-    const texts = await findKeys(text.chunks(), admin.rights === "operator" ? Number.POSITIVE_INFINITY : doorBytesMax);
+    const texts = await findKeys(text.chunks());
     const found = await identifyKeys(admin, texts);
     const active = found.filter(({ status }) => status === "active");
     if (ends && active.length > 0) await agree(`revoke ${joined(active.map(nameOf))}, for good`);
@@ -99,8 +98,6 @@ export const find = operation({
     return { ...list(now, columns, "The text holds no key that you may see."), document, warnings, sentence };
   },
 });
-
-const doorBytesMax = 256 * 1024 * 1024;
 
 /** Revokes what somebody may revoke. @throws Refused at the end, with the keys that are still valid */
 async function revokeEach(admin: AdminContext, active: readonly KeyRecord[]): Promise<KeyRecord[]> {

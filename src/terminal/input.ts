@@ -42,16 +42,34 @@ export async function readSource(
   throw usageProblem(`${words}: ${unlessEmpty}.`);
 }
 
-/** The bytes of a local file of any length, or of stdin for `-`, as they come. */
-export async function* readChunks(context: CommandContext, path: string): AsyncGenerator<Uint8Array> {
+/**
+ * The bytes of a local file of any length, or of stdin for `-`, as they come.
+ * @throws Problem, also if they come through the door and do not end: they must not keep the host busy for ever
+ */
+export async function* readChunks(
+  context: Pick<CommandContext, "terminal" | "person">,
+  path: string,
+): AsyncGenerator<Uint8Array> {
+  let left = context.person === undefined ? Number.POSITIVE_INFINITY : doorMiBMax * 1024 * 1024;
   try {
-    yield* openLocal(context, path);
+    for await (const chunk of openLocal(context, path) as AsyncIterable<Uint8Array>) {
+      left -= chunk.length;
+      if (left < 0) {
+        throw new Problem(exits.refused, "bound", `stdin is longer than ${doorMiBMax} MiB, the most over SSH.`);
+      }
+      yield chunk;
+    }
   } catch (error) {
     throw unreadable(path, error);
   }
 }
 
-function openLocal(context: CommandContext, path: string): NodeJS.ReadableStream & AsyncIterable<Uint8Array> {
+const doorMiBMax = 256;
+
+function openLocal(
+  context: Pick<CommandContext, "terminal" | "person">,
+  path: string,
+): NodeJS.ReadableStream & AsyncIterable<Uint8Array> {
   const { stdin } = context.terminal;
   // A person who comes over SSH has no files on this machine.
   if (path !== "-" && context.person !== undefined) throw usageProblem("A file is read over SSH from stdin only: -");

@@ -72,7 +72,7 @@ test("every key in a text is found, wherever it stands and however the text come
         const candidate = text.slice(at, at + 52);
         if (isWellFormedKey(candidate)) expected.add(candidate);
       }
-      expect(new Set(await findKeys(chunks(), Infinity))).toEqual(expected);
+      expect(new Set(await findKeys(chunks()))).toEqual(expected);
       for (const part of parts) if (isWellFormedKey(part)) expect(expected.has(part)).toBe(true);
     }),
     { numRuns: 1000 },
@@ -124,8 +124,7 @@ test.each(["utf8", "utf16le", "utf16be", "utf32le"])("a key in %s is found", asy
   async function* chunks() {
     for (let at = 0; at < bytes.length; at += 7) yield bytes.subarray(at, at + 7);
   }
-  expect(await findKeys(chunks(), bytes.length)).toEqual([key]);
-  await expect(findKeys(chunks(), bytes.length - 1)).rejects.toMatchObject({ kind: "bound" });
+  expect(await findKeys(chunks())).toEqual([key]);
 });
 
 test("at most 10,000 keys are found in a text", async () => {
@@ -133,6 +132,6 @@ test("at most 10,000 keys are found in a text", async () => {
   async function* chunks(count: number) {
     for (const key of keys.slice(0, count)) yield Buffer.from(`${key}\n`);
   }
-  expect(await findKeys(chunks(10_000), Infinity)).toHaveLength(10_000);
-  await expect(findKeys(chunks(10_001), Infinity)).rejects.toThrow("has more than 10000 keys");
+  expect(await findKeys(chunks(10_000))).toHaveLength(10_000);
+  await expect(findKeys(chunks(10_001))).rejects.toThrow("has more than 10000 keys");
 });

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { Readable } from "node:stream";
 import { parseImport } from "../../src/kinds/variables/import-text.ts";
+import { readChunks } from "../../src/terminal/input.ts";
 import { linesOf as split } from "../../src/terminal/log-lines.ts";
 
 /** The lines of what comes in these chunks. */
@@ -27,6 +29,18 @@ describe("the lines of an input", () => {
     };
     expect((await linesOf(endless())).map((line) => line.length)).toEqual([64 * 1024, 4]);
   });
+});
+
+test("what comes through the door ends at 256 MiB, and an operator's log does not", async () => {
+  const chunk = Buffer.alloc(1024 * 1024, "x");
+  const read = async (person: string | undefined, count: number) => {
+    const stdin = Readable.from(Array.from({ length: count }, () => chunk)) as unknown as NodeJS.ReadStream;
+    let bytes = 0;
+    for await (const { length } of readChunks({ terminal: { ...process, stdin }, person }, "-")) bytes += length;
+    return bytes;
+  };
+  expect([await read("ana", 256), await read(undefined, 257)]).toEqual([256 * 1024 * 1024, 257 * 1024 * 1024]);
+  await expect(read("ana", 257)).rejects.toMatchObject({ code: "bound", exitCode: 5 });
 });
 
 describe("a text with more names than an environment can hold", () => {
