@@ -1,6 +1,7 @@
 #!/bin/sh
 # Says what expires or is to be rotated within 30 days, and whether the audit verifies. On one day of the week, Monday
-# unless REPORT_UNUSED_ON is 2 to 7, also what nobody used for 90 days. If all is well, it says nothing.
+# unless REPORT_UNUSED_ON is 2 to 7, also what nobody used for 90 days, and which keys and trusts never expire. If all
+# is well, it says nothing.
 set -eu
 
 # Prints a list under its heading, or nothing if it is empty.
@@ -26,22 +27,31 @@ unused() {
   done
 }
 
+# Prints keys and trusts without an end.
+endless() {
+  keyhole key list --never-expires || return 1
+  keyhole trust list --never-expires
+}
+
+# Sends what a command prints, if anything, under one subject; if the command fails, why, under another.
+report() {
+  subject=$1 failure=$2
+  shift 2
+  if ! "$@" > "$output" 2> "$output.errors"; then
+    keyhole-notify "Keyhole: $failure" < "$output.errors"
+    failed=1
+  elif [ -s "$output" ]; then
+    keyhole-notify "Keyhole: $subject" < "$output"
+  fi
+}
+
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 failed=0
-if ! keyhole expiring --within 30d > "$output" 2> "$output.errors"; then
-  keyhole-notify 'Keyhole: what expires is not known' < "$output.errors"
-  failed=1
-elif [ -s "$output" ]; then
-  keyhole-notify 'Keyhole: to renew or rotate within 30 days' < "$output"
-fi
+report 'to renew or rotate within 30 days' 'what expires is not known' keyhole expiring --within 30d
 if [ "$(date +%u)" = "${REPORT_UNUSED_ON:-1}" ]; then
-  if ! unused > "$output" 2> "$output.errors"; then
-    keyhole-notify 'Keyhole: what nobody uses is not known' < "$output.errors"
-    failed=1
-  elif [ -s "$output" ]; then
-    keyhole-notify 'Keyhole: not used for 90 days' < "$output"
-  fi
+  report 'not used for 90 days' 'what nobody uses is not known' unused
+  report 'never expires' 'what never expires is not known' endless
 fi
 rm -f "$output.errors"
 if ! journalctl --unit=keyhole --output=cat | keyhole audit verify --checkpoint - > "$output" 2>&1; then

@@ -14,11 +14,11 @@ import {
   listAccess,
   listExpiring,
   listKeys,
-  neverEnds,
   shortKeyIds,
 } from "../people/keys.ts";
 import { type EndingRights, listEndingRights, type PersonAccess, personsWithAccess } from "../people/persons.ts";
 import { personGets } from "../people/readers.ts";
+import { endless } from "./credentials.ts";
 
 const listAll = operation({
   path: "access",
@@ -83,12 +83,8 @@ const listEnds = operation({
   run: async (admin, { withinMs = monthMs }) => {
     const none = `Nothing expires or is to be rotated within ${counted(Math.ceil(withinMs / dayMs), "day")}.`;
     const found = await findExpiring(admin, withinMs);
-    const endless = (await listKeys(admin)).filter(neverEnds);
-    const sentences = (["key", "trust"] as const).flatMap((type) => {
-      const count = endless.filter((one) => one.type === type).length;
-      const never = count === 1 ? "never expires" : "never expire";
-      return count > 0 ? [`${counted(count, type)} ${never}: keyhole ${type} list --never-expires`] : [];
-    });
+    const keys = await listKeys(admin);
+    const sentences = (["key", "trust"] as const).map((type) => endless(keys, type)).filter(Boolean);
     return { ...list(found, expiringColumns(await shortKeyIds(admin)), none), sentence: sentences.join("\n") };
   },
 });

@@ -2,7 +2,7 @@ import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { parseDuration, parseList } from "../core/parse.ts";
 import { usageProblem } from "../core/problem.ts";
-import { formatTime, listed } from "../core/text.ts";
+import { counted, formatTime, listed } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import { choices, completed, flag, type Given, id, input, ofOrganization, wide } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
@@ -92,12 +92,16 @@ export function credentialOperations(
     run: async (admin, { organization, unusedMs, neverExpires }) => {
       const isWanted = (key: KeyRecord) =>
         (unusedMs === undefined || isUnused(key, Date.now() - unusedMs)) && (!neverExpires || neverEnds(key));
-      const found = (await listKeys(admin, organization, type)).filter(isWanted);
-      const endless = neverExpires ? " that never expires" : "";
-      const unused = `No active ${type}${endless} has been unused for this long.`;
-      const none = unusedMs !== undefined ? unused : neverExpires ? `Every active ${type} expires.` : words.none;
+      const all = await listKeys(admin, organization);
+      const found = all.filter((key) => key.type === type && isWanted(key));
+      const of = organization === undefined ? "" : ` of ${organization}`;
+      const which = `active ${type}${of}${admin.rights === "operator" ? "" : " that you may see"}`;
+      const ends = neverExpires ? `Every ${which} expires.` : words.none;
+      const used = `No ${which}${neverExpires ? " without an end" : ""} has been unused for this long.`;
       const short = await shortKeyIds(admin);
-      return list(found, { ...listColumns, ID: (key) => short(key.id) }, none);
+      const columns = { ...listColumns, ID: (key: KeyRecord) => short(key.id) };
+      const shown = list(found, columns, unusedMs === undefined ? ends : used);
+      return neverExpires ? { ...shown, sentence: endless(all, type === "key" ? "trust" : "key") } : shown;
     },
   });
 
@@ -126,6 +130,13 @@ export function credentialOperations(
   });
 
   return { listAll, show, revoke } as const;
+}
+
+/** Says how many keys or trusts never expire, and how to list them; empty if all do. */
+export function endless(keys: readonly KeyRecord[], type: CredentialType): string {
+  const count = keys.filter((one) => one.type === type && neverEnds(one)).length;
+  const never = count === 1 ? "never expires" : "never expire";
+  return count === 0 ? "" : `${counted(count, type)} ${never}: keyhole ${type} list --never-expires`;
 }
 
 /** What a new key or trust may do, in three lines. */

@@ -171,6 +171,8 @@ withPrograms(programs, "the scripts of the page", () => {
       const words = 'for word; do shift; [ "$word" != 90d ] || word=1s; set -- "$@" "$word"; done';
       writeFileSync(join(folder, "bin/keyhole"), `#!/bin/sh\n${words}\nexec '${binary}' "$@"\n`, { mode: 0o755 });
       await site.key("--org", "acme", "--name", "idle");
+      const terms = ["--issuer", "https://issuer.example.com", "--audience", "keyhole", "--claim", "sub=web"];
+      await site.json(["trust", "add", "--name", "pods", ...terms, "--project", "web", "--env", "production"]);
       // It is a Wednesday, whatever day the test runs across.
       rmSync(join(folder, "bin/date"), { force: true });
       writeFileSync(join(folder, "bin/date"), '#!/bin/sh\n[ "$*" = +%u ] && echo 3\n', { mode: 0o755 });
@@ -178,13 +180,15 @@ withPrograms(programs, "the scripts of the page", () => {
       expect(await run(["keyhole-report"], "ticket", { REPORT_UNUSED_ON: "4" })).toMatchObject({
         exitCode: 0,
       });
-      expect(titled("Keyhole: not used")).toEqual([]);
+      expect(titled("Keyhole: n")).toEqual([]);
       const report = () => titled("Keyhole: not used for 90 days").at(-1)?.body["body"] ?? "";
       while (!report().includes("idle") || !report().includes("NEVER")) {
         const ran = await run(["keyhole-report"], "ticket", { REPORT_UNUSED_ON: "3" });
         expect(ran).toEqual({ exitCode: 0, stderr: "" });
       }
       expect(report()).toContain("Variables of acme/web, production\nNAME");
+      const endless = titled("Keyhole: never expires").at(-1)?.body["body"] ?? "";
+      expect([...endless.matchAll(/ (idle|pods|soon) /g)].map(([, name]) => name)).toEqual(["idle", "pods"]);
 
       await site.sql("delete from last_reads_known");
       expect(await run(["keyhole-report"], "ticket", { REPORT_UNUSED_ON: "3" })).toMatchObject({ exitCode: 1 });
