@@ -20,6 +20,8 @@ export type List = {
   readonly headers: readonly string[];
   readonly rows: readonly (readonly string[])[];
   readonly none: string;
+  /** Cells of the first columns, as wide as they get: the others are for `--wide`. By default, the rows decide. */
+  readonly widest?: readonly string[] | undefined;
 };
 
 /** Bytes that are printed as they are, or written to the file that `--out` names. */
@@ -47,9 +49,9 @@ export function done(document: object, sentence: string, warnings?: readonly str
   };
 }
 
-/** Items were found. @param none - the sentence if there are none */
-export function list<T>(items: readonly T[], columns: Columns<T>, none: string): Outcome {
-  return { document: items, shows: { ...tableOf(items, columns), none } };
+/** Items were found. @param none - the sentence if there are none @param widest - see {@link List} */
+export function list<T>(items: readonly T[], columns: Columns<T>, none: string, widest?: readonly string[]): Outcome {
+  return { document: items, shows: { ...tableOf(items, columns), none, widest } };
 }
 
 /** One item was found. @param more - what its document has beside it */
@@ -62,7 +64,7 @@ export function factsOf<T>(item: T, columns: Columns<T>): Facts {
   return { facts: Object.fromEntries(headers.map((header, at) => [header, rows[0]?.[at] ?? ""])) };
 }
 
-function tableOf<T>(items: readonly T[], columns: Columns<T>): Omit<List, "none"> {
+function tableOf<T>(items: readonly T[], columns: Columns<T>): Pick<List, "headers" | "rows"> {
   const rows = items.map((item) => Object.values(columns).map((cell) => String(cell(item))));
   return { headers: Object.keys(columns), rows };
 }

@@ -247,24 +247,27 @@ export async function withProgress<T>(
 }
 
 const gap = "  ";
-/** The columns that may be cut. Ids, numbers and times must stay whole. */
-const textHeaders = new Set([
-  ...["ACTOR", "NAME", "NAMES", "PROJECTS", "ENVIRONMENTS"],
-  ...["RESOURCES", "SURFACES", "USER AGENT", "REASON", "CHANGES"],
-]);
 const textWidthMin = 10;
-const whereWidthMin = 13;
+/** The columns that may be cut, and how narrow they may be. Ids, numbers and times must stay whole. */
+const leastWidths: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(
+    ["ACTOR", "NAME", "PROJECTS", "ENVIRONMENTS", "RESOURCES", "SURFACES", "USER AGENT", "REASON", "CHANGES"].map(
+      (header) => [header, textWidthMin],
+    ),
+  ),
+  // Beside a time, an actor and the longest action, on 80 columns.
+  NAMES: 9,
+  // Such as shop/production, where the end matters.
+  WHERE: 13,
+};
 
 /** The width of each column, and the least width that it may be cut to. */
 function measure(lines: readonly (readonly string[])[]): { widths: number[]; least: number[] } {
   const headers = lines[0] ?? [];
   const widths = headers.map((_, at) => Math.max(...lines.map((line) => Bun.stringWidth(line[at] ?? ""))));
-  const least = widths.map((width, at) => {
-    const header = headers[at] ?? "";
-    // Such as shop/production, where the end matters.
-    if (header === "WHERE") return Math.min(width, whereWidthMin);
-    return at > 0 && textHeaders.has(header) ? Math.min(width, textWidthMin) : width;
-  });
+  const least = widths.map((width, at) =>
+    at === 0 ? width : Math.min(width, leastWidths[headers[at] ?? ""] ?? width),
+  );
   return { widths, least };
 }
 

@@ -158,15 +158,16 @@ describe("on a terminal", () => {
   test("audit list shows on 80 columns who, what and where, and --wide a block for each entry", async () => {
     await place.json(["var", "set", "web", "production", "A_NAME", "--value", "v"]);
     await place.json(["org", "create", "other"]);
+    await place.json(["project", "environments", "acme/web", "--env", "development,staging,production"]); // the longest action
     const project = ["--project", "acme/web"];
     const narrow = (await place.onTerminal(["audit", "list", ...project, "--action", "variables.write"]).ended).screen;
-    expect(narrow).toMatch(/^TIME +ACTOR +ACTION +WHERE +NAMES/);
+    expect(narrow).toMatch(/^TIME +ACTOR +ACTION +WHERE +NAMES\r\n/);
     expect(narrow).toMatch(/ variables\.write +web\/production +A_NAME/);
     await place.here(["var", "import", "acme/web", "production", "-"], "B_NAME=1\nC_NAME=2\nD_NAME=3\n");
     const named = (await place.onTerminal(["audit", "list", ...project, "--name", "D_NAME"]).ended).screen;
     expect(named).toContain(" D_NAME,");
     const all = (await place.onTerminal(["audit", "list"]).ended).screen;
-    expect(all).toMatch(/^TIME +ACTOR +ACTION +WHERE +NAMES/);
+    expect(all).toMatch(/^TIME +ACTOR +ACTION +WHERE +NAMES\r\n/);
     const wide = (await place.onTerminal(["audit", "list", "--wide", "--limit", "3"]).ended).screen.split("\r\n");
     for (const line of [...narrow.split("\r\n"), ...all.split("\r\n"), ...wide]) {
       expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);

@@ -91,8 +91,8 @@ describe("table", () => {
     ];
     expect(table(rows, 80).split("\n")[1]).toBe(`${"t".repeat(20)}  ${"k".repeat(36)}  ${"n".repeat(19)}…`);
     expect(columnsThatFit(rows, 80)).toBe(3);
-    expect(columnsThatFit(rows, 70)).toBe(3);
-    expect(columnsThatFit(rows, 69)).toBe(2);
+    expect(columnsThatFit(rows, 69)).toBe(3);
+    expect(columnsThatFit(rows, 68)).toBe(2);
     expect(columnsThatFit(rows, 10)).toBe(1);
   });
   test("shows the word revoked in red, if asked, and no other", () => {
