@@ -170,12 +170,6 @@ describeBoth("GET /files", (w, _, once) => {
     });
   });
 
-  once("is refused to a key that was not given files by name", async () => {
-    const { key } = await w.place({ files: [{ path: "a", environments: ["staging"], content: "x" }], key: {} });
-    const answer = await w.ask(staging, { key });
-    expectRefusal(answer, 403, "resource_required", "This key may not read this kind of resource.");
-  });
-
   describe("422", () => {
     once("the 1000 are counted in all environments, each file once", async () => {
       const { id, key } = await w.place({

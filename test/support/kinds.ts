@@ -64,13 +64,10 @@ export const ofKind: Readonly<Record<Kind, KindOfTest>> = {
     bucket: "value",
     write: (w, where, at, name, value) => setVariables(w.admin, where, at, [{ name, value }]),
     remove: (w, where, at, name) => deleteVariable(w.admin, where, at, name),
-    insert: (w, { where }, names, at, valueFor = (name) => `${name} has a value`) =>
-      setVariables(
-        w.admin,
-        where,
-        at,
-        names.map((name) => ({ name, value: valueFor(name) })),
-      ),
+    insert: (w, { where }, names, at, valueFor = (name) => `${name} has a value`) => {
+      const entries = names.map((name) => ({ name, value: valueFor(name) }));
+      return setVariables(w.admin, where, at, entries);
+    },
   },
   accounts: {
     path: (environment) => `/projects/web/accounts?environment=${environment}`,
@@ -109,10 +106,7 @@ export const ofKind: Readonly<Record<Kind, KindOfTest>> = {
     write: (w, where, at, path, content) =>
       putFile(w.admin, where, { path, environments: [at], content: Buffer.from(content) }),
     remove: (w, where, at, path) => deleteFile(w.admin, where, path, [at]),
-    insert: async (w, project, names, at, valueFor) => {
-      if (!valueFor) return insertFiles(w, project, names, [at]);
-      for (const name of names) await ofKind.files.write(w, project.where, at, name, valueFor(name));
-    },
+    insert: (w, project, names, at, valueFor) => insertFiles(w, project, names, [at], valueFor),
   },
 };
 

@@ -545,7 +545,7 @@ export async function insertAccounts(
 
 /**
  * Many files in one write.
- * @param size - of random content; if omitted: `content of PATH`
+ * @param content - random content of this size, or what a path has; if omitted: `content of PATH`
  * @param recordedSize - the size on record, if it is not to be the true one
  */
 export async function insertFiles(
@@ -553,24 +553,24 @@ export async function insertFiles(
   project: Placed,
   paths: readonly string[],
   environments: readonly Environment[],
-  size?: number,
+  content: number | ((path: string) => string) = (path) => `content of ${path}`,
   recordedSize?: number,
 ): Promise<void> {
   await writingProject(w.admin, await findProject(w.admin, project.where, "write"), files, async (locked) => {
     const items: (readonly [string, NewItem<FileEntry>])[] = [];
     for (const path of paths) {
-      const content = size === undefined ? Buffer.from(`content of ${path}`) : randomContent(size);
+      const bytes = typeof content === "number" ? randomContent(content) : Buffer.from(content(path));
       const entry = {
         id: Bun.randomUUIDv7(),
         path,
         name: "a file",
         mode: "0600" as const,
-        size: recordedSize ?? content.length,
-        sha256: sha256(content),
+        size: recordedSize ?? bytes.length,
+        sha256: sha256(bytes),
         contentType: "text/plain",
         updatedAt: locked.now,
       };
-      await storeContent(w.admin, locked, entry, content);
+      await storeContent(w.admin, locked, entry, bytes);
       items.push([path, { entry, value: null }]);
     }
     const sets = await openSets(w.admin, locked, files, environments);
