@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
+import { runHere } from "../support/here.ts";
 import { startIssuer } from "../support/issuer.ts";
 import { binary, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import { blocksOf } from "../support/markdown.ts";
@@ -22,13 +23,11 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
   };
   const as = (person: string, line: string, stdin?: string, options?: string[]) =>
     bastion.ssh(person, [line], stdin, options);
-  /** What sshd starts for a line, without the connection, for tests of what becomes of the line. */
-  const atDoor = (person: string, line: string, stdin = "") =>
-    runBinary(["door", "--person", person], {
-      cwd: place.folder,
-      env: { ...place.env, SSH_ORIGINAL_COMMAND: line },
-      stdin,
-    });
+  /** What sshd starts for a line, without the connection and in this process, for tests of what becomes of the line. */
+  const atDoor = (person: string, line: string, stdin = "", run: typeof runHere | typeof runBinary = runHere) => {
+    const env = { ...place.env, SSH_ORIGINAL_COMMAND: line };
+    return run(["door", "--person", person], { cwd: place.folder, env, stdin });
+  };
 
   const storedIn = async (environment: string, name: string) =>
     (await place.keyhole(["var", "get", "acme/web", environment, name])).stdout;
@@ -178,7 +177,9 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
 
   test("answers two persons at once, each with their own rights", async () => {
     const lines = Array.from({ length: 5 }, (_, n) => `var set acme/web staging AT_ONCE_${n} --value ${n}`);
-    const both = await Promise.all(lines.flatMap((line) => [atDoor("ana", line), atDoor("ben", line)]));
+    const both = await Promise.all(
+      lines.flatMap((line) => ["ana", "ben"].map((person) => atDoor(person, line, "", runBinary))),
+    );
     expect(both.map(({ exitCode }) => exitCode)).toEqual(lines.flatMap(() => [0, 4]));
   });
 
