@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
 
 import { lookalikes } from "../core/lookalikes.ts";
-import type { Environment } from "../core/names.ts";
+import { type Environment, environments } from "../core/names.ts";
+import { joined } from "../core/text.ts";
 import { findProject } from "../desk/projects.ts";
 import {
   Ago,
@@ -30,7 +31,8 @@ export async function accessPage(visit: Visit): Promise<Answer> {
   const project = await findProject(admin, where, "see");
   const seen = visit.reached(project, "see");
   // Their rights are looked up in these alone: a column for another environment would say "nothing" of what is not known.
-  const personEnvironments = environment === undefined ? seen : [environment];
+  const asked = environment === undefined ? seen : [environment];
+  const there = asked.length === environments.length ? "" : ` in ${joined(asked)}`;
   const { id, slug, organization } = project;
   const newKey = withQuery("/keys/new", { org: organization.slug, projects: `${slug}/${id}` });
   const rows = await listAccess(admin, where, environment);
@@ -46,7 +48,8 @@ export async function accessPage(visit: Visit): Promise<Answer> {
         rows={rows}
         none={
           <>
-            No valid key or trust reaches {environment === undefined ? where : `${where} in ${environment}`}.
+            No valid key or trust reaches {where}
+            {there}.
             {visit.may("keys") && (
               <>
                 {" "}
@@ -59,13 +62,9 @@ export async function accessPage(visit: Visit): Promise<Answer> {
       <h2>Persons</h2>
       <Table
         caption={`The persons with rights in ${where}`}
-        columns={personColumns(
-          lookalikes(persons.map(({ name }) => ({ id: name, name }))),
-          personEnvironments,
-          admin.now(),
-        )}
+        columns={personColumns(lookalikes(persons.map(({ name }) => ({ id: name, name }))), asked, admin.now())}
         rows={persons}
-        none="Nobody has rights here. An operator gives them: keyhole person grant."
+        none={`Nobody has rights here${there}. An operator gives them: keyhole person grant.`}
       />
       <Operators />
     </>

@@ -8,15 +8,18 @@ import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
 
 const [barWidth, chartHeight] = [20, 80];
 
-/** Reads by machines as bars, with their mean as a line, and sentences that say the same. */
-export function Chart({ counts }: { readonly counts: AuditCounts }) {
+/**
+ * Reads by machines as bars, with their mean as a line, and sentences that say the same.
+ * @param isOfAll - whether somebody reads all entries, so that none are missing
+ */
+export function Chart({ counts, isOfAll }: { readonly counts: AuditCounts; readonly isOfAll: boolean }) {
   const { bars, isWhole, span } = counts;
   const unit = units.get(span.unitMs) ?? "";
   const total = bars.reduce((sum, { count }) => sum + count, 0);
   const [first, last] = [bars[0]?.at ?? span.fromAt, span.endAt];
   const during = (
     <>
-      from <Moment at={first} /> to <Moment at={last} />
+      {!isOfAll && "where you may read the audit, "}from <Moment at={first} /> to <Moment at={last} />
     </>
   );
   if (total === 0) return <p class="quiet">No reads by machines {during}.</p>;

@@ -78,7 +78,9 @@ export async function auditPage(visit: Visit): Promise<Answer> {
         <>
           <Views typed={typed} now={now} />
           {found.named && <Named found={found.named} />}
-          {found.counts && mayRead(found.filter) && <Chart counts={found.counts} />}
+          {found.counts && mayRead(found.filter) && (
+            <Chart counts={found.counts} isOfAll={visit.admin.rights === "operator"} />
+          )}
           {found.counts && <Who counts={found.counts} typed={typed} keys={found.keys} now={now} />}
           <Actions
             items={{ "Verify the chain": "/audit/verify", "Export as JSON lines": withQuery("/audit/export", typed) }}
@@ -98,7 +100,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
             caption="Entries, newest first"
             columns={columnsOf(found.entries, found.keys, now, typed.name)}
             rows={found.entries}
-            none="No entry fits this filter. Take a part of it away, or look at an earlier time."
+            none="No entry that you may read fits this filter. Take a part of it away, or look at an earlier time."
             isPart
           />
           {found.olderAt !== undefined && (

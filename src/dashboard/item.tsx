@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 
 import type { ComponentChildren } from "preact";
-import type { Environment } from "../core/names.ts";
+import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { findProject } from "../desk/projects.ts";
 import { descriptorOf } from "../kinds/kind.ts";
@@ -32,7 +32,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
   const { form, reveal: isShown } = kindPages[kind] ?? {};
   const project = await findProject(admin, where, "see");
   const written = visit.reached(project, "write");
-  const mayAudit = visit.reached(project, "audit").length > 0;
+  const audited = visit.reached(project, "audit");
   const shared = {
     ...{ where, kind, name, now: admin.now() },
     project: seenFields(project),
@@ -40,7 +40,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
     written,
   };
   const whoGets = await readersOf(visit, kind);
-  const readersIn = mayAudit ? await readsOf(visit, kind, name) : undefined;
+  const readersIn = audited.length > 0 ? await readsOf(visit, kind, name) : undefined;
   const cards = await Array.fromAsync(seen.toReversed(), async (environment) => (
     <Card
       {...shared}
@@ -49,16 +49,22 @@ export async function itemPage(visit: Visit): Promise<Answer> {
       isCanary={found.environments[environment]?.isCanary}
       history={await listItemHistory(admin, { where, environment, kind }, name)}
       gets={(what) => whoGets(environment, what)}
-      reads={await readersIn?.(environment)}
+      reads={audited.includes(environment) ? await readersIn?.(environment) : undefined}
+      isWholeAudit={audited.length === environments.length}
     />
   ));
   const main = (
     <>
-      <p class="quiet">Values: {comparison(found)}</p>
+      <p class="quiet">
+        Values{visit.reached(project, "see").length < environments.length && ", as far as you may see"}:{" "}
+        {comparison(found)}
+      </p>
       {form && written.length > 0 && <Actions items={{ Change: projectPagePath(where, `${kind}/set`, { name }) }} />}
       <div class="values">{cards}</div>
       <Operators />
-      {mayAudit && <Lead to={withQuery("/audit", { project: where, name })}>Everything about it in the audit</Lead>}
+      {audited.length > 0 && (
+        <Lead to={withQuery("/audit", { project: where, name })}>Everything about it in the audit</Lead>
+      )}
     </>
   );
   return { title: `${name} · ${where}`, heading: <Name>{name}</Name>, main };
@@ -85,10 +91,13 @@ function Card(
     readonly isCanary: true | undefined;
     readonly history: ItemHistory;
     readonly gets: (what: Gets) => readonly ComponentChildren[];
+    /** Undefined in an environment whose reads this person may not know. */
     readonly reads: readonly ComponentChildren[] | undefined;
+    /** Whether they may know those of each environment: a read may be of all three at once. */
+    readonly isWholeAudit: boolean;
   },
 ) {
-  const { environment, revealed, changedAt, isCanary, history, gets, reads, now } = props;
+  const { environment, revealed, changedAt, isCanary, history, gets, reads, isWholeAudit, now } = props;
   const isThere = changedAt !== undefined;
   const writer = isThere ? history.versions[0]?.actor.name : undefined;
   const some = (items: readonly ComponentChildren[], none: string) =>
@@ -119,7 +128,10 @@ function Card(
         facts={{
           "Who can read it": isThere && some(gets("values"), "Nobody but operators."),
           "Only see its name": isThere && names.length > 0 && some(names, ""),
-          "Who read it last": isThere && reads && some(reads, "Nobody, as far as the audit goes back."),
+          "Who read it last":
+            isThere &&
+            reads &&
+            some(reads, `Nobody, as far as ${isWholeAudit ? "the audit goes back" : "you may know"}.`),
           "Earlier values": earlier.length > 0 && <Earlier {...props} rows={earlier} />,
         }}
       />

@@ -10,7 +10,7 @@ import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { inDays } from "../support/clock.ts";
-import { visitorOf } from "../support/pages.ts";
+import { cardsOf, visitorOf } from "../support/pages.ts";
 import { describeBoth, describeOnce, everything, stored, type World } from "../support/world.ts";
 
 const newCanary = () => `canary-${crypto.randomUUID()}`;
@@ -96,19 +96,6 @@ describeOnce("names that look like others", (w) => {
     expect(rows.filter(isMixed)).toHaveLength(1);
   });
 });
-
-/** What the page of an item says of each environment, by its headings. */
-function cardsOf(html: string): Record<string, string>[] {
-  const sections = html.split("<section>").slice(1);
-  return sections.map((section) => {
-    const [environment = ""] = /(?<=class="env \w+">)\w+/.exec(section) ?? [];
-    const facts = [...section.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>/g)].map(([, what, fact = ""]) => [
-      what,
-      fact.replace(/<time.*?<\/time>/g, "TIME").replace(/<[^>]+>/g, ""),
-    ]);
-    return { environment, ...Object.fromEntries(facts) };
-  });
-}
 
 describeBoth("the page of one item", (w) => {
   test("shows where it is, who read it last and who can, and no value", async () => {

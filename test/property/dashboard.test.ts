@@ -1,15 +1,22 @@
 /**
  * Two people at once, at random, through the pages: they load a form, later send it, and in between the other one may
  * have written. A model in memory says what each of them must be told, and what is stored in the end.
+ *
+ * And what each table shows to people of every reach: what they may know, and nothing of the rest as if it were known.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Environment, environments } from "../../src/core/names.ts";
+import { everyRight, type Right } from "../../src/access/rights.ts";
+import { type Environment, environmentMask, environments } from "../../src/core/names.ts";
+import { joined } from "../../src/core/text.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
-import { storedValue } from "../../src/kinds/variables/write.ts";
+import { revealVariable } from "../../src/kinds/variables/reveal.ts";
+import { setVariables, storedValue } from "../../src/kinds/variables/write.ts";
+import { type AuditRecord, listAudit } from "../../src/people/audit.ts";
+import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { openSet } from "../../src/sets/open.ts";
-import { type Fields, type Visitor, visitorOf } from "../support/pages.ts";
+import { cardsOf, type Fields, personsVisitor, tableOf, type Visitor, visitorOf } from "../support/pages.ts";
 import { parts, seed } from "../support/seed.ts";
 import { long } from "../support/server.ts";
 import { describeBoth, type World } from "../support/world.ts";
@@ -242,4 +249,231 @@ describeBoth("two people at once, at random, through the pages", (w, dialect) =>
       expect(people.flatMap(({ reported }) => reported)).toEqual([]);
     },
   );
+});
+
+/** Somebody's rights, or a key's reach, in `web`, in `other`, or in all projects. */
+type Where = "web" | "other" | "all";
+type Held = { readonly rights: readonly Right[]; readonly mask: number; readonly where: Where };
+type Keyed = { readonly mask: number; readonly where: Where; readonly surface: "rest_api" | "mcp_server" };
+type Tabled = {
+  readonly persons: readonly (readonly Held[])[];
+  readonly keys: readonly Keyed[];
+  /** Of each item, in which environments of `web` it is. */
+  readonly items: readonly number[];
+  /** Where the viewers may read the audit, of whom the first sees development, the second staging, the third both … */
+  readonly audits: readonly number[];
+};
+
+const mask = fc.integer({ min: 1, max: 7 });
+const reach = fc.constantFrom<Where>("web", "other", "all");
+const tabled: fc.Arbitrary<Tabled> = fc.record({
+  persons: fc.array(
+    fc.array(fc.record({ rights: fc.subarray([...everyRight], { minLength: 1 }), mask, where: reach }), {
+      minLength: 1,
+      maxLength: 2,
+    }),
+    { minLength: 2, maxLength: 3 },
+  ),
+  keys: fc.array(
+    fc.record({ mask, where: reach, surface: fc.constantFrom<Keyed["surface"]>("rest_api", "mcp_server") }),
+    { minLength: 3, maxLength: 5 },
+  ),
+  items: fc.array(mask, { minLength: 3, maxLength: 5 }),
+  audits: fc.array(fc.integer({ min: 0, max: 7 }), { minLength: 7, maxLength: 7 }),
+});
+
+const of = (held: number) => environments.filter((environment) => (held & environmentMask(environment)) !== 0);
+const reachOf = ({ mask, where }: Pick<Held, "mask" | "where">) => ({
+  projects: where === "all" ? null : [where],
+  environments: of(mask),
+});
+
+/** What pages must say of `web` to somebody with these rights. */
+class Tables {
+  readonly #persons: ReadonlyMap<string, readonly Held[]>;
+  readonly #world: Tabled;
+  readonly #organization: string;
+
+  constructor(persons: ReadonlyMap<string, readonly Held[]>, world: Tabled, organization: string) {
+    this.#persons = persons;
+    this.#world = world;
+    this.#organization = organization;
+  }
+
+  keyName(at: number): string {
+    return `key-${at}-${this.#organization}`;
+  }
+
+  rightsIn(held: readonly Held[], environment: Environment): Right[] {
+    const there = held.filter(({ mask, where }) => where !== "other" && of(mask).includes(environment));
+    return everyRight.filter((right) => there.some(({ rights }) => rights.includes(right)));
+  }
+
+  /** The persons of the page of who can read it. @param columns - the environments that are asked about and seen */
+  persons(columns: readonly Environment[]): Record<string, string>[] {
+    const rows = [...this.#persons].map(([Name, held]): Record<string, string> => {
+      return { Name, ...each(columns, (one) => this.rightsIn(held, one).join(", ") || "nothing") };
+    });
+    return rows.filter((row) => columns.some((one) => row[one] !== "nothing"));
+  }
+
+  /** Its keys. @param asked - in any of these; @param columns - the environments that are seen */
+  keys(asked: readonly Environment[], columns: readonly Environment[]): Record<string, string>[] {
+    return this.#world.keys.flatMap(({ mask, where, surface }, at) => {
+      if (where === "other" || !of(mask).some((one) => asked.includes(one))) return [];
+      const gets = surface === "rest_api" ? "can read" : "names only";
+      return [{ Name: this.keyName(at), ...each(columns, (one) => (of(mask).includes(one) ? gets : "nothing")) }];
+    });
+  }
+
+  /** The names of the keys that somebody may know of at all. */
+  keysOf(held: readonly Held[]): string[] {
+    const meets = (a: Held, b: Keyed) =>
+      (a.where === b.where || "all" === a.where || "all" === b.where) && a.mask & b.mask;
+    const seeing = held.filter(({ rights }) => rights.includes("see") || rights.includes("keys"));
+    return this.#world.keys.flatMap((key, at) => (seeing.some((one) => meets(one, key)) ? [this.keyName(at)] : []));
+  }
+
+  /** Who reads a value, as the page of an item says. */
+  readers(environment: Environment): string {
+    const persons = [...this.#persons].filter(([, held]) => this.rightsIn(held, environment).includes("reveal"));
+    const keys = this.keys([environment], [environment]).filter((row) => row[environment] === "can read");
+    const all = [...persons.map(([name]) => `${name} (a person)`), ...keys.map((row) => `${row["Name"]} (a key)`)];
+    return all.join("; ") || "Nobody but operators.";
+  }
+
+  /** The items of a grid. */
+  items(seen: readonly Environment[]): Record<string, string>[] {
+    const rows = this.#world.items.map((mask, at): Record<string, string> => {
+      return { Name: `ITEM_${at}`, ...each(seen, (one) => (of(mask).includes(one) ? "TIME" : "missing")) };
+    });
+    return rows.filter((row) => seen.some((one) => row[one] === "TIME"));
+  }
+}
+
+function each(columns: readonly Environment[], cell: (environment: Environment) => string): Record<string, string> {
+  return Object.fromEntries(columns.map((one) => [one, cell(one)]));
+}
+
+/** What the pages say to somebody. */
+async function told(visitor: Visitor, where: string, items: number) {
+  const get = async (page: string) => visitor.page(page);
+  const only = (rows: Record<string, string>[] | undefined, ...left: string[]) =>
+    (rows ?? [])
+      .map((row) => Object.fromEntries(Object.entries(row).filter(([heading]) => !left.includes(heading))))
+      .sort((a, b) => ((a["Name"] ?? "") < (b["Name"] ?? "") ? -1 : 1));
+  const access = await Array.fromAsync(["", ...environments], async (environment) => {
+    const { status, html } = await get(`/p/${where}/access?environment=${environment}`);
+    const persons = only(tableOf(html, /^The persons with rights/), "Signs in as");
+    const keys = only(tableOf(html, /^The keys and trusts/), "Type", "Expires", "Last use", "Values of");
+    const none = [...html.matchAll(/class="empty">([^.<]*\.)/g)].map(([, sentence]) => sentence);
+    return [status, persons, keys, none];
+  });
+  const cards = await Array.fromAsync({ length: items }, async (_, at) => {
+    const { status, html } = await get(`/p/${where}/variables/item?name=ITEM_${at}`);
+    const shown = cardsOf(html).map((card) => [card["environment"], card["Who can read it"], card["Who read it last"]]);
+    return [status, html.includes("Values, as far as you may see"), shown];
+  });
+  const project = tableOf((await get("/projects")).html, /^Projects$/)?.find((row) => row["Project"] === where);
+  const found = tableOf((await get("/find?q=ITEM_")).html, /^What has it/)?.filter((row) => row["Project"] === where);
+  const counted = tableOf((await get(`/audit?project=${where}`)).html, /^Who, what and how often$/);
+  return {
+    access,
+    grid: only(tableOf((await get(`/p/${where}/variables`)).html, /^The variables of/), "Last read"),
+    cards,
+    keys: only(tableOf((await get("/keys")).html, /^Keys and trusts/)).flatMap(
+      ({ Name = "" }) => (Name.endsWith(`-${where.split("/")[0]}`) ? [Name] : []), // an operator sees all of them
+    ),
+    project: [project?.["variables"], project?.["Missing in production"]],
+    found: only(found).map((row) => [row["Name"], row["Where it is"]?.match(/development|staging|production/g)]),
+    counted: counted?.reduce((sum, row) => sum + Number(row["Times"]), 0),
+  };
+}
+
+describeBoth("every table, for people of every reach and under every filter", (w, dialect) => {
+  test.each(parts(dialect === "sqlite" ? 2 : 1))("says what they may know, run %i", async (run) => {
+    const [world] = fc.sample(tabled, { seed: seed + run, numRuns: 1 }) as [Tabled];
+    const { organization, where } = await w.place();
+    await w.project(organization, "other", { variables: { staging: { ITEM_OF_OTHER: "1" } } });
+    for (const environment of environments) {
+      const names = world.items.flatMap((mask, at) => (of(mask).includes(environment) ? [`ITEM_${at}`] : []));
+      const entries = names.map((name) => ({ name, value: name }));
+      await setVariables(w.admin, where, environment, entries);
+    }
+    const persons = new Map<string, readonly Held[]>();
+    const model = new Tables(persons, world, organization.slug);
+    for (const environment of of(world.items[0] ?? 0)) await revealVariable(w.admin, where, environment, "ITEM_0");
+    for (const [at, { surface, mask, where }] of world.keys.entries()) {
+      const reach = { environments: of(mask), ...(where !== "all" && { projects: [where] }) };
+      await w.key(organization, { ...reach, name: model.keyName(at), surfaces: [surface] });
+    }
+    const add = async (title: string, held: readonly Held[]) => {
+      const name = `${title}-${organization.slug}`;
+      const signIn = { issuer: "https://id.example", subject: name };
+      await addPerson(w.admin, { name, organization: organization.slug, signIn });
+      for (const one of held) await grantRights(w.admin, name, { rights: one.rights, ...reachOf(one) });
+      persons.set(name, held);
+      return personsVisitor(w, signIn);
+    };
+    for (const [at, held] of world.persons.entries()) await add(`p${at}`, held);
+    const viewers: (readonly [Visitor, readonly Held[]])[] = [
+      [await visitorOf(w), [{ rights: everyRight, mask: 7, where: "all" }]],
+    ];
+    for (const [at, audit] of world.audits.entries()) {
+      const more: Held[] = audit === 0 ? [] : [{ rights: ["audit"], mask: audit, where: "web" }];
+      const held: Held[] = [{ rights: ["see"], mask: at + 1, where: "web" }, ...more];
+      viewers.push([await add(`see${at + 1}`, held), held]);
+    }
+    const entries = await listAudit(w.admin, { project: where, limit: 1000 });
+    for (const [visitor, held] of viewers) {
+      const mayIn = (right: Right) => environments.filter((one) => model.rightsIn(held, one).includes(right));
+      const [seen, audited] = [mayIn("see"), mayIn("audit")];
+      const nobody = `Nobody, as far as ${audited.length === 3 ? "the audit goes back" : "you may know"}.`;
+      const access = ["" as const, ...environments].map((filter) => {
+        const asked = filter === "" ? seen : [filter];
+        if (asked.some((one) => !seen.includes(one))) return [404, [], [], []];
+        const there = asked.length === 3 ? "" : ` in ${joined(asked)}`;
+        const [persons, keys] = [model.persons(asked), model.keys(asked, seen)];
+        const none = [
+          ...(keys.length === 0 ? [`No valid key or trust reaches ${where}${there}.`] : []),
+          ...(persons.length === 0 ? [`Nobody has rights here${there}.`] : []),
+        ];
+        return [200, persons, keys, none];
+      });
+      const cards = world.items.map((mask, at) => {
+        const there = of(mask);
+        if (!seen.some((one) => there.includes(one))) return [404, false, []];
+        const shown = seen.toReversed().map((one) => {
+          if (!there.includes(one)) return [one, undefined, undefined];
+          const read = at === 0 ? `${w.admin.actor.name}, TIME` : nobody;
+          return [one, model.readers(one), audited.includes(one) ? read : undefined];
+        });
+        return [200, seen.length < 3, shown];
+      });
+      const grid = model.items(seen);
+      const missing = grid.filter((row) => row["production"] === "missing").length;
+      const isCounted = ({ environment }: AuditRecord) =>
+        environment === null ? audited.length === 3 : audited.includes(environment as Environment);
+      const count = entries.filter(isCounted).length;
+      expect([held, await told(visitor, where, world.items.length)]).toEqual([
+        held,
+        {
+          access,
+          grid,
+          cards,
+          keys: model.keysOf(held),
+          project: [String(grid.length), missing > 0 ? String(missing) : ""],
+          found: grid.map((row) => [row["Name"], seen.filter((one) => row[one] === "TIME")]),
+          counted: count === 0 ? undefined : count,
+        },
+      ] as never);
+    }
+    // Each other right alone shows none of the project's tables.
+    for (const right of everyRight.filter((one) => one !== "see")) {
+      const visitor = await add(`only-${right}`, [{ rights: [right], mask: 7, where: "web" }]);
+      for (const page of ["access", "variables", "variables/item?name=ITEM_0"]) {
+        expect([right, page, (await visitor.page(`/p/${where}/${page}`)).status]).toEqual([right, page, 404]);
+      }
+    }
+  });
 });

@@ -160,3 +160,37 @@ function fieldsOf(
     .transform(html);
   return found;
 }
+
+/** What the page of an item says of each environment, by its headings. */
+export function cardsOf(html: string): Record<string, string>[] {
+  const sections = html.split("<section>").slice(1);
+  return sections.map((section) => {
+    const [environment = ""] = /(?<=class="env \w+">)\w+/.exec(section) ?? [];
+    const facts = [...section.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>/g)].map(([, what, fact = ""]) => [
+      what,
+      fact.replace(/<time.*?<\/time>/g, "TIME").replace(/<[^>]+>/g, ""),
+    ]);
+    return { environment, ...Object.fromEntries(facts) };
+  });
+}
+
+/** The rows of a page's table, by its headings. Undefined if there is no such table, as for no rows. */
+export function tableOf(html: string, caption: RegExp): Record<string, string>[] | undefined {
+  const table = html.split("<table").find((one) => caption.test(/<caption[^>]*>(.*?)<\/caption>/.exec(one)?.[1] ?? ""));
+  if (table === undefined) return undefined;
+  const texts = (part: string, cell: RegExp) =>
+    [...part.matchAll(cell)].map(([, text = ""]) =>
+      text
+        .replace(/<time.*?<\/time>/g, "TIME")
+        .replace(/<[^>]+>/g, " ")
+        .replace(/\s+/g, " ")
+        .trim(),
+    );
+  const [head = "", ...bodies] = table.split("<tbody>");
+  const headings = texts(head, /<th scope="col"[^>]*>(.*?)<\/th>/g);
+  const rows = bodies.flatMap((body) => body.split("<tr").slice(1));
+  return rows.map((row) => {
+    const cells = texts(row, /<t[hd][^>]*>(.*?)<\/t[hd]>/g);
+    return Object.fromEntries(headings.map((heading, at) => [heading, cells[at] ?? ""]));
+  });
+}
