@@ -55,9 +55,6 @@ const lists: Readonly<Record<string, { label: string; none: string; has: (record
   },
 };
 
-/** What an empty list says to a person: others may have what it lacks. */
-const ofSeen = "That is about the keys and trusts that you may see.";
-
 /** Who can read: keys and trusts, the newest first. */
 export async function keysPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
@@ -83,7 +80,7 @@ export async function keysPage(visit: Visit): Promise<Answer> {
         caption={`Keys and trusts: ${list.label}`}
         columns={columnsOf(newest, admin.now())}
         rows={rows}
-        none={admin.rights === "operator" ? list.none : `${list.none} ${ofSeen}`}
+        none={visit.none(list.none)}
         filter="keys and trusts"
         nameOf={(record) =>
           `${excerpt(record.name)} ${record.type} ${record.organization} ${record.projects?.join(" ") ?? ""}`

@@ -51,8 +51,8 @@ export async function requestsPage(visit: Visit): Promise<Answer> {
         rows={rows}
         none={
           <>
-            No machine has asked for anything. An agent with the resource <code>requests</code> can ask for a variable
-            that it needs, and you decide here.
+            {visit.none("No machine has asked for anything.")} An agent with the resource <code>requests</code> can ask
+            for a variable that it needs, and you decide here.
           </>
         }
       />

@@ -48,12 +48,13 @@ export async function todayPage(visit: Visit): Promise<Answer> {
   return { title: "Today", main };
 }
 
-async function pendingRequests({ admin }: Visit): Promise<VNode> {
+async function pendingRequests(visit: Visit): Promise<VNode> {
+  const { admin } = visit;
   const requests = (await listRequests(admin)).filter(({ status }) => status === "pending").reverse();
   return (
     <Listed
       title="Requests"
-      none="No machine asks for anything."
+      none={visit.none("No machine asks for anything.")}
       items={requests.map((one) => (
         <>
           <Name to={`/requests/${one.id}`}>{one.name}</Name>
@@ -65,7 +66,8 @@ async function pendingRequests({ admin }: Visit): Promise<VNode> {
   );
 }
 
-async function expiringKeys({ admin }: Visit): Promise<VNode> {
+async function expiringKeys(visit: Visit): Promise<VNode> {
+  const { admin } = visit;
   const expiring = await listExpiring(admin, soonMs);
   const marks = lookalikes(expiring);
   // A list of people that fails verification must not hide the keys.
@@ -92,19 +94,20 @@ async function expiringKeys({ admin }: Visit): Promise<VNode> {
   return (
     <Listed
       title="Expires within 30 days"
-      none="No key, no trust and no person's right."
+      none={visit.none("No key, no trust and no person's right.")}
       items={[...inOrder.map(({ item }) => item), ...(typeof rights === "string" ? [<Damaged words={rights} />] : [])]}
     />
   );
 }
 
-async function dueVariables({ admin }: Visit): Promise<VNode> {
+async function dueVariables(visit: Visit): Promise<VNode> {
+  const { admin } = visit;
   // One damaged set must not hide what else waits for a person.
   const due = await unlessRefused(listDueVariables(admin, soonMs), ["conflict"], damaged);
   return (
     <Listed
       title="To rotate within 30 days"
-      none="No value."
+      none={visit.none("No value.")}
       items={typeof due === "string" ? [<Damaged words={due} />] : due.map((one) => <Due variable={one} />)}
     />
   );
@@ -162,7 +165,7 @@ async function lastChanges(visit: Visit): Promise<VNode> {
   return (
     <section>
       <h2>Last changes</h2>
-      {changes.length === 0 && <p class="quiet">Nobody has changed anything yet.</p>}
+      {changes.length === 0 && <p class="quiet">{visit.none("Nobody has changed anything yet.")}</p>}
       {await entriesOf(visit, changes)}
       <Lead to="/audit">All entries of the audit</Lead>
     </section>

@@ -50,6 +50,11 @@ export class Visit {
     return hasSomewhere(this.admin.rights, ...rights);
   }
 
+  /** What an empty list says. What an operator sees is all there is; others may have what a person's list lacks. */
+  none(words: string): string {
+    return this.admin.rights === "operator" ? words : `${words} That is about what you may see.`;
+  }
+
   /** The environments of a project in which this person has a right. */
   reached(project: FoundProject, right: Right): readonly Environment[] {
     return reached(this.admin.rights, [right], placeOf(project));
