@@ -104,7 +104,8 @@ const listSome = operation({
   run: async (admin, filter) => {
     const entries = await listAudit(admin, filter);
     const sentence = filter.name === undefined ? "" : new NamesFound(filter.name).add(entries).sentence;
-    return { ...list(entries, await columnsOf(admin, filter.name), "No entries match.", widest), sentence };
+    // As many as fit 80 columns whatever the entries are: up to the names.
+    return { ...list(entries, await columnsOf(admin, filter.name), "No entries match.", 5), sentence };
   },
 });
 
@@ -270,8 +271,6 @@ const pollMs = 1000;
 /** How long a connection may not answer before it counts as lost. */
 const followDeadlineMs = 10_000;
 
-const longText = "x".repeat(100);
-
 /** @param part - names with it come first in an entry that has many */
 async function columnsOf(admin: AdminContext, part?: string): Promise<Columns<AuditRecord>> {
   const fits = part === undefined ? () => false : namesWith(part);
@@ -294,15 +293,6 @@ async function columnsOf(admin: AdminContext, part?: string): Promise<Columns<Au
     TOKEN: (one) => (one.token ? `${one.token.sub} ${one.token.run}`.trimEnd() : "-"),
   };
 }
-
-/** A time, an actor, an action, a place and names. */
-const widest = [
-  formatTime(0),
-  longText,
-  auditActions.toSorted((a, b) => b.length - a.length)[0] ?? "",
-  longText,
-  longText,
-];
 
 /** The ids that a list shortens. */
 const wholeColumns: Columns<AuditRecord> = {

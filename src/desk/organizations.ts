@@ -46,11 +46,8 @@ export function requireSlug(what: string, slug: string): void {
 
 /** @param seen - those that the person may see */
 export function noOrganization(slug: string, seen: readonly Pick<Organization, "slug">[] = []): Refused {
-  const nearest = didYouMean(
-    slug,
-    seen.map((one) => one.slug),
-  );
-  return new Refused("not_found", `There is no organization ${JSON.stringify(slug)}.${nearest}`);
+  const slugs = seen.map((one) => one.slug);
+  return new Refused("not_found", `There is no organization ${JSON.stringify(slug)}.${didYouMean(slug, slugs)}`);
 }
 
 /** An organization as Keyhole wrote it. @throws Refused `conflict` if its id or slug was changed by other means */

@@ -20,8 +20,8 @@ export type List = {
   readonly headers: readonly string[];
   readonly rows: readonly (readonly string[])[];
   readonly none: string;
-  /** Cells of the first columns, as wide as they get: the others are for `--wide`. By default, the rows decide. */
-  readonly widest?: readonly string[] | undefined;
+  /** How many of the columns are not for `--wide` alone. Default: as many as fit. */
+  readonly shown?: number | undefined;
 };
 
 /** Bytes that are printed as they are, or written to the file that `--out` names. */
@@ -49,9 +49,9 @@ export function done(document: object, sentence: string, warnings?: readonly str
   };
 }
 
-/** Items were found. @param none - the sentence if there are none @param widest - see {@link List} */
-export function list<T>(items: readonly T[], columns: Columns<T>, none: string, widest?: readonly string[]): Outcome {
-  return { document: items, shows: { ...tableOf(items, columns), none, widest } };
+/** Items were found. @param none - the sentence if there are none @param shown - see {@link List} */
+export function list<T>(items: readonly T[], columns: Columns<T>, none: string, shown?: number): Outcome {
+  return { document: items, shows: { ...tableOf(items, columns), none, shown } };
 }
 
 /** One item was found. @param more - what its document has beside it */

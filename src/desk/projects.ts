@@ -58,20 +58,14 @@ export async function nearestProject(
   among?: readonly Environment[],
 ): Promise<string> {
   const { projects: p } = admin.database.tables;
-  const rows = await admin.database.db
-    .select({ id: p.id, slug: p.slug })
-    .from(p)
-    .where(eq(p.organizationId, organization.id));
-  const seen = rows.filter(({ id }) => {
+  const isOfIt = eq(p.organizationId, organization.id);
+  const rows = await admin.database.db.select({ id: p.id, slug: p.slug }).from(p).where(isOfIt);
+  const seen = rows.flatMap(({ id, slug }) => {
     const place = placeOf({ id, organization });
-    return Permit.find(admin, needed, place, among) && Permit.find(admin, ["see"], place);
+    return Permit.find(admin, needed, place, among) && Permit.find(admin, ["see"], place) ? [slug] : [];
   });
   const at = where.lastIndexOf("/") + 1;
-  return didYouMean(
-    where.slice(at),
-    seen.map(({ slug }) => slug),
-    where.slice(0, at),
-  );
+  return didYouMean(where.slice(at), seen, where.slice(0, at));
 }
 
 /** Absent and forbidden have the same answer. */

@@ -54,7 +54,7 @@ function onScreen(secret: string | Uint8Array, what: string): string {
 export async function answerRows(
   context: CommandContext,
   document: unknown,
-  { headers, rows, none, widest }: List,
+  { headers, rows, none, shown: shownMax = headers.length }: List,
   wide = false,
   sentence = "",
 ): Promise<void> {
@@ -63,8 +63,7 @@ export async function answerRows(
   if (rows.length === 0) return context.say([none, sentence].filter(Boolean).join("\n"));
   const all = [headers, ...rows];
   const screen = screenWidth(stdout);
-  const measured = widest === undefined ? all : [headers.slice(0, widest.length), widest];
-  const count = wide ? headers.length : columnsThatFit(measured, screen);
+  const count = wide ? headers.length : Math.min(columnsThatFit(all, screen), shownMax);
   const lines = wide && stdout.isTTY ? table(all).split("\n") : [];
   if (lines.some((line) => Bun.stringWidth(line) > screen)) {
     const blocks = rows.map((row) => Object.fromEntries(headers.map((header, at) => [header, row[at] ?? ""])));

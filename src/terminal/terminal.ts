@@ -248,17 +248,22 @@ export async function withProgress<T>(
 
 const gap = "  ";
 const textWidthMin = 10;
+const textHeaders = [
+  "ACTOR",
+  "NAME",
+  "PROJECTS",
+  "ENVIRONMENTS",
+  "RESOURCES",
+  "SURFACES",
+  "USER AGENT",
+  "REASON",
+  "CHANGES",
+];
 /** The columns that may be cut, and how narrow they may be. Ids, numbers and times must stay whole. */
 const leastWidths: Readonly<Record<string, number>> = {
-  ...Object.fromEntries(
-    ["ACTOR", "NAME", "PROJECTS", "ENVIRONMENTS", "RESOURCES", "SURFACES", "USER AGENT", "REASON", "CHANGES"].map(
-      (header) => [header, textWidthMin],
-    ),
-  ),
-  // Beside a time, an actor and the longest action, on 80 columns.
-  NAMES: 9,
-  // Such as shop/production, where the end matters.
-  WHERE: 13,
+  ...Object.fromEntries(textHeaders.map((header) => [header, textWidthMin])),
+  WHERE: 13, // such as shop/production, where the end matters
+  NAMES: 9, // what 80 columns leave beside a time, an actor, the longest action and a place
 };
 
 /** The width of each column, and the least width that it may be cut to. */
