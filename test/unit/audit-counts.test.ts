@@ -100,7 +100,7 @@ test("the newest 10,000 are counted, and the bars begin with the oldest of them"
   expect(barsOf(counts)).toBe("02T09:2799 02T10:3600 02T11:3600 02T12:1");
   // Columns that people sort have digits alone: with a comma, 3,600 would come before 4.
   const html = renderToString(
-    h(Fragment, null, Chart({ counts }), Who({ counts, typed: {}, keys: new Map(), now: noon })),
+    h(Fragment, null, Chart({ counts, isOfAll: true }), Who({ counts, typed: {}, keys: new Map(), now: noon })),
   );
   const cells = [...html.matchAll(/<td[^>]*>(?:<a[^>]*>)?([\d,]+)</g)].map(([, text]) => text);
   expect(cells).toEqual(["2799", "3600", "3600", "1", "10000"]);
