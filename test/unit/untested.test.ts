@@ -61,7 +61,7 @@ describe("each format of variables", () => {
 
   test("has a row in docs/fetch.md, which says what it is for", () => {
     const [, table = ""] = read("../docs/fetch.md").split("| format | for |");
-    const cells = [...(/^[^#]*/.exec(table)?.[0] ?? "").matchAll(/^\| (`.*?) \| \S/gm)].map(([, cell = ""]) => cell);
+    const cells = [...(table.split("\n\n")[0] ?? "").matchAll(/^\| (`.*?) \| \S/gm)].map(([, cell = ""]) => cell);
     const named = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name));
     expect(named.toSorted()).toEqual(formats.toSorted());
   });
