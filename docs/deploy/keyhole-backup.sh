@@ -9,8 +9,8 @@ as_postgres() { runuser -u postgres -- "$@"; }
 name=$(printf '%s\n' "$DATABASE_URL" | sed 's|^[^/]*//[^/?]*/*||; s|?.*||')
 
 mkdir -p "$folder"
-as_postgres pg_dump --format=custom --no-owner --no-privileges --dbname="${name:?DATABASE_URL names no database}" \
-  > "$dump.part"
+as_postgres pg_dump --format=custom --encoding=UTF8 --no-owner --no-privileges \
+  --dbname="${name:?DATABASE_URL names no database}" > "$dump.part"
 as_postgres dropdb --if-exists keyhole_check
 as_postgres createdb --owner=keyhole_owner --encoding=UTF8 --template=template0 keyhole_check
 as_postgres pg_restore --exit-on-error --single-transaction --no-owner --no-privileges \
