@@ -61,7 +61,7 @@ describeBoth("what SQL did to a row", (w, dialect) => {
   }, 60_000);
   afterEach(() => stage.restore());
 
-  for (const kind of kinds) {
+  for (const kind of onSqlite ? kinds : (["variables"] as const)) {
     test(`flipped bits of a set of ${kind} are noticed, in every column`, async () => {
       for (const column of setColumns) {
         if (kind === "files" && column === "sealed") continue;
@@ -141,6 +141,7 @@ describeBoth("what SQL did to a row", (w, dialect) => {
   test("no content and no data key opens in the place of another", async () => {
     const { world } = stage;
     const contents = await world.run("select * from file_contents where size < 10000 order by id");
+    contents.length = onSqlite ? contents.length : 3;
     for (const to of contents) {
       for (const from of contents) {
         if (from === to) continue;
@@ -260,7 +261,7 @@ describeBoth("what SQL did to a row", (w, dialect) => {
   test("whatever mixture of rows is left, an answer is the whole truth or a refusal", async () => {
     const dice = diceOf(seed + 1);
     const seen = new Map<string, number>();
-    for (let round = 0; round < (onSqlite ? 40 : 15); round++) {
+    for (let round = 0; round < (onSqlite ? 40 : 6); round++) {
       const done: string[] = [];
       for (let left = 1 + dice.below(3); left > 0; left--) done.push(await crossRows(stage, dice));
       for (const question of dice.some(stage.questions, 0.3)) {
@@ -299,9 +300,10 @@ describeBoth("what SQL did to a row", (w, dialect) => {
     ] as const;
     const isOf = (kind: string, what: string) =>
       kind === "files" ? !what.startsWith("its values") : !what.startsWith("values");
-    const tried = onSqlite ? kinds : (["variables"] as const); // the same code
-    const rows = tried.flatMap((kind) => damages.map(([what, set]) => ({ kind, what, set })));
-    test.each(rows.filter(({ kind, what }) => isOf(kind, what)))("$kind, $what", async ({ kind, what, set }) => {
+    const rows = kinds.flatMap((kind) => damages.map(([what, set]) => ({ kind, what, set })));
+    // On PostgreSQL, what it spells in another way.
+    const tried = onSqlite ? rows : rows.filter(({ set }) => /overlay|decode/.test(set));
+    test.each(tried.filter(({ kind, what }) => isOf(kind, what)))("$kind, $what", async ({ kind, what, set }) => {
       const { world, web } = stage;
       const target = setTarget(stage, "web", kind, "production", "listing");
       await world.run(`${set ? `update sets set ${set}` : "delete from sets"} where ${target.where}`, [...target.at]);
