@@ -212,8 +212,20 @@ function whyNotMet(token: Token, { audience, claims }: Terms): string | undefine
     if (!Object.hasOwn(payload, name)) return `its claim ${name} is missing`;
     if (payload[name] !== value) return `its claim ${name} ${isNot(token, name, value)}`;
   }
-  return undefined;
+  const event = payload["event_name"];
+  if (!strangersEvents.has(event) || Object.hasOwn(claims, "event_name")) return undefined;
+  return `somebody without write access can start its job (${event}); a trust takes it only by the claim event_name=${event}`;
 }
+
+/**
+ * The events of GitHub, and of others with its tokens, by which somebody without write access starts a job of the
+ * default or base branch: on it, `ref` and `environment` say nothing about who did. A job of a fork's `pull_request` gets
+ * no token. https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows
+ */
+const strangersEvents: ReadonlySet<unknown> = new Set([
+  ...["pull_request_target", "workflow_run", "issue_comment", "issues", "discussion", "discussion_comment"],
+  ...["fork", "watch", "gollum"],
+]);
 
 /** How a claim differs from a text: by its type, or by what it says. */
 function isNot({ text, payload }: Token, name: string, wanted: string): string {

@@ -166,6 +166,16 @@ describeBoth("a trust", (w, _, once) => {
     await stage.refuses(issuer.token({ ...svid, iss: undefined }), "it names no issuer");
   });
 
+  once("takes a job that a stranger can start by the very event that it names", async () => {
+    await using stage = await openStage(w);
+    const claims = new Map(Object.entries({ sub: "job", repository_id: "7", event_name: "workflow_run" }));
+    await stage.add({ claims });
+    const job = (event_name: string) => stage.issuer.token({ repository_id: "7", event_name });
+    expect((await stage.ask(job("workflow_run"))).status).toBe(200);
+    await stage.refuses(job("issue_comment"), "it fits none: its claim");
+    expect((await stage.ask(stage.issuer.token({ event_name: "push" }))).status).toBe(200);
+  });
+
   once("passes the same gates as a key", async () => {
     await using stage = await openStage(w);
     const token = stage.issuer.token();
@@ -240,6 +250,9 @@ describeBoth("a trust", (w, _, once) => {
       ["whose claim is an object", { repository_id: { "1": "1" } }, 'is the object {"1":"1"}, not text'],
       ["whose claim is another text", { repository_id: "1 " }, "its claim repository_id is"],
       ["without a claim", { repository_id: undefined }, "its claim repository_id is missing"],
+      ["of a stranger's change request", { event_name: "pull_request_target" }, "(pull_request_target); a trust takes"],
+      ["of a workflow that a stranger's started", { event_name: "workflow_run" }, "the claim event_name=workflow_run"],
+      ["of a stranger's comment", { event_name: "issue_comment" }, "somebody without write access can start its job"],
       ["of no issuer", { iss: undefined }, "it names no issuer"],
       ["of a list of issuers", { iss: ["x"] }, "it names no issuer"],
       ["of an issuer that no trust names", { iss: "https://other.example" }, "no trust names its issuer"],
