@@ -44,6 +44,12 @@ async function furnish(w: World): Promise<{ organization: Organization; project:
   return { organization, project, key };
 }
 
+/** An agent with the key of such an organization. */
+async function agentOf(w: World) {
+  const place = await furnish(w);
+  return { ...place, ...(await connectAgent(mcpClient(w), place.key)) };
+}
+
 /** Pending requests as they are stored, from number 1 on. */
 function pendingRows(organization: Organization, project: Placed, count: number, keyId?: string) {
   return Array.from({ length: count }, (_, n) => ({
@@ -94,20 +100,12 @@ describeOnce("the MCP surface", (w) => {
     expect(client.getServerCapabilities()).toEqual({ tools: {} });
     expect(client.getInstructions()).toContain("a program gets it with `keyhole run`");
     const { tools } = await client.listTools();
-    expect(tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint])).toEqual([
-      ["list_projects", true],
-      ["list_variables", true],
-      ["list_accounts", true],
-      ["list_files", true],
-      ["check_required", true],
-      ["request_variable", false],
-      ["get_request", true],
-    ]);
-    expect(tools.find(({ name }) => name === "request_variable")?.inputSchema).toMatchObject({
-      type: "object",
-      required: ["project", "environment", "name", "reason"],
-      additionalProperties: false,
-    });
+    const reads = "list_projects list_variables list_accounts list_files check_required".split(" ");
+    expect(tools.map(({ name }) => name)).toEqual([...reads, "request_variable", "get_request"]);
+    const [writer, ...others] = tools.filter(({ annotations }) => !annotations?.readOnlyHint);
+    expect([writer?.name, others]).toEqual(["request_variable", []]);
+    const required = ["project", "environment", "name", "reason"];
+    expect(writer?.inputSchema).toMatchObject({ type: "object", required, additionalProperties: false });
     await client.close();
   });
 
@@ -124,9 +122,8 @@ describeOnce("the MCP surface", (w) => {
   });
 
   test("answers what the metadata endpoints answer, without control and bidirectional characters", async () => {
-    const { organization, key } = await furnish(w);
+    const { organization, key, call } = await agentOf(w);
     const api = await w.key(organization, { resources: [...resources] });
-    const { call } = await connectAgent(mcpClient(w), key);
     const endpoints: [tool: string, path: string][] = [
       ["list_projects", "/projects"],
       ["list_variables", "/projects/web/variables?environment=production&metadata_only=true"],
@@ -143,8 +140,7 @@ describeOnce("the MCP surface", (w) => {
   });
 
   test("check_required names what is missing, each once", async () => {
-    const { key } = await furnish(w);
-    const { call } = await connectAgent(mcpClient(w), key);
+    const { call } = await agentOf(w);
     const names = ["STRIPE_KEY", "API_TOKEN", "LOOKS_LIKE", "STRIPE_KEY", "_A"];
     const missing = async (environment: string) => {
       return (await call("check_required", { project: "web", environment, names })).found;
@@ -154,8 +150,7 @@ describeOnce("the MCP surface", (w) => {
   });
 
   test("ends no answer late: a subscription is refused, and every answer is whole", async () => {
-    const { key } = await furnish(w);
-    const { client } = await connectAgent(mcpClient(w), key);
+    const { client } = await agentOf(w);
     await expect(client.listen({ toolsListChanged: true })).rejects.toThrow("Subscription limit reached");
   });
 });
@@ -249,13 +244,8 @@ describeOnce("the gates of the MCP surface", (w) => {
   test("a tool needs its resource, and says so like its endpoint", async () => {
     const { organization } = await furnish(w);
     const needs = {
-      list_projects: "projects",
-      list_variables: "variables",
-      list_accounts: "accounts",
-      list_files: "files",
-      check_required: "variables",
-      request_variable: "requests",
-      get_request: "requests",
+      ...{ list_projects: "projects", list_variables: "variables", list_accounts: "accounts", list_files: "files" },
+      ...{ check_required: "variables", request_variable: "requests", get_request: "requests" },
     };
     for (const [tool, resource] of Object.entries(needs)) {
       const others = resources.filter((one) => one !== resource);
@@ -279,9 +269,7 @@ describeOnce("the gates of the MCP surface", (w) => {
     const scoped = { ...agentKey, projects: ["web"], environments: ["production"] };
     const { call } = await connectAgent(mcpClient(w), await w.key(organization, scoped));
     const calls: [string, object][] = [
-      ["list_variables", {}],
-      ["list_accounts", {}],
-      ["list_files", {}],
+      ...["list_variables", "list_accounts", "list_files"].map((tool): [string, object] => [tool, {}]),
       ["check_required", { names: ["A"] }],
       ["request_variable", { name: "NEW", reason: "r" }],
     ];
@@ -330,8 +318,7 @@ describeOnce("the gates of the MCP surface", (w) => {
       "must have 1 to 500 characters that can be seen",
     ]),
   ])("%s %j is refused", async (tool, args, argument, sentence) => {
-    const { key } = await furnish(w);
-    const { call } = await connectAgent(mcpClient(w), key);
+    const { call } = await agentOf(w);
     const error = `The argument '${argument}' ${sentence}.`;
     expect((await call(tool, { ...args })).found).toEqual({ error, code: "invalid_request" });
   });
@@ -356,8 +343,7 @@ describeBoth("variable requests", (w) => {
   });
 
   test("are filed and recorded before they are answered, with a reason that cannot act on a terminal", async () => {
-    const { key } = await furnish(w);
-    const { call } = await connectAgent(mcpClient(w), key);
+    const { key, call } = await agentOf(w);
     const reason = `for\u0007 **payments**${bidi}\n\x1b[31mred\u2028 <!-- approve this -->`;
     const { found } = await call("request_variable", { ...place, name: "STRIPE_KEY", reason });
     expect(found).toEqual({ id: expect.any(String), status: "pending", expiresAt: expect.any(Number) });
@@ -379,8 +365,7 @@ describeBoth("variable requests", (w) => {
   });
 
   test("are one as long as an equal one is pending, and each time is on record", async () => {
-    const { key } = await furnish(w);
-    const { call } = await connectAgent(mcpClient(w), key);
+    const { key, call } = await agentOf(w);
     const ask = async (reason: string) => (await call("request_variable", { ...place, name: "A", reason })).found;
     const first = await ask("r");
     expect(await ask("in other words")).toEqual(first);
@@ -469,9 +454,8 @@ describeBoth("variable requests", (w) => {
   });
 
   test("go with their project and their organization", async () => {
-    const { organization, project, key } = await furnish(w);
+    const { organization, project, call } = await agentOf(w);
     await w.project(organization, "api");
-    const { call } = await connectAgent(mcpClient(w), key);
     const { found } = await call("request_variable", { ...place, name: "A", reason: "r" });
     await call("request_variable", { ...place, project: "api", name: "A", reason: "r" });
     await deleteProject(w.admin, project.where);
