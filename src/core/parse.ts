@@ -16,10 +16,9 @@ export class Unfit extends Error {
 /** A comma-separated list without empty and repeated members. */
 export function parseList(text: string): string[] {
   const members = text.split(",");
-  if (members.includes("") || new Set(members).size < members.length) {
-    throw new Unfit("takes a comma-separated list without empty or repeated members.");
-  }
-  return members;
+  const repeated = members.find((member, at) => members.indexOf(member) < at);
+  if (!members.includes("") && repeated === undefined) return members;
+  throw new Unfit("takes a comma-separated list without empty or repeated members.", repeated || undefined);
 }
 /** Parses a list of `allowed` members. */
 export function parseChoices<const T extends string>(allowed: readonly T[]) {

@@ -5,7 +5,15 @@ import { join } from "node:path";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { complete } from "../../src/cli/completion.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { parseCount, parseDuration, parseList, parseMoment, parseSpiffeId } from "../../src/core/parse.ts";
+import { didYouMean } from "../../src/core/nearest.ts";
+import {
+  parseChoices,
+  parseCount,
+  parseDuration,
+  parseList,
+  parseMoment,
+  parseSpiffeId,
+} from "../../src/core/parse.ts";
 import { configProblem, interrupted, Problem } from "../../src/core/problem.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { failureFor } from "../../src/installation/failure.ts";
@@ -283,8 +291,29 @@ describe("what a person types for a time, a list or a number", () => {
     expect(() => parseMoment(text, nowMs)).toThrow("takes a duration ago");
   });
 
-  test.each(["", "a,,b", "a,b,a"])("%j is no list", (text) => {
-    expect(() => parseList(text)).toThrow("takes a comma-separated list without empty or repeated members.");
+  const noList = "takes a comma-separated list without empty or repeated members.";
+  test.each([
+    // what is typed, why it is refused, and which member if one can be named
+    ["", noList, undefined],
+    ["a,,b,,c", noList, undefined],
+    ["a,b,a", noList, "a"],
+    ["see,reveel", "takes a list of see, reveal.", "reveel"],
+  ])("%j is no list", (text, message, member) => {
+    const parse = text.startsWith("see") ? parseChoices(["see", "reveal"]) : parseList;
+    expect(() => parse(text)).toThrow(expect.objectContaining({ message, member }));
+  });
+
+  test.each<[word: string, names: string[], said: string]>([
+    ["GREETNG", ["GREETING", "TOKEN"], " Did you mean GREETING?"],
+    ["wbe", ["shop", "web"], " Did you mean web?"], // two that changed places are one difference
+    ["Token", ["TOKEN"], " Did you mean TOKEN?"],
+    ["KEY_4", ["KEY_1", "KEY_2", "KEYS_4"], " Did you mean one of KEY_1, KEY_2, KEYS_4?"],
+    ["prod", ["production"], ""],
+    ["abc", ["abd", "xyz", "a"], " Did you mean abd?"],
+    ["ab", ["cd", "xb", ""], " Did you mean xb?"],
+    ["x".repeat(101), ["x".repeat(100)], ""],
+  ])("%s among %j is answered with%s", (word, names, said) => {
+    expect(didYouMean(word, names)).toBe(said);
   });
 
   test.each(["0", "-1", "1.5", "", "01", "1e3", "9999999999"])("--limit %j is no count", (text) => {
