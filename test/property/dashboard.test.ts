@@ -129,17 +129,12 @@ class Play {
     const page = `/p/${this.#where}`;
     const again = { again: this.#where };
     if (action.do === "set") {
-      const form = await visitor.form(`${page}/variables/set?name=${action.name}`, `${page}/variables/set`);
+      const set = `${page}/variables/set`;
+      const form = await visitor.form(`${set}?name=${action.name}`, set);
       const given = Object.entries(action.values) as [Environment, string][];
       const fields = Object.fromEntries(given.map(([environment, value]) => [`value.${environment}`, value]));
-      const writes = given.map(
-        ([environment, value]) => [environment, this.#with(environment, { [action.name]: value })] as const,
-      );
-      return {
-        action: `${page}/variables/set`,
-        fields: { ...form, ...fields, again: action.name },
-        ...this.#of(writes),
-      };
+      const writes = given.map(([at, value]) => [at, this.#with(at, { [action.name]: value })] as const);
+      return { action: set, fields: { ...form, ...fields, again: action.name }, ...this.#of(writes) };
     }
     if (action.do === "delete") {
       const from = action.from.filter((environment) => this.#model.items(environment).has(action.name));
@@ -149,11 +144,9 @@ class Play {
       return { action: `${page}/variables/delete`, fields: { ...form, from, again: action.name }, ...this.#of(writes) };
     }
     if (action.do === "paste") {
-      const text = Object.entries(action.text)
-        .map(([name, value]) => `${name}=${value}\n`)
-        .join("");
+      const lines = Object.entries(action.text).map(([name, value]) => `${name}=${value}\n`);
       const paste = `${page}/variables/paste`;
-      const pasted = { environment: action.to, text, ...(action.prune && { prune: "yes" }) };
+      const pasted = { environment: action.to, text: lines.join(""), ...(action.prune && { prune: "yes" }) };
       const { to = "" } = await visitor.send(paste, { ...(await visitor.form(paste, paste)), ...pasted });
       const items = action.prune ? new Map(Object.entries(action.text)) : this.#with(action.to, action.text);
       const apply = await this.#offered(visitor, to, to, [action.to, items]);
