@@ -61,10 +61,9 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     expect((await atDoor("ana", "var get acme/web staging TOKEN")).stdout).toBe("it's");
     expect((await as("ben", "var list acme/web staging --json")).stdout).toContain('"key":"TOKEN"');
     const entries = (await place.json(["audit", "list", "--actor", "ana"])) as { action: string; actor: object }[];
-    expect(entries.map(({ action, actor }) => [action, actor])).toEqual([
-      ["variables.write", { type: "person", name: "ana", from: "ssh" }],
-      ["variables.reveal", { type: "person", name: "ana", from: "ssh" }],
-    ]);
+    const actor = { type: "person", name: "ana", from: "ssh" };
+    const read = entries.map((entry) => [entry.action, entry.actor]);
+    expect(read).toEqual(["variables.write", "variables.reveal"].map((action) => [action, actor]));
     expect(await keyhole("history", "acme/web", "staging")).toContain("ana (ssh)");
   });
 
