@@ -226,9 +226,8 @@ describe("restore", () => {
     await openInstallation(config, silent);
     await closed(config);
     const before = readFileSync(join(config.dataFolder, "keyhole.db"));
-    await expect(restored(config)).rejects.toThrow(
-      /The backup was made under the root key \w+: put that one in place first/,
-    );
+    const another = /The backup was made under the root key \w+: put that one in place first/;
+    await expect(restored(config)).rejects.toThrow(another);
     expect(readFileSync(join(config.dataFolder, "keyhole.db")).equals(before)).toBe(true);
   });
 
@@ -238,9 +237,8 @@ describe("restore", () => {
     await first.close();
     await closed(config);
     await restored(config, backup, false);
-    await expect(restored(config, backup, false)).rejects.toThrow(
-      "holds a database that is not empty: --force replaces it.",
-    );
+    const held = "holds a database that is not empty: --force replaces it.";
+    await expect(restored(config, backup, false)).rejects.toThrow(held);
     // What a crash leaves: a database, and changes that are in the -wal alone.
     const path = join(config.dataFolder, "keyhole.db");
     const writer = new SqliteFile(path);
