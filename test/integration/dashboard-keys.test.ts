@@ -119,16 +119,14 @@ describeOnce("the command beside the form for a new key", (w) => {
   test("makes the same key, and the form keeps what was chosen", async () => {
     const { org, visitor } = await furnish(w);
     const { html, line } = await commandFor(visitor, { ...chosen, projects: `web/x`, org, name: "it's <ci> & co" });
-    expect(line).toBe(
-      String.raw`keyhole key create --org ${org} --name 'it'\''s <ci> & co' --project web --env staging --expires-in 90d`,
-    );
+    const create = `keyhole key create --org ${org} --name`;
+    expect(line).toBe(String.raw`${create} 'it'\''s <ci> & co' --project web --env staging --expires-in 90d`);
     expect(html).not.toContain('value="all" checked');
     expect(html).toContain('name="environments" value="staging" checked');
     const all = { reach: "all", projects: [], expires: "never" };
     const wide = { ...all, surfaces: ["rest_api", "ci_action"], resources: ["files"] };
-    expect((await commandFor(visitor, { ...chosen, org, ...wide })).line).toBe(
-      `keyhole key create --org ${org} --name ci --all-projects --env staging --surface rest_api,ci_action --resource files`,
-    );
+    const wider = await commandFor(visitor, { ...chosen, org, ...wide });
+    expect(wider.line).toBe(`${create} ci --all-projects --env staging --surface rest_api,ci_action --resource files`);
     expect(await listKeys(w.admin, org)).toEqual([]);
   });
   test.each(refused)("is refused with %s, as the form is", async (_, wrong, words) => {
