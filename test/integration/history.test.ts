@@ -333,10 +333,7 @@ describeOnce("a rollback", (w) => {
     const projectId = (await findProject(w.admin, where, "see")).id;
     const between = [4, 5].map((version) => ({ version, by: "ann@host" }));
     expect(plan).toEqual({ from: 5, to: 3, projectId, added: [], changed: ["A"], deleted: ["C"], between });
-    expect(await rollBack(w.admin, production(where), plan)).toEqual({
-      version: 6,
-      warnings: [],
-    });
+    expect(await rollBack(w.admin, production(where), plan)).toEqual({ version: 6, warnings: [] });
     expect(await listVariables(w.admin, where, "production")).toEqual([
       { name: "A", updatedAt: w.clock.nowMs },
       { name: "B", updatedAt: 1_700_000_000_000 },
@@ -407,10 +404,8 @@ describeOnce("a rollback", (w) => {
     await set("C", "3");
     const before = await rowsOf(w, project);
     const refused = rollBack(w.admin, production(where), plan);
-    await expect(refused).rejects.toMatchObject({
-      kind: "conflict",
-      message: expect.stringContaining("version 5 now, not 4"),
-    });
+    const message = expect.stringContaining("version 5 now, not 4");
+    await expect(refused).rejects.toMatchObject({ kind: "conflict", message });
     expect(await rowsOf(w, project)).toEqual(before);
   });
 
@@ -480,9 +475,8 @@ describeOnce("a kept version that SQL changed", (w) => {
     const conflict = { kind: "conflict", message: expect.stringContaining("Version 2 of the variables of") };
     await expect(back(2)).rejects.toMatchObject(conflict);
     expect(await rowsOf(w, project)).toEqual(before);
-    await expect(openEverything(w.admin)).rejects.toThrow(
-      `Version 2 of the set of variables of ${where}, production, does not open.`,
-    );
+    const closed = `Version 2 of the set of variables of ${where}, production, does not open.`;
+    await expect(openEverything(w.admin)).rejects.toThrow(closed);
     // The others are as good as before.
     await back(3);
     await deleteProject(w.admin, where);
