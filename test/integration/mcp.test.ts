@@ -251,16 +251,11 @@ describeOnce("the gates of the MCP surface", (w) => {
       const others = resources.filter((one) => one !== resource);
       const { call } = await connectAgent(mcpClient(w), await w.key(organization, { ...agentKey, resources: others }));
       // Before its arguments are judged.
-      expect(await call(tool, { wrong: true })).toMatchObject({
-        isError: true,
-        found: { error: "This key may not read this kind of resource.", code: "resource_required" },
-      });
+      const found = { error: "This key may not read this kind of resource.", code: "resource_required" };
+      expect(await call(tool, { wrong: true })).toMatchObject({ isError: true, found });
     }
-    expect(w.log.findLast(({ event }) => event === "request")).toMatchObject({
-      route: "/mcp",
-      status: 200,
-      code: "resource_required",
-    });
+    const logged = w.log.findLast(({ event }) => event === "request");
+    expect(logged).toMatchObject({ route: "/mcp", status: 200, code: "resource_required" });
   });
 
   test("an environment out of scope is refused before the project, and a project out of scope is one that does not exist", async () => {
@@ -284,10 +279,8 @@ describeOnce("the gates of the MCP surface", (w) => {
     for (const [tool, more] of calls) {
       const at = (project: string, environment: string) => call(tool, { project, environment, ...more });
       for (const project of ["web", "hidden", "none"]) {
-        expect((await at(project, "staging")).found).toEqual({
-          error: "This key may not read this environment.",
-          code: "environment_not_in_scope",
-        });
+        const found = { error: "This key may not read this environment.", code: "environment_not_in_scope" };
+        expect((await at(project, "staging")).found).toEqual(found);
       }
       const hidden = await at("hidden", "production");
       expect(hidden.found).toMatchObject({ code: "project_not_found" });
@@ -358,9 +351,7 @@ describeBoth("variable requests", (w) => {
       expiresAt: found["expiresAt"],
     });
     expect((found["expiresAt"] as number) - Date.now()).toBeWithin(7 * 86_400_000 - 60_000, 7 * 86_400_000 + 1);
-    expect(await w.audit(key)).toMatchObject([
-      { action: "request.file", project: "web", environment: "production", names: [id, "STRIPE_KEY"] },
-    ]);
+    expect(await w.audit(key)).toMatchObject([{ ...place, action: "request.file", names: [id, "STRIPE_KEY"] }]);
     expect((await call("get_request", { id })).found).toEqual({ id, status: "pending", reason: null });
   });
 
@@ -495,9 +486,8 @@ describeBoth(
         while (!answered && !(await waits()));
       });
       await other.end();
-      expect((await answerOf((await answer) as Response)).text).toContain(
-        "20 requests of this key are pending already",
-      );
+      const { text } = await answerOf((await answer) as Response);
+      expect(text).toContain("20 requests of this key are pending already");
       const [{ n } = {}] = await w.sql`select count(*) as n from variable_requests where key_id = ${key.id}`;
       expect(Number(n)).toBe(pendingPerKeyMax);
     });
