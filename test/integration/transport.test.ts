@@ -108,11 +108,8 @@ describe("a request that is not a GET, or not for a path of the API", () => {
           headers: usualHeaders({ connection: "close" }),
         } as never);
       }
-      expect(await ask("/api/v1/nowhere", "GET", headers)).toEqual({
-        status: 404,
-        text: '{"error":"No such path.","code":"not_found"}',
-        headers: usualHeaders({ connection: "close" }),
-      } as never);
+      const { status, headers: own } = await ask("/api/v1/nowhere", "GET", headers);
+      expect([status, own] as unknown[]).toEqual([404, usualHeaders({ connection: "close" })]);
     });
   });
 });
@@ -272,12 +269,10 @@ describeBoth("every answer", (w, dialect) => {
         expect(await w.client().ask(path, { key })).toMatchObject({ status: 404, json: { code: "project_not_found" } });
       }
       for (const path of [`/files?${one}&project=${slug}`, `/secrets?${one}&project=${slug}`]) {
-        const malformed = ["%ff", "%zz", "%"].includes(slug);
-        expect(await w.client().ask(path, { key })).toMatchObject(
-          malformed
-            ? { status: 400, json: { error: notUtf8("project") } }
-            : { status: 404, json: { code: "project_not_found" } },
-        );
+        const malformed = { status: 400, json: { error: notUtf8("project") } };
+        const unknown = { status: 404, json: { code: "project_not_found" } };
+        const expected = ["%ff", "%zz", "%"].includes(slug) ? malformed : unknown;
+        expect(await w.client().ask(path, { key })).toMatchObject(expected);
       }
     });
   });
