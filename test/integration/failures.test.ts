@@ -4,9 +4,10 @@
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { cosign, encodeWitness, witnessOf } from "../../src/audit/note.ts";
 import { readConfig } from "../../src/core/settings.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { runHere } from "../support/here.ts";
@@ -28,7 +29,7 @@ type Settings = Readonly<Record<string, string>>;
 
 type Failure = {
   /** What is done to an installation that works. It may return settings. */
-  readonly break: (place: Place) => Settings | undefined | Promise<undefined>;
+  readonly break: (place: Place) => Settings | undefined | Promise<Settings | undefined>;
   /** What an operator is told. */
   readonly names: string | RegExp;
   /** Whether it may happen to a dashboard that runs. */
@@ -47,6 +48,7 @@ const to = (work: (place: Place) => unknown) => async (place: Place) => {
   return undefined;
 };
 
+const stopping: (() => Promise<void>)[] = [];
 const failures: Readonly<Record<string, Failure>> = {
   "a root key that is missing": { break: to(({ data }) => rmSync(join(data, "root.key"))), names: "root.key" },
   "a root key that is damaged": {
@@ -117,6 +119,20 @@ const failures: Readonly<Record<string, Failure>> = {
     names: "canary-seen",
     later: true,
   },
+  "a witness that has seen more": {
+    break: async ({ run, putBack, checkpoint }) => {
+      await run("audit accept-restore --yes");
+      const note = readFileSync(checkpoint, "utf8");
+      rmSync(checkpoint);
+      putBack();
+      const signer = witnessOf("canary.example", new Uint8Array(32));
+      const cosigned = note + cosign(`${note.split("\n\n")[0]}\n`, signer, Date.now());
+      const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(cosigned) });
+      stopping.push(() => server.stop(true));
+      return { KEYHOLE_WITNESS: `http://127.0.0.1:${server.port}#${encodeWitness(signer)}` };
+    },
+    names: "the witness canary.example has seen",
+  },
   "a witness without a key": {
     break: setting({ KEYHOLE_WITNESS: "https://canary.example#canary" }),
     names: "KEYHOLE_WITNESS",
@@ -136,7 +152,10 @@ const failures: Readonly<Record<string, Failure>> = {
 describe("a failure of this host", () => {
   const folder = mkdtempSync(join(tmpdir(), "keyhole-canary-"));
   const signIn = { issuer: "https://id.example", subject: "ana-1" };
-  afterAll(() => rmSync(folder, { recursive: true }));
+  afterAll(async () => {
+    for (const stop of stopping) await stop();
+    rmSync(folder, { recursive: true });
+  });
   const settingsIn = (place: string) => ({
     KEYHOLE_DATA: join(place, "canary-data"),
     KEYHOLE_CHECKPOINT_FILE: join(place, "canary-seen", "checkpoint"),
@@ -182,7 +201,8 @@ describe("a failure of this host", () => {
     const { place, env: works } = copied(name);
     const env = { ...works, ...(await failure.break(place)) };
     // What reads goes on for an operator, who may be the one to accept it; `audit verify` says what is wrong.
-    const words = failure.names === "canary-seen" ? "audit verify" : "project create acme/other";
+    const isSeen = /put back|checkpoint that|witness that/.test(name);
+    const words = isSeen ? "audit verify" : "project create acme/other";
     const operators = await runHere(words.split(" "), { cwd: folder, env });
     expect(operators.stderr).toMatch(failure.names);
     const door = { ...env, SSH_ORIGINAL_COMMAND: words };
