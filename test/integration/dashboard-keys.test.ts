@@ -37,7 +37,7 @@ async function make(w: World, visitor: Visitor, org: string, more: Partial<Recor
 const refused = [
   ["all projects and one", { reach: "all" }, "Choose either every project or some of them."],
   ["no project", { projects: [] }, "Choose which projects the key reaches."],
-  ["a project that is not there", { projects: ["app"] }, 'There is no project "app"'],
+  ["a project that is not there", { projects: ["app"] }, '/app".'],
   ["no environment", { environments: [] }, "Choose an environment."],
   ["no resource", { resources: [] }, "Choose what the key may read."],
   ["no surface", { surfaces: [] }, "Choose what the key is for."],
