@@ -32,7 +32,7 @@ export async function withAdmin<T>(
   });
 }
 
-/** Whatever it is, it is about this host, and nothing that a person asked for. */
+/** Whatever it is, such as a file that cannot be written, it is about this host, and nothing that a person asked for. */
 function withhold(cause: unknown): never {
   throw new HostRefused("unavailable", "The installation could not be opened.", { cause });
 }
