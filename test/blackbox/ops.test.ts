@@ -197,7 +197,10 @@ onPostgres("readiness", () => {
       expect(reason).toContain(`refuses the user or the password (28P01): correct ${file}, which is read again`);
     }
     expect(await Promise.all(Array.from({ length: 40 }, status))).toEqual(Array(40).fill(503));
-    for (const said of [server.said().stdout, notary.said()]) expect(count(said, "database_refused")).toBe(1);
+    for (const said of [() => server.said().stdout, notary.said]) {
+      await eventually(() => said().includes("database_refused"));
+      expect(count(said(), "database_refused")).toBe(1);
+    }
     writeFileSync(file, "third");
     await eventually(async () => (await status()) === 200);
     for (const { ops } of [{ ops: server.ops() }, notary])

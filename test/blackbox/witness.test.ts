@@ -131,7 +131,7 @@ describe("a witness", () => {
     // The answer that got lost is given again.
     const size = Number(await (await witness.submit(await ours.submission(0, 1))).text());
     expect((await witness.submit(await ours.submission(size, size))).status).toBe(200);
-    expect((await witness.submit(await growing("fork").submission(size, size))).status).toBe(422);
+    expect((await witness.submit(await growing("fork").submission(size, size))).status).toBe(409);
     await witness.stop();
     expect(readdirSync(folder).filter((name) => name.endsWith(".checkpoint"))).toHaveLength(1);
   });
