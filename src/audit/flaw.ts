@@ -11,9 +11,9 @@ export type Range = { readonly lane: string; readonly seq: number; readonly last
  */
 export type Flaw = Range & {
   /**
-   * `broken`: the chain breaks there, because somebody changed, removed, moved or added entries. `lost`: the log's
-   * checkpoint shows other entries. `gone`: the tree has more entries than the lane. `head`: the lane has a head that names `seq` as the last entry, and `lastSeq` is
-   * the last; one of them was changed.
+   * `broken`: somebody changed, removed, moved or added entries there. `lost`: the log's checkpoint shows other entries.
+   * `gone`: the tree has entries that are not there. `head`: the lane has a head that names `seq` as the last entry, and
+   * `lastSeq` is the last; one of them was changed.
    */
   readonly what: "broken" | "lost" | "gone" | "head";
   /** What an {@link Acceptance} of this loss holds; empty if the flaw is not a loss that can be accepted. */
@@ -60,3 +60,6 @@ export function sealLostEnd(auditKey: Uint8Array, gap: Range, { seq, mac }: Chec
 function seal(auditKey: Uint8Array, kind: string, { lane, seq, lastSeq }: Range, fields: readonly unknown[]): string {
   return macOf(auditKey, [`keyhole audit accepted ${kind} v1`, lane, seq, lastSeq, ...fields]).toString("hex");
 }
+
+/** How many flaws are named. The others are counted. */
+export const flawsMax = 1000;

@@ -1,3 +1,4 @@
+import { flawsMax } from "./flaw.ts";
 import { isCosigned, parseWitness, type Verifier } from "./note.ts";
 import { type Node, nodeHash, peaksOf, rootOver, type TreeHead } from "./tree.ts";
 import { openTreeHead } from "./tree-note.ts";
@@ -74,19 +75,28 @@ export class TreeWalk {
     this.#heads += 1;
     this.#newest = size;
     const head = openTreeHead(note, this.#log);
-    const which = `The head of ${size} ${size === 1 ? "leaf" : "leaves"}`;
     if (head?.size !== size || !head.root.equals(root)) {
-      this.#note(`${which} is not signed by the given key.`);
+      this.#note(`${whichHead(size)} is not signed by the given key.`);
       return;
     }
+    this.compareRoot({ size, root });
+  }
+
+  /** The same with a head whose signature was verified. */
+  compareRoot({ size, root }: TreeHead): void {
     const hashes = this.#peaks.map(({ hash }) => hash);
     if (size !== this.#size || hashes.includes(undefined)) return; // what is missing is a flaw already
-    if (!rootOver(hashes as Buffer[]).equals(root)) this.#note(`${which} is of another tree.`);
+    if (!rootOver(hashes as Buffer[]).equals(root)) this.#note(`${whichHead(size)} is of another tree.`);
+  }
+
+  /** At most 1000 of what was found so far. */
+  get flaws(): readonly string[] {
+    return this.#flaws;
   }
 
   /** Judges a signature of a witness by the note that it is of, as it is stored; null if it is gone. */
   cosigned({ size, witness, line, note }: StoredCosignature): void {
-    const which = `The head of ${size} ${size === 1 ? "leaf" : "leaves"}`;
+    const which = whichHead(size);
     const name = parseWitness(witness)?.name ?? "unknown";
     if (note === null) this.#note(`${which} is missing, and the witness ${name} has signed it.`);
     else if (!isCosigned({ witness, line, note })) this.#note(`${which} has a wrong signature of the witness ${name}.`);
@@ -118,8 +128,11 @@ export class TreeWalk {
   }
 }
 
-const flawsMax = 1000;
 const hashBytes = 32;
+
+function whichHead(size: number): string {
+  return `The head of ${size} ${size === 1 ? "leaf" : "leaves"}`;
+}
 
 /** @param to - the first leaf that is left out */
 function leavesOf(from: number, to: number): string {

@@ -5,7 +5,6 @@ import { describeFlaw, gapName } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import { describeDifference } from "../audit/record.ts";
 import { commandsLane } from "../audit/segment.ts";
-import type { Verified } from "../audit/verify.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { environments } from "../core/names.ts";
@@ -45,7 +44,14 @@ import {
   namesWith,
   showAudit,
 } from "../people/audit.ts";
-import { type Audited, acceptGaps, pruneAudit, requireAuditor, verifyAudit } from "../people/audit-chain.ts";
+import {
+  type Audited,
+  acceptGaps,
+  pruneAudit,
+  requireAuditor,
+  type Verified,
+  verifyAudit,
+} from "../people/audit-chain.ts";
 import { provenPages } from "../people/audit-proof.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { withAdmin } from "../terminal/admin.ts";
@@ -200,20 +206,20 @@ const verify = operation({
     const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(checkpoint);
     const verified = await verifyAudit(admin, checkpoints, (entries) => report(entries));
     const found = accept.length > 0 ? await acceptGaps(admin, verified, accept) : verified;
-    if (found.flaws.length > 0 || found.differences.length > 0) throw flawed(found, { checkpoint });
+    if (found.flaws.length + found.tree.length + found.differences.length > 0) throw flawed(found, { checkpoint });
     // A database that was put back is in order, and lacks what this host or a witness has seen.
     await admin.checkpoint.look(admin.database, false);
     admin.checkpoint.requireGoingOn("conflict");
     const { entries, lanes, accepted } = found;
     const against =
-      checkpoint !== undefined ? `, compared with ${counted(found.checkpoints, "checkpoint")} of the log` : "";
+      checkpoint !== undefined ? `, compared with ${counted(checkpoints?.length ?? 0, "checkpoint")} of the log` : "";
     const sentences = [
       `Every entry is unchanged: ${counted(entries, "entry", "entries")} in ${counted(lanes, "lane")}${against}.${knownLosses(found)}`,
       ...(checkpoint === undefined
         ? ["Only --checkpoint with the server's log shows whether entries are missing that no notary has signed."]
         : []),
     ];
-    const document = { verified: true, entries, lanes, checkpoints: found.checkpoints, accepted };
+    const document = { verified: true, entries, lanes, checkpoints: checkpoints?.length ?? 0, accepted };
     return done(document, sentences.join("\n"));
   },
 });
@@ -432,8 +438,8 @@ function flawed(
 ): Problem {
   const flaws = found.flaws.map(({ seals: _, ...flaw }) => flaw);
   const [first] = flaws;
-  const { moreFlaws, accepted, differences = [] } = found;
-  const document = { verified: false, ...first, flaws, moreFlaws, accepted, differences };
+  const { tree, moreFlaws, accepted, differences = [] } = found;
+  const document = { verified: false, ...first, flaws, tree, moreFlaws, accepted, differences };
   const log = checkpoint && (checkpoint.name === "stdin" ? "-" : checkpoint.name);
   const accepting = (accept: readonly string[], words: string) =>
     accept.length > 0 ? [words, `  ${commandLine(verify, { checkpoint: log, accept })}`] : [];
@@ -443,15 +449,21 @@ function flawed(
   const rows = differences.map(({ subject }) => subject).filter((subject) => subject !== "roster");
   const lines = [
     ...found.flaws.map(describeFlaw),
+    ...tree,
     ...(found.moreFlaws > 0 ? [`There are ${found.moreFlaws} more flaws.`] : []),
     ...differences.map(describeDifference),
     ...accepting(rows, "If all of these rows are as they should be, record that:"),
     ...more,
     ...accepting([...new Set(losses)], "If you know of these losses, such as from a failover, record that:"),
   ];
-  return new Problem(exits.failed, `audit_${first?.what ?? "state"}`, lines.join("\n") + knownLosses(found), {
-    document,
-  });
+  return new Problem(
+    exits.failed,
+    `audit_${first?.what ?? (tree.length > 0 ? "broken" : "state")}`,
+    lines.join("\n") + knownLosses(found),
+    {
+      document,
+    },
+  );
 }
 
 function knownLosses({ accepted }: Verified): string {

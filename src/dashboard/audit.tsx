@@ -341,7 +341,7 @@ function Damaged() {
 
 /** Walks the whole chain, which takes as long as it is. */
 export async function verifyPage({ admin }: Visit): Promise<Answer> {
-  const { entries, lanes, flaws, moreFlaws, accepted, differences } = await verifyAudit(admin);
+  const { entries, lanes, flaws, tree, moreFlaws, accepted, differences } = await verifyAudit(admin);
   const more = moreFlaws > 0 ? [`${counted(moreFlaws, "more flaw")}.`] : [];
   const main = (
     <>
@@ -351,7 +351,9 @@ export async function verifyPage({ admin }: Visit): Promise<Answer> {
       </p>
       <Warnings
         items={[
-          ...[...flaws.map(describeFlaw), ...differences.map(describeDifference)].map((one) => <Word>{one}</Word>),
+          ...[...flaws.map(describeFlaw), ...tree, ...differences.map(describeDifference)].map((one) => (
+            <Word>{one}</Word>
+          )),
           ...more,
         ]}
       />
@@ -364,7 +366,8 @@ export async function verifyPage({ admin }: Visit): Promise<Answer> {
   );
   return {
     title: "Verify the chain",
-    heading: flaws.length + differences.length === 0 ? "Every entry is unchanged" : "The audit does not verify",
+    heading:
+      flaws.length + tree.length + differences.length === 0 ? "Every entry is unchanged" : "The audit does not verify",
     main,
   };
 }

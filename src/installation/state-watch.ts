@@ -55,12 +55,12 @@ export class StateWatch {
   }
 
   async #readOn(database: Database): Promise<void> {
-    const walk = new ChainWalk(this.#auditKey, await chainOf(database));
+    const walk = new ChainWalk(this.#auditKey, chainOf(database));
     const end = this.#end;
     if (end !== undefined) {
       const there = await segmentBefore(database, { lane: commandsLane, seq: end.lastSeq + 1 });
-      if (there?.lastSeq === end.lastSeq && there.mac.equals(end.mac)) walk.begin(end);
-      else this.#forget(); // the database was put back, or retention came this far
+      // The database was put back, or retention came this far.
+      if (there?.lastSeq !== end.lastSeq || !there.mac.equals(end.mac)) this.#forget();
     }
     const from = { lane: commandsLane, seq: (this.#end?.lastSeq ?? 0) + 1 };
     for await (const segment of segmentsByLane(database, {}, from)) {

@@ -1,48 +1,117 @@
 import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
 import { type Holding, hasSomewhere } from "../access/rights.ts";
-import { gapName } from "../audit/flaw.ts";
+import { type Flaw, gapName, type Range } from "../audit/flaw.ts";
+import { isWhole } from "../audit/head.ts";
 import type { Checkpoint } from "../audit/journal.ts";
+import { LeafJoin, openKnown } from "../audit/leaf-join.ts";
+import { type LeafSet, sealLeaves, unionOf } from "../audit/leaf-set.ts";
 import type { StateDifference } from "../audit/record.ts";
 import type { Segment } from "../audit/segment.ts";
-import { type Dropped, sealDropped, treeEnds, type Verified, verifyChain } from "../audit/verify.ts";
+import { ChainWalk, compareCheckpoints, type Dropped, isProved, sealDropped } from "../audit/verify.ts";
 import { type Environment, environmentMask } from "../core/names.ts";
+import { Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
+import { findVerifiers } from "../installation/signers.ts";
 import { StateWatch } from "../installation/state-watch.ts";
+import { saltKeyOf } from "../seal/keyring.ts";
 import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months.ts";
 import { chainOf } from "../store/chain.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
 import { endException, readExceptions } from "../store/exceptions.ts";
 import { forgetUnlessStored } from "../store/last-reads.ts";
-import { segmentsByLane } from "../store/segments.ts";
-import { cutLanes } from "../store/tree.ts";
+import { countLanes, segmentsByLane } from "../store/segments.ts";
+import { leavesDropped, leavesDue, leavesWithSegments } from "../store/tree.ts";
+import { verifyTree } from "./audit-public.ts";
 
-/** What was found in the audit, and what the tables hold against it. */
+/** What was found in the audit. */
+export type Verified = {
+  readonly entries: number;
+  readonly lanes: number;
+  /** At most some 1000. Empty, and `tree` too: every entry is unchanged, except in what was accepted. */
+  readonly flaws: readonly Flaw[];
+  /** Sentences: where the signed tree breaks, or a row of its keys. */
+  readonly tree: readonly string[];
+  /** How many flaws there are beyond these. */
+  readonly moreFlaws: number;
+  /** The losses that were found and are known. */
+  readonly accepted: readonly Range[];
+};
+/** The same, and what the tables hold against it. */
 export type Audited = Verified & { readonly differences: readonly StateDifference[] };
 
 /**
- * Verifies the chain of every lane in bounded memory; see {@link verifyChain}. It shows nothing that an entry holds. For
- * an operator it also compares what the tables hold with the record.
- * @param checkpoints - from the log
+ * Verifies the audit in bounded memory: holds each leaf of the signed tree against its segment, and each segment that is
+ * not in the tree against the one before. It shows nothing that an entry holds. For an operator it also compares what
+ * the tables hold with the record.
+ * @param checkpoints - from the log of a program before 0.3.0
+ * @param progress - called now and then with the number of entries verified so far
  */
 export async function verifyAudit(
-  admin: Pick<AdminContext, "database" | "systemKeys" | "rights">,
+  admin: Pick<AdminContext, "database" | "keyring" | "systemKeys" | "rights">,
   checkpoints: readonly Checkpoint[] = [],
   progress: (entries: number) => void = () => {},
 ): Promise<Audited> {
-  const { database, systemKeys, rights } = admin;
+  const { database, rights } = admin;
   requireAuditor(admin);
-  const ends = [...checkpoints, ...treeEnds(systemKeys.audit, await cutLanes(database))];
-  const verified = await verifyChain(systemKeys.audit, await chainOf(database), ends, progress);
-  const watch = new StateWatch(systemKeys.audit);
+  const verified = await verifySegments(admin, checkpoints, progress);
+  const watch = new StateWatch(admin.systemKeys.audit);
+  return { ...verified, differences: rights === "operator" ? await watch.compare(database) : [] };
+}
+
+async function verifySegments(
+  { database, keyring, systemKeys }: Pick<AdminContext, "database" | "keyring" | "systemKeys">,
+  checkpoints: readonly Checkpoint[] = [],
+  progress: (entries: number) => void = () => {},
+): Promise<Verified> {
+  const auditKey = systemKeys.audit;
+  const chain = chainOf(database);
+  let [entries, reported] = [0, 0];
+  const count = ({ firstSeq, lastSeq }: Segment) => {
+    entries += lastSeq - firstSeq + 1;
+    if (entries - reported < progressEvery) return;
+    reported = entries;
+    progress(entries);
+  };
+  // A notary may take segments in meanwhile. So what is outside comes first: nothing is passed over.
+  const walk = new ChainWalk(auditKey, chain);
+  for await (const segment of segmentsByLane(database, { outsideTree: true })) {
+    await walk.pass(segment);
+    count(segment);
+  }
+  const join = new LeafJoin({ auditKey, saltKey: saltKeyOf(auditKey) }, chain);
+  const broken: string[] = [];
+  const log = await findVerifiers(database, keyring, auditKey).catch((error: unknown) => {
+    broken.push(error instanceof Problem ? error.message : "A row of audit_signers does not open.");
+    return [];
+  });
+  const tree = await verifyTree(database, log, async function* (size) {
+    for await (const [leaf, segments] of leavesWithSegments(database, 0, size)) {
+      await join.pass(leaf, segments);
+      for (const segment of segments) count(segment);
+      yield leaf;
+    }
+  });
+  progress(entries);
+  const joined = await join.end();
+  const compared = await compareCheckpoints(auditKey, chain, checkpoints);
+  const end = await chain.end();
+  const head = { lane: end.lane, seq: end.head?.seq ?? 0, lastSeq: end.newest?.lastSeq ?? 0 };
+  const heads: Flaw[] = isWhole(auditKey, end) ? [] : [{ ...head, what: "head", seals: [] }];
+  const accepted = [...walk.accepted, ...joined.accepted, ...compared.accepted];
   return {
-    ...verified,
-    checkpoints: checkpoints.length,
-    differences: rights === "operator" ? await watch.compare(database) : [],
+    entries,
+    lanes: await countLanes(database),
+    flaws: [...walk.flaws, ...joined.flaws, ...compared.flaws, ...heads],
+    tree: [...broken, ...tree.flaws],
+    moreFlaws: walk.moreFlaws + joined.moreFlaws + tree.moreFlaws,
+    accepted: [...new Map(accepted.map((one) => [gapName(one), one])).values()],
   };
 }
+
+const progressEvery = 1000;
 
 /** What the notary found the tables to hold against the record; only for operators, since it is of all organizations. */
 export async function listExceptions({
@@ -135,27 +204,38 @@ export async function pruneAudit(
   await makeAuditMonths(database, admin.now());
   const before = monthOf(admin.now() - keepMs).fromAt;
   const keptFromAt = options.unverified ? before : await inOrderBefore(database, before);
-  const due = { beforeAt: keptFromAt };
   const marks: Mark[] = [];
   let entries = 0;
-  const chain = await chainOf(database, (from) =>
-    from ? segmentsByLane(database, due, from) : marking(segmentsByLane(database, due), marks),
-  );
-  if (options.unverified) {
-    for await (const { firstSeq, lastSeq } of chain.segments()) entries += lastSeq - firstSeq + 1;
-  } else {
-    const found = await verifyChain(systemKeys.audit, chain);
-    if (found.flaws.length > 0) return found;
-    entries = found.entries;
+  for await (const segment of marking(segmentsByLane(database, { beforeAt: keptFromAt }), marks)) {
+    entries += segment.lastSeq - segment.firstSeq + 1;
+  }
+  const lanes = new Map(marks.map((mark) => [mark.lane, mark]));
+  if (!options.unverified) {
+    const found = await verifySegments(admin);
+    const flaws = found.flaws.filter(({ lane, seq, what }) => what !== "head" && seq <= (lanes.get(lane)?.seq ?? 0));
+    if (flaws.length + found.tree.length > 0) return { ...found, flaws };
   }
   await options.agree?.(keptFromAt);
-  const lanes = new Map(marks.map((mark) => [mark.lane, mark]));
+  const known = await knownLeaves(admin);
+  const leaves = sealLeaves(systemKeys.audit, unionOf([known, await leavesDue(database, keptFromAt)]));
+  const pruning = { keptFromAt, leaves };
   if (database.dialect === "postgres") {
-    await dropMonths(admin, [...lanes.values()], keptFromAt);
+    await dropMonths(admin, [...lanes.values()], pruning);
   } else {
-    for (const [index, mark] of marks.entries()) await deleteUpTo(admin, mark, keptFromAt, index === 0);
+    for (const [index, mark] of marks.entries()) await deleteUpTo(admin, mark, pruning, index === 0);
   }
   return { keptFromAt, entries, lanes: lanes.size };
+}
+
+type Pruning = Pick<Pruned, "keptFromAt"> & { readonly leaves: string };
+
+/** The leaves whose segments are gone on purpose until now. */
+async function knownLeaves({ database, systemKeys }: AdminContext): Promise<LeafSet> {
+  const { accepted, pruned } = openKnown(systemKeys.audit, await chainOf(database).known());
+  if (pruned !== undefined) return unionOf([pruned, ...accepted.map(({ leaves }) => leaves)]);
+  const rows = await leavesDropped(database);
+  const gone = rows.filter(({ dropped }) => isProved(systemKeys.audit, dropped));
+  return unionOf([...accepted.map(({ leaves }) => leaves), gone.map(({ leaf }) => [leaf, leaf] as const)]);
 }
 
 /**
@@ -203,10 +283,10 @@ async function* marking(segments: AsyncIterable<Segment>, marks: Mark[]): AsyncG
 }
 
 /** Drops the months in one transaction with a short lock timeout. */
-async function dropMonths(admin: AdminContext, lanes: readonly Mark[], keptFromAt: number): Promise<void> {
+async function dropMonths(admin: AdminContext, lanes: readonly Mark[], pruning: Pruning): Promise<void> {
   try {
-    await dropAuditMonths(admin.database, keptFromAt, async (db) => {
-      if (lanes.length > 0) await recordPruning(admin, db, keptFromAt);
+    await dropAuditMonths(admin.database, pruning.keptFromAt, async (db) => {
+      if (lanes.length > 0) await recordPruning(admin, db, pruning);
       for (const mark of lanes) await keep(admin, db, mark);
     });
   } catch (error) {
@@ -216,21 +296,22 @@ async function dropMonths(admin: AdminContext, lanes: readonly Mark[], keptFromA
 }
 
 /** Deletes a part of a lane and writes its checkpoint; the rest of the chain verifies after each part. */
-async function deleteUpTo(admin: AdminContext, mark: Mark, keptFromAt: number, isFirst: boolean): Promise<void> {
+async function deleteUpTo(admin: AdminContext, mark: Mark, pruning: Pruning, isFirst: boolean): Promise<void> {
   const { auditSegments: s } = admin.database.tables;
   await admin.database.transaction(async (db) => {
-    if (isFirst) await recordPruning(admin, db, keptFromAt);
+    if (isFirst) await recordPruning(admin, db, pruning);
     await keep(admin, db, mark);
-    await db.delete(s).where(and(eq(s.lane, mark.lane), lte(s.lastSeq, mark.seq), lt(s.at, keptFromAt)));
+    const isDue = and(eq(s.lane, mark.lane), lte(s.lastSeq, mark.seq), lt(s.at, pruning.keptFromAt));
+    await db.delete(s).where(isDue);
   });
   await Bun.sleep(pauseMs);
 }
 
-/** Records the pruning; `names` has the first day that is kept. */
-async function recordPruning(admin: AdminContext, db: Db, keptFromAt: number): Promise<void> {
+/** Records the pruning; `names` has the first day that is kept, and the leaves whose segments are gone from then on. */
+async function recordPruning(admin: AdminContext, db: Db, { keptFromAt, leaves }: Pruning): Promise<void> {
   await forgetUnlessStored({ ...admin.database, db }, keptFromAt);
   const day = new Date(keptFromAt).toISOString().slice(0, 10);
-  return recordChanges(admin, db, [{ action: "audit.prune", organization: null, names: [day] }]);
+  return recordChanges(admin, db, [{ action: "audit.prune", organization: null, names: [day, leaves] }]);
 }
 
 async function keep(admin: AdminContext, db: Db, mark: Mark): Promise<void> {

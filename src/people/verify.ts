@@ -77,6 +77,8 @@ export async function openEverything(admin: AdminContext, progress: (done: numbe
   const audit = await verifyAudit(admin, undefined, (entries) => progress(opened.projects + entries, total));
   const [flaw] = audit.flaws;
   if (flaw) throw damaged(`The audit does not verify. ${describeFlaw(flaw)}`);
+  const [broken] = audit.tree;
+  if (broken) throw damaged(`The audit does not verify. ${broken}`);
   const [difference] = audit.differences;
   if (difference) throw damaged(describeDifference(difference));
   opened.auditEntries = audit.entries;

@@ -1,13 +1,14 @@
-import type { AuditEntry } from "../audit/entry.ts";
 import { describeFlaw, type Flaw, gapName } from "../audit/flaw.ts";
 import { LastReads } from "../audit/last-reads.ts";
 import { segmentTree } from "../audit/leaf.ts";
+import { LeafJoin } from "../audit/leaf-join.ts";
 import type { Signer } from "../audit/note.ts";
 import { describeDifference, type StateDifference } from "../audit/record.ts";
-import { commandsLane, decodeEntries } from "../audit/segment.ts";
+import { decodeEntries } from "../audit/segment.ts";
 import { leafHash, type Tree } from "../audit/tree.ts";
 import { signTreeHead } from "../audit/tree-note.ts";
-import { ChainWalk, treeEnds } from "../audit/verify.ts";
+import { TreeWalk } from "../audit/tree-walk.ts";
+import { ChainWalk } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
 import type { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
 import { StateWatch } from "../installation/state-watch.ts";
@@ -16,17 +17,8 @@ import { saltKeyOf } from "../seal/keyring.ts";
 import { chainOf } from "../store/chain.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
 import { lastReadsSize, noteAllStored, storeLastReads } from "../store/last-reads.ts";
-import { segmentHolding, segmentsByLane } from "../store/segments.ts";
-import {
-  appendLeaves,
-  cutLanes,
-  type LeafRow,
-  lanesBehind,
-  leavesOf,
-  newestLeaf,
-  readTree,
-  segmentBefore,
-} from "../store/tree.ts";
+import { segmentsByLane } from "../store/segments.ts";
+import { appendLeaves, type LeafRow, leavesWithSegments, readTree } from "../store/tree.ts";
 import type { Log } from "./log.ts";
 import type { Witnesses } from "./witnesses.ts";
 
@@ -69,6 +61,12 @@ export class Notary {
   /** What is wrong with the tree itself. Then nothing is signed. */
   #misfit: string | undefined;
   #wholeAt = Number.NEGATIVE_INFINITY;
+  /** When the last round began that took in all that it saw. */
+  #completeAt = 0;
+  /** What the tree has and the audit has not, in sentences by lane: of the last pass over all leaves, and of this one. */
+  #joined = new Map<string, Set<string>>();
+  #passedAt: number | undefined;
+  #pass: { startedAt: number; walk: TreeWalk; next: number; found: Map<string, Set<string>> } | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #working: Promise<void> | undefined;
   #stopping = false;
@@ -81,7 +79,8 @@ export class Notary {
 
   /** How many flaws are known. */
   get flaws(): number {
-    return this.#flaws.size + this.#differences.size + (this.#misfit === undefined ? 0 : 1);
+    const joined = [...this.#joined.values()].reduce((sum, flaws) => sum + flaws.size, 0);
+    return this.#flaws.size + joined + this.#differences.size + (this.#misfit === undefined ? 0 : 1);
   }
 
   /** Makes a round now and every 60 s. */
@@ -112,8 +111,9 @@ export class Notary {
   }
 
   /**
-   * Takes in what is new. The first round of each hour looks at all segments: a flaw that was accepted is none any more,
-   * and a segment that a wrong clock dated too early is found.
+   * Holds a part of the tree against what is stored, and takes in what is new. The first round of each hour looks at all
+   * segments outside the tree: a flaw that was accepted is none any more, and a segment that a wrong clock dated too
+   * early is found.
    */
   async round(): Promise<void> {
     const { database, auditKey, now } = this.#options;
@@ -122,82 +122,70 @@ export class Notary {
     if (tree === undefined) return;
     if ((await lastReadsSize(database)) !== tree.size && !(await this.#storeAllReads(tree))) return;
     const startedAt = now();
+    await this.#joinLeaves(tree, startedAt);
     const isWhole = startedAt - this.#wholeAt >= wholeEveryMs;
-    const walk = new ChainWalk(auditKey, await chainOf(database));
+    const walk = new ChainWalk(auditKey, chainOf(database));
     const unreadable: Flaw[] = [];
-    const lanes = await lanesBehind(database, isWhole ? undefined : startedAt - lateMsMax);
+    const sinceAt = isWhole ? undefined : this.#completeAt - lateMsMax;
     let batch: Leaf[] = [];
     let isFirst = true;
-    const replaced = await this.#replaced([commandsLane, ...lanes.map(({ lane }) => lane)]);
-    for (const lane of lanes) {
-      if (replaced.some((one) => one.lane === lane.lane)) continue;
-      for await (const { leaf, entries, at } of this.#leavesOf(lane, walk, unreadable)) {
-        batch.push(leaf);
-        this.#reads.note(entries, at);
-        if (batch.length < leavesPerHead) continue;
-        isFirst = await this.#append(tree, batch);
-        batch = [];
-        if (!isFirst || this.#stopping) break;
-      }
-      if (!isFirst || this.#stopping) break;
+    for await (const segment of segmentsByLane(database, { outsideTree: true, sinceAt })) {
+      if (this.#stopping) break;
+      const entries = decodeEntries(segment);
+      const isInOrder = await walk.pass(segment);
+      // The reads of what is not in order are stored all the same: the list of entries has them, too.
+      this.#reads.note(entries ?? [], segment.at);
+      if (!isInOrder || this.#joined.has(segment.lane)) continue;
+      const { lane, firstSeq, lastSeq } = segment;
+      const found = segmentTree(this.#saltKey, segment);
+      if (found === undefined) unreadable.push({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
+      else batch.push({ lane, lastSeq, hash: leafHash(found.leaf) });
+      if (batch.length < leavesPerHead) continue;
+      isFirst = await this.#append(tree, batch);
+      batch = [];
+      if (!isFirst) break;
     }
     if (isFirst && batch.length > 0) isFirst = await this.#append(tree, batch);
     const isDone = isFirst && !this.#stopping;
-    const cut = isWhole ? await this.#cutEnds() : [];
-    this.#note([...walk.flaws, ...unreadable, ...replaced, ...cut], isWhole && isDone);
+    this.#note([...walk.flaws, ...unreadable], isWhole && isDone);
+    if (isDone) this.#completeAt = startedAt;
     if (isWhole && isDone) this.#wholeAt = startedAt;
   }
 
   /**
-   * Those of the lanes whose newest segment in the tree is another one by now: somebody cut the end off, and the lane
-   * went on with the same numbers. Such a lane gets no more leaves.
+   * Holds the next leaves against their segments, and after the last one all leaves against the signed head. A pass
+   * takes an hour at most, whatever came between two rounds.
    */
-  async #replaced(lanes: readonly string[]): Promise<Flaw[]> {
-    const { database } = this.#options;
-    const flaws: Flaw[] = [];
-    for (const lane of new Set(lanes)) {
-      const newest = await newestLeaf(database, lane);
-      const segment = newest && (await segmentHolding(database, { lane, seq: newest.lastSeq }));
-      if (newest === undefined || segment === undefined) continue;
-      const found = segment.lastSeq === newest.lastSeq ? segmentTree(this.#saltKey, segment) : undefined;
-      if (found !== undefined && leafHash(found.leaf).equals(newest.hash)) continue;
-      flaws.push({ lane, seq: segment.firstSeq, lastSeq: newest.lastSeq, what: "gone", seals: [] });
-    }
-    return flaws;
-  }
-
-  /** The ends of lanes that are in the tree and gone, unless their loss was accepted. */
-  async #cutEnds(): Promise<readonly Flaw[]> {
-    const { database, auditKey } = this.#options;
-    const cut = await cutLanes(database);
-    const walk = new ChainWalk(auditKey, await chainOf(database), treeEnds(auditKey, cut));
-    for (const { lane, end } of cut) if (end > 0) walk.begin({ lane, lastSeq: end, mac: Buffer.alloc(0) });
-    return (await walk.end()).flaws.filter(({ what }) => what === "gone");
-  }
-
-  /** The segments of a lane that are in order and not in the tree yet. */
-  async *#leavesOf(from: { lane: string; seq: number }, walk: ChainWalk, unreadable: Flaw[]): AsyncGenerator<Found> {
-    const { database } = this.#options;
-    const before = await segmentBefore(database, from);
-    if (before) walk.begin(before);
-    const present = await leavesOf(database, from);
-    for await (const segment of segmentsByLane(database, {}, from)) {
+  async #joinLeaves(tree: Tree, startedAt: number): Promise<void> {
+    const { database, auditKey, signers } = this.#options;
+    const { size, root } = tree;
+    // A tree that was put back is another one.
+    if (this.#pass !== undefined && this.#pass.next > size) this.#pass = undefined;
+    this.#pass ??= { startedAt: this.#passedAt ?? startedAt, walk: new TreeWalk(signers), next: 0, found: new Map() };
+    const pass = this.#pass;
+    const due = Math.ceil((size * (startedAt + roundEveryMs - pass.startedAt)) / passWithinMs);
+    const to = Math.min(size, Math.max(pass.next + leavesPerRound, due));
+    const join = new LeafJoin({ auditKey, saltKey: this.#saltKey }, chainOf(database));
+    for await (const [leaf, segments] of leavesWithSegments(database, pass.next, to)) {
       if (this.#stopping) return;
-      const { lane, firstSeq, lastSeq } = segment;
-      const isInOrder = await walk.pass(segment);
-      if (present.has(lastSeq)) continue;
-      if (!isInOrder) {
-        // Its reads are stored all the same: the list of entries has them, too.
-        this.#reads.note(decodeEntries(segment) ?? [], segment.at);
-        continue;
-      }
-      const found = segmentTree(this.#saltKey, segment);
-      if (found === undefined) unreadable.push({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
-      else {
-        const entries = found.salted.map(({ entry }) => entry);
-        yield { leaf: { lane, lastSeq, hash: leafHash(found.leaf) }, entries, at: segment.at };
-      }
+      pass.walk.pass(leaf);
+      await join.pass(leaf, segments);
     }
+    pass.next = to;
+    const { flaws } = await join.end();
+    for (const flaw of flaws) this.#nameOf(flaw.lane, describeFlaw(flaw), pass.found);
+    if (to < size) return;
+    pass.walk.compareRoot({ size, root });
+    for (const flaw of pass.walk.flaws) this.#nameOf("", flaw, pass.found);
+    this.#joined = pass.found;
+    this.#pass = undefined;
+    this.#passedAt = startedAt;
+  }
+
+  /** Notes and logs what the tree does not find, under its lane. */
+  #nameOf(lane: string, sentence: string, found: Map<string, Set<string>>): void {
+    if (!this.#joined.get(lane)?.has(sentence)) this.#options.log({ event: "audit_flaw", flaw: sentence });
+    for (const flaws of new Set([found, this.#joined])) flaws.set(lane, (flaws.get(lane) ?? new Set()).add(sentence));
   }
 
   /**
@@ -283,11 +271,13 @@ export class Notary {
 }
 
 type Leaf = Omit<LeafRow, "hashes"> & { readonly hash: Buffer };
-/** A leaf, and what its segment records. */
-type Found = { readonly leaf: Leaf; readonly entries: readonly AuditEntry[]; readonly at: number };
 
 const roundEveryMs = 60_000;
 const leavesPerHead = 1000;
 const wholeEveryMs = 3_600_000;
+/** Some minutes less than an hour. */
+const passWithinMs = 3_300_000;
+/** At least. */
+const leavesPerRound = 1000;
 /** How far behind a server's clock may be: a segment that seems older is found in the next whole round. */
 const lateMsMax = 600_000;

@@ -1,25 +1,40 @@
-import { eq } from "drizzle-orm";
+import { eq, max } from "drizzle-orm";
 import { type Acceptance, parseGap } from "../audit/flaw.ts";
 import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import type { Chain } from "../audit/verify.ts";
 import type { Database } from "./database.ts";
-import { laneEnd, segmentsByLane } from "./segments.ts";
+import { laneEnd, segmentHolding, segmentsByLane } from "./segments.ts";
+import { leafBefore, segmentBefore } from "./tree.ts";
 
-/** A chain, with what the database holds beside its segments. */
-export async function chainOf(
-  database: Database,
-  segments: Chain["segments"] = (from) => segmentsByLane(database, {}, from),
-): Promise<Chain> {
-  const acceptances: Acceptance[] = [];
-  const start = { lane: commandsLane, seq: 0 };
-  for await (const segment of segmentsByLane(database, { texts: [["audit.accept"]] }, start)) {
-    for (const { action, names } of decodeEntries(segment) ?? []) {
-      const [gap = "", ...seals] = names;
-      const range = parseGap(gap);
-      if (action === "audit.accept" && range) acceptances.push({ ...range, seals });
-    }
-  }
-  const { auditCheckpoints: c } = database.tables;
-  const dropped = async (lane: string) => (await database.db.select().from(c).where(eq(c.lane, lane)))[0];
-  return { segments, dropped, acceptances, end: () => laneEnd(database, commandsLane) };
+/** What a database holds beside the segments that are verified. */
+export function chainOf(database: Database): Chain {
+  const { auditCheckpoints: c, auditSegments: s } = database.tables;
+  return {
+    before: ({ lane, firstSeq }) => segmentBefore(database, { lane, seq: firstSeq }),
+    dropped: async (lane) => (await database.db.select().from(c).where(eq(c.lane, lane)))[0],
+    known: async () => {
+      const acceptances: Acceptance[] = [];
+      const prunes: string[] = [];
+      const start = { lane: commandsLane, seq: 0 };
+      for await (const segment of segmentsByLane(database, { texts: [["audit.accept", "audit.prune"]] }, start)) {
+        for (const { action, names } of decodeEntries(segment) ?? []) {
+          const [gap = "", ...seals] = names;
+          const range = parseGap(gap);
+          if (action === "audit.accept" && range) acceptances.push({ ...range, seals });
+          if (action === "audit.prune") prunes.push(...seals);
+        }
+      }
+      return { acceptances, prunes };
+    },
+    leafBefore: (leaf) => leafBefore(database, leaf),
+    holding: (entry) => segmentHolding(database, entry),
+    lastOf: async (lane) => {
+      const [last] = await database.db
+        .select({ seq: max(s.lastSeq) })
+        .from(s)
+        .where(eq(s.lane, lane));
+      return Number(last?.seq ?? 0);
+    },
+    end: () => laneEnd(database, commandsLane),
+  };
 }

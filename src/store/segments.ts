@@ -1,8 +1,9 @@
-import { and, asc, desc, eq, gte, lte, max, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, countDistinct, desc, eq, gte, lte, max, or, type SQL, sql } from "drizzle-orm";
 import type { LaneEnd } from "../audit/head.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
 import { type Database, literal } from "./database.ts";
+import { isOutsideTree } from "./tree.ts";
 
 // Audit segments are read in pages, so that memory is bounded and every statement is short.
 
@@ -15,6 +16,8 @@ export type SegmentFilter = {
   /** Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
   readonly beforeAt?: number | undefined;
+  /** Only those that no leaf of the tree is of, as the columns of the leaves say. */
+  readonly outsideTree?: boolean;
 };
 
 /** Segments in order of time, or from the newest back. */
@@ -55,6 +58,11 @@ export async function* segmentsByLane(
     return and(matching(database, filter), start, rest);
   });
   for await (const page of found) yield* page;
+}
+
+export async function countLanes({ db, tables }: Database): Promise<number> {
+  const [found] = await db.select({ lanes: countDistinct(tables.auditSegments.lane) }).from(tables.auditSegments);
+  return Number(found?.lanes ?? 0);
 }
 
 /** The segment of a lane that holds an entry; undefined if there is none. */
@@ -147,7 +155,8 @@ const firstPageSize = 16;
 const pageSizeMax = 256;
 const pageLength = 256 * 1024;
 
-function matching(database: Database, { texts = [], traces = [], sinceAt, beforeAt }: SegmentFilter): SQL | undefined {
+function matching(database: Database, filter: SegmentFilter): SQL | undefined {
+  const { texts = [], traces = [], sinceAt, beforeAt, outsideTree } = filter;
   const { auditSegments: s } = database.tables;
   const occursIn = (text: string) => sql`${database.indexOf(s.texts, sql`${JSON.stringify(text)}`)} > 0`;
   const isInNames = (trace: string) => {
@@ -166,5 +175,6 @@ function matching(database: Database, { texts = [], traces = [], sinceAt, before
     ...traces.map(isInNames),
     sinceAt === undefined ? undefined : gte(s.at, sinceAt),
     beforeAt === undefined ? undefined : sql`${s.at} < ${beforeAt}`,
+    outsideTree ? isOutsideTree(database) : undefined,
   );
 }

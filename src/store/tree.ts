@@ -1,8 +1,10 @@
-import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, or, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, or, type SQL, sql } from "drizzle-orm";
+import type { IndexedLeaf } from "../audit/leaf-join.ts";
+import { type LeafSet, unionOf } from "../audit/leaf-set.ts";
 import { isCosigned } from "../audit/note.ts";
 import { commandsLane, type Segment } from "../audit/segment.ts";
 import { completingLeaf, type Node, peaksOf, Tree, type TreeHead } from "../audit/tree.ts";
-import type { CutLane } from "../audit/verify.ts";
+import type { Dropped } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
 import { type Database, databaseErrorCode } from "./database.ts";
 import { noteStored } from "./last-reads.ts";
@@ -164,28 +166,6 @@ export async function cosignedNote(
   return note + signed.map(({ line }) => line).join("");
 }
 
-/**
- * The lanes with segments that are not in the tree, and the first entry of the first of them.
- * @param sinceAt - only segments that are as new as that, in epoch milliseconds
- */
-export async function lanesBehind(
-  { db, tables }: Database,
-  sinceAt?: number,
-): Promise<{ readonly lane: string; readonly seq: number }[]> {
-  const { auditLeaves: l, auditSegments: s } = tables;
-  const isLeaf = db
-    .select({ one: sql`1` })
-    .from(l)
-    .where(and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq)));
-  const rows = await db
-    .select({ lane: s.lane, seq: min(s.firstSeq) })
-    .from(s)
-    .where(and(notExists(isLeaf), sinceAt === undefined ? undefined : gte(s.at, sinceAt)))
-    .groupBy(s.lane)
-    .orderBy(asc(s.lane));
-  return rows.map(({ lane, seq }) => ({ lane, seq: Number(seq) }));
-}
-
 /** The segment before an entry of a lane; undefined if it is the first that is left. */
 export async function segmentBefore(
   { db, tables }: Database,
@@ -201,57 +181,6 @@ export async function segmentBefore(
   return before;
 }
 
-/** The last entries of the segments of a lane that are in the tree, from this entry on. */
-export async function leavesOf(
-  { db, tables }: Database,
-  { lane, seq }: { readonly lane: string; readonly seq: number },
-): Promise<Set<number>> {
-  const { auditLeaves: l } = tables;
-  const rows = await db
-    .select({ lastSeq: l.lastSeq })
-    .from(l)
-    .where(and(eq(l.lane, lane), gte(l.lastSeq, seq)));
-  return new Set(rows.map(({ lastSeq }) => lastSeq));
-}
-
-/** The lanes that end before the last entry that the tree has of them, and what is left of each. */
-export async function cutLanes({ db, tables }: Database): Promise<CutLane[]> {
-  const { auditLeaves: l, auditSegments: s, auditCheckpoints: c } = tables;
-  const tree = db
-    .select({ lane: l.lane, seq: max(l.lastSeq).as("tree_seq") })
-    .from(l)
-    .groupBy(l.lane)
-    .as("tree");
-  const lanes = db
-    .select({ lane: s.lane, seq: max(s.lastSeq).as("lane_seq") })
-    .from(s)
-    .groupBy(s.lane)
-    .as("lanes");
-  const rows = await db
-    .select({ lane: tree.lane, seq: tree.seq, end: lanes.seq, dropped: c })
-    .from(tree)
-    .leftJoin(lanes, eq(lanes.lane, tree.lane))
-    .leftJoin(c, eq(c.lane, tree.lane))
-    .where(gt(tree.seq, sql`coalesce(${lanes.seq}, 0)`))
-    .orderBy(asc(tree.lane));
-  return rows.map(({ lane, seq, end, dropped }) => ({ lane, seq: Number(seq), end: Number(end ?? 0), dropped }));
-}
-
-/** The last entry of a lane that is in the tree, and the hash of its segment's leaf; undefined if none is. */
-export async function newestLeaf(
-  { db, tables }: Database,
-  lane: string,
-): Promise<{ readonly lastSeq: number; readonly hash: Buffer } | undefined> {
-  const { auditLeaves: l } = tables;
-  const [newest] = await db
-    .select({ lastSeq: l.lastSeq, hashes: l.hashes })
-    .from(l)
-    .where(eq(l.lane, lane))
-    .orderBy(desc(l.lastSeq))
-    .limit(1);
-  return newest && { lastSeq: newest.lastSeq, hash: newest.hashes.subarray(0, hashBytes) };
-}
-
 /** The leaf of the segment of a lane that ends with this entry; undefined if it is not in the tree. */
 export async function leafOf(
   { db, tables }: Database,
@@ -265,23 +194,117 @@ export async function leafOf(
   return row?.leaf;
 }
 
-/** The leaves below a size, in their order. */
-export async function* leavesInOrder(
+/** The last entry of the leaf before one in its lane; 0 if there is none. */
+export async function leafBefore(
   { db, tables }: Database,
-  size: number,
-): AsyncGenerator<{ readonly leaf: number; readonly hashes: Buffer }> {
+  { lane, lastSeq }: Pick<Segment, "lane" | "lastSeq">,
+): Promise<number> {
   const { auditLeaves: l } = tables;
-  for (let from = 0; from < size; ) {
+  const [before] = await db
+    .select({ lastSeq: max(l.lastSeq) })
+    .from(l)
+    .where(and(eq(l.lane, lane), lt(l.lastSeq, lastSeq)));
+  return Number(before?.lastSeq ?? 0);
+}
+
+/** Leaves from one number to another, which is left out, in their order. */
+export async function* leavesInOrder(
+  { db, tables }: Pick<Database, "db" | "tables">,
+  from: number,
+  to: number,
+  pageSize = () => rowsPerPage,
+): AsyncGenerator<IndexedLeaf[]> {
+  const { auditLeaves: l } = tables;
+  for (let next = from; next < to; ) {
+    const size = pageSize();
     const rows = await db
-      .select({ leaf: l.leaf, hashes: l.hashes })
+      .select()
       .from(l)
-      .where(and(gte(l.leaf, from), lt(l.leaf, size)))
+      .where(and(gte(l.leaf, next), lt(l.leaf, to)))
       .orderBy(asc(l.leaf))
-      .limit(rowsPerPage);
-    yield* rows;
-    if (rows.length < rowsPerPage) return;
-    from = (rows.at(-1)?.leaf ?? size) + 1;
+      .limit(size);
+    yield rows;
+    if (rows.length < size) return;
+    next = (rows.at(-1)?.leaf ?? to) + 1;
   }
+}
+
+/** The same, each with all segments that its columns lead to. Memory is bounded. */
+export async function* leavesWithSegments(
+  database: Database,
+  from: number,
+  to: number,
+): AsyncGenerator<readonly [leaf: IndexedLeaf, segments: readonly Segment[]]> {
+  let size = 16;
+  for await (const leaves of leavesInOrder(database, from, to, () => size)) {
+    const found = new Map<string, Segment[]>();
+    let length = 1;
+    for (const [lane, some] of Map.groupBy(leaves, (leaf) => leaf.lane)) {
+      for (const segment of await segmentsEndingAt(database, lane, some)) {
+        const name = `${segment.lastSeq} ${lane}`;
+        found.set(name, [...(found.get(name) ?? []), segment]);
+        length += segment.texts.length + segment.entries.length;
+      }
+    }
+    for (const leaf of leaves) yield [leaf, found.get(`${leaf.lastSeq} ${leaf.lane}`) ?? []];
+    size = Math.ceil(Math.min(leavesPerPageMax, (size * pageLength) / length));
+  }
+}
+
+/** By the index of a lane's first entries: the segments from the one before the first leaf to the one of the last. */
+function segmentsEndingAt({ db, tables }: Database, lane: string, leaves: readonly IndexedLeaf[]): Promise<Segment[]> {
+  const { auditSegments: s } = tables;
+  const ends = leaves.map(({ lastSeq }) => lastSeq);
+  const isBefore = and(eq(s.lane, lane), lte(s.firstSeq, Math.min(...ends)));
+  const first = db
+    .select({ seq: max(s.firstSeq) })
+    .from(s)
+    .where(isBefore);
+  return db
+    .select()
+    .from(s)
+    .where(
+      and(
+        eq(s.lane, lane),
+        gte(s.firstSeq, sql`coalesce(${first}, 0)`),
+        lte(s.firstSeq, Math.max(...ends)),
+        inArray(s.lastSeq, ends),
+      ),
+    )
+    .orderBy(asc(s.firstSeq), asc(s.at));
+}
+
+/** The leaves whose segments are from before a moment, in epoch milliseconds. */
+export async function leavesDue({ db, tables }: Database, beforeAt: number): Promise<LeafSet> {
+  const { auditLeaves: l, auditSegments: s } = tables;
+  const rows = await db
+    .select({ leaf: l.leaf })
+    .from(s)
+    .innerJoin(l, and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq)))
+    .where(lt(s.at, beforeAt));
+  return unionOf([rows.map(({ leaf }) => [leaf, leaf] as const)]);
+}
+
+/**
+ * The leaves up to the last entry of each lane that retention dropped, as programs before 0.3.0 noted it, with this note:
+ * its seal is to be verified.
+ */
+export function leavesDropped({
+  db,
+  tables,
+}: Database): Promise<{ readonly leaf: number; readonly dropped: Dropped }[]> {
+  const { auditLeaves: l, auditCheckpoints: c } = tables;
+  return db
+    .select({ leaf: l.leaf, dropped: c })
+    .from(l)
+    .innerJoin(c, and(eq(c.lane, l.lane), gte(c.seq, l.lastSeq)));
+}
+
+/** The condition that no leaf is of a segment, as the columns of the leaves say. */
+export function isOutsideTree({ db, tables }: Database): SQL {
+  const { auditLeaves: l, auditSegments: s } = tables;
+  const isOf = and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq));
+  return notExists(db.select({ one: sql`1` }).from(l).where(isOf));
 }
 
 /** The signed heads in order of size, up to the one of this size. */
@@ -330,6 +353,9 @@ export async function lastCosigned({ db, tables }: Database): Promise<number> {
 }
 
 const rowsPerPage = 10_000;
+const leavesPerPageMax = 1000;
+/** Of the texts of a page's segments. */
+const pageLength = 4 * 1024 * 1024;
 const hashBytes = 32;
 /** As many as others read, with the log's own. */
 const signaturesMax = 15;

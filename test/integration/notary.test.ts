@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test
 import { describeFlaw } from "../../src/audit/flaw.ts";
 import { segmentTree } from "../../src/audit/leaf.ts";
 import { encodeVerifier, openNote } from "../../src/audit/note.ts";
-import type { Segment } from "../../src/audit/segment.ts";
+import { type Segment, segmentMac } from "../../src/audit/segment.ts";
 import {
   leafHash,
   proveConsistency,
@@ -20,6 +20,7 @@ import type { Database } from "../../src/store/database.ts";
 import { readNodes, treeEnd } from "../../src/store/tree.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
 import { entry, journalOn } from "../support/journal.ts";
+import { savedTables } from "../support/saved.ts";
 import { describeBoth, type LogEvent, type Row, type World } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
@@ -222,6 +223,106 @@ describeBoth("the notary", (w) => {
     expect(await w.run("select * from audit_segments")).toHaveLength(3);
   });
 
+  test("names what SQL did to anything in the tree, a lane and a leaf in the middle too, and so does `audit verify`", async () => {
+    const one = await lane(w, 8);
+    for (let count = 0; count < 3; count++) await w.organization();
+    await notaryOn().round();
+    const back = await savedTables(w, ["audit_segments", "audit_heads", "audit_leaves", "audit_checkpoints_signed"]);
+    const of = `lane = '${one}'`;
+    const renamed = async () => {
+      // With the audit key, the macs behind a forged entry are made again.
+      let mac: Buffer = Buffer.alloc(0);
+      for (const row of await w.run(`select * from audit_segments where ${of} order by first_seq`)) {
+        const { first_seq: firstSeq, last_seq: lastSeq, at, entries, texts } = row as never;
+        const forged = String(texts).replace("key-1", "key-2");
+        const segment = { lane: one, firstSeq, lastSeq, at, entries, texts: forged };
+        mac = segmentMac(w.admin.systemKeys.audit, mac, segment);
+        await w.sql`update audit_segments set texts = ${forged}, mac = ${mac} where lane = ${one} and first_seq = ${firstSeq}`;
+      }
+    };
+    const edits: Readonly<Record<string, () => Promise<unknown>>> = {
+      "a segment less": () => w.run(`delete from audit_segments where ${of} and first_seq = 4`),
+      "the first five less": () => w.run(`delete from audit_segments where ${of} and first_seq < 6`),
+      "another time": () => w.run(`update audit_segments set at = at + 1 where ${of} and first_seq = 4`),
+      "one of people's less": () => w.run("delete from audit_segments where lane = 'commands' and first_seq = 2"),
+      "other entries of people": async () => {
+        await w.run("update audit_segments set entries = entries || ' ' where lane = 'commands' and first_seq = 2");
+        await w.run("update audit_segments set texts = '[]' where lane = 'commands' and first_seq = 1");
+        await w.organization();
+      },
+      "a second segment for a leaf": () =>
+        w.run(`insert into audit_segments (lane, first_seq, last_seq, at, mac, texts, entries)
+          select lane, 3, 4, at + 1, mac, texts, entries from audit_segments where ${of} and first_seq = 4`),
+      "entries forged with the audit key": renamed,
+      "the end less, and its leaves called otherwise": async () => {
+        await w.run(`delete from audit_segments where ${of} and first_seq > 5`);
+        await w.run(`update audit_leaves set lane = 'commands', last_seq = 5 - last_seq where ${of} and last_seq > 5`);
+      },
+      "all that is gone called otherwise": async () => {
+        await w.run("delete from audit_segments where lane = 'commands' and first_seq > 1");
+        await w.run("update audit_heads set seq = 1");
+        await w.run(`update audit_leaves set last_seq = -1 - leaf where not exists (select 1 from audit_segments s
+          where s.lane = audit_leaves.lane and s.last_seq = audit_leaves.last_seq)`);
+      },
+      "two leaves exchanged": async () => {
+        await w.run(`update audit_leaves set last_seq = 99 where ${of} and last_seq = 2`);
+        await w.run(`update audit_leaves set last_seq = 2 where ${of} and last_seq = 3`);
+        await w.run(`update audit_leaves set last_seq = 3 where ${of} and last_seq = 99`);
+      },
+      "a leaf that is a copy of another": async () => {
+        const [row] = await w.run(`select * from audit_leaves where ${of} and last_seq = 1`);
+        await w.sql`update audit_leaves set hashes = ${row?.["hashes"]} where lane = ${one} and last_seq = 3`;
+      },
+    };
+    for (const [what, edit] of Object.entries(edits)) {
+      const notary = notaryOn();
+      await notary.round();
+      expect({ what, flaws: notary.flaws }).toEqual({ what, flaws: 0 });
+      await edit();
+      clock.now = () => Date.now() + 3_600_000;
+      await notary.round();
+      const { flaws, tree } = await verifyAudit(w.admin);
+      expect({ what, named: [notary.flaws > 0, flaws.length + tree.length > 0] }).toEqual({
+        what,
+        named: [true, true],
+      });
+      clock.now = Date.now;
+      await back();
+    }
+  });
+
+  test("holds all of a large tree against the audit within the hour, a part each minute, and after a pause at once", async () => {
+    const one = await lane(w, 2300);
+    const start = Date.now();
+    const at = (minutes: number) => {
+      clock.now = () => start + minutes * 60_000;
+    };
+    const notary = notaryOn();
+    at(0);
+    await notary.round();
+    await w.run(`delete from audit_segments where lane = '${one}' and first_seq in (10, 2290)`);
+    const named: number[] = [];
+    for (let minute = 1; minute <= 3; minute++) {
+      at(minute);
+      await notary.round();
+      named.push(notary.flaws);
+      if (minute === 2) await w.run(`delete from audit_segments where lane = '${one}' and first_seq = 1500`);
+    }
+    expect(named).toEqual([1, 1, 2]);
+    at(90);
+    await notary.round();
+    expect(notary.flaws).toBe(3);
+  });
+
+  test("catches up after rounds that failed, however long that took", async () => {
+    const notary = notaryOn();
+    await notary.round();
+    await lane(w, 3, Date.now() + 60_000);
+    clock.now = () => Date.now() + 31 * 60_000;
+    await notary.round();
+    expect(await leaves()).toHaveLength(3);
+  });
+
   test("names entries that are in the tree and gone, within the hour, until their loss is accepted", async () => {
     const one = await lane(w, 5);
     const other = await lane(w, 2);
@@ -282,7 +383,7 @@ describeBoth("the notary", (w) => {
     const notary = notaryOn();
     await notary.round();
     expect([notary.flaws > 0, await leaves()]).toEqual([true, before]);
-    expect(flaws().join()).toContain("in the signed tree and not in the audit any more");
+    expect(flaws().at(-1)).toContain("A part of the database was put back");
   });
 
   test("signs nothing over leaves that it did not sign, whatever was changed in them", async () => {

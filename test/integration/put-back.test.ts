@@ -16,7 +16,8 @@ import { startWitness } from "../../src/server/witness.ts";
 import { Witnesses } from "../../src/server/witnesses.ts";
 import { type Database, databaseErrorCode } from "../../src/store/database.ts";
 import { visitorOf } from "../support/pages.ts";
-import { describeBoth, type LogEvent, type Row, type World } from "../support/world.ts";
+import { savedTables } from "../support/saved.ts";
+import { describeBoth, type LogEvent, type World } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
 
@@ -55,20 +56,7 @@ describeBoth("a database that was put back", (w) => {
     const admin: AdminContext = { ...w.admin, checkpoint };
     return acceptRestore.run(admin, {}, { env: {}, agree, show: async () => {}, report: () => {} });
   };
-  const saved = async (tables: readonly string[] = auditTables) => {
-    const rows = new Map<string, Row[]>();
-    for (const table of tables) rows.set(table, await w.run(`select * from ${table}`));
-    return async () => {
-      for (const [table, all] of rows) {
-        await w.run(`delete from ${table}`);
-        for (const row of all) {
-          const names = Object.keys(row);
-          const places = names.map(() => "?").join();
-          await w.run(`insert into ${table} (${names.join()}) values (${places})`, Object.values(row));
-        }
-      }
-    };
-  };
+  const saved = (tables: readonly string[] = auditTables) => savedTables(w, tables);
 
   beforeEach(async () => {
     for (const table of [...auditTables, "audit_cosignatures", "audit_signers"]) await w.run(`delete from ${table}`);
