@@ -24,12 +24,17 @@ export function sealHead(auditKey: Uint8Array, { lane, seq, at, mac, roster }: H
   return macOf(auditKey, ["keyhole audit head v1", lane, seq, at, mac.toString("hex"), roster]);
 }
 
+/** Whether Keyhole wrote a head, wherever its lane ends. */
+export function isSealedHead(auditKey: Uint8Array, head: LaneEnd["head"]): boolean {
+  return head !== null && isSameMac(head.seal, sealHead(auditKey, head));
+}
+
 /** Whether a lane ends with the segment that its head was sealed with. A lane without entries needs no head. */
 export function isWhole(auditKey: Uint8Array, { head, newest }: Omit<LaneEnd, "lane">): boolean {
   if (head === null) return newest === null;
   // A mac can be copied to a row that is added behind the last one.
   if (newest !== null && newest.firstSeq > head.seq) return false;
-  return isSameMac(head.mac, newest?.mac ?? Buffer.alloc(0)) && isSameMac(head.seal, sealHead(auditKey, head));
+  return isSameMac(head.mac, newest?.mac ?? Buffer.alloc(0)) && isSealedHead(auditKey, head);
 }
 
 /** Whether Keyhole wrote a segment directly after this end of its lane. */

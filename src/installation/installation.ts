@@ -178,7 +178,7 @@ async function openKeys(
     : { from: newest, to: newest };
   const { historyBytesMax, checkpointFile: file, witnesses } = config;
   const signers = (of: Database) => findVerifiers(of, keyring, systemKeys.audit);
-  const checkpoint = new NewestCheckpoint({ signers, file, witnesses });
+  const checkpoint = new NewestCheckpoint({ auditKey: systemKeys.audit, signers, file, witnesses });
   return { keyring, historyBytesMax, systemKeys, checkpoint, tables };
 }
 

@@ -1,6 +1,8 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { isSealedHead, isWhole } from "../audit/head.ts";
 import type { Verifier } from "../audit/note.ts";
+import { commandsLane } from "../audit/segment.ts";
 import { proveConsistency, verifyConsistency } from "../audit/tree.ts";
 import { type NotedHead, openTreeHead } from "../audit/tree-note.ts";
 import { attempt } from "../core/attempt.ts";
@@ -11,10 +13,12 @@ import { HostRefused, Refused, type RefusedKind } from "../core/refused.ts";
 import type { WitnessSetting } from "../core/settings.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
 import { type Database, databaseErrorCode, warm } from "../store/database.ts";
+import { laneEnd } from "../store/segments.ts";
 import { readNodes, type TreeEnd, treeEnd } from "../store/tree.ts";
 import { type Away, WitnessedHeads } from "./witnessed-heads.ts";
 
 type Options = {
+  readonly auditKey: Uint8Array;
   /** The keys that may have signed, of this database. */
   readonly signers: (database: Database) => Promise<readonly Verifier[]>;
   /** Where this host keeps the newest note that it has seen; undefined for nowhere. */
@@ -27,6 +31,8 @@ type Compared = TreeEnd & {
   readonly signed: NotedHead | undefined;
   /** When an operator last accepted that the database was put back, by any head that is known; 0 if never. */
   readonly acceptedAt: number;
+  /** Whether only a part of the database was put back: its tree is newer than what people changed. */
+  readonly isPart: boolean;
 };
 
 /** A checkpoint that is known from elsewhere than the database, and where from. */
@@ -91,11 +97,12 @@ export class NewestCheckpoint {
     const end = await treeEnd(database);
     const signed = end.head && openTreeHead(end.head.note, signers);
     const acceptedAt = Math.max(...[signed, ...known.map(({ head }) => head)].map((head) => head?.acceptedAt ?? 0));
-    const compared = { ...end, signed, acceptedAt };
+    const part = await this.#partPutBack(database, end, signed?.commands ?? 0);
+    const compared = { ...end, signed, acceptedAt, isPart: part !== undefined };
     const refusal =
       file !== undefined && kept === undefined
         ? `The file ${this.#options.file} has a checkpoint that no notary of this database signed. ${advice}`
-        : await judge(database, end, signed, known);
+        : ((await judge(database, signed, known)) ?? part);
     // An answer that was late says nothing of what was seen since.
     if (this.#seen !== seen) return compared;
     this.#refusal = refusal;
@@ -106,6 +113,26 @@ export class NewestCheckpoint {
       if (mayWrite && file !== end.head.note && file === this.#readFile()) this.#writeFile(end.head.note);
     }
     return compared;
+  }
+
+  /**
+   * Why what people changed is older than the tree; undefined if it is not. The end of their lane is sealed, and the
+   * signed head says what it was at least.
+   * @param known - the last entry of their lane that the tree has
+   */
+  async #partPutBack(database: Database, { commands }: TreeEnd, known: number): Promise<string | undefined> {
+    const { auditKey, file } = this.#options;
+    const last = commands?.seq ?? 0;
+    if (last < known) {
+      return `A part of the database was put back: the tree has entry ${known} of commands, and the newest one is ${last}. ${whole}`;
+    }
+    if (known === 0 || (file === undefined && this.witnesses.length === 0)) return undefined;
+    // A server's role on PostgreSQL cannot read the lane itself.
+    const isFit =
+      database.dialect === "sqlite"
+        ? isWhole(auditKey, await laneEnd(database, commandsLane))
+        : isSealedHead(auditKey, commands);
+    return isFit ? undefined : `A part of the database was put back or changed: the row of audit_heads. ${whole}`;
   }
 
   /** Takes a checkpoint that was signed in this process, whatever was known before. */
@@ -168,13 +195,9 @@ export class NewestCheckpoint {
 /** Why the database is not to be served; undefined if it goes on from all that is known. */
 async function judge(
   database: Database,
-  { commands }: TreeEnd,
   signed: NotedHead | undefined,
   known: readonly Known[],
 ): Promise<string | undefined> {
-  if (commands.inTree > commands.last) {
-    return `A part of the database was put back: the tree has entry ${commands.inTree} of commands, and the newest one is ${commands.last}. Restore all of it from one backup.`;
-  }
   for (const one of known) {
     const why = await misfit(database, one, signed);
     if (why !== undefined) return `The database was put back to an earlier state: ${why} ${advice}`;
@@ -214,6 +237,7 @@ function segments({ size }: NotedHead): string {
   return `${size} segment${size === 1 ? "" : "s"}`;
 }
 
+const whole = "Restore all of it from one backup.";
 const compareEveryMs = 10_000;
 const lateAfterMs = 60_000;
 const deadline = new Deadline(5000, () => new Fault("unavailable", "the tree was not compared within 5 s"));

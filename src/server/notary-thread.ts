@@ -24,7 +24,12 @@ function open(order: Extract<NotaryOrder, { open: string }>): () => Promise<void
   const log = (event: Readonly<Record<string, unknown>>) => say({ log: event });
   const told = () => say({ flaws: notary.flaws, away: witnesses.away });
   const signers = [first, ...older] as const;
-  const checkpoint = new NewestCheckpoint({ signers: async () => signers, file: checkpointFile, witnesses: settings });
+  const checkpoint = new NewestCheckpoint({
+    auditKey,
+    signers: async () => signers,
+    file: checkpointFile,
+    witnesses: settings,
+  });
   const witnesses = new Witnesses(database, settings, log);
   const notary = new Notary({ database, auditKey, signers, checkpoint, witnesses, log, now: Date.now, told });
   notary.run();

@@ -4,7 +4,7 @@ import { segmentTree } from "../audit/leaf.ts";
 import { LeafJoin } from "../audit/leaf-join.ts";
 import type { Signer } from "../audit/note.ts";
 import { describeDifference, type StateDifference } from "../audit/record.ts";
-import { decodeEntries } from "../audit/segment.ts";
+import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import { leafHash, type Tree } from "../audit/tree.ts";
 import { signTreeHead } from "../audit/tree-note.ts";
 import { TreeWalk } from "../audit/tree-walk.ts";
@@ -18,7 +18,7 @@ import { chainOf } from "../store/chain.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
 import { lastReadsSize, noteAllStored, storeLastReads } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { appendLeaves, type LeafRow, leavesWithSegments, readTree } from "../store/tree.ts";
+import { appendLeaves, type LeafRow, leafBefore, leavesWithSegments, readTree } from "../store/tree.ts";
 import type { Log } from "./log.ts";
 import type { Witnesses } from "./witnesses.ts";
 
@@ -51,6 +51,8 @@ export class Notary {
   readonly #saltKey: Buffer;
   /** What all heads from now on keep. */
   #acceptedAt = 0;
+  /** The last entry of people's lane in the tree. */
+  #commands = 0;
   #unwritten: string | undefined;
   readonly #state: StateWatch;
   /** What machines read in the leaves that are to be appended. */
@@ -209,7 +211,9 @@ export class Notary {
     const { database, signers, checkpoint, log, now } = this.#options;
     const before = { size: tree.size, root: tree.root };
     const rows = leaves.map(({ lane, lastSeq, hash }) => ({ lane, lastSeq, hashes: tree.append(hash) }));
-    const noted = { size: tree.size, root: tree.root, acceptedAt: this.#acceptedAt };
+    const people = leaves.filter(({ lane }) => lane === commandsLane).map(({ lastSeq }) => lastSeq);
+    this.#commands = Math.max(this.#commands, ...people);
+    const noted = { size: tree.size, root: tree.root, acceptedAt: this.#acceptedAt, commands: this.#commands };
     await storeLastReads(database, this.#reads.take());
     const note = signTreeHead(noted, signers[0]);
     if (!(await appendLeaves(database, before, rows, { size: noted.size, root: noted.root, at: now(), note }))) {
@@ -225,14 +229,16 @@ export class Notary {
   async #readTree(): Promise<Tree | undefined> {
     const { database, checkpoint, accepts, log, now } = this.#options;
     const before = this.#misfit;
-    const { size, head, signed, acceptedAt, commands } = await checkpoint.compare(database);
+    const { size, head, signed, acceptedAt, isPart } = await checkpoint.compare(database);
     this.#noteFile();
     try {
       const tree = await readTree(database, size);
       const isSigned = head === undefined ? size === 0 : signed?.size === size && signed.root.equals(tree.root);
       if (!isSigned) this.#misfit = "The leaves of the tree are not those that the newest signed head is of.";
-      else this.#misfit = accepts && commands.inTree < commands.last ? undefined : checkpoint.refusal;
+      else this.#misfit = accepts && !isPart ? undefined : checkpoint.refusal;
       this.#acceptedAt = accepts ? Math.max(now(), acceptedAt + 1) : (signed?.acceptedAt ?? 0);
+      // A head of before 0.3.0 does not say it: then the columns of the leaves do, this once.
+      this.#commands = signed?.commands ?? (await leafBefore(database, { lane: commandsLane, lastSeq: lastMax }));
       if (this.#misfit === undefined) return tree;
     } catch (error) {
       if (!(error instanceof Refused) || error.kind !== "conflict") throw error;
@@ -272,6 +278,7 @@ export class Notary {
 
 type Leaf = Omit<LeafRow, "hashes"> & { readonly hash: Buffer };
 
+const lastMax = Number.MAX_SAFE_INTEGER;
 const roundEveryMs = 60_000;
 const leavesPerHead = 1000;
 const wholeEveryMs = 3_600_000;

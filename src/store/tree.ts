@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, or, type SQL, sql } from "drizzle-orm";
+import type { LaneEnd } from "../audit/head.ts";
 import type { IndexedLeaf } from "../audit/leaf-join.ts";
 import { type LeafSet, unionOf } from "../audit/leaf-set.ts";
 import { isCosigned } from "../audit/note.ts";
@@ -21,29 +22,24 @@ export type TreeEnd = {
   /** How many leaves there are. */
   readonly size: number;
   readonly head: SignedHead | undefined;
-  /** The last entry of commands that the tree has, and the last one that there is; 0 if there is none. */
-  readonly commands: { readonly inTree: number; readonly last: number };
+  /** The head of people's lane; null if nobody has changed anything yet. */
+  readonly commands: LaneEnd["head"];
 };
 
-export async function treeEnd({ db, tables }: Database): Promise<TreeEnd> {
+export async function treeEnd({ db, tables }: Pick<Database, "db" | "tables">): Promise<TreeEnd> {
   const { auditLeaves: l, auditCheckpointsSigned: c, auditHeads: h } = tables;
   const last = db
     .select({ leaf: max(l.leaf).as("leaf") })
     .from(l)
     .as("last");
   const newest = db.select().from(c).orderBy(desc(c.size)).limit(1).as("newest");
-  const inTree = db
-    .select({ seq: max(l.lastSeq).as("tree_seq") })
-    .from(l)
-    .where(eq(l.lane, commandsLane))
-    .as("in_tree");
-  const lane = db.select({ seq: h.seq }).from(h).where(eq(h.lane, commandsLane)).as("lane");
+  const lane = db.select().from(h).where(eq(h.lane, commandsLane)).as("lane");
   const always = sql`true`;
-  const [end] = await db.select().from(last).leftJoin(newest, always).leftJoin(inTree, always).leftJoin(lane, always);
+  const [end] = await db.select().from(last).leftJoin(newest, always).leftJoin(lane, always);
   return {
     size: end?.last.leaf == null ? 0 : Number(end.last.leaf) + 1,
     head: end?.newest ?? undefined,
-    commands: { inTree: Number(end?.in_tree?.seq ?? 0), last: end?.lane?.seq ?? 0 },
+    commands: end?.lane ?? null,
   };
 }
 

@@ -118,8 +118,9 @@ function suite() {
   test("compares the tree with what this host has seen, and reads no entry of the audit", async () => {
     const { keyring, systemKeys } = installation;
     const signers = await openSigners(w.admin.database, keyring, systemKeys.audit);
-    const checkpoint = new NewestCheckpoint({ signers: async () => signers, file: undefined });
-    const options = { database: w.admin.database, auditKey: systemKeys.audit, signers, checkpoint };
+    const auditKey = systemKeys.audit;
+    const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file: undefined });
+    const options = { database: w.admin.database, auditKey, signers, checkpoint };
     const notary = new Notary({ ...options, log: () => {}, now: Date.now });
     await notary.round();
     const { size, signed } = await installation.checkpoint.compare(keyhole.database);

@@ -15,9 +15,10 @@ import { Notary } from "../../src/server/notary.ts";
 import { startWitness } from "../../src/server/witness.ts";
 import { Witnesses } from "../../src/server/witnesses.ts";
 import { type Database, databaseErrorCode } from "../../src/store/database.ts";
+import { putHeadBack } from "../support/heads.ts";
 import { visitorOf } from "../support/pages.ts";
 import { savedTables } from "../support/saved.ts";
-import { describeBoth, type LogEvent, type World } from "../support/world.ts";
+import { describeBoth, type LogEvent, type Row, type World } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
 
@@ -33,7 +34,7 @@ describeBoth("a database that was put back", (w) => {
   const signersOf = (of: Database) => findVerifiers(of, w.installation.keyring, w.installation.systemKeys.audit);
   /** What a process on this host knows. @param path - of its file; none unless it is given */
   const knowing = (path?: string, ...witnesses: readonly { readonly url: string; readonly key: string }[]) =>
-    new NewestCheckpoint({ signers: signersOf, file: path, witnesses });
+    new NewestCheckpoint({ auditKey: w.installation.systemKeys.audit, signers: signersOf, file: path, witnesses });
   const notary = async (checkpoint = knowing(), log: LogEvent[] = []) => {
     const { keyring, systemKeys } = w.installation;
     const signers = await openSigners(database, keyring, systemKeys.audit);
@@ -117,15 +118,33 @@ describeBoth("a database that was put back", (w) => {
     expect(await compared(knowing(file))).toContain("Leaf 3 of the audit's tree is missing or was cut.");
   });
 
-  test("is noticed if all of it was put back but the tree", async () => {
+  test("is noticed if all of it was put back but the tree, whatever the leaves' columns say", async () => {
     await grow(1);
     const back = await saved(["audit_segments", "audit_heads"]);
-    await grow(2);
+    await grow(2, knowing(file));
+    const [head] = await w.run("select * from audit_heads");
     await back();
+    const part = "the tree has entry 3 of commands, and the newest one is 1.";
     const refusal = await compared(knowing());
-    expect(refusal).toContain("the tree has entry 3 of commands, and the newest one is 1.");
+    expect(refusal).toContain(part);
     await expect(accept(knowing())).rejects.toThrow(refusal as string);
     expect(await w.run("select 1 from audit_segments")).toHaveLength(1);
+    await w.run("update audit_leaves set last_seq = -1 - leaf where leaf > 0");
+    const witness = await witnessing();
+    for (const one of [knowing(), knowing(file), knowing(undefined, witness)])
+      expect(await compared(one)).toContain(part);
+    // Nothing is signed over it, and the witness gets no newer head.
+    await w.organization();
+    const log: LogEvent[] = [];
+    await (await notary(knowing(file), log)).round();
+    expect(log).toEqual([{ event: "audit_flaw", flaw: expect.stringContaining("A part of the database") }]);
+    expect(await size()).toBe(3);
+    // A number in the lane's head is not believed without its seal, where this host or a witness knows better.
+    await w.run("update audit_heads set seq = 9");
+    for (const one of [knowing(file), knowing(undefined, witness)])
+      expect(await compared(one)).toContain("the row of audit_heads");
+    await putHeadBack(w, head as Row);
+    if (w.dialect === "sqlite") expect(await compared(knowing(file))).toContain("the row of audit_heads");
   });
 
   test("is not what a tree is that goes on, whoever signed it, and however often it is compared", async () => {
@@ -409,7 +428,7 @@ describeBoth("a database that was put back", (w) => {
     const back = await saved();
     await grow(3, running);
     await back();
-    await w.sql`update audit_checkpoints_signed set note = replace(note, ${"=\n\n"}, ${"=\naudit.accept-restore 99\n\n"})`;
+    await w.sql`update audit_checkpoints_signed set note = replace(note, ${"\n\n"}, ${"\naudit.accept-restore 99\n\n"})`;
     expect(await compared(running)).toContain("it has no signed checkpoint");
     const strange = await openSignersOfAnother(w);
     await w.sql`update audit_signers set public_key = ${strange}`;

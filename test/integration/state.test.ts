@@ -37,7 +37,11 @@ describeBoth("what the tables hold against the record", (w) => {
   const start = async () => {
     const { keyring, systemKeys } = w.installation;
     const signers = await openSigners(database, keyring, systemKeys.audit);
-    const checkpoint = new NewestCheckpoint({ signers: async () => signers, file: undefined });
+    const checkpoint = new NewestCheckpoint({
+      auditKey: systemKeys.audit,
+      signers: async () => signers,
+      file: undefined,
+    });
     const options = { database, auditKey: systemKeys.audit, signers, checkpoint };
     notary = new Notary({ ...options, log: (event) => log.push(event), now: Date.now });
     await notary.round();

@@ -31,8 +31,8 @@ describeBoth("the notary's witnesses", (w) => {
   /** Appends something and signs it. */
   const grow = async () => {
     await createOrganization(w.admin, { slug: `w-${crypto.randomUUID()}`, name: "W", plan: "pro" });
-    const checkpoint = new NewestCheckpoint({ signers: async () => signers, file: undefined });
     const auditKey = w.admin.systemKeys.audit;
+    const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file: undefined });
     await new Notary({ database, auditKey, signers, checkpoint, log: () => {}, now: Date.now }).round();
   };
   const witness = (port = 0) => {
@@ -225,7 +225,8 @@ describeBoth("the notary's witnesses", (w) => {
   test("are on the page Audit: until when each has signed, and which are away", async () => {
     const page = async (...keys: string[]) => {
       const settings = keys.map((key) => ({ url: "http://127.0.0.1", key }));
-      const checkpoint = new NewestCheckpoint({ signers: async () => signers, file: undefined, witnesses: settings });
+      const options = { signers: async () => signers, file: undefined, witnesses: settings };
+      const checkpoint = new NewestCheckpoint({ ...options, auditKey: w.admin.systemKeys.audit });
       const visitor = await visitorOf({ ...w, installation: { ...w.installation, checkpoint } });
       const { html } = await visitor.page("/audit");
       return html.replace(/<[^>]*>/g, "");

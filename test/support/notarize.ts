@@ -8,7 +8,7 @@ export async function notarize({ installation, admin }: World): Promise<number> 
   const database = installation.open("notary");
   const auditKey = admin.systemKeys.audit;
   const signers = await openSigners(database, installation.keyring, auditKey);
-  const checkpoint = new NewestCheckpoint({ signers: async () => signers, file: undefined });
+  const checkpoint = new NewestCheckpoint({ auditKey: auditKey, signers: async () => signers, file: undefined });
   const notary = new Notary({ database, auditKey, signers, checkpoint, log: () => {}, now: Date.now });
   await notary.round().finally(() => database.close());
   return notary.flaws;
