@@ -32,6 +32,7 @@ import {
 import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
 import { csvLine } from "../formats/csv.ts";
+import type { HeadComparison } from "../installation/witnessed-heads.ts";
 import { auditActions } from "../kinds/kind.ts";
 import { acceptRestore } from "../operations/audit.ts";
 import {
@@ -210,16 +211,24 @@ const verify = operation({
     // A database that was put back is in order, and lacks what this host or a witness has seen.
     await admin.checkpoint.look(admin.database, false);
     admin.checkpoint.requireGoingOn("conflict");
+    const compared = admin.checkpoint.comparisons;
     const { entries, lanes, accepted } = found;
     const against =
       checkpoint !== undefined ? `, compared with ${counted(checkpoints?.length ?? 0, "checkpoint")} of the log` : "";
     const sentences = [
       `Every entry is unchanged: ${counted(entries, "entry", "entries")} in ${counted(lanes, "lane")}${against}.${knownLosses(found)}`,
+      ...compared.map(describeComparison),
       ...(checkpoint === undefined
         ? ["Only --checkpoint with the server's log shows whether entries are missing that no notary has signed."]
         : []),
     ];
-    const document = { verified: true, entries, lanes, checkpoints: checkpoints?.length ?? 0, accepted };
+    const document = { verified: true, entries, lanes, checkpoints: checkpoints?.length ?? 0, accepted, compared };
+    const missing = compared.filter(({ reason }) => reason !== undefined).map(describeComparison);
+    if (missing.length > 0) {
+      const lines = new Set([...missing, ...sentences]);
+      const options = { document: { ...document, verified: false } };
+      throw new Problem(exits.failed, "audit_not_compared", [...lines].join("\n"), options);
+    }
     return done(document, sentences.join("\n"));
   },
 });
@@ -464,6 +473,11 @@ function flawed(
       document,
     },
   );
+}
+
+function describeComparison({ with: other, size = 0, reason }: HeadComparison): string {
+  if (reason !== undefined) return `Not compared with ${other}: ${reason}.`;
+  return size === 0 ? `Asked ${other}: it shows no head.` : `Compared with ${other}: ${counted(size, "segment")}.`;
 }
 
 function knownLosses({ accepted }: Verified): string {

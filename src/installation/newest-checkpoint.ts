@@ -15,7 +15,8 @@ import { writeWholeSync } from "../core/whole-file.ts";
 import { type Database, databaseErrorCode, warm } from "../store/database.ts";
 import { laneEnd } from "../store/segments.ts";
 import { readNodes, type TreeEnd, treeEnd } from "../store/tree.ts";
-import { type Away, WitnessedHeads } from "./witnessed-heads.ts";
+import { firstSigner } from "./signers.ts";
+import { type Away, type HeadComparison, WitnessedHeads } from "./witnessed-heads.ts";
 
 type Options = {
   readonly auditKey: Uint8Array;
@@ -48,11 +49,16 @@ export class NewestCheckpoint {
   #seen: NotedHead | undefined;
   #refusal: string | undefined;
   #unwritten: string | undefined;
+  /** The keys that may have signed, as far as they are known. */
+  #signers: readonly Verifier[];
+  #failure: string | undefined;
+  #inFile: HeadComparison | undefined;
   #comparedAtMs = Number.NEGATIVE_INFINITY;
 
   /** @throws Problem if the file cannot be read, its folder does not exist, or a witness's key is none */
   constructor(options: Options) {
     this.#options = options;
+    this.#signers = [firstSigner(options.auditKey)];
     this.#witnessed = new WitnessedHeads(options.witnesses ?? []);
     if (options.file !== undefined) requireReadable(options.file);
   }
@@ -65,6 +71,17 @@ export class NewestCheckpoint {
   /** Why the file could not be written the last time, as a sentence. */
   get unwritten(): string | undefined {
     return this.#unwritten;
+  }
+
+  /** Why the last look did not come about. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** What the last look compared with the database, of all that is set here. */
+  get comparisons(): readonly HeadComparison[] {
+    const all = [...(this.#inFile ? [this.#inFile] : []), ...this.#witnessed.comparisons];
+    return this.#failure === undefined ? all : all.map((one) => ({ with: one.with, reason: this.#failure as string }));
   }
 
   /** The verifier keys of the witnesses. */
@@ -82,16 +99,22 @@ export class NewestCheckpoint {
    * @throws if the database does not answer: then nothing is known anew, and {@link refusal} stays as it was
    */
   async compare(database: Database, mayWrite = true): Promise<Compared> {
+    // Witnesses are asked before the database, and with keys that need none: it may be what keeps them from being asked.
+    await this.#witnessed.refresh(this.#signers);
     await warm(database); // fails on a standby, which may lack the newest checkpoint
     const signers = await this.#options.signers(database);
+    this.#signers = signers;
     await this.#witnessed.refresh(signers);
     // What is known is read before the database, which may go on at any moment.
     const seen = this.#seen;
     const file = this.#readFile();
     const kept = file === undefined ? undefined : openTreeHead(file, signers);
+    const from = `the file ${this.#options.file}`;
+    if (kept) this.#inFile = { with: from, size: kept.size };
+    else if (this.#options.file) this.#inFile = { with: from, reason: "it has no checkpoint of this audit yet" };
     const known: Known[] = [
       ...(seen ? [{ from: "this process", head: seen }] : []),
-      ...(kept ? [{ from: `the file ${this.#options.file}`, head: kept }] : []),
+      ...(kept ? [{ from, head: kept }] : []),
       ...this.#witnessed.heads,
     ];
     const end = await treeEnd(database);
@@ -157,20 +180,27 @@ export class NewestCheckpoint {
   }
 
   /**
-   * Compares, and puts up with a database that does not answer: whoever reads from it fails anyway. But if it keeps this
-   * one look from answering for a minute, it is refused.
+   * Compares, and puts up with a database that does not answer: whoever reads from it fails anyway. But a comparison that
+   * does not come about is a refusal, if there is anything to compare with: of one that was never made at once, and of a
+   * later one after a minute.
    * @param mayWrite - whether the file gets a newer head: it then belongs to the account of this process
    * @returns whether it answered
    */
   async look(database: Database, mayWrite = true): Promise<boolean> {
     try {
       await deadline.of(this.compare(database, mayWrite));
+      this.#failure = undefined;
       return true;
     } catch (error) {
-      const knows = this.#seen ?? this.#readFile() ?? this.#witnessed.heads[0];
+      const code = databaseErrorCode(error);
+      this.#failure = code === "no code" && error instanceof Error ? error.message : code;
+      const { file } = this.#options;
+      if (file !== undefined) this.#inFile ??= { with: `the file ${file}` };
+      const isSet = file !== undefined || this.witnesses.length > 0;
       const isLate = performance.now() - this.#comparedAtMs > lateAfterMs;
-      if (knows !== undefined && isLate)
-        this.#refusal ??= `The tree of the audit cannot be compared (${databaseErrorCode(error)}).`;
+      if ((isSet || this.#seen !== undefined) && isLate) {
+        this.#refusal ??= `The tree of the audit cannot be compared (${this.#failure}).`;
+      }
       return false;
     }
   }

@@ -47,7 +47,8 @@ export async function findVerifiers(
   return [first, ...older];
 }
 
-function firstSigner(auditKey: Uint8Array): OpenedSigner {
+/** The key that the first notary makes: nobody needs a database to know it. */
+export function firstSigner(auditKey: Uint8Array): OpenedSigner {
   const seed = firstNotarySeed(auditKey);
   return { ...signerOf(nameOf(auditKey), seed), seed };
 }

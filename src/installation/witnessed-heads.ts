@@ -12,6 +12,9 @@ export type Witness = { readonly url: string; readonly key: string; readonly ver
 /** Why each witness that is away did not answer well, by its name. */
 export type Away = Readonly<Record<string, string>>;
 
+/** A memory that the database is compared with: the size of its head, 0 if it has none, or why it was not compared. */
+export type HeadComparison = { readonly with: string; readonly size?: number; readonly reason?: string };
+
 /** @throws Problem if a key is not that of a witness */
 export function openWitnesses(settings: readonly WitnessSetting[]): Witness[] {
   return settings.map(({ url, key }) => {
@@ -32,6 +35,9 @@ export class WitnessedHeads {
   readonly witnesses: readonly Witness[];
   readonly #heads = new Map<Witness, NotedHead>();
   readonly #away = new Map<Witness, string>();
+  /** Those that have answered well, if only that they remember no head. */
+  readonly #answered = new Set<Witness>();
+  #askedWith = "";
   #askedAtMs = Number.NEGATIVE_INFINITY;
   #asking: Promise<unknown> = Promise.resolve();
   #isAwaited = false;
@@ -55,6 +61,15 @@ export class WitnessedHeads {
     return Object.fromEntries([...this.#away].map(([{ verifier }, why]) => [verifier.name, why]));
   }
 
+  /** What came of asking each witness. */
+  get comparisons(): HeadComparison[] {
+    return this.witnesses.map((one) => {
+      const reason = this.#away.get(one) ?? (this.#answered.has(one) ? undefined : "it has not answered yet");
+      const size = this.#heads.get(one)?.size;
+      return { with: `the witness ${one.verifier.name}`, ...(reason === undefined ? { size: size ?? 0 } : { reason }) };
+    });
+  }
+
   /**
    * Asks all of them, unless they were asked within the last minute. Waits for the answers, but for 2 s at most, and not at all
    * if one was away the last time: their answers are taken later.
@@ -63,7 +78,9 @@ export class WitnessedHeads {
   async refresh(log: readonly Verifier[]): Promise<void> {
     const [newest] = log;
     if (newest === undefined || this.witnesses.length === 0) return;
-    if (performance.now() - this.#askedAtMs > this.#askEveryMs) {
+    const keys = log.map(({ id }) => id.toString("hex")).join();
+    if (performance.now() - this.#askedAtMs > this.#askEveryMs || keys !== this.#askedWith) {
+      this.#askedWith = keys;
       this.#askedAtMs = performance.now();
       this.#isAwaited = this.#away.size === 0;
       this.#asking = Promise.all(this.witnesses.map((one) => this.#take(one, newest.name, log)));
@@ -73,8 +90,11 @@ export class WitnessedHeads {
 
   async #take(witness: Witness, origin: string, log: readonly Verifier[]): Promise<void> {
     const why = await this.#read(witness, origin, log).catch(whyNoAnswer);
-    if (why === undefined) this.#away.delete(witness);
-    else this.#away.set(witness, why);
+    if (why !== undefined) this.#away.set(witness, why);
+    else {
+      this.#away.delete(witness);
+      this.#answered.add(witness);
+    }
   }
 
   /** @returns why the answer does not count; undefined if it does, or if the witness shows no heads of this log */

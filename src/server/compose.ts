@@ -271,11 +271,15 @@ function commandsCheckpoint(database: Database, log: Log) {
 
 /** Compares the database with the newest checkpoint that is known, now and from then on. */
 async function watchCheckpoint(checkpoint: NewestCheckpoint, database: Database, log: Log) {
-  let [refusal, unwritten]: (string | undefined)[] = [];
+  let [refusal, unwritten, failure]: (string | undefined)[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   let stopped = false;
   const look = async () => {
     const answered = await checkpoint.look(database);
+    if (checkpoint.failure !== failure) {
+      failure = checkpoint.failure;
+      if (failure !== undefined) log({ event: "checkpoint_not_compared", reason: failure });
+    }
     if (checkpoint.refusal !== refusal) {
       refusal = checkpoint.refusal;
       log(refusal === undefined ? { event: "database_accepted" } : { event: "database_put_back", reason: refusal });

@@ -4,6 +4,7 @@ import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { encodeWitness, witnessOf } from "../../src/audit/note.ts";
 import { moment } from "../support/clock.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
@@ -74,7 +75,17 @@ onBoth("a database that was put back", (dialect) => {
     const before = readFileSync(file, "utf8");
     const ran = await runBinary(["audit", "verify"], { cwd: site.folder, env: { ...site.env, ...seen } });
     expect(ran.exitCode).toBe(0);
+    expect(`${ran.stdout}${ran.stderr}`).toContain(`Compared with the file ${file}: `);
     expect(readFileSync(file, "utf8")).toBe(before);
+    const key = encodeWitness(witnessOf("witness.example", new Uint8Array(32).fill(8)));
+    const env = { ...site.env, ...seen, KEYHOLE_WITNESS: `http://127.0.0.1:1#${key}` };
+    const uncompared = await runBinary(["audit", "verify", "--json"], { cwd: site.folder, env });
+    expect(uncompared.exitCode).toBe(1);
+    expect(JSON.parse(uncompared.stderr)).toMatchObject({ code: "audit_not_compared" });
+    expect(JSON.parse(uncompared.stdout)).toMatchObject({
+      verified: false,
+      compared: [{ with: `the file ${file}` }, { with: "the witness witness.example", reason: expect.any(String) }],
+    });
   });
 
   test("under a running server is refused within 60 s, by what the server has seen", async () => {

@@ -437,16 +437,46 @@ describeBoth("a database that was put back", (w) => {
     expect(await knowing(file).look(database)).toBe(false);
   });
 
-  test("is refused if what it should be compared by cannot be read", async () => {
+  test("is refused at once if what it should be compared by cannot be read, where a file or a witness is set", async () => {
     await grow(2, knowing(file));
-    await w.run("alter table audit_leaves rename to audit_leaves_gone");
-    const [blind, knows] = [knowing(), knowing(file)];
-    expect([await blind.look(database), await knows.look(database)]).toEqual([false, false]);
-    expect(blind.refusal).toBeUndefined();
-    expect(knows.refusal).toStartWith("The tree of the audit cannot be compared");
-    await w.run("alter table audit_leaves_gone rename to audit_leaves");
-    expect(await knows.look(database)).toBe(true);
-    expect(knows.refusal).toBeUndefined();
+    const witness = await witnessing();
+    const back = await savedTables(w, ["audit_signers"]);
+    const renamed = (table: string, to: string) => w.run(`alter table ${table} rename to ${to}`);
+    const breaks: Readonly<Record<string, readonly [harm: () => Promise<unknown>, mend: () => Promise<unknown>]>> = {
+      "no leaves": [() => renamed("audit_leaves", "gone"), () => renamed("gone", "audit_leaves")],
+      "no keys": [() => renamed("audit_signers", "gone"), () => renamed("gone", "audit_signers")],
+      "another key": [() => w.sql`update audit_signers set public_key = ${Buffer.alloc(32)}`, back],
+      "a key more": [
+        () => w.run("insert into audit_signers select 2, public_key, created_at, root_id, wrapped from audit_signers"),
+        back,
+      ],
+      "another root": [() => w.run("update audit_signers set root_id = 'other'"), back],
+    };
+    for (const [what, [harm, mend]] of Object.entries(breaks)) {
+      await harm();
+      const [blind, host, witnessed] = [knowing(), knowing(file), knowing(undefined, witness)];
+      for (const one of [blind, host, witnessed])
+        expect({ what, answered: await one.look(database) }).toEqual({ what, answered: false });
+      expect([blind.refusal, blind.failure === undefined]).toEqual([undefined, false]);
+      for (const one of [host, witnessed]) {
+        expect({ what, refusal: one.refusal }).toEqual({
+          what,
+          refusal: expect.stringContaining("cannot be compared"),
+        });
+        expect(one.comparisons).toEqual([{ with: expect.any(String), reason: one.failure as string }]);
+      }
+      expect(witnessed.away).toEqual({});
+      await mend();
+      for (const one of [host, witnessed]) {
+        expect([await one.look(database), one.refusal]).toEqual([true, undefined]);
+        expect(one.comparisons).toEqual([{ with: expect.any(String), size: 2 }]);
+      }
+    }
+    // What does not answer is said, and a host that has seen nothing yet has nothing to compare with.
+    const silent = knowing(join(folder, "new"), { url: "http://127.0.0.1:1", key });
+    await silent.look(database);
+    const reasons = silent.comparisons.map(({ reason }) => reason);
+    expect(reasons).toEqual(["it has no checkpoint of this audit yet", expect.stringContaining("it cannot be asked")]);
   });
 
   test("a database that is away says nothing: what was known stays", async () => {
