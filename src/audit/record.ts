@@ -1,5 +1,6 @@
 import { isSameMac, macOf } from "../core/hash.ts";
 import type { AuditEntry } from "./entry.ts";
+import { parseGap, type Range } from "./flaw.ts";
 import { rosterAction } from "./head.ts";
 
 /*
@@ -17,13 +18,14 @@ export type State = {
     readonly environment: string;
     readonly version: number;
   }[];
+  readonly projects: readonly { readonly id: string; readonly slug: string }[];
   /** The id of the version in force. */
   readonly roster: string | null;
 };
 
 /** What a table holds against the record. */
 export type StateDifference = {
-  /** `key:ID` of a key or a trust, `set:PROJECT/KIND/ENVIRONMENT`, `plan:ORGANIZATION`, or `roster`. */
+  /** `key:ID` of a key or a trust, `set:PROJECT/KIND/ENVIRONMENT`, `project:ID`, `plan:ORGANIZATION`, or `roster`. */
   readonly subject: string;
   readonly recorded: string;
   readonly found: string;
@@ -44,32 +46,54 @@ export function describeDifference({ subject, recorded, found }: StateDifference
   return `${subject} was put back or changed by other means: it is ${found}, and the record says ${recorded}.`;
 }
 
-type KeyRecord = { readonly organizationId: string; readonly state: typeof live | typeof revoked };
+type KeyRecord = {
+  readonly organizationId: string;
+  readonly state: typeof live | typeof revoked;
+  /** How many losses of the record came before it. */
+  readonly losses: number;
+};
 
 const live = "live";
 const revoked = "revoked";
 const gone = "gone";
+/** What a lost entry may have said of a key. */
+const unproved = "nothing that can be proved";
 const inWords = (version: number) => `version ${version}`;
 
 /** What people put on record, entry after entry. */
 export class RecordedState {
   readonly #keys = new Map<string, KeyRecord>();
+  /** The slug of each project, and its organization. */
+  readonly #projects = new Map<string, { readonly organizationId: string; readonly slug: string }>();
+  /** The entries that were lost and not accepted, in their order. */
+  #losses: readonly (Range & { readonly number: number })[] = [];
+  #lossCount = 0;
   readonly #plans = new Map<string, string>();
   /** By subject; undefined if the project was deleted. */
   readonly #sets = new Map<string, { readonly organizationId: string; readonly version: number | undefined }>();
   #roster: string | undefined;
 
+  /** Entries are missing behind the last one, or were changed: they may have said anything. */
+  lose(range: Range): void {
+    this.#lossCount += 1;
+    this.#losses = [...this.#losses, { ...range, number: this.#lossCount }];
+  }
+
   /** Takes in the next entry of people. */
-  apply({ action, names, organizationId, projectId, environment, version }: AuditEntry): void {
+  apply({ action, names, organizationId, projectId, project, environment, version }: AuditEntry): void {
     const [first = "", second = ""] = names;
-    const key = (state: KeyRecord["state"]) => ({ organizationId, state });
+    const key = (state: KeyRecord["state"]) => ({ organizationId, state, losses: this.#lossCount });
     if (action === "key.create" || action === "trust.create") this.#keys.set(first, key(live));
     else if (action === "key.revoke" || action === "trust.revoke") this.#keys.set(first, key(revoked));
     else if (action === "key.rotate") this.#keys.set(second, key(live));
     else if (action === "organization.plan") this.#plans.set(organizationId, first);
     else if (action === "organization.delete") this.#deleteOrganization(organizationId);
-    else if (action === "project.delete") this.#deleteSets((subject) => subject.startsWith(`set:${projectId}/`));
-    else if (action === rosterAction) this.#roster = first;
+    else if (action === "project.create") this.#projects.set(projectId, { organizationId, slug: project });
+    else if (action === "project.rename") this.#projects.set(projectId, { organizationId, slug: first });
+    else if (action === "project.delete") {
+      this.#projects.delete(projectId);
+      this.#deleteSets((subject) => subject.startsWith(`set:${projectId}/`));
+    } else if (action === rosterAction) this.#roster = first;
     else if (action === "audit.accept") this.#accept(first, second);
     else if (version !== undefined && environment !== null) {
       const subject = `set:${projectId}/${action.slice(0, action.indexOf("."))}/${environment}`;
@@ -80,7 +104,7 @@ export class RecordedState {
   }
 
   /** What these rows hold against the record. What the record does not have, such as its older part, is passed over. */
-  differences({ keys, plans, sets, roster }: State): StateDifference[] {
+  differences({ keys, plans, sets, projects, roster }: State): StateDifference[] {
     const found: StateDifference[] = [];
     const add = (subject: string, recorded: string, is: string) => found.push({ subject, recorded, found: is });
     const rows = new Map(keys.map((row) => [row.id, row]));
@@ -88,6 +112,15 @@ export class RecordedState {
       const row = rows.get(id);
       if (state === revoked && row?.isRevoked === false) add(`key:${id}`, revoked, live);
       if (state === live && row === undefined) add(`key:${id}`, live, gone);
+    }
+    const lost = this.#losses.at(-1)?.number ?? 0;
+    for (const { id, isRevoked } of keys) {
+      const recorded = this.#keys.get(id);
+      if (!isRevoked && recorded?.state !== revoked && (recorded?.losses ?? 0) < lost) add(`key:${id}`, unproved, live);
+    }
+    for (const { id, slug } of projects) {
+      const recorded = this.#projects.get(id)?.slug ?? slug;
+      if (recorded !== slug) add(`project:${id}`, recorded, slug);
     }
     for (const { id, plan } of plans) {
       const recorded = this.#plans.get(id);
@@ -108,6 +141,8 @@ export class RecordedState {
     for (const [id, key] of this.#keys)
       if (key.organizationId === organizationId) this.#keys.set(id, { ...key, state: revoked });
     this.#plans.delete(organizationId);
+    for (const [id, project] of this.#projects)
+      if (project.organizationId === organizationId) this.#projects.delete(id);
     this.#deleteSets((_, set) => set.organizationId === organizationId);
   }
 
@@ -116,14 +151,20 @@ export class RecordedState {
       if (isOne(subject, set)) this.#sets.set(subject, { ...set, version: undefined });
   }
 
-  /** Somebody accepted a difference: the record says from then on what was found. */
+  /** Somebody accepted a difference, and the record says from then on what was found; or they accepted a loss. */
   #accept(subject: string, found: string): void {
-    const [, of, id = ""] = /^(key|set|plan):(.+)$/.exec(subject) ?? [];
+    const gap = parseGap(subject);
+    const isIn = (one: Range) => gap?.lane === one.lane && gap.seq <= one.seq && one.lastSeq <= gap.lastSeq;
+    this.#losses = this.#losses.filter((one) => !isIn(one));
+    const [, of, id = ""] = /^(key|set|plan|project):(.+)$/.exec(subject) ?? [];
     const key = this.#keys.get(id);
+    const project = this.#projects.get(id);
     const set = this.#sets.get(subject);
     const [, version] = /^version (\d{1,15})$/.exec(found) ?? [];
     if (of === "key" && found === gone) this.#keys.delete(id);
-    else if (of === "key" && key && found === live) this.#keys.set(id, { ...key, state: live });
+    else if (of === "key" && found === live)
+      this.#keys.set(id, { organizationId: key?.organizationId ?? "", state: live, losses: this.#lossCount });
+    else if (of === "project" && project) this.#projects.set(id, { ...project, slug: found });
     else if (of === "plan" && /^(free|pro)$/.test(found)) this.#plans.set(id, found);
     else if (of === "set" && found === gone) this.#sets.delete(subject);
     else if (of === "set" && set && version !== undefined)

@@ -1,37 +1,51 @@
-import { type Exception, isSealed, RecordedState, type StateDifference, sealException } from "../audit/record.ts";
+import { isSealedHead } from "../audit/head.ts";
+import { segmentTree } from "../audit/leaf.ts";
+import {
+  describeDifference,
+  type Exception,
+  isSealed,
+  RecordedState,
+  type StateDifference,
+  sealException,
+} from "../audit/record.ts";
 import { commandsLane, decodeEntries, type Segment } from "../audit/segment.ts";
-import { ChainWalk } from "../audit/verify.ts";
+import { leafHash, proveInclusion, type TreeHead, verifyInclusion } from "../audit/tree.ts";
+import { type Chain, ChainWalk, isProved } from "../audit/verify.ts";
+import { Refused } from "../core/refused.ts";
+import { saltKeyOf } from "../seal/keyring.ts";
 import { chainOf } from "../store/chain.ts";
 import type { Database } from "../store/database.ts";
 import { addExceptions, readExceptions, readState } from "../store/exceptions.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { segmentBefore } from "../store/tree.ts";
+import { leafOf, readNodes, segmentBefore } from "../store/tree.ts";
 
 type End = Pick<Segment, "lane" | "lastSeq" | "mac">;
 
 /**
  * Compares what the tables hold with what people put on record: all of the record at first, and from then on what is
- * new in it. Only entries that the chain proves count.
+ * new in it. Only entries that the chain or the signed tree proves count.
  */
 export class StateWatch {
   readonly #auditKey: Uint8Array;
   #record = new RecordedState();
   #end: End | undefined;
+  /** The last entry up to which each is proved, accepted as lost, or noted as lost. */
+  #provedTo = 0;
 
   constructor(auditKey: Uint8Array) {
     this.#auditKey = auditKey;
   }
 
-  /** What differs now, or differed once and was not accepted yet. */
-  async compare(database: Database): Promise<StateDifference[]> {
-    await this.#readOn(database);
-    const state = await readState(database);
-    let found = this.#record.differences(state);
+  /**
+   * What differs now, or differed once and was not accepted yet.
+   * @param tree - a head that was signed, of the tree as it is stored
+   */
+  async compare(database: Database, tree?: TreeHead): Promise<StateDifference[]> {
+    let found = await this.#look(database, tree);
     if (found.length > 0) {
-      // A change may have been made between the two.
-      await this.#readOn(database);
-      const still = new Set(this.#record.differences(state).map(({ subject }) => subject));
-      found = found.filter(({ subject }) => still.has(subject));
+      // A change may have been made between the record and the tables.
+      const again = new Set((await this.#look(database, tree)).map(describeDifference));
+      found = found.filter((one) => again.has(describeDifference(one)));
     }
     const known = await readExceptions(database);
     const all = new Map<string, StateDifference>(found.map((one) => [one.subject, one]));
@@ -40,8 +54,8 @@ export class StateWatch {
   }
 
   /** The same, and stores what is new, so that servers take no key and serve no set that was put back. */
-  async note(database: Database, now: number): Promise<StateDifference[]> {
-    const found = await this.compare(database);
+  async note(database: Database, now: number, tree?: TreeHead): Promise<StateDifference[]> {
+    const found = await this.compare(database, tree);
     const exceptions = found.map(({ subject, recorded, found }): Exception => {
       const exception = { subject, recorded, found, at: now };
       return { ...exception, seal: sealException(this.#auditKey, exception) };
@@ -54,29 +68,62 @@ export class StateWatch {
     return found;
   }
 
-  async #readOn(database: Database): Promise<void> {
-    const walk = new ChainWalk(this.#auditKey, chainOf(database));
+  async #look(database: Database, tree: TreeHead | undefined): Promise<StateDifference[]> {
+    await this.#readOn(database, tree);
+    return this.#record.differences(await readState(database));
+  }
+
+  async #readOn(database: Database, tree: TreeHead | undefined): Promise<void> {
+    const chain = chainOf(database);
+    const walk = new ChainWalk(this.#auditKey, chain);
     const end = this.#end;
     if (end !== undefined) {
       const there = await segmentBefore(database, { lane: commandsLane, seq: end.lastSeq + 1 });
       // The database was put back, or retention came this far.
-      if (there?.lastSeq !== end.lastSeq || !there.mac.equals(end.mac)) this.#forget();
+      if (there?.lastSeq !== end.lastSeq || !there.mac.equals(end.mac)) this.#end = undefined;
     }
+    if (this.#end === undefined) [this.#record, this.#provedTo] = [new RecordedState(), 0];
+    const { head } = await chain.end();
     const from = { lane: commandsLane, seq: (this.#end?.lastSeq ?? 0) + 1 };
     for await (const segment of segmentsByLane(database, {}, from)) {
-      const isProved = await walk.pass(segment);
+      const follows = await walk.pass(segment);
       this.#end = segment;
-      if (isProved) for (const entry of decodeEntries(segment) ?? []) this.#record.apply(entry);
+      if (!follows && !(await isInTree(database, this.#auditKey, segment, tree))) continue;
+      await this.#proveTo(segment.firstSeq - 1, chain);
+      for (const entry of decodeEntries(segment) ?? []) this.#record.apply(entry);
+      this.#provedTo = Math.max(this.#provedTo, segment.lastSeq);
     }
+    // The head is sealed, so the lane had this entry.
+    if (isSealedHead(this.#auditKey, head)) await this.#proveTo(head?.seq ?? 0, chain);
   }
 
-  #forget(): void {
-    this.#record = new RecordedState();
-    this.#end = undefined;
+  /** Notes the entries up to this one as lost, as far as they were not proved and retention did not drop them. */
+  async #proveTo(lastSeq: number, chain: Pick<Chain, "dropped">): Promise<void> {
+    if (lastSeq <= this.#provedTo) return;
+    const dropped = await chain.dropped(commandsLane);
+    const isDropped = dropped !== undefined && isProved(this.#auditKey, dropped);
+    this.#provedTo = Math.max(this.#provedTo, isDropped ? dropped.seq : 0);
+    const lost = { lane: commandsLane, seq: this.#provedTo + 1, lastSeq };
+    if (lost.seq <= lastSeq) this.#record.lose(lost);
+    this.#provedTo = Math.max(this.#provedTo, lastSeq);
   }
 }
 
 /** An exception that Keyhole did not write. It is named like any other, and an operator ends it. */
 function madeUp({ subject }: Exception): StateDifference {
   return { subject, recorded: "nothing", found: "made up in audit_exceptions" };
+}
+
+/** Whether the signed tree has exactly this segment. */
+async function isInTree(database: Database, auditKey: Uint8Array, segment: Segment, tree: TreeHead | undefined) {
+  const leaf = await leafOf(database, segment);
+  const text = segmentTree(saltKeyOf(auditKey), segment)?.leaf;
+  if (tree === undefined || leaf === undefined || leaf >= tree.size || text === undefined) return false;
+  try {
+    const path = await proveInclusion(leaf, tree.size, (nodes) => readNodes(database, nodes));
+    return verifyInclusion(leafHash(text), leaf, tree, path);
+  } catch (error) {
+    if (error instanceof Refused && error.kind === "conflict") return false;
+    throw error;
+  }
 }

@@ -7,6 +7,8 @@ import { LeafJoin, openKnown } from "../audit/leaf-join.ts";
 import { type LeafSet, sealLeaves, unionOf } from "../audit/leaf-set.ts";
 import type { StateDifference } from "../audit/record.ts";
 import type { Segment } from "../audit/segment.ts";
+import type { TreeHead } from "../audit/tree.ts";
+import { openTreeHead } from "../audit/tree-note.ts";
 import { ChainWalk, compareCheckpoints, type Dropped, isProved, sealDropped } from "../audit/verify.ts";
 import { type Environment, environmentMask } from "../core/names.ts";
 import { Problem } from "../core/problem.ts";
@@ -23,7 +25,7 @@ import { type Database, type Db, databaseErrorCode } from "../store/database.ts"
 import { endException, readExceptions } from "../store/exceptions.ts";
 import { forgetUnlessStored } from "../store/last-reads.ts";
 import { countLanes, segmentsByLane } from "../store/segments.ts";
-import { leavesDropped, leavesDue, leavesWithSegments } from "../store/tree.ts";
+import { leavesDropped, leavesDue, leavesWithSegments, treeEnd } from "../store/tree.ts";
 import { verifyTree } from "./audit-public.ts";
 
 /** What was found in the audit. */
@@ -58,14 +60,15 @@ export async function verifyAudit(
   requireAuditor(admin);
   const verified = await verifySegments(admin, checkpoints, progress);
   const watch = new StateWatch(admin.systemKeys.audit);
-  return { ...verified, differences: rights === "operator" ? await watch.compare(database) : [] };
+  const { signed } = verified;
+  return { ...verified, differences: rights === "operator" ? await watch.compare(database, signed) : [] };
 }
 
 async function verifySegments(
   { database, keyring, systemKeys }: Pick<AdminContext, "database" | "keyring" | "systemKeys">,
   checkpoints: readonly Checkpoint[] = [],
   progress: (entries: number) => void = () => {},
-): Promise<Verified> {
+): Promise<Verified & { readonly signed: TreeHead | undefined }> {
   const auditKey = systemKeys.audit;
   const chain = chainOf(database);
   let [entries, reported] = [0, 0];
@@ -95,6 +98,7 @@ async function verifySegments(
     }
   });
   progress(entries);
+  const { head: newest } = await treeEnd(database);
   const joined = await join.end();
   const compared = await compareCheckpoints(auditKey, chain, checkpoints);
   const end = await chain.end();
@@ -102,6 +106,7 @@ async function verifySegments(
   const heads: Flaw[] = isWhole(auditKey, end) ? [] : [{ ...head, what: "head", seals: [] }];
   const accepted = [...walk.accepted, ...joined.accepted, ...compared.accepted];
   return {
+    signed: newest && openTreeHead(newest.note, log),
     entries,
     lanes: await countLanes(database),
     flaws: [...walk.flaws, ...joined.flaws, ...compared.flaws, ...heads],

@@ -120,7 +120,7 @@ export class Notary {
   async round(): Promise<void> {
     const { database, auditKey, now } = this.#options;
     const tree = await this.#readTree();
-    if (!this.#options.accepts) await this.#compareState();
+    if (!this.#options.accepts) await this.#compareState(tree);
     if (tree === undefined) return;
     if ((await lastReadsSize(database)) !== tree.size && !(await this.#storeAllReads(tree))) return;
     const startedAt = now();
@@ -248,9 +248,9 @@ export class Notary {
     return undefined;
   }
 
-  async #compareState(): Promise<void> {
+  async #compareState(tree: Tree | undefined): Promise<void> {
     const { database, log, now } = this.#options;
-    const found = await this.#state.note(database, now());
+    const found = await this.#state.note(database, now(), tree);
     for (const one of found) {
       if (!this.#differences.has(one.subject)) log({ event: "audit_flaw", flaw: describeDifference(one) });
     }

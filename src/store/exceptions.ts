@@ -7,16 +7,18 @@ import type { Database, Db } from "./database.ts";
 
 /** What the tables hold now. */
 export async function readState({ db, tables }: Database): Promise<State> {
-  const { apiKeys: k, organizations: o, sets: s, auditHeads: h } = tables;
+  const { apiKeys: k, organizations: o, sets: s, projects: p, auditHeads: h } = tables;
   const keys = await db.select({ id: k.id, organizationId: k.organizationId, revokedAt: k.revokedAt }).from(k);
   const plans = await db.select({ id: o.id, plan: o.plan }).from(o);
   const { projectId, kind, environment, version } = s;
   const sets = await db.select({ projectId, kind, environment, version }).from(s);
+  const projects = await db.select({ id: p.id, slug: p.slug }).from(p);
   const [head] = await db.select({ roster: h.roster }).from(h).where(eq(h.lane, commandsLane));
   return {
     keys: keys.map(({ revokedAt, ...key }) => ({ ...key, isRevoked: revokedAt !== null })),
     plans,
     sets,
+    projects,
     roster: head?.roster ?? null,
   };
 }

@@ -52,9 +52,11 @@ function exceptionsOf(database: Database): (found: KeyRow, lookup: KeyLookup) =>
     const { keyId, target } = found;
     const key = `key:${keyId}`;
     const subjectOf = (environment: string) => `set:${target?.projectId}/${kind}/${environment}`;
-    const asked = [key, ...(target?.sets ?? []).map(({ environment }) => subjectOf(environment))];
+    const project = `project:${target?.projectId}`;
+    const asked = [key, project, ...(target?.sets ?? []).map(({ environment }) => subjectOf(environment))];
     const excepted = new Set((await find({ subjects: JSON.stringify(asked) })).map(({ subject }) => subject));
-    const sets = target?.sets.filter(({ environment }) => !excepted.has(subjectOf(environment))) ?? [];
+    const isOut = (environment: string) => excepted.has(project) || excepted.has(subjectOf(environment));
+    const sets = target?.sets.filter(({ environment }) => !isOut(environment)) ?? [];
     return { ...found, live: excepted.has(key) ? 0 : found.live, target: target && { ...target, sets } };
   };
 }

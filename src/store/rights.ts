@@ -47,6 +47,7 @@ export const notarysRights: readonly (readonly [privileges: string, tables: read
   // What it compares with the record.
   ["SELECT (id, organization_id, revoked_at)", [getTableName(tables.apiKeys)]],
   ["SELECT (id, plan)", [getTableName(tables.organizations)]],
+  ["SELECT (id, slug)", [getTableName(tables.projects)]],
   ["SELECT (project_id, kind, environment, version)", [getTableName(tables.sets)]],
   ["SELECT, INSERT", [getTableName(tables.auditExceptions)]],
   // When what was read last.

@@ -23,8 +23,9 @@ export type SetQueries = ReturnType<typeof setQueries>;
 export function setQueries(database: Database) {
   const { sets: s, auditExceptions: e } = database.tables;
   const subject = sql`'set:' || ${s.projectId} || '/' || ${s.kind} || '/' || ${s.environment}`;
+  const project = sql`'project:' || ${s.projectId}`;
   // A set that was put back is not found, and one that is not found is never taken for an empty one.
-  const isNoException = sql`not exists (select 1 from ${e} where ${e.subject} = ${subject})`;
+  const isNoException = sql`not exists (select 1 from ${e} where ${e.subject} in (${subject}, ${project}))`;
   const inReach = setsInReach(database, {
     projectId: sql`standing.reached`,
     kind: textValue("kind"),

@@ -57,7 +57,7 @@ withPostgres("the role of the notary", () => {
 
   test("has exactly these rights in the database", async () => {
     expect(await rightsIn(raw)).toEqual({
-      // Of these three only what it compares with the record: see the next tests.
+      // Of these four only what it compares with the record: see the next tests.
       api_keys: "SELECT",
       audit_checkpoints: "SELECT",
       audit_checkpoints_signed: "INSERT SELECT",
@@ -70,6 +70,7 @@ withPostgres("the role of the notary", () => {
       last_reads: "INSERT SELECT UPDATE",
       last_reads_known: "INSERT SELECT UPDATE",
       organizations: "SELECT",
+      projects: "SELECT",
       sets: "SELECT",
       system_keys: "SELECT",
       "drizzle.__drizzle_migrations": "SELECT",

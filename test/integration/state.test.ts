@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { encodeEntries } from "../../src/audit/segment.ts";
-import { everyEnvironment } from "../../src/core/names.ts";
+import { environments, everyEnvironment } from "../../src/core/names.ts";
 import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
 import { openSigners } from "../../src/installation/signers.ts";
 import { StateWatch } from "../../src/installation/state-watch.ts";
@@ -9,12 +9,13 @@ import { listAudit } from "../../src/people/audit.ts";
 import { acceptGaps, verifyAudit } from "../../src/people/audit-chain.ts";
 import { revokeKey, rotateKey } from "../../src/people/keys.ts";
 import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
-import { deleteProject } from "../../src/people/projects.ts";
+import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { Notary } from "../../src/server/notary.ts";
 import type { Database } from "../../src/store/database.ts";
 import { entry } from "../support/journal.ts";
 import { visitorOf } from "../support/pages.ts";
+import { savedTables } from "../support/saved.ts";
 import { describeBoth, everything, type LogEvent, type Row } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
@@ -98,6 +99,84 @@ describeBoth("what the tables hold against the record", (w) => {
     expect([await status(), notary.flaws]).toEqual([401, 0]);
   });
 
+  test("a key is 401 and named if the record of its revocation was broken, too; accepting it is on record", async () => {
+    const { organization, key } = await w.place({ key: {} });
+    const status = async () => (await w.ask("/organization", { key })).status;
+    const putBack = await savedRow("api_keys", `id = '${key.id}'`);
+    await revokeKey(w.admin, key.id);
+    const seq = Number((await w.run("select seq from audit_heads"))[0]?.["seq"]);
+    const where = `lane = 'commands' and first_seq = ${seq}`;
+    for (let count = 0; count < 3; count++) await setPlan(w.admin, organization.slug, count % 2 ? "free" : "pro");
+    await notary.round();
+    await putBack();
+    const back = await savedTables(w, ["audit_segments", "audit_heads", "audit_leaves", "audit_checkpoints_signed"]);
+    const revoked = "the record says revoked.";
+    const breaks: Readonly<Record<string, readonly [harm: string, says: string]>> = {
+      "its mac": [
+        `update audit_segments set mac = (select mac from audit_segments as other
+          where lane = 'commands' and first_seq = ${seq - 1}) where ${where}`,
+        revoked,
+      ],
+      "another in front": [
+        `insert into audit_segments (lane, first_seq, last_seq, at, mac, texts, entries)
+          select lane, first_seq, last_seq + 1, at - 1, mac, texts, entries from audit_segments where ${where}`,
+        revoked,
+      ],
+      "its entries": [`update audit_segments set entries = '{}' where ${where}`, "nothing that can be proved."],
+      "all of it": [`delete from audit_segments where ${where}`, "nothing that can be proved."],
+    };
+    for (const [what, [harm, says]] of Object.entries(breaks)) {
+      await w.run(harm);
+      await start();
+      const named = flaws().filter((flaw) => String(flaw).startsWith(`key:${key.id} was put back`));
+      expect({ what, named, status: await status() }).toEqual({
+        what,
+        named: [expect.stringContaining(says)],
+        status: 401,
+      });
+      if (what !== "all of it") await back();
+      log = [];
+      await w.run("delete from audit_exceptions");
+    }
+    await start();
+    await accept(...(await verifyAudit(w.admin)).differences.map(({ subject }) => subject));
+    expect((await verifyAudit(w.admin)).differences).toEqual([]);
+    await notary.round();
+    expect(await status()).toBe(200);
+    await back();
+    await w.run("delete from audit_exceptions");
+    await revokeKey(w.admin, key.id);
+  });
+
+  test("a slug that was put back by a project's rows of before a rename is named, and its sets are 503", async () => {
+    const { project, key } = await w.place({ variables: { staging: { A: "of-the-renamed" } }, key: { ...everything } });
+    const before: (() => Promise<void>)[] = [];
+    for (const kind of ["variables", "accounts", "files"])
+      for (const environment of environments)
+        before.push(
+          await savedRow(
+            "sets",
+            `project_id = '${project.id}' and kind = '${kind}' and environment = '${environment}'`,
+          ),
+        );
+    const slug = `r-${project.slug}`.slice(0, 60);
+    await renameProject(w.admin, project.where, { slug });
+    await notary.round();
+    expect(flaws()).toEqual([]);
+    const path = `/projects/${project.slug}/variables?environment=staging`;
+    expect((await w.ask(path, { key })).status).toBe(404);
+    await w.sql`update projects set slug = ${project.slug} where id = ${project.id}`;
+    for (const row of before) await row();
+    expect((await w.ask(path, { key })).status).toBe(200);
+    await notary.round();
+    expect((await w.ask(path, { key })).status).toBe(503);
+    const subject = `project:${project.id}`;
+    expect(flaws()).toEqual([expect.stringContaining(`${subject} was put back`)]);
+    await accept(subject);
+    await notary.round();
+    expect([(await w.ask(path, { key })).status, notary.flaws]).toEqual([200, 0]);
+  });
+
   test("a set that was put back is 503 within a round, by name, whole and in metadata; others are served", async () => {
     const values = { staging: { TOKEN: "the-first-of-it" }, production: { TOKEN: "of-production" } };
     const { project, key } = await w.place({ variables: values, key: { ...everything } });
@@ -154,7 +233,7 @@ describeBoth("what the tables hold against the record", (w) => {
           // Between the record, which was read, and the plans.
           const from = async (table: never) => {
             changes += 1;
-            await setPlan(w.admin, organization.slug, "free");
+            await setPlan(w.admin, organization.slug, changes % 2 ? "free" : "pro");
             return query.from(table);
           };
           return { from };
@@ -162,7 +241,7 @@ describeBoth("what the tables hold against the record", (w) => {
       },
     });
     expect(await watch.compare({ ...database, db: changing })).toEqual([]);
-    expect(changes).toBe(1);
+    expect(changes).toBe(2);
   });
 
   test("a set that was put back is not fetched after a wait", async () => {
