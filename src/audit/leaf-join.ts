@@ -1,7 +1,7 @@
 import { type Flaw, flawsMax, gapName, type Range } from "./flaw.ts";
 import { segmentTree } from "./leaf.ts";
 import { hasLeaf, type LeafSet, openLeaves, sealLeaves, unionOf } from "./leaf-set.ts";
-import type { Segment } from "./segment.ts";
+import { type Segment, segmentMac } from "./segment.ts";
 import { leafHash } from "./tree.ts";
 import type { StoredLeaf } from "./tree-walk.ts";
 import { type Chain, isProved } from "./verify.ts";
@@ -11,28 +11,29 @@ export type IndexedLeaf = StoredLeaf & { readonly lane: string; readonly lastSeq
 export type JoinKeys = { readonly auditKey: Uint8Array; readonly saltKey: Uint8Array };
 
 /**
- * Holds the leaves of the tree against the segments that are stored: each leaf has exactly one segment, and that hashes to
- * it, unless retention dropped it or a person accepted its loss. Nothing is believed because of the columns of a leaf:
+ * Holds the leaves of the tree against the segments that are stored: each leaf has a segment that hashes to it, unless retention dropped it or a person accepted its loss. Nothing is believed because of the columns of a leaf:
  * one that leads to no fitting segment is a flaw.
  */
 export class LeafJoin {
   readonly #keys: JoinKeys;
-  readonly #chain: Pick<Chain, "known" | "dropped" | "leafBefore">;
+  readonly #chain: Pick<Chain, "known" | "dropped" | "leafBefore" | "before">;
   #known: ReturnType<typeof openKnown> | undefined;
   readonly #flaws: Flaw[] = [];
   readonly #gone: (Range & { readonly leaf: number })[] = [];
   readonly #accepted = new Map<string, Range>();
   #moreFlaws = 0;
+  #last: Pick<Segment, "lane" | "lastSeq" | "mac"> = { lane: "", lastSeq: 0, mac: Buffer.alloc(0) };
 
-  constructor(keys: JoinKeys, chain: Pick<Chain, "known" | "dropped" | "leafBefore">) {
+  constructor(keys: JoinKeys, chain: Pick<Chain, "known" | "dropped" | "leafBefore" | "before">) {
     this.#keys = keys;
     this.#chain = chain;
   }
 
   /** Compares the next leaf. @param segments - all that its columns lead to */
   async pass(leaf: IndexedLeaf, segments: readonly Segment[]): Promise<void> {
-    const [first, more] = segments;
-    if (first !== undefined && more === undefined && this.#fits(leaf, first)) return;
+    const [first] = segments;
+    const segment = segments.find((one) => this.#fits(leaf, one));
+    if (segment !== undefined && (await this.#follows(segment))) return;
     if (first === undefined && (await this.#isKnown(leaf))) return;
     const { lane, lastSeq } = leaf;
     if (this.#flaws.length + this.#gone.length >= flawsMax) this.#moreFlaws += 1;
@@ -70,6 +71,16 @@ export class LeafJoin {
   #fits({ hashes }: StoredLeaf, segment: Segment): boolean {
     const tree = segmentTree(this.#keys.saltKey, segment);
     return tree !== undefined && leafHash(tree.leaf).equals(hashes.subarray(0, 32));
+  }
+
+  /** Whether its mac is right, if the segment before is there: a leaf does not tell how its entries are spelt. */
+  async #follows(segment: Segment): Promise<boolean> {
+    const { lane, firstSeq, mac } = segment;
+    const isNext = this.#last.lane === lane && this.#last.lastSeq === firstSeq - 1;
+    const first = { lane, lastSeq: 0, mac: Buffer.alloc(0) };
+    const before = isNext ? this.#last : firstSeq === 1 ? first : await this.#chain.before(segment);
+    this.#last = segment;
+    return before?.lastSeq !== firstSeq - 1 || segmentMac(this.#keys.auditKey, before.mac, segment).equals(mac);
   }
 
   async #isKnown({ leaf, lane, lastSeq }: Omit<IndexedLeaf, "hashes">): Promise<boolean> {

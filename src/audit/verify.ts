@@ -1,6 +1,6 @@
 import { isSameMac, macOf } from "../core/hash.ts";
 import { type Acceptance, type Flaw, flawsMax, gapName, type Range, sealGap, sealLostEnd } from "./flaw.ts";
-import type { LaneEnd } from "./head.ts";
+import { isWhole, type LaneEnd } from "./head.ts";
 import type { Checkpoint } from "./journal.ts";
 import { type Segment, segmentMac } from "./segment.ts";
 
@@ -21,6 +21,8 @@ export type Chain = {
   readonly holding: (entry: { readonly lane: string; readonly seq: number }) => Promise<Segment | undefined>;
   /** The last entry of a lane; 0 if none is left. */
   readonly lastOf: (lane: string) => Promise<number>;
+  /** What ends with the same entry as another segment of its lane. */
+  readonly doubled: () => Promise<readonly Range[]>;
   /** The end of the lane that has a head. */
   readonly end: () => Promise<LaneEnd>;
 };
@@ -32,6 +34,15 @@ export function sealDropped(auditKey: Uint8Array, dropped: Omit<Dropped, "seal">
 
 export function isProved(auditKey: Uint8Array, dropped: Dropped): boolean {
   return isSameMac(sealDropped(auditKey, dropped), dropped.seal);
+}
+
+/** What is wrong besides: segments that somebody added for entries that there are, and the end of people's lane. */
+export async function otherFlaws(auditKey: Uint8Array, chain: Pick<Chain, "doubled" | "end">): Promise<Flaw[]> {
+  const doubled = (await chain.doubled()).map((range): Flaw => ({ ...range, what: "broken", seals: [] }));
+  const end = await chain.end();
+  if (isWhole(auditKey, end)) return doubled;
+  const { lane, head, newest } = end;
+  return [...doubled, { lane, seq: head?.seq ?? 0, lastSeq: newest?.lastSeq ?? 0, what: "head", seals: [] }];
 }
 
 /** The end of a segment, which the next one of its lane follows. */

@@ -118,14 +118,16 @@ export class NewestCheckpoint {
       ...this.#witnessed.heads,
     ];
     const end = await treeEnd(database);
-    const signed = end.head && openTreeHead(end.head.note, signers);
+    const opened = end.head && openTreeHead(end.head.note, signers);
+    const isOpened = opened?.size === end.head?.size && end.head?.root.equals(opened?.root ?? Buffer.alloc(0));
+    const signed = isOpened ? opened : undefined;
     const acceptedAt = Math.max(...[signed, ...known.map(({ head }) => head)].map((head) => head?.acceptedAt ?? 0));
     const part = await this.#partPutBack(database, end, signed?.commands ?? 0);
     const compared = { ...end, signed, acceptedAt, isPart: part !== undefined };
     const refusal =
       file !== undefined && kept === undefined
         ? `The file ${this.#options.file} has a checkpoint that no notary of this database signed. ${advice}`
-        : ((await judge(database, signed, known)) ?? part);
+        : ((await judge(database, end, signed, known)) ?? part);
     // An answer that was late says nothing of what was seen since.
     if (this.#seen !== seen) return compared;
     this.#refusal = refusal;
@@ -225,6 +227,7 @@ export class NewestCheckpoint {
 /** Why the database is not to be served; undefined if it goes on from all that is known. */
 async function judge(
   database: Database,
+  { size }: TreeEnd,
   signed: NotedHead | undefined,
   known: readonly Known[],
 ): Promise<string | undefined> {
@@ -232,6 +235,7 @@ async function judge(
     const why = await misfit(database, one, signed);
     if (why !== undefined) return `The database was put back to an earlier state: ${why} ${advice}`;
   }
+  if (known.length > 0 && size !== (signed?.size ?? 0)) return `The tree does not end with its newest head. ${whole}`;
   return undefined;
 }
 

@@ -1,7 +1,6 @@
 import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
 import { type Holding, hasSomewhere } from "../access/rights.ts";
 import { type Flaw, gapName, type Range } from "../audit/flaw.ts";
-import { isWhole } from "../audit/head.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import { LeafJoin, openKnown } from "../audit/leaf-join.ts";
 import { type LeafSet, sealLeaves, unionOf } from "../audit/leaf-set.ts";
@@ -9,7 +8,7 @@ import type { StateDifference } from "../audit/record.ts";
 import type { Segment } from "../audit/segment.ts";
 import type { TreeHead } from "../audit/tree.ts";
 import { openTreeHead } from "../audit/tree-note.ts";
-import { ChainWalk, compareCheckpoints, type Dropped, isProved, sealDropped } from "../audit/verify.ts";
+import { ChainWalk, compareCheckpoints, type Dropped, isProved, otherFlaws, sealDropped } from "../audit/verify.ts";
 import { type Environment, environmentMask } from "../core/names.ts";
 import { Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
@@ -101,19 +100,28 @@ async function verifySegments(
   const { head: newest } = await treeEnd(database);
   const joined = await join.end();
   const compared = await compareCheckpoints(auditKey, chain, checkpoints);
-  const end = await chain.end();
-  const head = { lane: end.lane, seq: end.head?.seq ?? 0, lastSeq: end.newest?.lastSeq ?? 0 };
-  const heads: Flaw[] = isWhole(auditKey, end) ? [] : [{ ...head, what: "head", seals: [] }];
+  const others = await otherFlaws(auditKey, chain);
   const accepted = [...walk.accepted, ...joined.accepted, ...compared.accepted];
   return {
     signed: newest && openTreeHead(newest.note, log),
     entries,
     lanes: await countLanes(database),
-    flaws: [...walk.flaws, ...joined.flaws, ...compared.flaws, ...heads],
+    flaws: [...merged([...walk.flaws, ...joined.flaws, ...compared.flaws]), ...others],
     tree: [...broken, ...tree.flaws],
     moreFlaws: walk.moreFlaws + joined.moreFlaws + tree.moreFlaws,
     accepted: [...new Map(accepted.map((one) => [gapName(one), one])).values()],
   };
+}
+
+/** One flaw for each range: several ways may lead to it, and whoever accepts it accepts all that they show. */
+function merged(flaws: readonly Flaw[]): Iterable<Flaw> {
+  const found = new Map<string, Flaw>();
+  for (const flaw of flaws) {
+    const before = found.get(gapName(flaw));
+    const isLoss = flaw.seals.length > 0 && before?.seals.length !== 0;
+    found.set(gapName(flaw), { ...flaw, seals: isLoss ? [...(before?.seals ?? []), ...flaw.seals] : [] });
+  }
+  return found.values();
 }
 
 const progressEvery = 1000;

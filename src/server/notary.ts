@@ -8,7 +8,7 @@ import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import { leafHash, type Tree } from "../audit/tree.ts";
 import { signTreeHead } from "../audit/tree-note.ts";
 import { TreeWalk } from "../audit/tree-walk.ts";
-import { ChainWalk } from "../audit/verify.ts";
+import { ChainWalk, otherFlaws } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
 import type { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
 import { StateWatch } from "../installation/state-watch.ts";
@@ -126,7 +126,8 @@ export class Notary {
     const startedAt = now();
     await this.#joinLeaves(tree, startedAt);
     const isWhole = startedAt - this.#wholeAt >= wholeEveryMs;
-    const walk = new ChainWalk(auditKey, chainOf(database));
+    const chain = chainOf(database);
+    const walk = new ChainWalk(auditKey, chain);
     const unreadable: Flaw[] = [];
     const sinceAt = isWhole ? undefined : this.#completeAt - lateMsMax;
     let batch: Leaf[] = [];
@@ -149,7 +150,8 @@ export class Notary {
     }
     if (isFirst && batch.length > 0) isFirst = await this.#append(tree, batch);
     const isDone = isFirst && !this.#stopping;
-    this.#note([...walk.flaws, ...unreadable], isWhole && isDone);
+    const others = isWhole ? await otherFlaws(auditKey, chain) : [];
+    this.#note([...walk.flaws, ...unreadable, ...others], isWhole && isDone);
     if (isDone) this.#completeAt = startedAt;
     if (isWhole && isDone) this.#wholeAt = startedAt;
   }

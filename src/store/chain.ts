@@ -3,7 +3,7 @@ import { type Acceptance, parseGap } from "../audit/flaw.ts";
 import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import type { Chain } from "../audit/verify.ts";
 import type { Database } from "./database.ts";
-import { laneEnd, segmentHolding, segmentsByLane } from "./segments.ts";
+import { doubledSegments, laneEnd, segmentHolding, segmentsByLane } from "./segments.ts";
 import { leafBefore, segmentBefore } from "./tree.ts";
 
 /** What a database holds beside the segments that are verified. */
@@ -35,6 +35,7 @@ export function chainOf(database: Database): Chain {
         .where(eq(s.lane, lane));
       return Number(last?.seq ?? 0);
     },
+    doubled: () => doubledSegments(database),
     end: () => laneEnd(database, commandsLane),
   };
 }

@@ -1,4 +1,5 @@
-import { and, asc, countDistinct, desc, eq, gte, lte, max, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, countDistinct, desc, eq, gte, lte, max, min, or, type SQL, sql } from "drizzle-orm";
+import { flawsMax, type Range } from "../audit/flaw.ts";
 import type { LaneEnd } from "../audit/head.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
@@ -58,6 +59,18 @@ export async function* segmentsByLane(
     return and(matching(database, filter), start, rest);
   });
   for await (const page of found) yield* page;
+}
+
+/** Segments that end with the same entry of a lane as another one: at most 1000. */
+export async function doubledSegments({ db, tables }: Database): Promise<Range[]> {
+  const { auditSegments: s } = tables;
+  const rows = await db
+    .select({ lane: s.lane, seq: min(s.firstSeq), lastSeq: s.lastSeq })
+    .from(s)
+    .groupBy(s.lane, s.lastSeq)
+    .having(sql`count(*) > 1`)
+    .limit(flawsMax);
+  return rows.map(({ seq, ...one }) => ({ ...one, seq: Number(seq) }));
 }
 
 export async function countLanes({ db, tables }: Database): Promise<number> {

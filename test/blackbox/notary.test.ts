@@ -31,7 +31,9 @@ onBoth("the notary", (dialect) => {
     await eventually(async () => (await size()) === all && signed() !== undefined);
     expect(await notary.stop()).toBe(0);
     const { note = "" } = signed() ?? {};
-    expect(note).toMatch(/^keyhole\/[0-9a-f]{16}\n\d+\n[^\n]{44}\n\n— keyhole\/[0-9a-f]{16} \S+\n$/);
+    expect(note).toMatch(
+      /^keyhole\/[0-9a-f]{16}\n\d+\n[^\n]{44}\naudit\.commands \d+\n\n— keyhole\/[0-9a-f]{16} \S+\n$/,
+    );
     expect(notary.said()).not.toContain("canary");
   });
 

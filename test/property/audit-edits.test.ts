@@ -1,0 +1,178 @@
+/** Random histories of an audit, and whatever SQL does to a row of them: it is named, and a host refuses what was put back. */
+import { afterAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
+import { findVerifiers, openSigners } from "../../src/installation/signers.ts";
+import { verifyAudit } from "../../src/people/audit-chain.ts";
+import { Notary } from "../../src/server/notary.ts";
+import { entry, journalOn } from "../support/journal.ts";
+import { savedTables } from "../support/saved.ts";
+import { describeBoth, type Row } from "../support/world.ts";
+
+setDefaultTimeout(600_000);
+
+/** KEYHOLE_TEST_WORLDS=10000 for as many. */
+const worlds = Number(process.env["KEYHOLE_TEST_WORLDS"] ?? 80);
+const perHistory = 20;
+
+/** The columns by which something is believed: not the time of a signed head, nor that of a key. */
+const columns: Readonly<Record<string, readonly string[]>> = {
+  audit_segments: ["lane", "first_seq", "last_seq", "at", "mac", "texts", "entries"],
+  audit_leaves: ["leaf", "lane", "last_seq", "hashes"],
+  audit_heads: ["lane", "seq", "at", "mac", "roster", "seal"],
+  audit_checkpoints_signed: ["size", "root", "note"],
+  audit_signers: ["generation", "public_key", "root_id", "wrapped"],
+};
+const tables = [...Object.keys(columns), "audit_checkpoints"];
+const history = fc.array(fc.constantFrom("command", "lane", "sign"), { minLength: 4, maxLength: 12 });
+const picks = fc.record({
+  table: fc.constantFrom(...Object.keys(columns)),
+  edit: fc.constantFrom("delete", "change", "move", "copy"),
+  row: fc.nat(),
+  other: fc.nat(),
+  column: fc.nat(),
+  second: fc.option(fc.record({ row: fc.nat(), column: fc.nat(2), other: fc.nat() })),
+});
+type Picks = typeof picks extends fc.Arbitrary<infer T> ? T : never;
+
+describeBoth("an audit that somebody changes with SQL", (w, dialect) => {
+  const folder = mkdtempSync(join(tmpdir(), "keyhole-edits-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const auditKey = () => w.admin.systemKeys.audit;
+  const verifiers = () => findVerifiers(w.admin.database, w.installation.keyring, auditKey());
+  const hostWith = (file: string | undefined) =>
+    new NewestCheckpoint({ auditKey: auditKey(), signers: verifiers, file });
+  const round = async (file?: string, at = Date.now()) => {
+    const { database } = w.admin;
+    const signers = await openSigners(database, w.installation.keyring, auditKey());
+    const options = { database, auditKey: auditKey(), signers, checkpoint: hostWith(file), log: () => {} };
+    const notary = new Notary({ ...options, now: () => at });
+    await notary.round();
+    return notary.flaws;
+  };
+  const lane = async (count: number) => {
+    const store = w.installation.openJournal();
+    const journal = journalOn(store.append, { auditKey: auditKey(), now: Date.now });
+    for (let done = 0; done < count; done++) await journal.record([entry, { ...entry, requestId: `${done}` }]);
+    await journal.close();
+    await store.close();
+  };
+  const live = async (steps: readonly string[]) => {
+    for (const step of steps) {
+      if (step === "command") await w.organization();
+      else if (step === "lane") await lane(3);
+      else await round();
+    }
+  };
+  const rowsOf = (table: string) => w.run(`select * from ${table} order by 1, 2`);
+  const insert = (table: string, row: Row) => {
+    const names = Object.keys(row);
+    return w.run(`insert into ${table} (${names.join()}) values (${names.map(() => "?").join()})`, Object.values(row));
+  };
+  const where = (row: Row) => ({
+    text: Object.keys(row)
+      .map((name) => `${name} is not distinct from ?`)
+      .join(" and "),
+    values: Object.values(row),
+  });
+  /** A value of the same kind that is not this one. */
+  const another = (value: unknown, of: unknown): unknown => {
+    if (of !== undefined && !Bun.deepEquals(of, value)) return of;
+    if (typeof value === "number") return value + 1;
+    if (typeof value === "string") return `${value} `;
+    if (value === null) return "other";
+    const bytes = Buffer.from(value as Uint8Array);
+    bytes[0] = (bytes[0] ?? 0) ^ 1;
+    return bytes;
+  };
+  const keyOf = { audit_segments: "first_seq", audit_leaves: "leaf", audit_heads: "lane" } as Readonly<
+    Record<string, string>
+  >;
+
+  /** @returns what was done; undefined if nothing was, or nothing that anybody believes */
+  const harm = async ({ table, edit, row: at, other, column, second }: Picks): Promise<string | undefined> => {
+    const rows = await rowsOf(table);
+    const newest = table === "audit_checkpoints_signed" ? rows.slice(-1) : rows;
+    const row = newest[at % newest.length];
+    if (row === undefined) return undefined;
+    const named = (columns[table] ?? [])[column % (columns[table]?.length ?? 1)] as string;
+    const { text, values } = where(row);
+    const inTree = await w.run("select 1 from audit_leaves where lane = ? and last_seq = ?", [
+      row["lane"] ?? "",
+      row["last_seq"] ?? -1,
+    ]);
+    if (edit === "delete") {
+      // The first key is made again of the root key; the newest entries are in no head yet.
+      if (table === "audit_signers" || (table === "audit_segments" && inTree.length === 0)) return undefined;
+      await w.run(`delete from ${table} where ${text}`, values);
+    } else if (edit === "copy") {
+      const key = keyOf[table];
+      if (key === undefined) return undefined;
+      await insert(table, { ...row, [key]: typeof row[key] === "number" ? Number(row[key]) + 1000 : "other" });
+      if (table === "audit_heads") return undefined;
+    } else {
+      const from = edit === "move" ? rows[other % rows.length]?.[named] : undefined;
+      await w.run(`update ${table} set ${named} = ? where ${text}`, [another(row[named], from), ...values]);
+    }
+    if (second !== null) {
+      const leaves = await rowsOf("audit_leaves");
+      const leaf = leaves[second.row % Math.max(leaves.length, 1)];
+      const changed = (["lane", "last_seq", "hashes"] as const)[second.column] as string;
+      const from = leaves[second.other % Math.max(leaves.length, 1)]?.[changed];
+      if (leaf !== undefined) {
+        const value = changed === "last_seq" ? -1 - Number(leaf["leaf"]) : another(leaf[changed], from);
+        await w.run(`update audit_leaves set ${changed} = ? where leaf = ?`, [value, leaf["leaf"]]).catch(() => {});
+      }
+    }
+    return `${edit} ${table} ${named} ${second?.column ?? "-"}`;
+  };
+
+  beforeEach(async () => {
+    for (const table of tables) await w.run(`delete from ${table}`);
+  });
+
+  const runs = Math.ceil(worlds / (dialect === "sqlite" ? 1 : 4) / perHistory);
+  test(`names each of ${runs * perHistory} random edits, or two, in random histories`, async () => {
+    for (const steps of fc.sample(history, { numRuns: runs, seed: 1 })) {
+      await live(["command", ...steps, "sign", "command"]);
+      const back = await savedTables(w, tables);
+      expect([await round(undefined, Date.now() + 3_600_000), (await verifyAudit(w.admin)).flaws]).toEqual([0, []]);
+      await back();
+      for (const picked of fc.sample(picks, { numRuns: perHistory, seed: steps.length })) {
+        const what = await harm(picked).catch(() => undefined); // the database refused it
+        if (what !== undefined) {
+          const { flaws, tree } = await verifyAudit(w.admin);
+          const byNotary = await round(undefined, Date.now() + 3_600_000).catch(() => 1);
+          const named = [flaws.length + tree.length > 0, byNotary > 0];
+          expect({ steps, picked, what, named }).toEqual({ steps, picked, what, named: [true, true] });
+        }
+        await back();
+      }
+    }
+  });
+
+  test("is refused by a host that has a file, whichever tables were put back together", async () => {
+    const parts = ["audit_heads", "audit_leaves", "audit_checkpoints_signed", "audit_segments"] as const;
+    for (const [at, steps] of fc.sample(history, { numRuns: Math.ceil(runs / 2), seed: 2 }).entries()) {
+      await live(["command", ...steps, "sign"]);
+      const before = await Promise.all(parts.map((table) => savedTables(w, [table])));
+      const file = join(folder, `${dialect}-${at}`);
+      await w.organization();
+      await round(file);
+      const after = await savedTables(w, parts);
+      for (let which = 1; which < 16; which++) {
+        // A server's role on PostgreSQL cannot read the segments: the notary does.
+        if (which === 8 && dialect === "postgres") continue;
+        for (const [part, putBack] of before.entries()) if (which & (1 << part)) await putBack();
+        if (which % 2 === 0) await w.run("update audit_leaves set last_seq = -1 - leaf where leaf > 0");
+        const host = hostWith(file);
+        await host.look(w.admin.database, false);
+        expect({ steps, which, refused: host.refusal !== undefined }).toEqual({ steps, which, refused: true });
+        await after();
+      }
+    }
+  });
+});
