@@ -8,6 +8,8 @@ import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
 import { input, out, required } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
 import { openWithoutKeys } from "../installation/installation.ts";
+import { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
+import { describeComparison } from "../installation/witnessed-heads.ts";
 import { auditKeys, proveAudit } from "../people/audit-proof.ts";
 import { verifyPublic } from "../people/audit-public.ts";
 import { answer } from "../terminal/answer.ts";
@@ -105,10 +107,16 @@ export function requireOneName(keys: readonly Verifier[]): void {
 
 export const proofRows = [key, prove, check];
 
-/** `audit verify --public`: says where the tree breaks, with public keys alone. */
+/**
+ * `audit verify --public`: says where the tree breaks, with public keys alone, and compares it with what this host and its
+ * witnesses remember, if they are set.
+ */
 export async function verifyTree(context: CommandContext, keys: readonly Verifier[]): Promise<void> {
   requireOneName(keys);
-  const database = openWithoutKeys(readConfig(context.env));
+  const config = readConfig(context.env);
+  const { checkpointFile: file, witnesses } = config;
+  const checkpoint = new NewestCheckpoint({ auditKey: undefined, signers: async () => keys, file, witnesses });
+  const database = openWithoutKeys(config);
   if (database === undefined) {
     throw new Problem(
       exits.notFound,
@@ -116,17 +124,37 @@ export async function verifyTree(context: CommandContext, keys: readonly Verifie
       "There is no database: KEYHOLE_DATA or DATABASE_URL says where it is.",
     );
   }
-  const verify = (report: (leaves: number) => void) => verifyPublic(database, keys, report);
-  const found = await withProgress(context.terminal.stderr, "Verifying", "leaves", verify).finally(() =>
+  const verify = async (report: (leaves: number) => void) => {
+    const walked = await verifyPublic(database, keys, report);
+    await checkpoint.look(database, false);
+    return walked;
+  };
+  const walked = await withProgress(context.terminal.stderr, "Verifying", "leaves", verify).finally(() =>
     database.close(),
   );
-  const { leaves, heads, flaws, moreFlaws } = found;
+  const { comparisons: compared, refusal, failure } = checkpoint;
+  const { leaves, heads, moreFlaws, head: newest } = walked;
+  const missing = compared.filter(({ reason }) => reason !== undefined).map(describeComparison);
+  const flaws = refusal === undefined || failure !== undefined ? walked.flaws : [...walked.flaws, refusal];
+  const head = newest && { size: newest.size, root: newest.root.toString("base64"), at: newest.at };
+  const found = { leaves, heads, head, flaws, moreFlaws, compared };
   if (flaws.length > 0) {
-    const lines = [...flaws, ...(moreFlaws > 0 ? [`There are ${moreFlaws} more flaws.`] : [])];
+    const lines = [...flaws, ...(moreFlaws > 0 ? [`There are ${moreFlaws} more flaws.`] : []), ...missing];
     throw new Problem(exits.failed, "tree_broken", lines.join("\n"), { document: { verified: false, ...found } });
   }
-  const words = `The tree is whole: ${counted(leaves, "leaf", "leaves")} under ${counted(heads, "signed head")}.`;
-  await answer(context, { verified: true, leaves, heads }, words);
+  if (missing.length > 0) {
+    const document = { verified: false, ...found };
+    throw new Problem(exits.failed, "audit_not_compared", missing.join("\n"), { document });
+  }
+  const words = [
+    `The tree is whole: ${counted(leaves, "leaf", "leaves")} under ${counted(heads, "signed head")}.`,
+    ...(head
+      ? [`Its newest head has the size ${head.size} and the root ${head.root}, of ${formatTime(head.at)}.`]
+      : []),
+    ...compared.map(describeComparison),
+    "If anything came after this head, only somebody who has seen a newer one knows it.",
+  ];
+  await answer(context, { verified: true, leaves, heads, head, compared }, words.join("\n"));
 }
 
 /** What was found in a file of proofs. */

@@ -32,7 +32,7 @@ import {
 import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
 import { csvLine } from "../formats/csv.ts";
-import type { HeadComparison } from "../installation/witnessed-heads.ts";
+import { describeComparison } from "../installation/witnessed-heads.ts";
 import { auditActions } from "../kinds/kind.ts";
 import { acceptRestore } from "../operations/audit.ts";
 import {
@@ -473,11 +473,6 @@ function flawed(
       document,
     },
   );
-}
-
-function describeComparison({ with: other, size = 0, reason }: HeadComparison): string {
-  if (reason !== undefined) return `Not compared with ${other}: ${reason}.`;
-  return size === 0 ? `Asked ${other}: it shows no head.` : `Compared with ${other}: ${counted(size, "segment")}.`;
 }
 
 function knownLosses({ accepted }: Verified): string {

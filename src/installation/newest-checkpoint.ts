@@ -19,7 +19,8 @@ import { firstSigner } from "./signers.ts";
 import { type Away, type HeadComparison, WitnessedHeads } from "./witnessed-heads.ts";
 
 type Options = {
-  readonly auditKey: Uint8Array;
+  /** Undefined for whoever has public keys alone: they cannot verify the end of people's lane. */
+  readonly auditKey: Uint8Array | undefined;
   /** The keys that may have signed, of this database. */
   readonly signers: (database: Database) => Promise<readonly Verifier[]>;
   /** Where this host keeps the newest note that it has seen; undefined for nowhere. */
@@ -58,7 +59,7 @@ export class NewestCheckpoint {
   /** @throws Problem if the file cannot be read, its folder does not exist, or a witness's key is none */
   constructor(options: Options) {
     this.#options = options;
-    this.#signers = [firstSigner(options.auditKey)];
+    this.#signers = options.auditKey === undefined ? [] : [firstSigner(options.auditKey)];
     this.#witnessed = new WitnessedHeads(options.witnesses ?? []);
     if (options.file !== undefined) requireReadable(options.file);
   }
@@ -151,7 +152,7 @@ export class NewestCheckpoint {
     if (last < known) {
       return `A part of the database was put back: the tree has entry ${known} of commands, and the newest one is ${last}. ${whole}`;
     }
-    if (known === 0 || (file === undefined && this.witnesses.length === 0)) return undefined;
+    if (known === 0 || auditKey === undefined || (file === undefined && this.witnesses.length === 0)) return undefined;
     // A server's role on PostgreSQL cannot read the lane itself.
     const isFit =
       database.dialect === "sqlite"

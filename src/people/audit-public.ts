@@ -3,6 +3,11 @@ import { type StoredLeaf, type TreeVerified, TreeWalk } from "../audit/tree-walk
 import type { Database } from "../store/database.ts";
 import { cosignaturesInOrder, headsInOrder, lastCosigned, leavesInOrder, treeEnd } from "../store/tree.ts";
 
+/** What was found, and the newest signed head: the tree is known up to there. */
+type Walked = TreeVerified & {
+  readonly head: { readonly size: number; readonly root: Buffer; readonly at: number } | undefined;
+};
+
 /**
  * Verifies the tree and all of its signed heads. It needs no secret, and of the database only the tables of the tree.
  * @param progress - called now and then with the number of leaves so far
@@ -11,7 +16,7 @@ export function verifyPublic(
   database: Database,
   log: readonly Verifier[],
   progress: (leaves: number) => void = () => {},
-): Promise<TreeVerified> {
+): Promise<Walked> {
   return verifyTree(database, log, async function* (size) {
     for await (const leaves of leavesInOrder(database, 0, size)) {
       yield* leaves;
@@ -25,7 +30,7 @@ export async function verifyTree(
   database: Database,
   log: readonly Verifier[],
   read: (size: number) => AsyncIterable<StoredLeaf>,
-): Promise<TreeVerified> {
+): Promise<Walked> {
   // What a notary appends from here on is left out. A signature of a witness is never there before its head.
   const cosigned = await lastCosigned(database);
   const { size, head: newest } = await treeEnd(database);
@@ -38,5 +43,5 @@ export async function verifyTree(
   }
   for (; !head.done; head = await heads.next()) walk.compare(head.value);
   for await (const signature of cosignaturesInOrder(database, cosigned)) walk.cosigned(signature);
-  return walk.end();
+  return { ...walk.end(), head: newest };
 }

@@ -58,6 +58,14 @@ onBoth("a database that was put back", (dialect) => {
       env: { ...site.env, ...env, SSH_ORIGINAL_COMMAND: "var list acme/web staging" },
     });
 
+  const verifying = (words: readonly string[], env: Readonly<Record<string, string>>) =>
+    runBinary(["audit", "verify", ...words], { cwd: site.folder, env: { ...site.env, ...env } });
+  /** What `audit verify` needs for both of its ways. */
+  const bothWays = async () => {
+    const { keys } = (await site.json(["audit", "key"])) as { keys: string[] };
+    return [[], ["--public", "--key", keys.join()]];
+  };
+
   beforeAll(async () => {
     mkdirSync(join(site.folder, "seen"));
     file = join(site.folder, "seen/checkpoint");
@@ -73,19 +81,23 @@ onBoth("a database that was put back", (dialect) => {
 
   test("is compared by audit verify, which leaves the file to the account that it belongs to", async () => {
     const before = readFileSync(file, "utf8");
-    const ran = await runBinary(["audit", "verify"], { cwd: site.folder, env: { ...site.env, ...seen } });
-    expect(ran.exitCode).toBe(0);
-    expect(`${ran.stdout}${ran.stderr}`).toContain(`Compared with the file ${file}: `);
-    expect(readFileSync(file, "utf8")).toBe(before);
     const key = encodeWitness(witnessOf("witness.example", new Uint8Array(32).fill(8)));
-    const env = { ...site.env, ...seen, KEYHOLE_WITNESS: `http://127.0.0.1:1#${key}` };
-    const uncompared = await runBinary(["audit", "verify", "--json"], { cwd: site.folder, env });
-    expect(uncompared.exitCode).toBe(1);
-    expect(JSON.parse(uncompared.stderr)).toMatchObject({ code: "audit_not_compared" });
-    expect(JSON.parse(uncompared.stdout)).toMatchObject({
-      verified: false,
-      compared: [{ with: `the file ${file}` }, { with: "the witness witness.example", reason: expect.any(String) }],
-    });
+    for (const way of await bothWays()) {
+      const ran = await verifying(way, seen);
+      expect(ran.exitCode).toBe(0);
+      expect(`${ran.stdout}${ran.stderr}`).toContain(`Compared with the file ${file}: `);
+      expect(readFileSync(file, "utf8")).toBe(before);
+      const uncompared = await verifying([...way, "--json"], {
+        ...seen,
+        KEYHOLE_WITNESS: `http://127.0.0.1:1#${key}`,
+      });
+      expect(uncompared.exitCode).toBe(1);
+      expect(JSON.parse(uncompared.stderr)).toMatchObject({ code: "audit_not_compared" });
+      expect(JSON.parse(uncompared.stdout)).toMatchObject({
+        verified: false,
+        compared: [{ with: `the file ${file}` }, { with: "the witness witness.example", reason: expect.any(String) }],
+      });
+    }
   });
 
   test("under a running server is refused within 60 s, by what the server has seen", async () => {
@@ -134,10 +146,12 @@ onBoth("a database that was put back", (dialect) => {
   });
 
   test("does not verify where something has seen more, though each entry is in order", async () => {
-    expect((await site.keyhole(["audit", "verify"])).exitCode).toBe(0);
-    const refused = await runBinary(["audit", "verify"], { cwd: site.folder, env: { ...site.env, ...seen } });
-    expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(refused.stderr).toStartWith("keyhole: The database was put back to an earlier state");
+    for (const way of await bothWays()) {
+      expect((await verifying(way, {})).exitCode).toBe(0);
+      const refused = await verifying(way, seen);
+      expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
+      expect(refused.stderr).toStartWith("keyhole: The database was put back to an earlier state");
+    }
   });
 
   test("is served again once an operator accepts it, by servers that run and by those that start", async () => {
@@ -184,6 +198,13 @@ onBoth("a database that was put back", (dialect) => {
       expect(await server.stop()).toBe(0);
       expect(server.said().stdout).toContain("and the witness witness.example has seen ");
       expect(await overSsh(env)).toMatchObject({ exitCode: 6, stderr: expect.stringContaining("witness.example") });
+    }
+    for (const way of await bothWays()) {
+      const refused = await verifying(way, { KEYHOLE_WITNESS });
+      expect(refused).toMatchObject({
+        exitCode: 1,
+        stderr: expect.stringContaining("and the witness witness.example"),
+      });
     }
     expect((await overSsh({})).exitCode).toBe(0);
     const late = await startNotary(site, { KEYHOLE_WITNESS });
