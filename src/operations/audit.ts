@@ -1,20 +1,27 @@
+import { commandsLane, decodeEntries } from "../audit/segment.ts";
+import { openTreeHead } from "../audit/tree-note.ts";
+import { ChainWalk } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
 import { counted } from "../core/text.ts";
 import { lockCommands } from "../desk/changes.ts";
 import { writing } from "../desk/context.ts";
 import { operation } from "../desk/operation.ts";
-import { done } from "../desk/outcome.ts";
+import { done, type Outcome } from "../desk/outcome.ts";
 import { Permit } from "../desk/permit.ts";
 import { openSigners } from "../installation/signers.ts";
 import { Notary } from "../server/notary.ts";
+import { chainOf } from "../store/chain.ts";
+import type { Database } from "../store/database.ts";
 import { beginAgain } from "../store/last-reads.ts";
-import { treeEnd } from "../store/tree.ts";
+import { segmentsByLane } from "../store/segments.ts";
+import { type SignedHead, treeEnd } from "../store/tree.ts";
 
+const action = "audit.accept-restore";
 const changedSince = "The database has changed since it was shown, and nothing was done: run this again.";
 
 /**
  * Puts on record that the database may be as it is, and signs that: a notary's round, whose heads have the moment. So
- * every host that has seen more learns of it, and nobody can make it up in SQL.
+ * every host that has seen more learns of it, and nobody can make it up in SQL. Of several at once, one is on record.
  */
 export const acceptRestore = operation({
   path: "audit accept-restore",
@@ -26,28 +33,40 @@ export const acceptRestore = operation({
   run: async (admin, _, { agree }) => {
     const permit = Permit.operator(admin);
     const { checkpoint, database, keyring, systemKeys, now } = admin;
-    const { size, commands, isPart } = await checkpoint.compare(database);
+    const { size, head, signed: shown, commands, isPart } = await checkpoint.compare(database);
     const before = counted(size, "segment");
+    const acceptedAt = shown?.acceptedAt ?? 0;
+    if (checkpoint.refusal === undefined && acceptedAt > now() - atOnceMs) return acceptedAlready(head);
     if (isPart) throw new Refused("conflict", checkpoint.refusal ?? "");
     await agree(
       `accept the database as it is, with ${before} in its tree. What was written after them is lost: keys that were revoked and persons who were removed since then are back`,
     );
-    const change = { action: "audit.accept-restore", organization: null, names: [String(size)] } as const;
+    const signers = await openSigners(database, keyring, systemKeys.audit);
+    const change = { action, organization: null, names: [String(size)] } as const;
     await writing(admin, permit, async (db) => {
       // Nobody else accepts from here on, and what was shown is still so.
       await lockCommands(admin, db);
-      const end = await treeEnd({ ...database, db });
+      const inside = { ...database, db };
+      const end = await treeEnd(inside);
+      const isSigned = (openTreeHead(end.head?.note ?? "", signers)?.acceptedAt ?? 0) > acceptedAt;
+      if (isSigned || (await isOnRecord(inside, systemKeys.audit, end.size))) return [undefined, []];
       if (end.size !== size || (end.commands?.seq ?? 0) !== (commands?.seq ?? 0))
         throw new Refused("conflict", changedSince);
-      await beginAgain({ ...database, db }, now());
+      await beginAgain(inside, now());
       return [undefined, [change]];
     });
+    const isAccepted = async () => {
+      const compared = await checkpoint.compare(database);
+      return (compared.signed?.acceptedAt ?? 0) > acceptedAt ? acceptedAlready(compared.head) : undefined;
+    };
+    const already = await isAccepted();
+    if (already !== undefined) return already;
     let signed: { size: number; note: string } | undefined;
     let flaw = "Another notary signed the tree at the same moment: run this again.";
     const notary = new Notary({
       database,
       auditKey: systemKeys.audit,
-      signers: await openSigners(database, keyring, systemKeys.audit),
+      signers,
       checkpoint,
       accepts: true,
       now,
@@ -57,9 +76,33 @@ export const acceptRestore = operation({
       },
     });
     await notary.round();
-    if (signed === undefined) throw new Refused("conflict", flaw);
+    const meanwhile = signed ?? (await isAccepted());
+    if (meanwhile === undefined) throw new Refused("conflict", flaw);
+    if ("sentence" in meanwhile) return meanwhile;
     const warnings = checkpoint.unwritten === undefined ? [] : [checkpoint.unwritten];
     const sentence = `The database is accepted as it is. Its tree goes on after ${before}; servers answer again within 10 s.`;
-    return { ...done({ ...signed }, sentence), warnings };
+    return { ...done({ ...meanwhile }, sentence), warnings };
   },
 });
+
+/** Several that were started at once see what the first one did. */
+const atOnceMs = 5000;
+
+function acceptedAlready(head: Pick<SignedHead, "size" | "note"> | undefined): Outcome {
+  return done(
+    { size: head?.size, note: head?.note },
+    "The database was accepted already, at the same moment: nothing is left to do.",
+  );
+}
+
+/** Whether somebody has put on record that they accept a tree of this size, and nobody has signed that yet. */
+async function isOnRecord(database: Database, auditKey: Uint8Array, size: number): Promise<boolean> {
+  const walk = new ChainWalk(auditKey, chainOf(database));
+  const start = { lane: commandsLane, seq: 1 };
+  for await (const segment of segmentsByLane(database, { outsideTree: true }, start)) {
+    const isInOrder = await walk.pass(segment);
+    const entries = decodeEntries(segment) ?? [];
+    if (isInOrder && entries.some((one) => one.action === action && one.names[0] === String(size))) return true;
+  }
+  return false;
+}

@@ -53,8 +53,8 @@ describeBoth("a database that was put back", (w) => {
     await checkpoint.compare(database);
     return checkpoint.refusal;
   };
-  const accept = (checkpoint: NewestCheckpoint, agree = async (_: string) => {}) => {
-    const admin: AdminContext = { ...w.admin, checkpoint };
+  const accept = (checkpoint: NewestCheckpoint, agree = async (_: string) => {}, now = w.admin.now) => {
+    const admin: AdminContext = { ...w.admin, checkpoint, now };
     return acceptRestore.run(admin, {}, { env: {}, agree, show: async () => {}, report: () => {} });
   };
   const saved = (tables: readonly string[] = auditTables) => savedTables(w, tables);
@@ -212,19 +212,32 @@ describeBoth("a database that was put back", (w) => {
     expect(deeds).toEqual([expect.stringContaining("with 2 segments in its tree")]);
     expect(await listAudit(w.admin, { actions: ["audit.accept-restore"] })).toEqual([]);
 
-    // Of two at a time, one accepts.
-    let document: unknown;
-    const slower = accept(running, async () => {
-      ({ document } = await accept(running));
-    });
-    await expect(slower).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining("has changed") });
-    expect(document).toMatchObject({ size: 4 });
+    // What was shown is no more: neither is anything done.
+    const changed = accept(running, async () => void (await w.organization()));
+    await expect(changed).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining("has changed") });
+    // Of six who were shown the same, one is on record. So it is if that one ended before the head was signed.
+    const unsigned = await saved(treeTables);
+    const all = Promise.withResolvers<void>();
+    let shown = 0;
+    const together = async () => {
+      shown += 1;
+      if (shown === 6) all.resolve();
+      await all.promise;
+    };
+    const six = await Promise.all(Array.from({ length: 6 }, () => accept(knowing(file), together)));
+    for (const { document } of six) expect(document).toMatchObject({ size: 5 });
+    await unsigned();
+    const acceptedAt = Date.now();
+    expect((await accept(knowing(file))).document).toMatchObject({ size: 5 });
+    // One that comes a moment later is shown nothing.
+    const seventh = await accept(knowing(file), refused, () => acceptedAt + 4000);
+    expect(seventh.sentence).toContain("accepted already");
     expect(await listAudit(w.admin, { actions: ["audit.accept-restore"] })).toMatchObject([
       { actor: { name: "ann@host" }, names: ["2"] },
     ]);
     const signers = await findVerifiers(database, w.installation.keyring, w.installation.systemKeys.audit);
     const head = openTreeHead(readFileSync(file, "utf8"), signers);
-    expect(head?.size).toBe(4);
+    expect(head?.size).toBe(5);
     expect(head?.acceptedAt).toBeGreaterThan(Date.now() - 60_000);
     // Hosts that knew more learn of it from the database, and so does the next notary.
     for (const one of [running, other, knowing(join(folder, "other"))]) expect(await compared(one)).toBeUndefined();
@@ -232,11 +245,11 @@ describeBoth("a database that was put back", (w) => {
     await grow(3);
     expect(await compared(other)).toBeUndefined();
     const later = openTreeHead(readFileSync(join(folder, "other"), "utf8"), signers);
-    expect(later).toMatchObject({ size: 7, acceptedAt: head?.acceptedAt as number });
+    expect(later).toMatchObject({ size: 8, acceptedAt: head?.acceptedAt as number });
     expect((await verifyAudit(w.admin)).flaws).toEqual([]);
     // What was accepted is this loss: this history put back, and the old one, are refused.
     await accepted();
-    expect(await compared(other)).toContain("its tree has 4 segments");
+    expect(await compared(other)).toContain("its tree has 5 segments");
     await back();
     expect(await compared(other)).toContain("its tree has 2 segments");
     expect(await compared(knowing(file))).toContain("its tree has 2 segments");
