@@ -29,6 +29,8 @@ export type StateDifference = {
   readonly subject: string;
   readonly recorded: string;
   readonly found: string;
+  /** It was found once, and the table holds by now what the record says. */
+  readonly isOver?: true;
 };
 /** A difference as it is stored. */
 export type Exception = StateDifference & { readonly at: number; readonly seal: Buffer };
@@ -151,11 +153,16 @@ export class RecordedState {
       if (isOne(subject, set)) this.#sets.set(subject, { ...set, version: undefined });
   }
 
-  /** Somebody accepted a difference, and the record says from then on what was found; or they accepted a loss. */
+  /**
+   * Somebody accepted a difference, and the record says from then on what was found, unless that was over; or they
+   * accepted a loss.
+   */
   #accept(subject: string, found: string): void {
     const gap = parseGap(subject);
     const isIn = (one: Range) => gap?.lane === one.lane && gap.seq <= one.seq && one.lastSeq <= gap.lastSeq;
     this.#losses = this.#losses.filter((one) => !isIn(one));
+    if (found === "") return;
+    if (subject === "roster") this.#roster = found === gone ? undefined : found;
     const [, of, id = ""] = /^(key|set|plan|project):(.+)$/.exec(subject) ?? [];
     const key = this.#keys.get(id);
     const project = this.#projects.get(id);

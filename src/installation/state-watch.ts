@@ -49,7 +49,9 @@ export class StateWatch {
     }
     const known = await readExceptions(database);
     const all = new Map<string, StateDifference>(found.map((one) => [one.subject, one]));
-    for (const one of known) all.set(one.subject, isSealed(this.#auditKey, one) ? one : madeUp(one));
+    for (const one of known) {
+      if (!all.has(one.subject)) all.set(one.subject, past(isSealed(this.#auditKey, one) ? one : madeUp(one)));
+    }
     return [...all.values()];
   }
 
@@ -108,6 +110,11 @@ export class StateWatch {
     this.#provedTo = Math.max(this.#provedTo, lastSeq);
   }
 }
+
+const past = ({ subject, recorded, found }: StateDifference): StateDifference => ({
+  ...{ subject, recorded, found },
+  isOver: true,
+});
 
 /** An exception that Keyhole did not write. It is named like any other, and an operator ends it. */
 function madeUp({ subject }: Exception): StateDifference {

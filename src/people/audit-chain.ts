@@ -161,7 +161,7 @@ export function requireAuditor(
  */
 export async function acceptGaps(admin: AdminContext, found: Audited, gaps: readonly string[]): Promise<Audited> {
   const known = new Set(found.accepted.map(gapName));
-  const differences = found.differences.filter(({ subject }) => gaps.includes(subject) && subject !== "roster");
+  const differences = found.differences.filter(({ subject }) => gaps.includes(subject));
   const subjects = new Set(differences.map(({ subject }) => subject));
   const asked = new Set(gaps.filter((gap) => !known.has(gap) && !subjects.has(gap)));
   const flaws = found.flaws.filter((flaw) => asked.has(gapName(flaw)));
@@ -173,7 +173,7 @@ export async function acceptGaps(admin: AdminContext, found: Audited, gaps: read
   }
   const names = [
     ...flaws.map((flaw) => [gapName(flaw), ...flaw.seals]),
-    ...differences.map(({ subject, found }) => [subject, found]),
+    ...differences.map(({ subject, found, isOver }) => (isOver ? [subject] : [subject, found])),
   ];
   const changes = names.map((names): Change => ({ action: "audit.accept", organization: null, names }));
   await writing(admin, Permit.operator(admin), async (db) => {

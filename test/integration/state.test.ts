@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { sealException } from "../../src/audit/record.ts";
 import { encodeEntries } from "../../src/audit/segment.ts";
 import { environments, everyEnvironment } from "../../src/core/names.ts";
 import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
@@ -300,6 +301,34 @@ describeBoth("what the tables hold against the record", (w) => {
     await accept(...(await verifyAudit(w.admin)).differences.map(({ subject }) => subject));
     await notary.round();
     expect(notary.flaws).toBe(0);
+  });
+
+  test("what is over by the time that it is accepted, the roster too, leaves the record as it is", async () => {
+    const { organization, key } = await w.place({ key: {} });
+    const putBack = await savedRow("api_keys", `id = '${key.id}'`);
+    await revokeKey(w.admin, key.id);
+    await putBack();
+    await notary.round();
+    await revokeKey(w.admin, key.id);
+    await setPlan(w.admin, organization.slug, "free");
+    // As if two changes had been made while they were compared.
+    for (const subject of ["roster", `plan:${organization.id}`]) {
+      const one = { subject, recorded: "free", found: "pro", at: 1 };
+      const seal = sealException(w.admin.systemKeys.audit, one);
+      await w.sql`insert into audit_exceptions values (${subject}, ${one.recorded}, ${one.found}, 1, ${seal})`;
+    }
+    await notary.round();
+    expect(notary.flaws).toBe(3);
+    const subjects = (await verifyAudit(w.admin)).differences.map(({ subject }) => subject);
+    expect(subjects.toSorted()).toEqual([`key:${key.id}`, `plan:${organization.id}`, "roster"]);
+    await accept(...subjects);
+    await notary.round();
+    expect(notary.flaws).toBe(0);
+    // A key that was revoked again before that does not come back a second time.
+    await putBack();
+    await notary.round();
+    expect([(await w.ask("/organization", { key })).status, notary.flaws]).toEqual([401, 1]);
+    await accept(`key:${key.id}`);
   });
 
   test("an exception that nobody signed is named, and what it names stays shut until it ends", async () => {
