@@ -179,13 +179,16 @@ function WitnessRows({ witnesses, now }: { readonly witnesses: readonly WitnessR
         </p>
       ))}
       <Warnings
-        items={away.map(({ name, missingSince = now }) => [
-          "The witness ",
-          <Name>{name}</Name>,
-          " is away: it has not signed what the notary signed ",
-          <Ago at={missingSince} now={now} />,
-          ". Proofs of what came later do not have its signature.",
-        ])}
+        items={away.map(({ name, missingSince = now, lossAt }) => {
+          if (lossAt === undefined) {
+            const since = " is away: it has not signed what the notary signed ";
+            const later = ". Proofs of what came later do not have its signature.";
+            return ["The witness ", <Name>{name}</Name>, since, <Ago at={missingSince} now={now} />, later];
+          }
+          const since = " has signed nothing since a loss was accepted ";
+          const before = ". It vouches only for what came before. If it has signed entries that are lost, reset it.";
+          return ["The witness ", <Name>{name}</Name>, since, <Ago at={lossAt} now={now} />, before];
+        })}
       />
     </>
   );

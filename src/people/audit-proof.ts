@@ -3,6 +3,7 @@ import { encodeVerifier, parseWitness } from "../audit/note.ts";
 import { type EntryProof, encodeTreeProof, proofChecker, proofFormat } from "../audit/proof.ts";
 import type { Segment } from "../audit/segment.ts";
 import { leafHash, proveInclusion, verifyInclusion } from "../audit/tree.ts";
+import { openTreeHead } from "../audit/tree-note.ts";
 import { parseReceipt, receiptName } from "../core/receipt.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -34,16 +35,23 @@ export type WitnessRecord = {
   readonly until: number | undefined;
   /** When the first was that it has not signed since; undefined if it has signed the newest. */
   readonly missingSince: number | undefined;
+  /** When a loss was accepted since its newest signature, in epoch milliseconds: it vouches for what came before. */
+  readonly lossAt: number | undefined;
 };
 
 /** The witnesses that are set here; if none is, those that have signed within a month. */
-export async function listWitnesses({ database, checkpoint, now }: AdminContext): Promise<WitnessRecord[]> {
+export async function listWitnesses(admin: AdminContext): Promise<WitnessRecord[]> {
+  const { database, checkpoint, keyring, systemKeys, now } = admin;
+  const log = await findVerifiers(database, keyring, systemKeys.audit).catch(() => []);
+  const acceptedAt = (head: SignedHead | undefined) => openTreeHead(head?.note ?? "", log)?.acceptedAt ?? 0;
+  const newest = acceptedAt((await treeEnd(database)).head);
   const signed = await newestCosigned(database, Number.MAX_SAFE_INTEGER);
   const isSet = checkpoint.witnesses.length > 0;
   const records = (isSet ? checkpoint.witnesses : [...signed.keys()]).map(async (key) => {
     const size = signed.get(key);
     const [last, next] = await Promise.all([size && headFrom(database, size), headFrom(database, (size ?? 0) + 1)]);
-    return { name: parseWitness(key)?.name ?? key, until: last ? last.at : undefined, missingSince: next?.at };
+    const lossAt = last && acceptedAt(last) < newest ? newest : undefined;
+    return { name: parseWitness(key)?.name ?? key, until: last ? last.at : undefined, missingSince: next?.at, lossAt };
   });
   const isRecent = ({ until }: WitnessRecord) => until !== undefined && until > now() - monthMs;
   return (await Promise.all(records)).filter((one) => isSet || isRecent(one));

@@ -28,12 +28,12 @@ describeBoth("the notary's witnesses", (w) => {
   let signers: Awaited<ReturnType<typeof openSigners>>;
   const closing: (() => Promise<void>)[] = [];
 
-  /** Appends something and signs it. */
-  const grow = async () => {
+  /** Appends something and signs it. @param accepts - as if the database had been put back, and that was accepted */
+  const grow = async (accepts = false) => {
     await createOrganization(w.admin, { slug: `w-${crypto.randomUUID()}`, name: "W", plan: "pro" });
     const auditKey = w.admin.systemKeys.audit;
     const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file: undefined });
-    await new Notary({ database, auditKey, signers, checkpoint, log: () => {}, now: Date.now }).round();
+    await new Notary({ database, auditKey, signers, checkpoint, accepts, log: () => {}, now: Date.now }).round();
   };
   const witness = (port = 0) => {
     const options = { folder, signer: ours, logs: signers, host: "127.0.0.1", log: () => {}, now: Date.now };
@@ -243,6 +243,13 @@ describeBoth("the notary's witnesses", (w) => {
     expect(await page(encodeWitness(ours))).not.toContain("is away");
     expect(await page(other)).toContain("The witness other.example is away");
     expect(await page(other)).not.toContain("witness.example until");
+    await grow(true);
+    await w.run("update audit_checkpoints_signed set at = at - 3600000");
+    const afterLoss = await page(other, encodeWitness(ours));
+    expect(afterLoss).toMatch(
+      /The witness witness\.example has signed nothing since a loss was accepted .+ only for what/,
+    );
+    expect(afterLoss).toContain("The witness other.example is away");
     await w.run("update audit_checkpoints_signed set at = at - 2600000000");
     expect(await page()).not.toContain("Signed by the witness");
   });
