@@ -455,7 +455,7 @@ function flawed(
   // As `acceptGaps` judges them.
   const changed = new Set(found.flaws.filter(({ seals }) => seals.length === 0).map(gapName));
   const losses = found.flaws.map(gapName).filter((name) => !changed.has(name));
-  const rows = differences.map(({ subject }) => subject).filter((subject) => subject !== "roster");
+  const rows = differences.map(({ subject }) => subject);
   const lines = [
     ...found.flaws.map(describeFlaw),
     ...tree,

@@ -182,6 +182,41 @@ describeBoth("a receipt", (w) => {
     }
   });
 
+  test("stays provable to who kept the proof when retention has dropped the entry", async () => {
+    const month = 31 * 86_400_000;
+    const store = w.installation.openJournal();
+    const journal = journalOn(store.append, {
+      auditKey: w.admin.systemKeys.audit,
+      now: () => Date.now() - 4 * month,
+      checkpoint: () => {},
+    });
+    const receipt = (await journal.record([entry])) ?? "";
+    await journal.close();
+    await store.close();
+    await notarize(w);
+    const [proof] = await proofs(receipt);
+    await pruneAudit(w.admin, month);
+    await notarize(w);
+    expect(await refusal(receipt)).toBe("not_found");
+    expect(checkProof(proof, await keys())).toMatchObject({ receipt });
+  });
+
+  test("is proved to whoever may read the entry, and is not there for anybody else", async () => {
+    const { key, organization, project } = await place();
+    const receipt = await receiptOf(staging, key);
+    await notarize(w);
+    const holding = { organizationId: organization.id, rights: ["audit"] } as const;
+    const as = (projectId: string | null, environments: number) => ({
+      ...w.admin,
+      rights: [{ ...holding, projectId, environments }] as never,
+    });
+    const outcome = (who: ReturnType<typeof as>) => proveAudit(who, receipt).then((all) => all.length, kindOf);
+    expect(await outcome(as(project.id, 7))).toBe(1);
+    expect(await outcome(as(null, 7))).toBe(1);
+    expect(await outcome(as(crypto.randomUUID(), 7))).toBe("not_found");
+    expect(await outcome({ ...w.admin, rights: [] as never })).toBe("forbidden");
+  });
+
   test("is proved under no head that the notary did not sign, and without what no witness signed", async () => {
     const { key } = await place();
     const receipt = await receiptOf(staging, key);
@@ -224,40 +259,5 @@ describeBoth("a receipt", (w) => {
     await w.run("delete from audit_checkpoints_signed where size = ?", [size]);
     await w.run("delete from audit_leaves where leaf >= (select max(size) from audit_checkpoints_signed)");
     expect(await flaws()).toEqual([expect.stringMatching(/is missing, and the witness witness.example has signed it/)]);
-  });
-
-  test("stays provable to who kept the proof when retention has dropped the entry", async () => {
-    const month = 31 * 86_400_000;
-    const store = w.installation.openJournal();
-    const journal = journalOn(store.append, {
-      auditKey: w.admin.systemKeys.audit,
-      now: () => Date.now() - 4 * month,
-      checkpoint: () => {},
-    });
-    const receipt = (await journal.record([entry])) ?? "";
-    await journal.close();
-    await store.close();
-    await notarize(w);
-    const [proof] = await proofs(receipt);
-    await pruneAudit(w.admin, month);
-    await notarize(w);
-    expect(await refusal(receipt)).toBe("not_found");
-    expect(checkProof(proof, await keys())).toMatchObject({ receipt });
-  });
-
-  test("is proved to whoever may read the entry, and is not there for anybody else", async () => {
-    const { key, organization, project } = await place();
-    const receipt = await receiptOf(staging, key);
-    await notarize(w);
-    const holding = { organizationId: organization.id, rights: ["audit"] } as const;
-    const as = (projectId: string | null, environments: number) => ({
-      ...w.admin,
-      rights: [{ ...holding, projectId, environments }] as never,
-    });
-    const outcome = (who: ReturnType<typeof as>) => proveAudit(who, receipt).then((all) => all.length, kindOf);
-    expect(await outcome(as(project.id, 7))).toBe(1);
-    expect(await outcome(as(null, 7))).toBe(1);
-    expect(await outcome(as(crypto.randomUUID(), 7))).toBe("not_found");
-    expect(await outcome({ ...w.admin, rights: [] as never })).toBe("forbidden");
   });
 });
