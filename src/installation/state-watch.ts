@@ -89,11 +89,13 @@ export class StateWatch {
     const from = { lane: commandsLane, seq: (this.#end?.lastSeq ?? 0) + 1 };
     for await (const segment of segmentsByLane(database, {}, from)) {
       const follows = await walk.pass(segment);
+      if (follows || (await isInTree(database, this.#auditKey, segment, tree))) {
+        await this.#proveTo(segment.firstSeq - 1, chain);
+        for (const entry of decodeEntries(segment) ?? []) this.#record.apply(entry);
+        this.#provedTo = Math.max(this.#provedTo, segment.lastSeq);
+      }
+      // If a statement failed until here, the segment is read again.
       this.#end = segment;
-      if (!follows && !(await isInTree(database, this.#auditKey, segment, tree))) continue;
-      await this.#proveTo(segment.firstSeq - 1, chain);
-      for (const entry of decodeEntries(segment) ?? []) this.#record.apply(entry);
-      this.#provedTo = Math.max(this.#provedTo, segment.lastSeq);
     }
     // The head is sealed, so the lane had this entry.
     if (isSealedHead(this.#auditKey, head)) await this.#proveTo(head?.seq ?? 0, chain);

@@ -163,10 +163,11 @@ export class Notary {
   async #joinLeaves(tree: Tree, startedAt: number): Promise<void> {
     const { database, auditKey, signers } = this.#options;
     const { size, root } = tree;
+    const begun = { startedAt: this.#passedAt ?? startedAt, walk: new TreeWalk(signers), next: 0, found: new Map() };
     // A tree that was put back is another one.
-    if (this.#pass !== undefined && this.#pass.next > size) this.#pass = undefined;
-    this.#pass ??= { startedAt: this.#passedAt ?? startedAt, walk: new TreeWalk(signers), next: 0, found: new Map() };
-    const pass = this.#pass;
+    const pass = this.#pass === undefined || this.#pass.next > size ? begun : this.#pass;
+    // A pass whose round fails begins again.
+    this.#pass = undefined;
     const due = Math.ceil((size * (startedAt + roundEveryMs - pass.startedAt)) / passWithinMs);
     const to = Math.min(size, Math.max(pass.next + leavesPerRound, due));
     const join = new LeafJoin({ auditKey, saltKey: this.#saltKey }, chainOf(database));
@@ -178,11 +179,13 @@ export class Notary {
     pass.next = to;
     const { flaws } = await join.end();
     for (const flaw of flaws) this.#nameOf(flaw.lane, describeFlaw(flaw), pass.found);
-    if (to < size) return;
+    if (to < size) {
+      this.#pass = pass;
+      return;
+    }
     pass.walk.compareRoot({ size, root });
     for (const flaw of pass.walk.flaws) this.#nameOf("", flaw, pass.found);
     this.#joined = pass.found;
-    this.#pass = undefined;
     this.#passedAt = startedAt;
   }
 
