@@ -11,8 +11,9 @@ export type IndexedLeaf = StoredLeaf & { readonly lane: string; readonly lastSeq
 export type JoinKeys = { readonly auditKey: Uint8Array; readonly saltKey: Uint8Array };
 
 /**
- * Holds the leaves of the tree against the segments that are stored: each leaf has a segment that hashes to it, unless retention dropped it or a person accepted its loss. Nothing is believed because of the columns of a leaf:
- * one that leads to no fitting segment is a flaw.
+ * Holds the leaves of the tree against the segments that are stored: each leaf has a segment that hashes to it, unless
+ * retention dropped it or a person accepted its loss. Nothing is believed because of the columns of a leaf: one that
+ * leads to no fitting segment is a flaw.
  */
 export class LeafJoin {
   readonly #keys: JoinKeys;
