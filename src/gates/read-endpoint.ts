@@ -2,6 +2,7 @@ import type { Caller, Lookup } from "../access/authenticate.ts";
 import { etagOf, isAmong } from "../access/etag.ts";
 import { reaches } from "../access/grant.ts";
 import type { ReadAction } from "../audit/entry.ts";
+import { attempt } from "../core/attempt.ts";
 import { Fault } from "../core/fault.ts";
 import type { Render } from "../core/held.ts";
 import { type Environment, environmentMask, everyEnvironment, slugPattern } from "../core/names.ts";
@@ -58,10 +59,10 @@ export function readEndpoint<Q extends ItemsQuery, T>(items: ItemsRead<Q, T>): P
       const { rawQuery, ifNoneMatch } = exchange;
       const onlyLists = isMetadataRead(rawQuery, metadataFlag) || ifNoneMatch !== undefined;
       // The query says what to look up with the key. An invalid query is refused only after the key has been checked.
-      const query = parsed(() => items.parse(rawQuery, slug));
-      const lookup = query instanceof Fault ? noLookup : lookupOf(kind, query, !onlyLists);
+      const asked = attempt(() => items.parse(rawQuery, slug));
+      const lookup = asked === undefined ? noLookup : lookupOf(kind, asked, !onlyLists);
       const caller = await admit(parts.gate, exchange, token, onlyLists ? asMetadata : admission, lookup); // 401 429 403
-      if (query instanceof Fault) throw query; // 400
+      const query = asked ?? items.parse(rawQuery, slug); // 400
       const { environment, metadataOnly } = query;
       if (environment !== null) inScope(caller, environment); // 403
       const reading = readingOf(parts, exchange, caller);
@@ -88,15 +89,6 @@ export function readEndpoint<Q extends ItemsQuery, T>(items: ItemsRead<Q, T>): P
       return answer;
     },
   };
-}
-
-function parsed<Q>(parse: () => Q): Q | Fault {
-  try {
-    return parse();
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
 }
 
 /** What to look up with the key for a query. @param values - whether values are needed, not only names */
