@@ -130,9 +130,9 @@ export function originOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Whether a host is this machine. @param hostname - as URL writes it: IPv4 in full, IPv6 in brackets */
+/** Whether a host is this machine. @param hostname - an IPv6 address may be in brackets, as URL writes it */
 export function isLoopback(hostname: string): boolean {
-  return /^(?:localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname);
+  return /^(?:localhost|\[?::1\]?|127(?:\.\d+){1,3})$/.test(hostname);
 }
 
 /** A whole body. Undefined if it is too long: it is cancelled at the first chunk that exceeds the bound. */

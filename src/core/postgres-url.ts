@@ -4,6 +4,7 @@ import { homedir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import { type ConnectionOptions, createSecureContext, getCACertificates } from "node:tls";
 import { attempt } from "./attempt.ts";
+import { isLoopback } from "./json-request.ts";
 import { configProblem } from "./problem.ts";
 import { readSecretFile } from "./secret-file.ts";
 
@@ -261,8 +262,4 @@ function parseHosts(authority: string, values: Values): { host: string; port: nu
 function requireHost(host: string): string {
   if (isIP(host) !== 0 || /^(?:\/.*|[A-Za-z0-9._-]+)$/s.test(host)) return host;
   throw formProblem();
-}
-
-function isLoopback(host: string): boolean {
-  return /^(?:localhost|127\.[\d.]+|::1)$/.test(host);
 }

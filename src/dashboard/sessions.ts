@@ -1,4 +1,5 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import { isSameMac, sha256Of } from "../core/hash.ts";
 import { type Choices, Drafts } from "../pages/visit.ts";
 import type { Identity } from "./sign-in.ts";
 
@@ -34,7 +35,7 @@ export class Sessions {
     const token = randomBytes(32).toString("base64url");
     const now = this.#now();
     for (const [id, session] of this.#sessions) if (this.#hasEnded(session)) this.#end(id);
-    this.#sessions.set(digest(token), {
+    this.#sessions.set(sha256Of(token), {
       identity,
       startedAt: now,
       usedAt: now,
@@ -47,7 +48,7 @@ export class Sessions {
 
   /** The session of a cookie, used now; undefined if there is none or it has ended. */
   use(token: string | undefined): Session | undefined {
-    const id = digest(token ?? "");
+    const id = sha256Of(token ?? "");
     const session = this.#sessions.get(id);
     if (session === undefined) return undefined;
     if (this.#hasEnded(session)) {
@@ -59,7 +60,7 @@ export class Sessions {
   }
 
   end(token: string): void {
-    this.#end(digest(token));
+    this.#end(sha256Of(token));
   }
 
   #hasEnded({ startedAt, usedAt }: Session): boolean {
@@ -75,7 +76,7 @@ export class Sessions {
 /** The code in the printed link. It opens one session, within five minutes and ten tries. */
 export class SignInCode {
   readonly #now: () => number;
-  #code: { readonly digest: Buffer; readonly endsAt: number; tries: number } | undefined;
+  #code: { readonly digest: string; readonly endsAt: number; tries: number } | undefined;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -84,7 +85,7 @@ export class SignInCode {
   /** A new code, in place of the one before. */
   make(): string {
     const code = randomBytes(16).toString("base64url");
-    this.#code = { digest: sha256(code), endsAt: this.#now() + codeMs, tries: 0 };
+    this.#code = { digest: sha256Of(code), endsAt: this.#now() + codeMs, tries: 0 };
     return code;
   }
 
@@ -92,16 +93,8 @@ export class SignInCode {
   take(text: string): boolean {
     const code = this.#code;
     if (code === undefined || this.#now() >= code.endsAt || ++code.tries > triesMax) return false;
-    if (!timingSafeEqual(sha256(text), code.digest)) return false;
+    if (!isSameMac(Buffer.from(sha256Of(text)), Buffer.from(code.digest))) return false;
     this.#code = undefined;
     return true;
   }
-}
-
-function digest(token: string): string {
-  return sha256(token).toString("base64");
-}
-
-function sha256(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }
