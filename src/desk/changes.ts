@@ -80,7 +80,7 @@ export async function lockCommands({ database, systemKeys }: Locking, db: Db): P
     .insert(h)
     .values({ ...fresh, seal: sealHead(systemKeys.audit, fresh) })
     .onConflictDoNothing();
-  if (database.dialect === "postgres") await db.select().from(h).where(eq(h.lane, lane)).for("update");
+  await database.locked(db.select().from(h).where(eq(h.lane, lane)));
   const end = await laneEnd(inside, lane);
   if (end.head === null) throw new Refused("unavailable", "The database lost the end of the audit. Nothing was done.");
   if (isWhole(systemKeys.audit, end)) return end.head;

@@ -57,7 +57,7 @@ export async function openKeyring(
 export async function currentRootId(database: Database, db: Db): Promise<string> {
   const { systemKeys: s } = database.tables;
   const query = db.select({ rootId: s.rootId }).from(s).where(eq(s.purpose, "pepper"));
-  const [row] = await (database.dialect === "postgres" ? query.for("share") : query);
+  const [row] = await database.locked(query, "share");
   return row?.rootId ?? "";
 }
 

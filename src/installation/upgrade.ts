@@ -32,8 +32,7 @@ export function upgradedMessage({ from, to }: Versions): string {
  */
 async function sealUnsealed(database: Database, db: Db, keyring: Keyring, systemKeys: SystemKeys): Promise<void> {
   const { systemKeys: k } = database.tables;
-  const query = db.select().from(k);
-  const rows = await (database.dialect === "postgres" ? query.for("update") : query);
+  const rows = await database.locked(db.select().from(k));
   // Another process may have been first.
   const formats = rows.map(({ wrapped }) => generationOf(wrapped));
   if (formats.includes(sealFormat)) return;

@@ -297,8 +297,7 @@ export async function rotateKey(
   const found = await findKey(admin, asked, "key");
   const { id } = found;
   await writing(admin, requirePermits(admin, found), async (db) => {
-    const query = db.select().from(k).where(eq(k.id, id));
-    const [old] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
+    const [old] = await admin.database.locked(db.select().from(k).where(eq(k.id, id)));
     if (!old) throw noKey(found);
     const now = admin.now();
     if (old.revokedAt !== null) throw new Refused("conflict", `The key ${id} is revoked: create a new key.`);

@@ -68,9 +68,8 @@ export async function deleteOrganization(
   const permit = Permit.operator(admin);
   const { organizations: o, projects: p, apiKeys: k } = admin.database.tables;
   return writing(admin, permit, async (db) => {
-    const query = db.select().from(o).where(eq(o.slug, slug));
     // Locked, so that nobody adds to it before the end.
-    const [found] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
+    const [found] = await admin.database.locked(db.select().from(o).where(eq(o.slug, slug)));
     if (!found) throw noOrganization(slug);
     verified(admin, found);
     const keys = await db.delete(k).where(eq(k.organizationId, found.id)).returning({ trust: k.trust });

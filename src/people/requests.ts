@@ -184,8 +184,7 @@ function recordOf(admin: AdminContext, { request, organization, project, key }: 
 /** A request that nobody else can decide about before the transaction ends. */
 async function lockPending(admin: AdminContext, db: Db, id: string): Promise<PendingRequest> {
   const { variableRequests: r } = admin.database.tables;
-  const query = rowsOf(admin, db, eq(r.id, id));
-  const [row] = await (admin.database.dialect === "postgres" ? query.for("update", { of: r }) : query);
+  const [row] = await admin.database.locked(rowsOf(admin, db, eq(r.id, id)), "update", r);
   if (!row) throw noId("request", id);
   const record = recordOf(admin, row);
   requirePending(record);

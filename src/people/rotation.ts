@@ -168,7 +168,7 @@ function rewrapSystemKeys(admin: AdminContext): Promise<number> {
   const { systemKeys: s, auditSigners: a } = admin.database.tables;
   return inTurn(admin, async (db) => {
     const query = db.select().from(s).where(ne(s.rootId, admin.keyring.rootId)).orderBy(asc(s.purpose));
-    const rows = await (admin.database.dialect === "postgres" ? query.for("update") : query);
+    const rows = await admin.database.locked(query);
     for (const row of rows) {
       const purpose = purposes.find((one) => one === row.purpose) as SystemKeyPurpose;
       const rewrapped = admin.keyring.rewrapSystemKey(purpose, row.rootId, row.wrapped);

@@ -1,4 +1,5 @@
 import { is, Param, Placeholder, type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import type { PgTable } from "drizzle-orm/pg-core";
 import type { drizzle } from "drizzle-orm/postgres-js";
 import { Fault } from "../core/fault.ts";
 import { Refused } from "../core/refused.ts";
@@ -33,11 +34,17 @@ export type Database = {
    * @throws Refused `unavailable` if somebody added to our tables what may hide or lose what is written
    */
   readonly transaction: <T>(work: (db: Db) => Promise<T>, tables?: number) => Promise<T>;
+  /** Inside a transaction: the rows of a query, which no other writer changes until the transaction ends. */
+  readonly locked: <Row>(query: Lockable<Row>, how?: "update" | "share", of?: PgTable) => PromiseLike<Row[]>;
   /** Inside a transaction: locks the project against other writers until the transaction ends. */
   readonly lockProject: (db: Db, projectId: string) => Promise<void>;
   /** How many statements run now, and how many connections there are at most. */
   readonly pool: { readonly underWay: number; readonly connectionsMax: number };
   readonly close: () => Promise<void>;
+};
+
+type Lockable<Row> = PromiseLike<Row[]> & {
+  readonly for: (how: "update" | "share", config?: { of: PgTable }) => PromiseLike<Row[]>;
 };
 
 /** What a connection is for. It decides deadlines and rights. */

@@ -158,6 +158,7 @@ export function openPostgres(servers: Servers, use: Use): Database {
     // At this level alone, a statement sees what others committed before it: additions to our tables included.
     transaction: (work) =>
       trusted().transaction((inner) => guarded(inner as unknown as Db, work), { isolationLevel: "read committed" }),
+    locked: (query, how = "update", of) => query.for(how, of && { of }),
     lockProject: async (inner, projectId) => {
       const { projects } = postgresTables;
       await inner.select({ id: projects.id }).from(projects).where(sql`${projects.id} = ${projectId}`).for("update");

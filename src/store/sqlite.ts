@@ -71,7 +71,9 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
           throw error;
         }
       }),
-    lockProject: async () => {}, // BEGIN IMMEDIATE keeps every other writer out already
+    // BEGIN IMMEDIATE keeps every other writer out already.
+    locked: (query) => query,
+    lockProject: async () => {},
     pool: { underWay: 0, connectionsMax: 1 },
     close: async () => {
       // `false`: the file is closed with its last prepared statement, where `true` would throw and leave it open.
