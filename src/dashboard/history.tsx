@@ -93,13 +93,8 @@ export async function undoPage(visit: Visit): Promise<Answer> {
   const { where } = visit;
   const kind = requireKind(visit.query("kind") ?? "");
   const environment = visit.environment() ?? "production";
-  const name = visit.query("name");
-  const { title, shown, plan, form } =
-    visit.query("version") !== undefined
-      ? await changeBack(visit, environment, kind)
-      : name === undefined
-        ? await allBack(visit, environment, kind)
-        : await itemBack(visit, environment, kind, name);
+  const wayBack = visit.query("version") === undefined ? versionBack : changeBack;
+  const { title, shown, plan, form } = await wayBack(visit, environment, kind);
   const main = (
     <>
       {shown}
@@ -161,12 +156,26 @@ async function changeBack(visit: Visit, environment: Environment, kind: string):
   return { title: button, shown, plan, form: isAny && { button, hidden: { version } } };
 }
 
-/** What going back to a version would do. */
-async function allBack(visit: Visit, environment: Environment, kind: string): Promise<ShownWay> {
+/** What going back to a version would do, to the whole set or to one item. */
+async function versionBack(visit: Visit, environment: Environment, kind: string): Promise<ShownWay> {
   const { admin, where } = visit;
-  const plan = await planRollback(admin, { where, environment, kind }, visit.number("to"));
+  const name = visit.query("name");
+  const plan = await planRollback(admin, { where, environment, kind }, visit.number("to"), { name });
   const { from, to, between } = plan;
   const isAny = changesOf(plan).length > 0;
+  const takenBack = between.length > 0 && `That takes back ${writersOf(between)}.`;
+  if (name !== undefined) {
+    const shown = (
+      <p>
+        <Name>{name}</Name>
+        {isAny
+          ? ` would be written as it was in version ${to}, and nothing else.`
+          : ` is the same in version ${to} and now: there is nothing to put back.`}
+        {isAny && takenBack && ` ${takenBack}`}
+      </p>
+    );
+    return { title: `Put ${name} back`, shown, plan, form: isAny && { button: "Put it back", hidden: { to, name } } };
+  }
   const button = `Go back to version ${to}`;
   const shown = isAny ? (
     <>
@@ -174,7 +183,7 @@ async function allBack(visit: Visit, environment: Environment, kind: string): Pr
         The {kind} of {where} are at version {from}. Version {to} would be written again, as a new version:
       </p>
       <Changed names={plan} />
-      {between.length > 0 && <p>That takes back {writersOf(between)}.</p>}
+      {takenBack && <p>{takenBack}</p>}
     </>
   ) : (
     <p>
@@ -183,25 +192,6 @@ async function allBack(visit: Visit, environment: Environment, kind: string): Pr
     </p>
   );
   return { title: button, shown, plan, form: isAny && { button, hidden: { to } } };
-}
-
-/** What it would do to put one item back. */
-async function itemBack(visit: Visit, environment: Environment, kind: string, name: string): Promise<ShownWay> {
-  const { admin, where } = visit;
-  const plan = await planRollback(admin, { where, environment, kind }, visit.number("to"), { name });
-  const { to, between } = plan;
-  const isAny = changesOf(plan).length > 0;
-  const shown = !isAny ? (
-    <p>
-      <Name>{name}</Name> is the same in version {to} and now: there is nothing to put back.
-    </p>
-  ) : (
-    <p>
-      <Name>{name}</Name> would be written as it was in version {to}, and nothing else.
-      {between.length > 0 && ` That takes back ${writersOf(between)}.`}
-    </p>
-  );
-  return { title: `Put ${name} back`, shown, plan, form: isAny && { button: "Put it back", hidden: { to, name } } };
 }
 
 /** @throws Refused `conflict` if somebody wrote the set since the page was shown */
