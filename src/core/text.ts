@@ -14,8 +14,8 @@ export function joined(parts: readonly string[]): string {
 }
 
 /** The first few, and how many more. */
-export function listed(items: readonly string[], between = ", "): string {
-  const shown = items.slice(0, 10).join(between);
+export function listed(items: readonly string[]): string {
+  const shown = items.slice(0, 10).join(", ");
   return items.length > 10 ? `${shown} and ${items.length - 10} more` : shown;
 }
 

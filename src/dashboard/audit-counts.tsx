@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { lookalikes } from "../core/lookalikes.ts";
-import { Ago, Called, type Cells, counted, Moment, momentText, Table, Word } from "../pages/parts.tsx";
+import { formatTime } from "../core/text.ts";
+import { Ago, Called, type Cells, counted, Moment, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import { type AuditCounts, type Doings, units } from "../people/reads.ts";
 import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
@@ -38,11 +39,11 @@ export function Chart({ counts, isOfAll }: { readonly counts: AuditCounts; reado
           viewBox={`0 0 ${bars.length * barWidth} ${chartHeight}`}
           preserveAspectRatio="none"
           role="img"
-          aria-label={`Reads per ${unit}. ${sum} from ${momentText(first)} to ${momentText(last)}. ${rest}.`}
+          aria-label={`Reads per ${unit}. ${sum} from ${formatTime(first)} to ${formatTime(last)}. ${rest}.`}
         >
           {bars.map(({ at, count }, index) => (
             <rect x={index * barWidth + 2} y={yOf(count)} width={barWidth - 4} height={chartHeight - yOf(count)}>
-              <title>{`${momentText(at)}: ${counted(count, "read")}`}</title>
+              <title>{`${formatTime(at)}: ${counted(count, "read")}`}</title>
             </rect>
           ))}
           <line x1={0} x2={bars.length * barWidth} y1={yOf(mean)} y2={yOf(mean)} />

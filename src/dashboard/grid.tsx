@@ -98,14 +98,13 @@ function columnsOf(
   seen: readonly Environment[],
   now: number,
 ): Cells<Compared> {
-  const note = kindPages[kind]?.noteOf;
+  const { Note } = kindPages[kind] ?? {};
   const alike = lookalikes(items.map(({ name }) => ({ id: name, name })));
   const item = projectPagePath(where, `${kind}/item`);
   return {
     Name: ({ name }) => {
-      const words = note?.(name);
       const link = <Name to={`${item}?name=${encodeURIComponent(name)}`}>{name}</Name>;
-      return [link, alike.has(name) && <Alike />, words !== undefined && <span class="missing"> {words}</span>];
+      return [link, alike.has(name) && <Alike />, Note && <Note name={name} />];
     },
     ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => {
       const { updatedAt, dueAt = Number.POSITIVE_INFINITY, isCanary } = found[environment] ?? {};

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Environment } from "../core/names.ts";
 import type { FoundProject } from "../desk/projects.ts";
+import type { Steers } from "./parts.tsx";
 import type { Done, Route } from "./route.ts";
 import type { VersionedSet, Visit } from "./visit.ts";
 
@@ -16,7 +17,7 @@ export type KindPages = {
   /** The kind's own pages below a project, by the words of the link in its grid. */
   readonly actions?: Readonly<Record<string, string>>;
   /** A warning beside a name in a list. */
-  readonly noteOf?: (name: string) => string | undefined;
+  readonly Note?: typeof Steers;
   /** A sentence for a project without items: what to do first. */
   readonly firstStep: string;
   readonly routes?: readonly Route[];

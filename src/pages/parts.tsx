@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { type Environment, isEnvironment } from "../core/names.ts";
 import { isSteering } from "../core/steering.ts";
+import { formatTime } from "../core/text.ts";
 import { excerpt, visibleLines } from "../core/visible.ts";
 
 /* What pages are made of. Preact escapes all stored text on them, and `Word` makes it visible. */
@@ -141,17 +142,12 @@ export function Env({ value }: { readonly value: Environment }) {
 /** A moment, as people say it. The script shows its exact time under the pointer. */
 export function Ago({ at, now }: { readonly at: number | null; readonly now: number }) {
   if (at === null || Number.isNaN(new Date(at).getTime())) return <>never</>;
-  return <time dateTime={momentText(at)}>{inWords(at - now)}</time>;
+  return <time dateTime={formatTime(at)}>{inWords(at - now)}</time>;
 }
 
 /** A moment in UTC. The script shows it in the reader's zone, and in UTC on hover. */
 export function Moment({ at }: { readonly at: number }) {
-  return <time dateTime={momentText(at)}>{momentText(at)}</time>;
-}
-
-/** Such as `2030-01-31T12:00:00Z`. */
-export function momentText(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 19)}Z`;
+  return <time dateTime={formatTime(at)}>{formatTime(at)}</time>;
 }
 
 /**
@@ -231,9 +227,8 @@ export function Listed(props: {
   readonly title: ComponentChildren;
   readonly none: string;
   readonly items: readonly ComponentChildren[];
-  readonly children?: ComponentChildren;
 }) {
-  const { title, none, items, children } = props;
+  const { title, none, items } = props;
   return (
     <section>
       <h2>{title}</h2>
@@ -246,7 +241,6 @@ export function Listed(props: {
           ))}
         </ul>
       )}
-      {children}
     </section>
   );
 }
@@ -462,15 +456,13 @@ export function Change(props: {
   readonly secret?: "once";
   readonly danger?: boolean;
   readonly hidden?: Readonly<Record<string, string | number>>;
-  /** What a screen reader says in place of the button's words. */
-  readonly label?: string;
   readonly quiet?: boolean;
   /** More buttons. */
   readonly beside?: ComponentChildren;
   /** A choice that is made by a button each, after the words of `button`. */
   readonly choice?: ChoiceOf;
 }) {
-  const { action, button, children, secret, danger, hidden = {}, label, quiet, beside, choice } = props;
+  const { action, button, children, secret, danger, hidden = {}, quiet, beside, choice } = props;
   return (
     <form method="post" action={action} data-change data-secret={secret} autocomplete="off">
       {Object.entries(hidden).map(([name, value]) => (
@@ -479,7 +471,7 @@ export function Change(props: {
       {children}
       <div class="send">
         {choice === undefined ? (
-          <button type="submit" class={danger ? "danger" : quiet ? "quiet" : undefined} aria-label={label}>
+          <button type="submit" class={danger ? "danger" : quiet ? "quiet" : undefined}>
             {button}
           </button>
         ) : (

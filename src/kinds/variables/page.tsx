@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
-import { isSteering } from "../../core/steering.ts";
 import type { KindPages } from "../../pages/kind-pages.ts";
+import { Steers } from "../../pages/parts.tsx";
 import { rightsOf } from "../../pages/route.ts";
 import { form } from "./form.tsx";
 import { copy } from "./operations.ts";
@@ -13,7 +13,7 @@ export const pages: KindPages = {
   reveal: ({ admin, where }, environment, name, version) => revealVariable(admin, where, environment, name, version),
   form,
   actions: { Paste: "variables/paste", Promote: "variables/promote" },
-  noteOf: (name) => (isSteering(name, "linux") || isSteering(name, "win32") ? "steers programs" : undefined),
+  Note: Steers,
   firstStep: "Paste the text of an .env file, or write one variable.",
   routes: [
     { method: "GET", path: "/p/:org/:project/variables/paste", rights: ["write"], answer: pastePage },
