@@ -106,20 +106,7 @@ describe("the second listener of the program", () => {
   const onLinux = test.skipIf(process.platform !== "linux");
   onLinux("GHSA-9h8m-3fm2-qjrq: with traces, too, a server starts no other program, whatever PATH has", async () => {
     // What resource detection looks for: ids of the host, of the cloud, of the container, and the version of the system.
-    const names = [
-      "sh",
-      "bash",
-      "env",
-      "hostname",
-      "hostnamectl",
-      "uname",
-      "id",
-      "whoami",
-      "cat",
-      "git",
-      "ps",
-      "ioreg",
-    ];
+    const names = "sh bash env hostname hostnamectl uname id whoami cat git ps ioreg".split(" ");
     names.push(
       "reg",
       "REG.exe",

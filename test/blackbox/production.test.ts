@@ -192,16 +192,7 @@ whereInstalled(["systemd-analyze"], "the units of docs/deploy", (analyze) => {
         mkdirSync(join(system, path), { recursive: true });
       }
       for (const unit of units) cpSync(join(docs, "deploy", unit), join(system, "etc/systemd/system", unit));
-      for (const target of [
-        "sysinit",
-        "basic",
-        "multi-user",
-        "network-online",
-        "shutdown",
-        "timers",
-        "time-set",
-        "time-sync",
-      ]) {
+      for (const target of "sysinit basic multi-user network-online shutdown timers time-set time-sync".split(" ")) {
         writeFileSync(join(system, `usr/lib/systemd/system/${target}.target`), "[Unit]\nDescription=empty\n");
       }
       writeFileSync(join(system, "usr/lib/systemd/system/-.slice"), "[Unit]\nDescription=empty\n");

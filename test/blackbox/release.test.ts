@@ -82,15 +82,7 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
     publicKey = readFileSync(at("minisign.pub"), "utf8").split("\n")[1] ?? "";
     mkdirSync(gpg.GNUPGHOME, { mode: 0o700 });
     const makeKey = [
-      "gpg",
-      "--batch",
-      "--passphrase",
-      "",
-      "--quick-generate-key",
-      "keyhole",
-      "ed25519",
-      "sign",
-      "never",
+      ...["gpg", "--batch", "--passphrase", "", "--quick-generate-key", "keyhole", "ed25519", "sign", "never"],
     ];
     await done(makeKey, { env: gpg });
     await done([join(root, ".ci/sign"), at("minisign.key"), "keyhole", release], { env: gpg });

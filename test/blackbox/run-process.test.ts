@@ -146,11 +146,7 @@ describe.skipIf(!isLinux)("the caller's descriptors", () => {
   test("keep their flags", async () => {
     const { keyhole } = await machine();
     const ran = await keyhole([
-      "run",
-      "--",
-      "grep",
-      "-h",
-      "flags",
+      ...["run", "--", "grep", "-h", "flags"],
       ...[0, 1, 2].map((fd) => `/proc/self/fdinfo/${fd}`),
     ]);
     const nonBlocking = 0o4000;

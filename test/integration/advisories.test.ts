@@ -38,12 +38,9 @@ const content = {
 };
 /** Each way in which a machine gets values. */
 const valuePaths = [
-  "/projects/web/variables?environment=production",
-  "/projects/web/variables?environment=production&keys=TOKEN",
-  "/projects/web/variables?environment=production&format=env",
-  "/projects/web/accounts?environment=production",
-  "/files?project=web&environment=production",
-  "/secrets?project=web&environment=production",
+  ...["/projects/web/variables?environment=production", "/projects/web/variables?environment=production&keys=TOKEN"],
+  ...["/projects/web/variables?environment=production&format=env", "/projects/web/accounts?environment=production"],
+  ...["/files?project=web&environment=production", "/secrets?project=web&environment=production"],
   "/secrets?project=web&environment=production&format=env",
 ];
 
@@ -156,13 +153,7 @@ describeBoth("the faults of others, tried by a machine", (w) => {
       }
     }
     for (const name of [
-      "var_set",
-      "var set",
-      "write_variable",
-      "reveal",
-      "key_create",
-      "constructor",
-      "list_projects/..",
+      ...["var_set", "var set", "write_variable", "reveal", "key_create", "constructor", "list_projects/.."],
     ]) {
       expect(Object.hasOwn(tools, name)).toBe(false);
       const answer = await answerOf(await handle(mcpRequest({ key: token, call: [name, { project: "web" }] })));
@@ -342,15 +333,7 @@ describeBoth("the faults of others, tried by a machine", (w) => {
       expect([target, answer]).toEqual([target, unknown]);
     }
     // One project's name in the place of a name: a name that nobody has.
-    for (const slug of [
-      "web%2f..%2fhidden",
-      "..%2fhidden",
-      "%2e%2e",
-      "hidden%00",
-      "hidden%20",
-      "HIDDEN",
-      "web;hidden",
-    ]) {
+    for (const slug of "web%2f..%2fhidden ..%2fhidden %2e%2e hidden%00 hidden%20 HIDDEN web;hidden".split(" ")) {
       expect([slug, await ask(`/api/v1/projects/${slug}/variables${query}`)]).toEqual([slug, outside]);
     }
     // What a client or this server may resolve is judged as what it was resolved to.

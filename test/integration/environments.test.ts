@@ -88,14 +88,7 @@ describeBoth("a project", (w) => {
     const { where } = await place(w);
     const visitor = await visitorOf(w);
     const pages = ["variables", "variables/item?name=TOKEN", "variables/set?name=TOKEN", "variables/set"];
-    const more = [
-      "variables/promote",
-      "variables/paste",
-      "accounts",
-      "accounts/set",
-      "accounts/item?name=mail",
-      "files",
-    ];
+    const more = "variables/promote variables/paste accounts accounts/set accounts/item?name=mail files".split(" ");
     for (const page of [...pages, ...more]) {
       const { html } = await visitor.page(`/p/${where}/${page}`);
       const main = html?.slice(html.indexOf("<main")).replaceAll(/<input type="hidden"[^>]*>/g, "");

@@ -19,12 +19,8 @@ describeBoth("an export", (w) => {
     const files = new Map<string, ExportedFile>();
     for await (const file of exportOrganization(w.admin, organization.slug, quiet)) files.set(file.path, file);
     expect([...files.keys()].sort()).toEqual([
-      "organization.json",
-      "web/production/files.json",
-      "web/production/files/tls/a.pem",
-      "web/production/variables.json",
-      "web/staging/accounts.json",
-      "web/staging/variables.json",
+      ...["organization.json", "web/production/files.json", "web/production/files/tls/a.pem"],
+      ...["web/production/variables.json", "web/staging/accounts.json", "web/staging/variables.json"],
     ]);
     const read = (path: string) => JSON.parse(String(Buffer.from(files.get(path)?.content ?? [])));
     expect(read("web/production/variables.json")).toEqual({ TOKEN: "a\r\n\u202e" });

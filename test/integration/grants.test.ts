@@ -93,14 +93,9 @@ function suite() {
   test("answers every endpoint", async () => {
     const where = "project=web&environment=production";
     for (const path of [
-      "/organization",
-      "/projects",
-      "/projects/web",
-      "/projects/web/variables?environment=production",
-      "/projects/web/variables?environment=production&keys=TOKEN",
-      "/projects/web/variables?metadata_only=true",
-      "/projects/web/accounts?environment=production",
-      "/projects/web/accounts?metadata_only=true",
+      ...["/organization", "/projects", "/projects/web", "/projects/web/variables?environment=production"],
+      ...["/projects/web/variables?environment=production&keys=TOKEN", "/projects/web/variables?metadata_only=true"],
+      ...["/projects/web/accounts?environment=production", "/projects/web/accounts?metadata_only=true"],
       `/files?${where}`,
       `/files?${where}&metadataOnly=true`,
       `/secrets?${where}`,
@@ -179,18 +174,8 @@ function suite() {
     expect(await rightsIn(raw)).toEqual({
       ...Object.fromEntries(
         [
-          "api_keys",
-          "audit_checkpoints_signed",
-          "audit_exceptions",
-          "audit_heads",
-          "audit_leaves",
-          "audit_signers",
-          "data_keys",
-          "file_contents",
-          "organizations",
-          "projects",
-          "sets",
-          "system_keys",
+          ...["api_keys", "audit_checkpoints_signed", "audit_exceptions", "audit_heads", "audit_leaves"],
+          ...["audit_signers", "data_keys", "file_contents", "organizations", "projects", "sets", "system_keys"],
           "drizzle.__drizzle_migrations",
         ].map((name) => [name, "SELECT"]),
       ),

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
-import { Readable, Writable } from "node:stream";
+import { Readable } from "node:stream";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { complete } from "../../src/cli/completion.ts";
 import { isPeoples, judgeCommand, leadsThrough } from "../../src/cli/door.ts";
@@ -12,6 +12,8 @@ import { showProject } from "../../src/people/projects.ts";
 import { type CommandContext, frame, noun } from "../../src/terminal/command.ts";
 import { commandFor } from "../../src/terminal/draw.ts";
 import { toProblem } from "../../src/terminal/failure.ts";
+import { contextOf as plainContext, streamTo } from "../support/context.ts";
+import { settingsOf } from "../support/door.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 /** An operation that nobody has: it greets a project with the text that it reads. */
@@ -139,29 +141,13 @@ async function ran(w: World, words: readonly string[], stdin = "hello") {
 }
 
 function contextOf(
-  { config, databaseUrl }: World,
+  w: World,
   stdin: string,
   json = false,
   put: (name: "stdout" | "stderr", text: string) => void = () => {},
 ): CommandContext {
-  const collect = (name: "stdout" | "stderr") =>
-    new Writable({
-      write: (chunk, _, done) => {
-        put(name, String(chunk));
-        done();
-      },
-    });
-  const terminal = { stdin: Readable.from([Buffer.from(stdin)]), stdout: collect("stdout"), stderr: collect("stderr") };
-  return {
-    env: {
-      KEYHOLE_DATA: config.dataFolder,
-      KEYHOLE_ROOT_KEY: (config.rootKey as { text: string }).text,
-      ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
-    },
-    terminal: terminal as unknown as CommandContext["terminal"],
-    json,
-    say: (line) => put("stderr", `${line}\n`),
-    flush: async () => {},
-    inherited: [],
-  };
+  const [stdout, stderr] = (["stdout", "stderr"] as const).map((name) => streamTo((chunk) => put(name, String(chunk))));
+  const streams = { stdin: Readable.from([Buffer.from(stdin)]), stdout, stderr };
+  const terminal = streams as unknown as CommandContext["terminal"];
+  return plainContext({ env: settingsOf(w), terminal, json, say: (line) => put("stderr", `${line}\n`) });
 }

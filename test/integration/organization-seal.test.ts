@@ -78,14 +78,8 @@ describeBoth("the row of an organization that SQL changed", (w) => {
     await w.run("alter table organizations drop column kept");
     const migrations = w.dialect === "sqlite" ? "__drizzle_migrations" : "drizzle.__drizzle_migrations";
     const tables = [
-      "rosters",
-      "last_reads",
-      "last_reads_known",
-      "audit_cosignatures",
-      "audit_checkpoints_signed",
-      "audit_leaves",
-      "audit_signers",
-      "audit_exceptions",
+      ...["rosters", "last_reads", "last_reads_known", "audit_cosignatures", "audit_checkpoints_signed"],
+      ...["audit_leaves", "audit_signers", "audit_exceptions"],
     ];
     for (const table of tables) await w.run(`drop table ${table}`);
     for (const column of ["roster", "seal"]) await w.run(`alter table audit_heads drop column ${column}`);

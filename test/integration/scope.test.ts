@@ -84,29 +84,17 @@ describeBoth("a key limited to one project and staging", (w) => {
 });
 
 const paths = [
-  "/organization",
-  "/projects",
-  "/projects/mine",
-  "/projects/mine/variables?metadata_only=true",
+  ...["/organization", "/projects", "/projects/mine", "/projects/mine/variables?metadata_only=true"],
   "/projects/mine/variables?metadata_only=true&environment=staging",
-  "/projects/mine/variables?environment=staging",
-  "/projects/mine/variables?environment=staging&prefix=PROD",
+  ...["/projects/mine/variables?environment=staging", "/projects/mine/variables?environment=staging&prefix=PROD"],
   "/projects/mine/variables?environment=staging&keys=PRODUCTION,STAGING",
-  "/projects/mine/variables?environment=staging&format=env",
-  "/projects/mine/variables?environment=production",
-  "/projects/mine/accounts",
-  "/projects/mine/accounts?metadata_only=true",
-  "/projects/mine/accounts?environment=staging",
-  "/projects/mine/accounts?environment=development",
-  "/files?project=mine&environment=staging",
-  "/files?project=mine&environment=staging&metadataOnly=1",
-  "/files?project=mine&environment=staging&path=of-production",
-  "/files?project=mine&environment=production",
-  "/secrets?project=mine&environment=staging",
-  "/secrets?project=mine&environment=development",
-  "/projects/theirs",
-  "/projects/theirs/variables?environment=staging",
-  "/projects/foreign/accounts",
+  ...["/projects/mine/variables?environment=staging&format=env", "/projects/mine/variables?environment=production"],
+  ...["/projects/mine/accounts", "/projects/mine/accounts?metadata_only=true"],
+  ...["/projects/mine/accounts?environment=staging", "/projects/mine/accounts?environment=development"],
+  ...["/files?project=mine&environment=staging", "/files?project=mine&environment=staging&metadataOnly=1"],
+  ...["/files?project=mine&environment=staging&path=of-production", "/files?project=mine&environment=production"],
+  ...["/secrets?project=mine&environment=staging", "/secrets?project=mine&environment=development", "/projects/theirs"],
+  ...["/projects/theirs/variables?environment=staging", "/projects/foreign/accounts"],
 ];
 
 /** The key's own project among others; all have something in every environment. */

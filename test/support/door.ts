@@ -1,11 +1,12 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable, Writable } from "node:stream";
+import { Readable } from "node:stream";
 import { judgeCommand } from "../../src/cli/door.ts";
 import { quoted } from "../../src/core/words.ts";
 import { buildProgram } from "../../src/main.ts";
 import { type CommandContext, frame } from "../../src/terminal/command.ts";
 import { toProblem } from "../../src/terminal/failure.ts";
+import { contextOf, streamTo } from "./context.ts";
 import type { World } from "./world.ts";
 
 /** What came of a command: `done` or the code of its problem, and everything that the person was told. */
@@ -58,28 +59,12 @@ export async function throughDoorHere(
     reads();
     yield Buffer.from(stdin);
   };
-  const collect = () =>
-    new Writable({
-      write: (chunk, _, done) => {
-        out += String(chunk);
-        done();
-      },
-    });
-  const context: CommandContext = {
-    person,
-    env: settingsOf(w),
-    terminal: {
-      stdin: Readable.from(input()),
-      stdout: collect(),
-      stderr: collect(),
-    } as unknown as CommandContext["terminal"],
-    json: false,
-    say: (line) => {
-      out += `${line}\n`;
-    },
-    flush: async () => {},
-    inherited: [],
+  const add = (text: unknown) => {
+    out += text;
   };
+  const streams = { stdin: Readable.from(input()), stdout: streamTo(add), stderr: streamTo(add) };
+  const terminal = streams as unknown as CommandContext["terminal"];
+  const context = contextOf({ person, env: settingsOf(w), terminal, say: (line) => add(`${line}\n`) });
   const program = await buildProgram(context, words[0]);
   program.hook("preAction", (_, command) => judgeCommand(command));
   frame(program, () => {});

@@ -2,22 +2,17 @@ import { Database as SqliteFile, type Statement } from "bun:sqlite";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { Readable, Writable } from "node:stream";
+import { Readable } from "node:stream";
 import { wordsOf } from "../../src/core/words.ts";
 import { execute } from "../../src/main.ts";
 import { turns } from "../../src/store/sqlite.ts";
 import type { CommandContext } from "../../src/terminal/command.ts";
+import { streamTo } from "./context.ts";
 import { binary, type Ran, runBinary } from "./keyhole.ts";
 
-type ScriptOptions = {
-  readonly cwd: string;
-  /** The whole environment. */
-  readonly env: Readonly<Record<string, string>>;
-};
-
-type HereOptions = ScriptOptions & {
-  readonly stdin?: string | Uint8Array | undefined;
-};
+/** `env` is the whole environment. */
+type ScriptOptions = { readonly cwd: string; readonly env: Readonly<Record<string, string>> };
+type HereOptions = ScriptOptions & { readonly stdin?: string | Uint8Array | undefined };
 
 /**
  * A database that is closed stays open until its last statement is collected, which is no matter to a process that
@@ -48,30 +43,20 @@ const inTurn = turns();
 
 function takeTurn(args: readonly string[], { env, cwd, stdin = "" }: HereOptions) {
   return inTurn(async () => {
-    const [stdout, stderr] = [collect(), collect()];
-    const input = Readable.from(stdin.length > 0 ? [Buffer.from(stdin)] : []);
-    const streams = { stdin: input, stdout: stdout.stream, stderr: stderr.stream };
+    const out: Uint8Array[] = [];
+    const error: Uint8Array[] = [];
+    const [stdout, stderr] = [out, error].map((chunks) => streamTo((chunk) => chunks.push(chunk)));
+    const streams = { stdin: Readable.from(stdin.length > 0 ? [Buffer.from(stdin)] : []), stdout, stderr };
     const terminal = streams as unknown as CommandContext["terminal"];
     const before = process.cwd();
     process.chdir(cwd);
     try {
       const exitCode = await execute(args, { env, terminal, inherited: [] });
-      return { exitCode, stdout: stdout.bytes(), stderr: stderr.bytes() };
+      return { exitCode, stdout: Buffer.concat(out), stderr: Buffer.concat(error) };
     } finally {
       process.chdir(before);
     }
   });
-}
-
-function collect(): { readonly stream: Writable; readonly bytes: () => Buffer } {
-  const chunks: Uint8Array[] = [];
-  const stream = new Writable({
-    write: (chunk: Uint8Array, _, done) => {
-      chunks.push(chunk);
-      done();
-    },
-  });
-  return { stream, bytes: () => Buffer.concat(chunks) };
 }
 
 /**
@@ -87,10 +72,7 @@ export async function runScript(script: string, options: ScriptOptions): Promise
     hostname: "127.0.0.1",
     port: 0,
     socket: {
-      data: async (socket, line) => {
-        const call = line.toString().trimEnd();
-        socket.end(`${await answer(call)}\n`);
-      },
+      data: async (socket, line) => void socket.end(`${await answer(line.toString().trimEnd())}\n`),
     },
   });
   try {

@@ -2,6 +2,7 @@
  * A fake Keyhole server for tests of the client. It writes HTTP by hand, so that it can send what a real server never
  * would. Everything that a test does not alter is answered as Keyhole answers it.
  */
+import { afterEach } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import type { Environment } from "../../src/core/names.ts";
 
@@ -47,6 +48,19 @@ export type Liar = {
   readonly endlessBytes: () => number;
   readonly stop: () => Promise<void>;
 };
+
+/** Returns what starts the servers of a file, each of which ends with its test. */
+export function liarStarter(): typeof startLiar {
+  const liars: Liar[] = [];
+  afterEach(async () => {
+    for (const liar of liars.splice(0)) await liar.stop();
+  });
+  return async (reply) => {
+    const liar = await startLiar(reply);
+    liars.push(liar);
+    return liar;
+  };
+}
 
 /** Starts the server on a free port. */
 export async function startLiar(reply: (question: Question) => Reply | Promise<Reply>): Promise<Liar> {

@@ -1,6 +1,7 @@
 import { afterAll, setDefaultTimeout } from "bun:test";
 import "./seed.ts";
 import { reportWaits } from "./eventually.ts";
+import { removeFolders } from "./folder.ts";
 import { reportMissing } from "./programs.ts";
 import { noteFile } from "./report.ts";
 import { memoryFolder } from "./scratch.ts";
@@ -24,5 +25,6 @@ noteFile("begins", Bun.main);
 afterAll(() => {
   reportWaits();
   reportMissing();
+  removeFolders();
   noteFile("ended", Bun.main);
 });

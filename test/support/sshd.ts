@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "./eventually.ts";
-import { binary, type Ran } from "./keyhole.ts";
+import { binary, type Ran, runBinary } from "./keyhole.ts";
 import { freePort } from "./port.ts";
 import { findProgram } from "./programs.ts";
 
@@ -33,11 +33,7 @@ export type Bastion = {
  */
 export async function startBastion(env: Readonly<Record<string, string>>): Promise<Bastion> {
   const folder = mkdtempSync(join(tmpdir(), "keyhole-sshd-"));
-  const [sshd, ssh, keygen] = ["sshd", "ssh", "ssh-keygen"].map((name) => findProgram(name) as string) as [
-    string,
-    string,
-    string,
-  ];
+  const [sshd = "", ssh = "", keygen = ""] = ["sshd", "ssh", "ssh-keygen"].map((name) => findProgram(name));
   const bin = join(folder, "bin");
   mkdirSync(bin);
   symlinkSync(binary, join(bin, "keyhole"));
@@ -57,18 +53,9 @@ export async function startBastion(env: Readonly<Record<string, string>>): Promi
     `AuthorizedKeysFile ${join(folder, "authorized_keys")}`,
     "PidFile none",
     "StrictModes no",
-    "KexAlgorithms curve25519-sha256", // the usual one takes a third of a connection's time
-    "UsePAM no",
-    "PermitRootLogin yes",
-    "PasswordAuthentication no",
-    "KbdInteractiveAuthentication no",
-    "AcceptEnv LC_* KEYHOLE_* SUDO_USER SSH_* EDITOR VISUAL",
-    "AllowTcpForwarding yes",
-    "AllowAgentForwarding yes",
-    "PermitTunnel yes",
-    "X11Forwarding yes",
-    "Subsystem sftp internal-sftp",
-    "MaxStartups 100",
+    ...["UsePAM no", "PermitRootLogin yes", "PasswordAuthentication no", "KbdInteractiveAuthentication no"],
+    ...["AcceptEnv LC_* KEYHOLE_* SUDO_USER SSH_* EDITOR VISUAL", "AllowTcpForwarding yes", "AllowAgentForwarding yes"],
+    ...["PermitTunnel yes", "X11Forwarding yes", "Subsystem sftp internal-sftp", "MaxStartups 100"],
     "KexAlgorithms curve25519-sha256", // a third of a connection's time goes to those that resist quantum computers
     `SetEnv ${settings.map((one) => `"${one}"`).join(" ")}`,
   ];
@@ -115,10 +102,8 @@ export async function startBastion(env: Readonly<Record<string, string>>): Promi
     letIn: (line) => writeFileSync(join(folder, "authorized_keys"), line, { flag: "a" }),
     ssh: async (person, words, stdin = "", options = []) => {
       path(person);
-      const command = [join(folder, `bin-${person}`, "ssh"), ...options, host, ...words];
-      const child = Bun.spawn(command, { stdin: Buffer.from(stdin), stdout: "pipe", stderr: "pipe" });
-      const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-      return { exitCode, stdout, stderr };
+      const program = join(folder, `bin-${person}`, "ssh");
+      return runBinary([...options, host, ...words], { program, env: process.env as Record<string, string>, stdin });
     },
     stop: async () => {
       server.kill();

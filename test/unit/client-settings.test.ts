@@ -1,16 +1,16 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { atMachine, type MachineOptions, readServer } from "../../src/cli/machine.ts";
 import { isSteering, steeringNames } from "../../src/core/steering.ts";
 import { fetchVariables } from "../../src/machines/variables.ts";
-import type { CommandContext } from "../../src/terminal/command.ts";
+import { contextOf } from "../support/context.ts";
 import { failing } from "../support/failing.ts";
-import { honestly, startLiar, type Truth } from "../support/liar.ts";
+import { newFolder } from "../support/folder.ts";
+import { honestly, liarStarter, type Truth } from "../support/liar.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "keyhole-settings-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder();
+const startLiar = liarStarter();
 const key = `kh_${"0aZ".repeat(16)}9`;
 
 describe("the server's address", () => {
@@ -117,7 +117,7 @@ describe("settings", () => {
     const env = { ...whole, KEYHOLE_API_KEY: undefined };
     expect((await settle({ ...env, KEYHOLE_OIDC: "env:TOKEN", TOKEN: "a.b.c" })).key).toBe("a.b.c");
     const path = join(folder, "token");
-    await atMachine(context({ ...env, KEYHOLE_OIDC: `file:${path}` }), {}, async ({ asked, client }) => {
+    await atMachine(contextOf({ env: { ...env, KEYHOLE_OIDC: `file:${path}` } }), {}, async ({ asked, client }) => {
       for (const text of ["a.b.c", "d.e.f"]) {
         writeFileSync(path, `${text}\n`);
         await client.variables(asked).catch(() => {});
@@ -127,6 +127,8 @@ describe("settings", () => {
   });
 
   const noKey = { KEYHOLE_API_KEY: undefined };
+  const token = { ...noKey, KEYHOLE_OIDC: "env:TOKEN" };
+  const runner = { ACTIONS_ID_TOKEN_REQUEST_URL: "http://192.0.2.1", ACTIONS_ID_TOKEN_REQUEST_TOKEN: "x" };
   const wrong: [what: string, env: Record<string, string | undefined>, says: RegExp, exitCode?: number][] = [
     ["no address", { KEYHOLE_URL: undefined }, /--url or KEYHOLE_URL is required/],
     ["no list of hosts", { KEYHOLE_ALLOW_HTTP: "" }, /KEYHOLE_ALLOW_HTTP must be names of hosts/],
@@ -137,24 +139,10 @@ describe("settings", () => {
     ["a key and a token", { KEYHOLE_OIDC: "env:TOKEN" }, /KEYHOLE_OIDC and an API key are both set/],
     ["no source of tokens", { ...noKey, KEYHOLE_OIDC: "gitlab" }, /KEYHOLE_OIDC is github, env:NAME or file:PATH/],
     ["an empty source of tokens", { ...noKey, KEYHOLE_OIDC: "" }, /KEYHOLE_OIDC is github, env:NAME or file:PATH/],
-    ["a variable without a token", { ...noKey, KEYHOLE_OIDC: "env:TOKEN" }, /the variable TOKEN, which is not set/],
-    [
-      "something else for a token",
-      { ...noKey, KEYHOLE_OIDC: "env:TOKEN", TOKEN: "a.b" },
-      /TOKEN does not hold a token/,
-      3,
-    ],
+    ["a variable without a token", token, /the variable TOKEN, which is not set/],
+    ["something else for a token", { ...token, TOKEN: "a.b" }, /TOKEN does not hold a token/, 3],
     ["no runner", { ...noKey, KEYHOLE_OIDC: "github" }, /id-token: write/],
-    [
-      "a runner in the clear",
-      {
-        ...noKey,
-        KEYHOLE_OIDC: "github",
-        ACTIONS_ID_TOKEN_REQUEST_URL: "http://192.0.2.1",
-        ACTIONS_ID_TOKEN_REQUEST_TOKEN: "x",
-      },
-      /ACTIONS_ID_TOKEN_REQUEST_URL is not an https URL/,
-    ],
+    ["a runner in the clear", { ...noKey, KEYHOLE_OIDC: "github", ...runner }, /REQUEST_URL is not an https URL/],
     ["an empty key", { KEYHOLE_API_KEY: "" }, /KEYHOLE_API_KEY is empty/],
     ["two keys", { KEYHOLE_API_KEY_FILE: file }, /both set/],
     ["something else for a key", { KEYHOLE_API_KEY: "hunter2" }, /does not hold an API key/, 3],
@@ -164,12 +152,7 @@ describe("settings", () => {
     ["an organization's project", { KEYHOLE_PROJECT: "acme/web" }, /KEYHOLE_PROJECT must be/],
     ["no environment", { KEYHOLE_ENVIRONMENT: undefined }, /--env or KEYHOLE_ENVIRONMENT/],
     ["another environment", { KEYHOLE_ENVIRONMENT: "prod" }, /one of development, staging, production/],
-    [
-      "a missing key file",
-      { KEYHOLE_API_KEY: undefined, KEYHOLE_API_KEY_FILE: join(folder, "none") },
-      /cannot be read/,
-      1,
-    ],
+    ["a missing key file", { ...noKey, KEYHOLE_API_KEY_FILE: join(folder, "none") }, /cannot be read/, 1],
   ];
   test.each(wrong)("%s is reported before anything is sent", async (_, env, says, exitCode = 2) => {
     const problem = await failing(settle({ ...whole, ...env }));
@@ -183,21 +166,14 @@ describe("a set", () => {
   const truth: Truth = { project: "web", environment: "staging", variables: { A: "1", B: "2" }, files: [] };
   const fetchSet = async (options: Parameters<typeof fetchVariables>[1], variables = truth.variables) => {
     const liar = await startLiar((question) => honestly({ ...truth, variables }, question));
-    try {
-      const env = { KEYHOLE_URL: liar.origin, KEYHOLE_API_KEY: key };
-      const common = { project: "web", env: "staging" } as const;
-      return await atMachine(context(env), common, (machine) => fetchVariables(machine, options));
-    } finally {
-      await liar.stop();
-    }
+    const env = { KEYHOLE_URL: liar.origin, KEYHOLE_API_KEY: key };
+    const common = { project: "web", env: "staging" } as const;
+    return await atMachine(contextOf({ env }), common, (machine) => fetchVariables(machine, options));
   };
 
   test("without a required name is not found, and the error has the name", async () => {
-    for (const options of [
-      { keys: ["A", "C", "D"] },
-      { require: ["A", "C", "D"] },
-      { keys: ["A", "C"], require: ["D"] },
-    ]) {
+    const all = ["A", "C", "D"];
+    for (const options of [{ keys: all }, { require: all }, { keys: ["A", "C"], require: ["D"] }]) {
       const problem = await failing(fetchSet(options));
       expect(problem).toMatchObject({ exitCode: 4, code: "missing_variables" });
       expect(problem.message).toContain("C, D");
@@ -257,13 +233,8 @@ describe("names that steer", () => {
 });
 
 async function settle(env: Readonly<Record<string, string | undefined>>, options: MachineOptions = {}) {
-  return atMachine(context(env), options, async ({ asked, client }) => {
+  return atMachine(contextOf({ env }), options, async ({ asked, client }) => {
     await client.variables(asked).catch(() => {}); // nobody answers, but the key was taken
     return { ...asked, key: client.key };
   });
-}
-
-function context(env: Readonly<Record<string, string | undefined>>): CommandContext {
-  const { stdin, stdout, stderr } = process;
-  return { env, terminal: { stdin, stdout, stderr }, json: false, say: () => {}, flush: async () => {}, inherited: [] };
 }

@@ -1,6 +1,5 @@
-import { afterAll, afterEach, describe, expect, setSystemTime, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { complete } from "../../src/cli/completion.ts";
@@ -19,27 +18,26 @@ import { Refused } from "../../src/core/refused.ts";
 import { failureFor } from "../../src/installation/failure.ts";
 import { buildProgram } from "../../src/main.ts";
 import type { NamesAsked } from "../../src/people/names-in-use.ts";
-import { type CommandContext, frame, pathOf, startedAs } from "../../src/terminal/command.ts";
+import { frame, pathOf, startedAs } from "../../src/terminal/command.ts";
 import { complain, holdNotes, toProblem } from "../../src/terminal/failure.ts";
+import { contextOf } from "../support/context.ts";
+import { newFolder } from "../support/folder.ts";
 
-const nowhere: CommandContext = {
-  env: {},
-  terminal: { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr },
-  json: false,
-  say: () => {},
-  flush: async () => {},
-  inherited: [],
-};
+const nowhere = contextOf();
 
 /** The commands that do something. */
 function leaves(command: CommandUnknownOpts): CommandUnknownOpts[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
 }
 
-const withBun = mkdtempSync(join(tmpdir(), "keyhole-bun-"));
+/** All of them, with the groups. */
+function every(command: CommandUnknownOpts): CommandUnknownOpts[] {
+  return [command, ...command.commands.flatMap(every)];
+}
+
+const withBun = newFolder();
 mkdirSync(join(withBun, "node_modules/.bin"), { recursive: true });
 for (const folder of [".", "node_modules/.bin"]) writeFileSync(join(withBun, folder, "bun"), "", { mode: 0o755 });
-afterAll(() => rmSync(withBun, { recursive: true }));
 
 const npxBun = "/home/ana/.npm/_npx/dd07e0cb0c3b3e38/node_modules/bun/bin/bun.exe";
 
@@ -126,7 +124,6 @@ describe("the tree of commands", async () => {
   );
 
   test("has help of at most 80 columns, with the commands in groups", () => {
-    const every = (command: CommandUnknownOpts): CommandUnknownOpts[] => [command, ...command.commands.flatMap(every)];
     for (const command of every(program)) {
       for (const line of helpOf(command).split("\n")) {
         // What cannot be broken, such as a URL, may be wider.
@@ -143,7 +140,6 @@ describe("the tree of commands", async () => {
   });
 
   test("takes --json at every level", () => {
-    const every = (command: CommandUnknownOpts): CommandUnknownOpts[] => [command, ...command.commands.flatMap(every)];
     for (const command of every(program)) expect(command.options.map(({ long }) => long)).toContain("--json");
   });
 
@@ -236,27 +232,12 @@ describe("what a person types for a time, a list or a number", () => {
     expect(parseSpiffeId(text)).toBe(text);
   });
   test.each([
-    "",
-    "spiffe://",
-    "spiffe:///web",
-    "SPIFFE://example.org/web",
-    "https://example.org/web",
-    " spiffe://example.org/web",
-    "spiffe://example.org/web\n",
-    "spiffe://Example.org/web",
-    "spiffe://exämple.org/web",
-    "spiffe://example.org:8443/web",
-    "spiffe://user@example.org/web",
-    "spiffe://[::1]/web",
-    "spiffe://ex%61mple.org/web",
-    "spiffe://example.org/web/",
-    "spiffe://example.org//web",
-    "spiffe://example.org/./web",
-    "spiffe://example.org/web/..",
-    "spiffe://example.org/w%65b",
-    "spiffe://example.org/wéb",
-    "spiffe://example.org/*",
-    "spiffe://example.org/web?a=b",
+    ...["", "spiffe://", "spiffe:///web", "SPIFFE://example.org/web", "https://example.org/web"],
+    ...[" spiffe://example.org/web", "spiffe://example.org/web\n", "spiffe://Example.org/web"],
+    ...["spiffe://exämple.org/web", "spiffe://example.org:8443/web", "spiffe://user@example.org/web"],
+    ...["spiffe://[::1]/web", "spiffe://ex%61mple.org/web", "spiffe://example.org/web/", "spiffe://example.org//web"],
+    ...["spiffe://example.org/./web", "spiffe://example.org/web/..", "spiffe://example.org/w%65b"],
+    ...["spiffe://example.org/wéb", "spiffe://example.org/*", "spiffe://example.org/web?a=b"],
     "spiffe://example.org/web#a",
     `spiffe://${"x".repeat(256)}/web`,
     `spiffe://example.org/${"x".repeat(2049 - 21)}`,
@@ -279,14 +260,7 @@ describe("what a person types for a time, a list or a number", () => {
   });
   // The last two say nothing of their offset, or of their day.
   test.each([
-    "",
-    "yesterday",
-    "2026-02-30",
-    "2026-13-01",
-    "26-02-28",
-    "2026-02-28T25:00Z",
-    "2026-02-28T10:11",
-    "10:11Z",
+    ...["", "yesterday", "2026-02-30", "2026-13-01", "26-02-28", "2026-02-28T25:00Z", "2026-02-28T10:11", "10:11Z"],
   ])("--since %j is no moment", (text) => {
     expect(() => parseMoment(text, nowMs)).toThrow("takes a duration ago");
   });

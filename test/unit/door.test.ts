@@ -4,6 +4,7 @@ import { isPeoples, sentWords } from "../../src/cli/door.ts";
 import { quoted } from "../../src/core/words.ts";
 import { buildProgram } from "../../src/main.ts";
 import { pathOf } from "../../src/terminal/command.ts";
+import { contextOf } from "../support/context.ts";
 
 const anyWord = fc.oneof(
   fc.string({ unit: "grapheme" }),
@@ -62,14 +63,7 @@ function unquotedNewlinesAsBlanks(line: string): string {
 
 describe("the door", () => {
   test("has the commands of people, and none of these", async () => {
-    const program = await buildProgram({
-      env: {},
-      terminal: process,
-      json: false,
-      say: () => {},
-      flush: async () => {},
-      inherited: [],
-    });
+    const program = await buildProgram(contextOf());
     const leaves = (command: typeof program): (typeof program)[] => {
       const isGroup = command.commands.length > 0 && command.registeredArguments.length === 0;
       return [...(isGroup ? [] : [command]), ...command.commands.flatMap(leaves)];
@@ -82,15 +76,7 @@ describe("the door", () => {
         ...["audit accept-restore", "audit check", "export"],
         ...["run", "pull", "files pull", "compose up", "compose down", "mcp", "manifest kubernetes"],
         ...[
-          "serve",
-          "notary",
-          "witness",
-          "demo",
-          "health",
-          "backup",
-          "backup verify",
-          "restore",
-          "rotate root",
+          ...["serve", "notary", "witness", "demo", "health", "backup", "backup verify", "restore", "rotate root"],
           "rotate data",
         ],
         ...["db upgrade", "db grants"],

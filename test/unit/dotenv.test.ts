@@ -86,18 +86,8 @@ describe("a file", () => {
     const variables = Object.entries(values).map(([name, value]) => ({ name, value }));
     expect(renderDotenv(variables).text).toBe(
       [
-        "D=d",
-        "G=",
-        "B=B\\",
-        "",
-        "E=E:\\",
-        "",
-        'A="a b\\\\"',
-        '# "',
-        'C="it\'s \\$"\'(\'"x)\\\\"',
-        '# "',
-        'F="it\'s\\\\"',
-        "",
+        ...["D=d", "G=", "B=B\\", "", "E=E:\\", "", 'A="a b\\\\"', '# "', 'C="it\'s \\$"\'(\'"x)\\\\"', '# "'],
+        ...['F="it\'s\\\\"', ""],
       ].join("\n"),
     );
   });

@@ -200,10 +200,7 @@ describe("a warning", () => {
     "A='a\\tb'",
     "A=a\\tb",
     `A='\${X} $(y)'`,
-    "A=$5",
-    "A=a$ b$",
-    "A='$HOST'",
-    "A='x\r\ny'\r\nB=2\r\n",
+    ...["A=$5", "A=a$ b$", "A='$HOST'", "A='x\r\ny'\r\nB=2\r\n"],
   ])("none: %j", (text) => {
     expect(parseEnvFile(text).warnings).toEqual([]);
   });

@@ -119,19 +119,12 @@ describe("what an import refuses, by line and name:", () => {
   test("all of it at once, without a value", () => {
     const text = '{"A":null,\n"B":["canary"],\n"C":"kept",\n"D":{"x":"canary"},\n"canary value":"canary"}';
     expect(problems("json", text).map((problem) => problem.slice(0, 9))).toEqual([
-      "line 1: A",
-      "line 2: B",
-      "line 4: D",
-      "line 5: w",
+      ...["line 1: A", "line 2: B", "line 4: D", "line 5: w"],
     ]);
     for (const broken of [
       text,
       `${text}canary`,
-      '{"A":canary}',
-      '{"A":"\\canary"}',
-      '{"A" "canary"}',
-      "canary",
-      "A: |canary\n  x",
+      ...['{"A":canary}', '{"A":"\\canary"}', '{"A" "canary"}', "canary", "A: |canary\n  x"],
     ]) {
       for (const format of ["json", "yaml"] as const) expect(problems(format, broken).join()).not.toContain("canary");
     }

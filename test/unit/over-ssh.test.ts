@@ -1,11 +1,12 @@
 /** What `KEYHOLE_SSH` sends. A script that notes its arguments and its input stands for ssh. */
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sendOverSsh } from "../../src/cli/over-ssh.ts";
 import { buildProgram } from "../../src/main.ts";
 import { type CommandContext, frame } from "../../src/terminal/command.ts";
+import { contextOf } from "../support/context.ts";
+import { newFolder } from "../support/folder.ts";
 
 describe("what a person's own machine sends", () => {
   test.each([
@@ -24,38 +25,22 @@ describe("what a person's own machine sends", () => {
     [["key", "create", "--name", "a", "--out", "-"], "'key' 'create' '--name=a' '--out=-' '--'", ""],
     [["var", "list", "web", "staging"], "'var' 'list' '--' 'web' 'staging'", ""],
   ] as const)("%j", async (words, sent, input) => {
-    const folder = mkdtempSync(join(tmpdir(), "keyhole-ssh-"));
-    try {
-      writeFileSync(join(folder, "F"), "content");
-      writeFileSync(
-        join(folder, "ssh"),
-        `#!/bin/sh\nprintf %s "$4" > ${folder}/sent\ntimeout 1 cat > ${folder}/input || true\n`,
-      );
-      chmodSync(join(folder, "ssh"), 0o755);
-      expect(
-        await send(
-          words.map((word) => (/^[FO]$/.test(word) ? join(folder, word) : word)),
-          folder,
-        ),
-      ).toBe(0);
-      const read = (name: string) => readFileSync(join(folder, name), "utf8");
-      expect([read("sent"), read("input")]).toEqual([sent, input]);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    const folder = newFolder();
+    writeFileSync(join(folder, "F"), "content");
+    const script = `#!/bin/sh\nprintf %s "$4" > ${folder}/sent\ntimeout 1 cat > ${folder}/input || true\n`;
+    writeFileSync(join(folder, "ssh"), script, { mode: 0o755 });
+    const typed = words.map((word) => (/^[FO]$/.test(word) ? join(folder, word) : word));
+    expect(await send(typed, folder)).toBe(0);
+    const read = (name: string) => readFileSync(join(folder, name), "utf8");
+    expect([read("sent"), read("input")]).toEqual([sent, input]);
   });
 });
 
 /** Sends a command from a terminal at which nobody types. */
 async function send(words: readonly string[], folder: string): Promise<number> {
-  const context: CommandContext = {
-    env: { PATH: `${folder}:${process.env["PATH"]}` },
-    terminal: { stdin: { isTTY: true }, stdout: {}, stderr: { isTTY: true } } as unknown as CommandContext["terminal"],
-    json: false,
-    say: () => {},
-    flush: async () => {},
-    inherited: [],
-  };
+  const streams: unknown = { stdin: { isTTY: true }, stdout: {}, stderr: { isTTY: true } };
+  const terminal = streams as CommandContext["terminal"];
+  const context = contextOf({ env: { PATH: `${folder}:${process.env["PATH"]}` }, terminal });
   const program = await buildProgram(context, words[0]);
   let code = -1;
   const sent = new Error("sent");

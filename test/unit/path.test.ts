@@ -3,10 +3,7 @@ import { pathProblem, pathSetProblem } from "../../src/core/path.ts";
 import { cpuMsOf } from "../support/cpu.ts";
 
 const accepted: readonly string[] = [
-  "a",
-  ".env",
-  ".env.local",
-  "config/tls/server.key",
+  ...["a", ".env", ".env.local", "config/tls/server.key"],
   "..a", // two dots are a part only alone
   "a..b",
   "...a",
@@ -16,13 +13,7 @@ const accepted: readonly string[] = [
   "%2e%2e", // nothing is decoded
   "a b/c d",
   "a\u00a0b", // a space inside is no harm, whatever its width: screenshots of macOS hold U+202F
-  "a\u202fb",
-  "naïve.txt",
-  "日本語/ファイル.pem",
-  "🔑.pem",
-  ".gitignore",
-  ".github/workflows/ci.yml",
-  "git",
+  ...["a\u202fb", "naïve.txt", "日本語/ファイル.pem", "🔑.pem", ".gitignore", ".github/workflows/ci.yml", "git"],
   "a.git", // a bare repository's usual name
   "git~",
   "git~a",

@@ -48,12 +48,9 @@ test.each([
 });
 
 test.each([
-  "// Bun.sleep(20) is not called.",
-  "window.setTimeout(run, 20);",
-  "expect(performance.now() - startedAt).toBeGreaterThan(2000);",
-  'expect(html).not.toContain("<b>");',
-  'expect(text).not.toContain("KHCANARY");',
-  'Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });',
+  ...["// Bun.sleep(20) is not called.", "window.setTimeout(run, 20);"],
+  ...["expect(performance.now() - startedAt).toBeGreaterThan(2000);", 'expect(html).not.toContain("<b>");'],
+  ...['expect(text).not.toContain("KHCANARY");', 'Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });'],
 ])("%s is none of these", (text) => {
   expect(broken(text)).toEqual([]);
 });

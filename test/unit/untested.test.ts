@@ -7,6 +7,7 @@ import { isPeoples } from "../../src/cli/door.ts";
 import { formats } from "../../src/formats/format.ts";
 import { buildProgram } from "../../src/main.ts";
 import { pathOf } from "../../src/terminal/command.ts";
+import { contextOf } from "../support/context.ts";
 
 const read = (file: string) => readFileSync(join(import.meta.dir, "..", file), "utf8");
 
@@ -25,8 +26,6 @@ function leaves(command: CommandUnknownOpts): CommandUnknownOpts[] {
 }
 
 test("each command that comes through the door has a line in commands-rights, and each other one is run by the built program", async () => {
-  const terminal = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr };
-  const nowhere = { env: {}, terminal, json: false, say: () => {}, flush: async () => {}, inherited: [] };
   const lines = read("integration/commands-rights.test.ts");
   const blackbox = textOf("blackbox");
   const isTried = (command: CommandUnknownOpts) => {
@@ -35,7 +34,7 @@ test("each command that comes through the door has a line in commands-rights, an
     const typed = new RegExp(`\\bkeyhole ${words.map((word) => `(-\\S+ )*${word}`).join(" ")}\\b`);
     return typed.test(blackbox) || blackbox.includes(words.map((word) => `"${word}"`).join(", "));
   };
-  const untried = leaves(await buildProgram(nowhere)).filter((command) => !isTried(command));
+  const untried = leaves(await buildProgram(contextOf())).filter((command) => !isTried(command));
   expect(untried.map(pathOf)).toEqual(["keyhole version"]);
 });
 

@@ -97,14 +97,7 @@ describe("a request to a witness", () => {
     expect(ask(encodeSubmission(0, [], empty)).status).toBe(422);
     const many = Array.from({ length: 64 }, () => leafHash("x"));
     const bodies = [
-      "",
-      "old 0",
-      "old 0\n",
-      "old -1\n\n",
-      "old 01\n\n",
-      "old 1e3\n\n",
-      "size 0\n\n",
-      "old 9999999999999999\n\n",
+      ...["", "old 0", "old 0\n", "old -1\n\n", "old 01\n\n", "old 1e3\n\n", "size 0\n\n", "old 9999999999999999\n\n"],
     ];
     for (const body of bodies) expect(ask(`${body}${body.includes("\n\n") ? note(3) : ""}`).status).toBe(400);
     expect(ask(`old 1\nAAAA\n\n${note(3)}`, at(1)).status).toBe(400);
