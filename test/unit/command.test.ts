@@ -277,7 +277,7 @@ describe("what a person types for a time, a list or a number", () => {
     expect(() => parse(text)).toThrow(expect.objectContaining({ message, member }));
   });
 
-  test.each<[word: string, names: string[], said: string]>([
+  test.each<[word: string | string[], names: string[], said: string]>([
     ["GREETNG", ["GREETING", "TOKEN"], " Did you mean GREETING?"],
     ["wbe", ["shop", "web"], " Did you mean web?"], // two that changed places are one difference
     ["Token", ["TOKEN"], " Did you mean TOKEN?"],
@@ -286,6 +286,9 @@ describe("what a person types for a time, a list or a number", () => {
     ["abc", ["abd", "xyz", "a"], " Did you mean abd?"],
     ["ab", ["cd", "xb", ""], " Did you mean xb?"],
     ["x".repeat(101), ["x".repeat(100)], ""],
+    ["axbxcxdx", ["abcd", "axbxcxdxyyy"], " Did you mean axbxcxdxyyy?"],
+    [["aa1", "bb2", "cc3", "dd4", "GREETNG"], ["GREETING"], " Did you mean GREETING?"],
+    [["aa1", "bb2", "cc3", "dd4", "ee5", "GREETNG"], ["GREETING"], ""], // thousands would keep others waiting
   ])("%s among %j is answered with%s", (word, names, said) => {
     expect(didYouMean(word, names)).toBe(said);
   });
