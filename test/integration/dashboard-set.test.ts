@@ -41,11 +41,11 @@ type Refused = readonly (readonly [page: string, fields: Fields, status: number,
 
 const again = (name: string) => `For production, type ${name} again. Nothing was changed.`;
 
-/** A person with these rights in staging of the project, who signs in. */
-async function personOf(w: World, where: string, name: string, rights: readonly string[]) {
+/** A person with these rights in the project, who signs in. */
+async function personOf(w: World, where: string, name: string, rights: readonly string[], places = ["staging"]) {
   const [organization = "", issuer, subject] = [where.split("/")[0], "https://id.example", `${name} of ${where}`];
   await addPerson(w.admin, { name: `${name}-${organization}`, organization, signIn: { issuer, subject } });
-  await grantRights(w.admin, `${name}-${organization}`, { rights, projects: ["web"], environments: ["staging"] });
+  await grantRights(w.admin, `${name}-${organization}`, { rights, projects: ["web"], environments: places });
   return personsVisitor(w, { issuer, subject });
 }
 
@@ -576,6 +576,24 @@ describeOnce("the page that sets an account", (w) => {
     expect((await visitor.page(at("accounts/item?name=stripe"))).html).toContain("It is no longer in staging.");
     expect(await listAccounts(w.admin, where)).toMatchObject([{ name: "stripe", environments: ["production"] }]);
     expect((await revealAccount(w.admin, where, "stripe", "production")).values).toEqual({ token: password });
+  });
+
+  test("takes one out of a place in sight of nobody only if that is said, there or not", async () => {
+    const { where } = await place(w);
+    const [dan, path] = [await personOf(w, where, "dan", ["write"], [...environments]), `/p/${where}/accounts/set`];
+    const untouched = await stored(w);
+    const fields = { field: ["token"], value: [canary(w)], environment: ["development"], again: "" };
+    for (const name of ["stripe", "NEVER"]) {
+      for (const page of [path, `${path}?name=${name}`]) {
+        const reply = await dan.send(path, { ...(await dan.form(page, path)), ...fields, name });
+        const error = `This takes ${name} out of staging and production, if it is there: check the box that says so, or staging and production. Nothing was changed.`;
+        expect([page, reply]).toEqual([page, { status: 400, error }]);
+      }
+      const deletion = { ...(await dan.hidden(`${path}?name=${name}`, path.replace("/set", "/delete"))), again: "" };
+      const { status } = await dan.send(path.replace("/set", "/delete"), deletion);
+      expect([name, status]).toEqual([name, 400]);
+    }
+    expect(await stored(w)).toBe(untouched);
   });
 
   test("refuses, with a sentence, and changes nothing", async () => {

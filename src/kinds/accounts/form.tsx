@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { joined } from "../../core/text.ts";
 import { carryOut, typedIn } from "../../pages/carry-out.ts";
@@ -29,9 +30,9 @@ export const form: ItemForm<AccountEntry> = {
   ),
   deletion: ({ entries, unseen }) => <p>It would be gone from {joined([...entries.keys(), ...unseen])}.</p>,
   change,
-  removal: (visit, name, { project, entries }) => {
+  removal: (visit, name, { project, entries, unseen }) => {
     const given = { project: visit.where, name, seen: visit.form.seenIn(project.permit.environments) };
-    return { targets: [...entries.keys()], write: (to) => carryOut(visit, remove, given, to) };
+    return { targets: [...entries.keys(), ...unseen], write: (to) => carryOut(visit, remove, given, to) };
   },
 };
 
@@ -59,16 +60,20 @@ function Fields() {
   );
 }
 
-function change(visit: Visit, name: string, { project, entries }: StoredItem): ItemChange {
+function change(visit: Visit, name: string, { project, entries, unseen }: StoredItem): ItemChange {
   const { where, form } = visit;
   const values = fieldsIn(form);
   const { targets } = validateAccount(name, form.all("environment"), values);
-  const dropped = [...entries.keys()].filter((environment) => !targets.includes(environment));
+  // Where somebody may not see, the account may be there or not, and no answer tells which.
+  const isLeft = (environment: Environment) =>
+    !targets.includes(environment) && (entries.has(environment) || unseen.includes(environment));
+  const dropped = environments.filter(isLeft);
+  const isHidden = dropped.some((environment) => unseen.includes(environment));
   // A new account that is there already is refused as such.
-  if (dropped.length > 0 && !form.has("new") && !form.has("drop")) {
+  if (dropped.length > 0 && !form.has("drop") && (isHidden || !form.has("new"))) {
     const places = joined(dropped);
-    const how = `check the box that says so, or ${places}. Nothing was changed.`;
-    throw new Refused("invalid", `This takes ${name} out of ${places}: ${how}`);
+    const out = `This takes ${name} out of ${places}${isHidden ? ", if it is there" : ""}`;
+    throw new Refused("invalid", `${out}: check the box that says so, or ${places}. Nothing was changed.`);
   }
   const given = {
     project: where,
