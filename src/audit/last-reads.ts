@@ -20,18 +20,18 @@ type SetReads = Pick<LastRead, "projectId" | "kind" | "environment"> & { readonl
 
 /** Collects the last reads from entries, in any order, each as often as one likes. */
 export class LastReads {
-  readonly #kindReadBy: (action: string) => string | undefined;
+  readonly #kindsByRead: Readonly<Record<string, string>>;
   readonly #sets = new Map<string, SetReads>();
 
-  /** @param kindReadBy - the kind that an action of machines reads, such as `variables.read` */
-  constructor(kindReadBy: (action: string) => string | undefined) {
-    this.#kindReadBy = kindReadBy;
+  /** @param kindsByRead - the kind that each action of machines reads, such as `variables.read` */
+  constructor(kindsByRead: Readonly<Record<string, string>>) {
+    this.#kindsByRead = kindsByRead;
   }
 
   /** @param recordedAt - in epoch milliseconds */
   note(entries: readonly AuditEntry[], recordedAt: number): void {
     for (const { action, projectId, environment, names, byName } of entries) {
-      const kind = this.#kindReadBy(action);
+      const kind = this.#kindsByRead[action];
       if (kind === undefined) continue;
       // A read that named no environment may have had items of each.
       for (const one of environment === null ? environments : [environment]) {

@@ -32,8 +32,8 @@ import {
 import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
 import { csvLine } from "../formats/csv.ts";
-import { describeComparison } from "../installation/witnessed-heads.ts";
 import { auditActions } from "../kinds/kind.ts";
+import { describeComparison } from "../notary/witnessed-heads.ts";
 import { acceptRestore } from "../operations/audit.ts";
 import {
   type AuditFilter,

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { apiRoot } from "../api/app.ts";
+import type { Log } from "../core/log.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { readConfig } from "../core/settings.ts";
@@ -14,7 +15,7 @@ import { setVariables } from "../kinds/variables/write.ts";
 import { createKey, listKeys, revokeKey } from "../people/keys.ts";
 import { createOrganization, listOrganizations } from "../people/organizations.ts";
 import { createProject, listProjects } from "../people/projects.ts";
-import { type Log, openLog } from "../server/log.ts";
+import { openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
 import { answer } from "../terminal/answer.ts";
 import { type CommandContext, startedAs, verb } from "../terminal/command.ts";

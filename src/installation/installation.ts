@@ -5,6 +5,8 @@ import { configProblem } from "../core/problem.ts";
 import { HostRefused } from "../core/refused.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
 import type { Config } from "../core/settings.ts";
+import { NewestCheckpoint } from "../notary/newest-checkpoint.ts";
+import { findVerifiers } from "../notary/signers.ts";
 import { type Keyring, sealFormat } from "../seal/keyring.ts";
 import { makeAuditMonths } from "../store/audit-months.ts";
 import type { Database, Use } from "../store/database.ts";
@@ -15,9 +17,7 @@ import { makeFile, openSqlite, turns } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { folderProblem, isPrivate, prepareFolder, refuseLink, requireReadable, serveLock } from "./data-folder.ts";
 import { findPrimary } from "./find-primary.ts";
-import { NewestCheckpoint } from "./newest-checkpoint.ts";
 import { openKeyring, rootKeyName } from "./root-keys.ts";
-import { findVerifiers } from "./signers.ts";
 import { openSystemKeys, type SystemKeys, systemKeyRows } from "./system-keys.ts";
 import { upgrade } from "./upgrade.ts";
 

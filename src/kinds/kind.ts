@@ -15,11 +15,12 @@ export function descriptorOf(kind: string): KindDescriptor {
   return found;
 }
 
-/** The kind that an action reads; undefined if it is no read. */
-export function kindReadBy(action: string): string | undefined {
-  if (!action.endsWith(".read")) return undefined;
-  return everyKind.find(({ actions }) => (actions as readonly string[]).includes(action))?.kind;
-}
+/** The kind that each action of machines reads. */
+export const kindsByRead: Readonly<Record<string, string>> = Object.fromEntries(
+  everyKind.flatMap(({ kind, actions }) =>
+    actions.filter((action) => action.endsWith(".read")).map((action) => [action, kind]),
+  ),
+);
 
 /** What a key may read, in the order of the bits that store it. */
 export const resources: readonly string[] = [projects, requests, ...everyKind.map(({ resource }) => resource)]

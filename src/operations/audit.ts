@@ -8,8 +8,9 @@ import { writing } from "../desk/context.ts";
 import { operation } from "../desk/operation.ts";
 import { done, type Outcome } from "../desk/outcome.ts";
 import { Permit } from "../desk/permit.ts";
-import { openSigners } from "../installation/signers.ts";
-import { Notary } from "../server/notary.ts";
+import { kindsByRead } from "../kinds/kind.ts";
+import { Notary } from "../notary/notary.ts";
+import { openSigners } from "../notary/signers.ts";
 import { chainOf } from "../store/chain.ts";
 import type { Database } from "../store/database.ts";
 import { beginAgain } from "../store/last-reads.ts";
@@ -67,6 +68,7 @@ export const acceptRestore = operation({
       database,
       auditKey: systemKeys.audit,
       signers,
+      kindsByRead,
       checkpoint,
       accepts: true,
       now,

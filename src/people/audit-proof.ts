@@ -7,7 +7,7 @@ import { openTreeHead } from "../audit/tree-note.ts";
 import { parseReceipt, receiptName } from "../core/receipt.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { findVerifiers } from "../installation/signers.ts";
+import { findVerifiers } from "../notary/signers.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
 import { segmentsByLane } from "../store/segments.ts";

@@ -6,17 +6,18 @@ import { type Checkpoint, Journal, type MeasuredBatch } from "../audit/journal.t
 import { commandsLane } from "../audit/segment.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
+import type { Log } from "../core/log.ts";
 import { configProblem } from "../core/problem.ts";
 import type { Config } from "../core/settings.ts";
 import { version } from "../core/version.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import { CanaryUses } from "../gates/canary-uses.ts";
 import type { Installation } from "../installation/installation.ts";
-import type { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
 import { AdmissionQueue } from "../limit/admission-queue.ts";
 import { MemoryBudget } from "../limit/budget.ts";
 import { Limiter } from "../limit/limiter.ts";
 import { UnrecognizedLimiter } from "../limit/unrecognized.ts";
+import type { NewestCheckpoint } from "../notary/newest-checkpoint.ts";
 import { etagKeyOf } from "../seal/keyring.ts";
 import { setBytesMax } from "../sets/kind.ts";
 import { RememberedContents, RememberedSets } from "../sets/remembered.ts";
@@ -34,7 +35,6 @@ import { setQueries } from "../store/sets.ts";
 import { Drain } from "./drain.ts";
 import { fetchJson } from "./fetch-json.ts";
 import { type Readiness, readinessChecks, watchReadiness } from "./health.ts";
-import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import { type SharedBuckets, SharedLimiter } from "./shared-limiter.ts";
 

@@ -1,13 +1,13 @@
 import { Deadline } from "../core/deadline.ts";
 import { isLoopback, originOf } from "../core/json-request.ts";
+import type { Log } from "../core/log.ts";
 import { shared } from "../core/shared.ts";
 import { jsonType } from "../formats/json.ts";
 import { systemKeyRows } from "../installation/system-keys.ts";
-import type { Away } from "../installation/witnessed-heads.ts";
+import type { Away } from "../notary/witnessed-heads.ts";
 import type { Keyring } from "../seal/keyring.ts";
 import { type Database, isStandby, warm } from "../store/database.ts";
 import { isMigrated } from "../store/migrate.ts";
-import type { Log } from "./log.ts";
 
 /** Whether this server should get requests, and which checks passed. */
 export type Readiness = {

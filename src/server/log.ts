@@ -1,7 +1,5 @@
+import type { Log } from "../core/log.ts";
 import { visible } from "../core/visible.ts";
-
-/** Writes one event to the log; members that are undefined are left out. Returns at once and never throws. */
-export type Log = (event: Readonly<Record<string, unknown>>) => void;
 
 /**
  * A log of one line per event: JSON, or short text for a person if `pretty`. Lines are collected for 20 ms, because a

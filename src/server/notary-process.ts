@@ -1,14 +1,15 @@
+import type { Log } from "../core/log.ts";
 import type { Config } from "../core/settings.ts";
 import { version } from "../core/version.ts";
 import type { Installation } from "../installation/installation.ts";
-import { openSigners } from "../installation/signers.ts";
+import { kindsByRead } from "../kinds/kind.ts";
+import { awayMetric, flawsMetric } from "../notary/link.ts";
+import { Notary } from "../notary/notary.ts";
+import { openSigners } from "../notary/signers.ts";
+import { Witnesses } from "../notary/witnesses.ts";
 import { type Database, databaseErrorCode, isStrayConnectionFailure, warm } from "../store/database.ts";
 import { watchReadiness } from "./health.ts";
-import type { Log } from "./log.ts";
-import { Notary } from "./notary.ts";
-import { awayMetric, flawsMetric } from "./notary-link.ts";
 import { openOps } from "./serve.ts";
-import { Witnesses } from "./witnesses.ts";
 
 /** Runs the notary of a database on PostgreSQL, until SIGTERM or SIGINT. */
 export async function runNotary(
@@ -25,6 +26,7 @@ export async function runNotary(
     database,
     auditKey: systemKeys.audit,
     signers,
+    kindsByRead,
     checkpoint,
     witnesses,
     log,
@@ -50,7 +52,7 @@ async function notarysOps(
   log: Log,
   say: (line: string) => void,
 ) {
-  const { Metrics, summed } = await import("../server/metrics.ts");
+  const { Metrics, summed } = await import("./metrics.ts");
   const metrics = new Metrics(version, database.dialect);
   metrics.watch(...flawsMetric, () => notary.flaws);
   metrics.watch(...awayMetric, () => Object.keys(witnesses.away).length);

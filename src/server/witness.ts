@@ -22,11 +22,11 @@ import {
   witnessedPath,
 } from "../audit/witness.ts";
 import { originOf } from "../core/json-request.ts";
+import type { Log } from "../core/log.ts";
 import { configProblem } from "../core/problem.ts";
 import { warnOfReaders } from "../core/secret-file.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
 import { exclusively } from "../store/sqlite-file.ts";
-import type { Log } from "./log.ts";
 
 /*
  * A witness: it signs the newest head of a log if it goes on from the one that it signed before. Its folder has

@@ -1,10 +1,10 @@
 import { constants } from "node:os";
 import { originOf } from "../core/json-request.ts";
 import { listening } from "../core/listening.ts";
+import type { Log } from "../core/log.ts";
 import type { Config } from "../core/settings.ts";
 import { Limiter } from "../limit/limiter.ts";
 import type { Readiness } from "./health.ts";
-import type { Log } from "./log.ts";
 import type { Scrape } from "./metrics.ts";
 import { drainNotice, openOps, sayOrigin } from "./serve.ts";
 import { Pending, type ToParent, type ToWorker, type WorkerAnswers, workerFlag } from "./worker-link.ts";

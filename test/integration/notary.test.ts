@@ -11,11 +11,12 @@ import {
   verifyInclusion,
 } from "../../src/audit/tree.ts";
 import { openTreeHead } from "../../src/audit/tree-note.ts";
-import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
-import { type OpenedSigner, openSigners } from "../../src/installation/signers.ts";
+import { kindsByRead } from "../../src/kinds/kind.ts";
+import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
+import { Notary } from "../../src/notary/notary.ts";
+import { type OpenedSigner, openSigners } from "../../src/notary/signers.ts";
 import { acceptGaps, pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
 import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
-import { Notary } from "../../src/server/notary.ts";
 import type { Database } from "../../src/store/database.ts";
 import { readNodes, treeEnd } from "../../src/store/tree.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
@@ -46,6 +47,7 @@ describeBoth("the notary", (w) => {
   let signers: readonly [OpenedSigner, ...OpenedSigner[]];
   const notaryOn = (on: Database = database, file?: string) =>
     new Notary({
+      kindsByRead,
       database: on,
       auditKey: w.admin.systemKeys.audit,
       signers,

@@ -3,9 +3,10 @@ import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { type Installation, openInstallation } from "../../src/installation/installation.ts";
-import { openSigners } from "../../src/installation/signers.ts";
+import { kindsByRead } from "../../src/kinds/kind.ts";
+import { Notary } from "../../src/notary/notary.ts";
+import { openSigners } from "../../src/notary/signers.ts";
 import { applyGrants } from "../../src/people/grants.ts";
-import { Notary } from "../../src/server/notary.ts";
 import { rightsIn, withPostgres } from "../support/postgres.ts";
 import { openWorld, type World } from "../support/world.ts";
 
@@ -42,7 +43,15 @@ withPostgres("the role of the notary", () => {
     const signers = await openSigners(database, keyring, systemKeys.audit);
     const events: unknown[] = [];
     const log = ({ event }: { event?: unknown }) => events.push(event);
-    const notary = new Notary({ database, auditKey: systemKeys.audit, signers, checkpoint, log, now: Date.now });
+    const notary = new Notary({
+      kindsByRead,
+      database,
+      auditKey: systemKeys.audit,
+      signers,
+      checkpoint,
+      log,
+      now: Date.now,
+    });
     await notary.round();
     const organization = await w.organization();
     const { id } = await w.project(organization, "api", { variables: { production: { TOKEN: "another-token" } } });

@@ -5,15 +5,16 @@ import { join } from "node:path";
 import { cosign, encodeWitness, openNote, signerOf, signNote, witnessOf } from "../../src/audit/note.ts";
 import { openTreeHead, signTreeHead } from "../../src/audit/tree-note.ts";
 import type { AdminContext } from "../../src/desk/context.ts";
-import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
-import { findVerifiers, openSigners } from "../../src/installation/signers.ts";
-import { WitnessedHeads } from "../../src/installation/witnessed-heads.ts";
+import { kindsByRead } from "../../src/kinds/kind.ts";
+import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
+import { Notary } from "../../src/notary/notary.ts";
+import { findVerifiers, openSigners } from "../../src/notary/signers.ts";
+import { WitnessedHeads } from "../../src/notary/witnessed-heads.ts";
+import { Witnesses } from "../../src/notary/witnesses.ts";
 import { acceptRestore } from "../../src/operations/audit.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
-import { Notary } from "../../src/server/notary.ts";
 import { startWitness } from "../../src/server/witness.ts";
-import { Witnesses } from "../../src/server/witnesses.ts";
 import { type Database, databaseErrorCode } from "../../src/store/database.ts";
 import { putHeadBack } from "../support/heads.ts";
 import { visitorOf } from "../support/pages.ts";
@@ -39,7 +40,15 @@ describeBoth("a database that was put back", (w) => {
     const { keyring, systemKeys } = w.installation;
     const signers = await openSigners(database, keyring, systemKeys.audit);
     const add = (event: LogEvent) => log.push(event);
-    return new Notary({ database, auditKey: systemKeys.audit, signers, checkpoint, log: add, now: Date.now });
+    return new Notary({
+      kindsByRead,
+      database,
+      auditKey: systemKeys.audit,
+      signers,
+      checkpoint,
+      log: add,
+      now: Date.now,
+    });
   };
   /** Adds entries of commands, and signs them. @returns how many segments the tree has */
   const grow = async (count: number, checkpoint?: NewestCheckpoint) => {
@@ -429,7 +438,7 @@ describeBoth("a database that was put back", (w) => {
     const { keyring, systemKeys } = w.installation;
     const signers = await openSigners(database, keyring, systemKeys.audit);
     const options = { auditKey: systemKeys.audit, signers, checkpoint: knowing(), log: () => {}, now: Date.now };
-    await new Notary({ ...options, database: racing }).round();
+    await new Notary({ kindsByRead, ...options, database: racing }).round();
     expect(await w.run("select leaf from audit_leaves order by leaf")).toEqual([{ leaf: 0 }, { leaf: 1 }]);
     expect(await size()).toBe(2);
     await later();

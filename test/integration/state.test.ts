@@ -2,17 +2,18 @@ import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test
 import { sealException } from "../../src/audit/record.ts";
 import { encodeEntries } from "../../src/audit/segment.ts";
 import { environments, everyEnvironment } from "../../src/core/names.ts";
-import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
-import { openSigners } from "../../src/installation/signers.ts";
-import { StateWatch } from "../../src/installation/state-watch.ts";
+import { kindsByRead } from "../../src/kinds/kind.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
+import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
+import { Notary } from "../../src/notary/notary.ts";
+import { openSigners } from "../../src/notary/signers.ts";
+import { StateWatch } from "../../src/notary/state-watch.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { acceptGaps, verifyAudit } from "../../src/people/audit-chain.ts";
 import { revokeKey, rotateKey } from "../../src/people/keys.ts";
 import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
-import { Notary } from "../../src/server/notary.ts";
 import type { Database } from "../../src/store/database.ts";
 import { entry } from "../support/journal.ts";
 import { visitorOf } from "../support/pages.ts";
@@ -45,7 +46,7 @@ describeBoth("what the tables hold against the record", (w) => {
       file: undefined,
     });
     const options = { database, auditKey: systemKeys.audit, signers, checkpoint };
-    notary = new Notary({ ...options, log: (event) => log.push(event), now: Date.now });
+    notary = new Notary({ kindsByRead, ...options, log: (event) => log.push(event), now: Date.now });
     await notary.round();
   };
   const accept = async (...names: string[]) => acceptGaps(w.admin, await verifyAudit(w.admin), names);

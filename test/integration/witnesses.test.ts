@@ -5,14 +5,15 @@ import { join } from "node:path";
 import { cosign, encodeWitness, noteText, witnessOf } from "../../src/audit/note.ts";
 import { checkProof, type Proved } from "../../src/audit/proof.ts";
 import { encodeSubmission, submissionBytesMax, submissionPath, witnessedPath } from "../../src/audit/witness.ts";
-import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
-import { openSigners } from "../../src/installation/signers.ts";
-import { WitnessedHeads } from "../../src/installation/witnessed-heads.ts";
+import { kindsByRead } from "../../src/kinds/kind.ts";
+import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
+import { Notary } from "../../src/notary/notary.ts";
+import { openSigners } from "../../src/notary/signers.ts";
+import { WitnessedHeads } from "../../src/notary/witnessed-heads.ts";
+import { Witnesses } from "../../src/notary/witnesses.ts";
 import { proveAudit, provenPages } from "../../src/people/audit-proof.ts";
 import { createOrganization } from "../../src/people/organizations.ts";
-import { Notary } from "../../src/server/notary.ts";
 import { startWitness } from "../../src/server/witness.ts";
-import { Witnesses } from "../../src/server/witnesses.ts";
 import type { Database } from "../../src/store/database.ts";
 import { treeEnd } from "../../src/store/tree.ts";
 import { visitorOf } from "../support/pages.ts";
@@ -33,7 +34,16 @@ describeBoth("the notary's witnesses", (w) => {
     await createOrganization(w.admin, { slug: `w-${crypto.randomUUID()}`, name: "W", plan: "pro" });
     const auditKey = w.admin.systemKeys.audit;
     const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file: undefined });
-    await new Notary({ database, auditKey, signers, checkpoint, accepts, log: () => {}, now: Date.now }).round();
+    await new Notary({
+      kindsByRead,
+      database,
+      auditKey,
+      signers,
+      checkpoint,
+      accepts,
+      log: () => {},
+      now: Date.now,
+    }).round();
   };
   const witness = (port = 0) => {
     const options = { folder, signer: ours, logs: signers, host: "127.0.0.1", log: () => {}, now: Date.now };

@@ -1,13 +1,15 @@
 /** Random histories of an audit, and whatever SQL does to a row of them: it is named, and a host refuses what was put back. */
+
 import { afterAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
-import { findVerifiers, openSigners } from "../../src/installation/signers.ts";
+import { kindsByRead } from "../../src/kinds/kind.ts";
+import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
+import { Notary } from "../../src/notary/notary.ts";
+import { findVerifiers, openSigners } from "../../src/notary/signers.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
-import { Notary } from "../../src/server/notary.ts";
 import { entry, journalOn } from "../support/journal.ts";
 import { savedTables } from "../support/saved.ts";
 import { describeBoth, type Row } from "../support/world.ts";
@@ -49,7 +51,7 @@ describeBoth("an audit that somebody changes with SQL", (w, dialect) => {
     const { database } = w.admin;
     const signers = await openSigners(database, w.installation.keyring, auditKey());
     const options = { database, auditKey: auditKey(), signers, checkpoint: hostWith(file), log: () => {} };
-    const notary = new Notary({ ...options, now: () => at });
+    const notary = new Notary({ kindsByRead, ...options, now: () => at });
     await notary.round();
     return notary.flaws;
   };

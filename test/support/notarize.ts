@@ -1,6 +1,7 @@
-import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
-import { openSigners } from "../../src/installation/signers.ts";
-import { Notary } from "../../src/server/notary.ts";
+import { kindsByRead } from "../../src/kinds/kind.ts";
+import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
+import { Notary } from "../../src/notary/notary.ts";
+import { openSigners } from "../../src/notary/signers.ts";
 import type { World } from "./world.ts";
 
 /** Puts all that is on record into the tree, as a notary does in its first round. @returns the flaws that it found */
@@ -9,7 +10,7 @@ export async function notarize({ installation, admin }: World): Promise<number> 
   const auditKey = admin.systemKeys.audit;
   const signers = await openSigners(database, installation.keyring, auditKey);
   const checkpoint = new NewestCheckpoint({ auditKey: auditKey, signers: async () => signers, file: undefined });
-  const notary = new Notary({ database, auditKey, signers, checkpoint, log: () => {}, now: Date.now });
+  const notary = new Notary({ kindsByRead, database, auditKey, signers, checkpoint, log: () => {}, now: Date.now });
   await notary.round().finally(() => database.close());
   return notary.flaws;
 }

@@ -26,7 +26,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   limit: words("core"),
   formats: words("core"),
   store: words("access audit core thread-url.ts drizzle node: bun:sqlite drizzle-orm postgres"),
-  installation: words("access audit core seal store node: drizzle-orm"),
+  notary: words("audit core seal store thread-url.ts node: drizzle-orm"),
+  installation: words("access audit core notary seal store node: drizzle-orm"),
   desk: words("access audit core installation seal store node: drizzle-orm"),
   sets: words("access audit core desk installation limit seal store node: drizzle-orm"),
   gates: words("access audit core formats limit sets bun:jsc typebox"),
@@ -36,7 +37,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "access audit core desk formats gates installation limit pages seal sets store",
     "node: dotenv drizzle-orm preact typebox yaml",
   ),
-  people: words("access audit core desk installation kinds seal sets store node: drizzle-orm"),
+  people: words("access audit core desk installation kinds notary seal sets store node: drizzle-orm"),
   api: words(
     "access audit core formats gates kinds limit sets store",
     "elysia @elysiajs/bearer typebox @modelcontextprotocol/server",
@@ -44,17 +45,18 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   // What machines run shares only these with the server.
   machines: words("core formats package.json node:"),
   server: words(
-    "access api audit core formats gates installation kinds limit seal sets store package.json thread-url.ts",
+    "access api audit core formats gates installation kinds limit notary seal sets store package.json thread-url.ts",
     "node: bun drizzle-orm prom-client",
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources @opentelemetry/sdk-trace",
   ),
-  operations: words("access audit core desk formats installation kinds people server sets store node:"),
+  operations: words("access audit core desk formats installation kinds notary people server sets store node:"),
   dashboard: words(
     "access audit core desk installation kinds operations pages people sets terminal",
     "node: elysia jose openid-client preact preact-render-to-string",
   ),
   cli: words(
-    "access api audit core dashboard desk formats installation kinds machines operations people server terminal package.json",
+    "access api audit core dashboard desk formats installation kinds machines notary operations people server terminal",
+    "package.json",
     "node: bun:ffi yaml @commander-js/extra-typings @modelcontextprotocol/server",
   ),
   "main.ts": words("cli core kinds operations terminal package.json @commander-js/extra-typings"),
@@ -69,8 +71,8 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
   "src/core/held.ts": { renderHeld: ["audit/release.ts"], Render: ["kinds/*/render.ts"], Held: ["kinds/*/read.ts"] },
   "src/audit/release.ts": { release: ["gates/record.ts"] },
   "src/audit/journal.ts": { Journal: ["server/compose.ts"] },
-  "src/store/tree.ts": { appendLeaves: ["server/notary.ts"] },
-  "src/audit/tree-note.ts": { signTreeHead: ["server/notary.ts"] },
+  "src/store/tree.ts": { appendLeaves: ["notary/notary.ts"] },
+  "src/audit/tree-note.ts": { signTreeHead: ["notary/notary.ts"] },
   "src/sets/lookup.ts": { readSets: ["kinds/*/read.ts"] },
   // What an agent is told comes from other functions, so no tool can return a value.
   "src/kinds/variables/read.ts": { readVariables: ["kinds/variables/endpoint.ts"] },
@@ -100,7 +102,7 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
   {
     in: /./,
     code: /\bnew Worker\(/,
-    only: words("src/store/journal.ts src/server/watchdog.ts src/server/notary-link.ts"),
+    only: words("src/store/journal.ts src/server/watchdog.ts src/notary/link.ts"),
   },
   // The tree is appended to in one place. What signs it is made, opened and wrapped again by two others.
   {
@@ -116,7 +118,7 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
   {
     in: /^src\/(?!store\/(tables|rights))/,
     code: /\bauditSigners\b/,
-    only: words("src/installation/signers.ts src/people/rotation.ts"),
+    only: words("src/notary/signers.ts src/people/rotation.ts"),
   },
   // Requests pass the source of values on to a kind's read.ts; they do not look into it.
   { in: endpoints, code: /\bsource\b/, only: ["src/gates/api-parts.ts", "src/gates/read-endpoint.ts"] },

@@ -9,17 +9,16 @@ import { leafHash, type Tree } from "../audit/tree.ts";
 import { signTreeHead } from "../audit/tree-note.ts";
 import { TreeWalk } from "../audit/tree-walk.ts";
 import { ChainWalk, otherFlaws } from "../audit/verify.ts";
+import type { Log } from "../core/log.ts";
 import { Refused } from "../core/refused.ts";
-import type { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
-import { StateWatch } from "../installation/state-watch.ts";
-import { kindReadBy } from "../kinds/kind.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import { chainOf } from "../store/chain.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
 import { lastReadsSize, noteAllStored, storeLastReads } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
 import { appendLeaves, type LeafRow, leafBefore, leavesWithSegments, readTree } from "../store/tree.ts";
-import type { Log } from "./log.ts";
+import type { NewestCheckpoint } from "./newest-checkpoint.ts";
+import { StateWatch } from "./state-watch.ts";
 import type { Witnesses } from "./witnesses.ts";
 
 /** What a notary works with. */
@@ -28,6 +27,8 @@ export type NotaryOptions = {
   readonly auditKey: Uint8Array;
   /** The keys that may have signed, the one that signs first. */
   readonly signers: readonly [Signer, ...Signer[]];
+  /** The kind that each action of machines reads. */
+  readonly kindsByRead: Readonly<Record<string, string>>;
   /** What is known of the tree. The notary adds to no other one. */
   readonly checkpoint: NewestCheckpoint;
   /** Adds to a tree that was put back: an operator accepts that. */
@@ -56,7 +57,7 @@ export class Notary {
   #unwritten: string | undefined;
   readonly #state: StateWatch;
   /** What machines read in the leaves that are to be appended. */
-  readonly #reads = new LastReads(kindReadBy);
+  readonly #reads: LastReads;
   /** By subject: what the tables hold against the record. */
   #differences = new Map<string, StateDifference>();
   #flaws = new Map<string, Flaw>();
@@ -77,6 +78,7 @@ export class Notary {
     this.#options = options;
     this.#saltKey = saltKeyOf(options.auditKey);
     this.#state = new StateWatch(options.auditKey);
+    this.#reads = new LastReads(options.kindsByRead);
   }
 
   /** How many flaws are known. */
@@ -200,8 +202,8 @@ export class Notary {
    * appended to by an older program. @returns whether all were looked at
    */
   async #storeAllReads({ size }: Tree): Promise<boolean> {
-    const { database, now } = this.#options;
-    const reads = new LastReads(kindReadBy);
+    const { database, kindsByRead, now } = this.#options;
+    const reads = new LastReads(kindsByRead);
     for await (const segment of segmentsByLane(database, {})) {
       if (this.#stopping) return false;
       reads.note(decodeEntries(segment) ?? [], segment.at);

@@ -1,10 +1,10 @@
+import type { Log } from "../core/log.ts";
 import type { Config, WitnessSetting } from "../core/settings.ts";
-import type { Installation } from "../installation/installation.ts";
-import { openSigners } from "../installation/signers.ts";
-import { type Away, openWitnesses } from "../installation/witnessed-heads.ts";
-import { databaseErrorCode } from "../store/database.ts";
+import type { Keyring } from "../seal/keyring.ts";
+import { type Database, databaseErrorCode } from "../store/database.ts";
 import { threadUrl } from "../thread-url.ts";
-import type { Log } from "./log.ts";
+import { openSigners } from "./signers.ts";
+import { type Away, openWitnesses } from "./witnessed-heads.ts";
 
 /** What the notary's thread is told: where the database is and its keys, then to end. */
 export type NotaryOrder =
@@ -17,6 +17,8 @@ export type NotaryOrder =
       /** Where this host keeps the newest checkpoint. */
       readonly checkpointFile: string | undefined;
       readonly witnesses: readonly WitnessSetting[];
+      /** The kind that each action of machines reads. */
+      readonly kindsByRead: Readonly<Record<string, string>>;
     }
   | { readonly close: true };
 /** What it answers. */
@@ -42,9 +44,10 @@ export const flawsMetric = ["keyhole_audit_flaws", "Flaws that the notary knows 
  * while a command holds the lock, reads go on, the log says so, and it is tried again.
  */
 export async function startNotary(
-  installation: Installation,
+  installation: Opened,
   file: string,
   { checkpointFile, witnesses = [] }: Pick<Config, "checkpointFile" | "witnesses">,
+  kindsByRead: Readonly<Record<string, string>>,
   log: Log,
 ): Promise<RunningNotary> {
   const unasked = openWitnesses(witnesses).map(({ verifier }) => [verifier.name, "no notary asks it"]);
@@ -68,7 +71,7 @@ export async function startNotary(
       return;
     }
     [flaws, away] = [0, {}];
-    const thread = new Worker(threadUrl("server/notary-thread.ts"));
+    const thread = new Worker(threadUrl("notary/thread.ts"));
     const send = (order: NotaryOrder) => thread.postMessage(order);
     const closed = Promise.withResolvers<void>();
     thread.onmessage = ({ data }: MessageEvent<NotaryNews>) => {
@@ -83,7 +86,7 @@ export async function startNotary(
     };
     const seeds = signers.map(({ seed }) => seed);
     const auditKey = installation.systemKeys.audit;
-    send({ open: file, auditKey, name: signers[0].name, seeds, checkpointFile, witnesses });
+    send({ open: file, auditKey, name: signers[0].name, seeds, checkpointFile, witnesses, kindsByRead });
     close = async () => {
       send({ close: true });
       await closed.promise;
@@ -104,7 +107,14 @@ export async function startNotary(
 
 const againMs = 1000;
 
-async function signersOf({ open, keyring, systemKeys }: Installation) {
+/** What a notary needs of an installation. */
+type Opened = {
+  readonly open: (use: "journal") => Database;
+  readonly keyring: Keyring;
+  readonly systemKeys: { readonly audit: Uint8Array };
+};
+
+async function signersOf({ open, keyring, systemKeys }: Opened) {
   // For this use nothing waits for a lock: the API's own thread does this.
   const database = open("journal");
   return openSigners(database, keyring, systemKeys.audit).finally(() => database.close());

@@ -1,11 +1,11 @@
 import { cosignedAt } from "../audit/note.ts";
 import { proveConsistency } from "../audit/tree.ts";
 import { encodeSubmission, submissionPath } from "../audit/witness.ts";
+import type { Log } from "../core/log.ts";
 import type { WitnessSetting } from "../core/settings.ts";
-import { type Away, askWitness, openWitnesses, type Witness, whyNoAnswer } from "../installation/witnessed-heads.ts";
 import type { Database } from "../store/database.ts";
 import { addCosignature, newestCosigned, readNodes, type SignedHead, treeEnd } from "../store/tree.ts";
-import type { Log } from "./log.ts";
+import { type Away, askWitness, openWitnesses, type Witness, whyNoAnswer } from "./witnessed-heads.ts";
 
 /**
  * Shows each witness the newest signed head, with the proof that it goes on from what the witness signed before, and

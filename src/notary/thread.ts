@@ -1,8 +1,8 @@
 import { signerOf } from "../audit/note.ts";
-import { NewestCheckpoint } from "../installation/newest-checkpoint.ts";
 import { openSqlite } from "../store/sqlite.ts";
+import type { NotaryNews, NotaryOrder } from "./link.ts";
+import { NewestCheckpoint } from "./newest-checkpoint.ts";
 import { Notary } from "./notary.ts";
-import type { NotaryNews, NotaryOrder } from "./notary-link.ts";
 import { Witnesses } from "./witnesses.ts";
 
 // The embedded database's notary, in its own thread: it reads and hashes much, and no request may wait for that.
@@ -17,7 +17,7 @@ self.onmessage = ({ data }: MessageEvent<NotaryOrder>) => {
 };
 
 function open(order: Extract<NotaryOrder, { open: string }>): () => Promise<void> {
-  const { open, auditKey, name, seeds, checkpointFile, witnesses: settings } = order;
+  const { open, auditKey, name, seeds, checkpointFile, witnesses: settings, kindsByRead } = order;
   const database = openSqlite(open, "notary");
   const [first, ...older] = seeds.map((seed) => signerOf(name, seed));
   if (first === undefined) throw new Error("the notary was given no key to sign with");
@@ -31,7 +31,17 @@ function open(order: Extract<NotaryOrder, { open: string }>): () => Promise<void
     witnesses: settings,
   });
   const witnesses = new Witnesses(database, settings, log);
-  const notary = new Notary({ database, auditKey, signers, checkpoint, witnesses, log, now: Date.now, told });
+  const notary = new Notary({
+    database,
+    auditKey,
+    signers,
+    kindsByRead,
+    checkpoint,
+    witnesses,
+    log,
+    now: Date.now,
+    told,
+  });
   notary.run();
   return async () => {
     await notary.stop();
