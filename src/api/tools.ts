@@ -8,12 +8,12 @@ import { type Environment, environments, isEnvironment, isVariableName, reasonCh
 import { unseen } from "../core/visible.ts";
 import { noLookup } from "../gates/admit.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
+import type { ListTool } from "../gates/endpoint.ts";
 import type { Exchange } from "../gates/exchange.ts";
 import { inScope, lookupOf, readingOf } from "../gates/read-endpoint.ts";
 import { auditEntry, recorded } from "../gates/record.ts";
 import { oneOf } from "../gates/schema.ts";
 import { listTools } from "../kinds/endpoints.ts";
-import type { ListTool } from "../kinds/tool.ts";
 import { variables } from "../kinds/variables/entry.ts";
 import { listVariables } from "../kinds/variables/read.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
@@ -42,7 +42,7 @@ export const tools: Readonly<Record<string, ReturnType<typeof tool>>> = {
       projects: await listProjects(readingOf(parts, exchange, caller)),
     }),
   }),
-  ...Object.fromEntries(listTools.map((one) => [one.name, listTool(one)])),
+  ...Object.fromEntries(listTools.map((one) => [`list_${one.descriptor.kind}`, listTool(one)])),
   check_required: tool(variables.resource, variables, {
     description: "Find out which of these variables are missing in an environment of a project.",
     properties: {

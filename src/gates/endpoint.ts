@@ -1,5 +1,8 @@
 import type { TSchema } from "typebox";
 import type { FaultCode } from "../core/fault.ts";
+import type { Environment } from "../core/names.ts";
+import type { KindDescriptor } from "../sets/kind.ts";
+import type { Reading } from "../sets/lookup.ts";
 import type { Admission } from "./admit.ts";
 import type { ApiParts } from "./api-parts.ts";
 import type { Exchange } from "./exchange.ts";
@@ -24,4 +27,15 @@ export type Endpoint = {
   /** Codes in addition to those that follow from the parameters and from what the key needs. */
   readonly refusals: readonly FaultCode[];
   readonly example: unknown;
+};
+
+/** A tool for agents that lists the items of a kind in an environment. It opens nothing. */
+export type ListTool = {
+  readonly description: string;
+  readonly descriptor: KindDescriptor;
+  /** The body of the metadata read. */
+  readonly list: (
+    reading: Reading,
+    place: { readonly project: string; readonly environment: Environment },
+  ) => Promise<{ readonly body: string }>;
 };

@@ -1,12 +1,9 @@
-import type { Endpoint } from "../gates/endpoint.ts";
-import { endpoints as accounts } from "./accounts/endpoint.ts";
-import { listAccounts } from "./accounts/tool.ts";
-import { endpoints as files } from "./files/endpoint.ts";
-import { listFiles } from "./files/tool.ts";
-import type { ListTool } from "./tool.ts";
-import { endpoints as variables } from "./variables/endpoint.ts";
-import { listVariables } from "./variables/tool.ts";
+import type { Endpoint, ListTool } from "../gates/endpoint.ts";
+import * as accounts from "./accounts/endpoint.ts";
+import * as files from "./files/endpoint.ts";
+import * as variables from "./variables/endpoint.ts";
 
 /** The endpoints that read items, and the tools that list them for agents: all that a server loads of a kind. */
-export const kindEndpoints: readonly Endpoint[] = [...variables, ...accounts, ...files];
-export const listTools: readonly ListTool[] = [listVariables, listAccounts, listFiles];
+const kinds = [variables, accounts, files] as const;
+export const kindEndpoints: readonly Endpoint[] = kinds.flatMap(({ endpoints }) => endpoints);
+export const listTools: readonly ListTool[] = kinds.map(({ tool }) => tool);

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import type { Endpoint } from "../../gates/endpoint.ts";
+import type { Endpoint, ListTool } from "../../gates/endpoint.ts";
 import { parseQuery } from "../../gates/query.ts";
 import { readEndpoint } from "../../gates/read-endpoint.ts";
 import { example, listOf, members, parameters, record } from "../../gates/schema.ts";
@@ -64,3 +64,9 @@ export const endpoints: readonly Endpoint[] = [
     },
   },
 ];
+
+export const tool: ListTool = {
+  description: "List the names of the shared accounts of a project in an environment. Never their values.",
+  descriptor: accounts,
+  list: listAccounts,
+};

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { contentBytesMax, itemsMax } from "../../core/names.ts";
-import type { Endpoint } from "../../gates/endpoint.ts";
+import type { Endpoint, ListTool } from "../../gates/endpoint.ts";
 import { parseQuery } from "../../gates/query.ts";
 import { readEndpoint } from "../../gates/read-endpoint.ts";
 import { example, listOf, members, parameters, queriedProject, record } from "../../gates/schema.ts";
@@ -87,3 +87,9 @@ export const endpoints: readonly Endpoint[] = [
     },
   },
 ];
+
+export const tool: ListTool = {
+  description: "List the secret files of a project in an environment: path, mode, size, checksum. Never their content.",
+  descriptor: files,
+  list: listFiles,
+};

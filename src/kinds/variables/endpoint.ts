@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { isVariableName, itemsMax, type Selection } from "../../core/names.ts";
 import type { Admission } from "../../gates/admit.ts";
-import type { Endpoint } from "../../gates/endpoint.ts";
+import type { Endpoint, ListTool } from "../../gates/endpoint.ts";
 import { invalidParameter, parseQuery } from "../../gates/query.ts";
 import { readEndpoint } from "../../gates/read-endpoint.ts";
 import { example, listOf, members, parameters, queriedProject, record, text } from "../../gates/schema.ts";
@@ -112,3 +112,9 @@ export const endpoints: readonly Endpoint[] = [
     example: { project: { slug: "web" }, environment: "production", secrets: { API_TOKEN: "made-up" } },
   },
 ];
+
+export const tool: ListTool = {
+  description: "List the names of the variables of a project in an environment, and when each changed. Never values.",
+  descriptor: variables,
+  list: (reading, place) => listVariables(reading, { ...place, selection: { by: "all" } }),
+};
