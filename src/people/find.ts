@@ -8,7 +8,7 @@ import { projectPath } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { listingsAcross, type ProjectAsked } from "../sets/across.ts";
 import type { Entry } from "../sets/kind.ts";
-import { keysNamed } from "./keys.ts";
+import { listKeys } from "./keys.ts";
 import { listPersons } from "./persons.ts";
 import { listRequests } from "./requests.ts";
 
@@ -95,7 +95,7 @@ async function findInProjects(search: Search, organization: string | undefined):
 
 /** Keys, trusts and requests; persons for an operator, as nobody else lists them. */
 async function findBeside({ admin, isNamed, hits, paths }: Search, organization: string | undefined): Promise<void> {
-  for (const { type, name, id, status, ...key } of await keysNamed(admin, organization, isNamed)) {
+  for (const { type, name, id, status, ...key } of await listKeys(admin, organization, isNamed)) {
     hits.add({ type, organization: key.organization, project: null, name, id, status });
   }
   for (const { name, environment, id, status, ...request } of await listRequests(admin, organization)) {

@@ -130,20 +130,10 @@ export async function permittedReach(admin: AdminContext, asked: NewKey) {
   return { organization, permits, ...reach };
 }
 
-/** Keys and trusts of one organization or of all, or those of one type, oldest first. */
-export async function listKeys(admin: AdminContext, organization?: string, type?: CredentialType) {
-  const { apiKeys: k } = admin.database.tables;
-  return records(admin, and(ofType(admin, type), await ofOrganization(admin, k, organization)));
-}
-
-/** Keys and trusts whose names fit. */
-export async function keysNamed(
-  admin: AdminContext,
-  organization: string | undefined,
-  isNamed: (name: string) => boolean,
-): Promise<KeyRecord[]> {
+/** Keys and trusts of one organization or of all, oldest first. @param isNamed - only those whose names fit */
+export async function listKeys(admin: AdminContext, organization?: string, isNamed?: (name: string) => boolean) {
   const only = await ofOrganization(admin, admin.database.tables.apiKeys, organization);
-  return records(admin, only, ({ name }) => isNamed(name));
+  return records(admin, only, isNamed && (({ name }) => isNamed(name)));
 }
 
 /** A key or a trust that reaches a project, with what it gets of each kind. */
