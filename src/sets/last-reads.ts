@@ -88,20 +88,22 @@ export function unreadInput({ isReadByName }: Pick<KindDescriptor, "isReadByName
 }
 
 /**
- * Lists the items that no machine asked for. Takes the rights `see` and `audit`.
+ * Lists items, or those that no machine asked for. That takes the rights `see` and `audit`.
  * @param among - the environments that are listed; if it is left out, all that the person may know of
  * @param placesOf - the name of an item, and where it is
  * @throws Refused `unavailable` if no notary has read the whole audit
  */
-export async function listUnread<T extends { readonly updatedAt: number }>(
+export async function listItems<T extends { readonly updatedAt: number }>(
   admin: AdminContext,
-  asked: { readonly project: string; readonly descriptor: KindDescriptor; readonly unreadMs: number },
+  asked: { readonly project: string; readonly descriptor: KindDescriptor; readonly unreadMs: number | undefined },
   items: readonly T[],
   columns: Columns<T>,
   placesOf: (item: T) => { readonly name: string; readonly environments: readonly Environment[] },
   among?: readonly Environment[],
 ): Promise<Outcome> {
   const { project: where, descriptor, unreadMs } = asked;
+  const place = among === undefined ? "" : ` in ${among.join(", ")}`;
+  if (unreadMs === undefined) return list(items, columns, `${where} has no ${descriptor.kind}${place}.`);
   const project = await findProject(admin, where, ["see", "audit"], among);
   const known = await findKindReads(admin, project, descriptor.kind, among ?? environments);
   if (known === undefined) throw new Refused("unavailable", unknownWords);

@@ -14,9 +14,9 @@ import {
   wide,
 } from "../../desk/inputs.ts";
 import { type Operations, operation } from "../../desk/operation.ts";
-import { type Columns, done, list } from "../../desk/outcome.ts";
+import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
-import { listUnread, unreadInput } from "../../sets/last-reads.ts";
+import { listItems, unreadInput } from "../../sets/last-reads.ts";
 import { accounts } from "./entry.ts";
 import { revealAccount } from "./reveal.ts";
 import { type AccountOptions, deleteAccount, listAccounts, type SeenAccounts, setAccount } from "./write.ts";
@@ -100,9 +100,7 @@ const listAll = operation({
       ENVIRONMENTS: (one) => one.environments.join(","),
       UPDATED: (one) => formatTime(one.updatedAt),
     };
-    if (unreadMs === undefined) return list(found, columns, `${project} has no accounts.`);
-    const placesOf = ({ name, environments }: (typeof found)[number]) => ({ name, environments });
-    return listUnread(admin, { project, descriptor: accounts, unreadMs }, found, columns, placesOf);
+    return listItems(admin, { project, descriptor: accounts, unreadMs }, found, columns, (one) => one);
   },
 });
 

@@ -15,9 +15,9 @@ import {
   wide,
 } from "../../desk/inputs.ts";
 import { type Operations, operation } from "../../desk/operation.ts";
-import { type Columns, done, list } from "../../desk/outcome.ts";
+import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
-import { listUnread, unreadInput } from "../../sets/last-reads.ts";
+import { listItems, unreadInput } from "../../sets/last-reads.ts";
 import { files } from "./entry.ts";
 import { revealFile } from "./reveal.ts";
 import { deleteFile, listFiles, putFile } from "./write.ts";
@@ -91,9 +91,8 @@ const listAll = operation({
       UPDATED: (one) => formatTime(one.updatedAt),
       NAME: (one) => one.name,
     };
-    if (unreadMs === undefined) return list(found, columns, `${project} has no files.`);
     const placesOf = ({ path, environments }: (typeof found)[number]) => ({ name: path, environments });
-    return listUnread(admin, { project, descriptor: files, unreadMs }, found, columns, placesOf);
+    return listItems(admin, { project, descriptor: files, unreadMs }, found, columns, placesOf);
   },
 });
 

@@ -22,7 +22,7 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done, list, type Outcome } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { setBytesMax } from "../../sets/kind.ts";
-import { listUnread, unreadInput } from "../../sets/last-reads.ts";
+import { listItems, unreadInput } from "../../sets/last-reads.ts";
 import type { DryRun } from "../../sets/write-project.ts";
 import { variables } from "./entry.ts";
 import type { ImportFormat } from "./import-text.ts";
@@ -147,9 +147,8 @@ const listAll = operation({
       ...(isMarked && { "ROTATE BY": (one) => one.rotateBy ?? "-" }),
       ...(isBait && { CANARY: (one) => (one.canary ? "yes" : "-") }),
     };
-    if (unreadMs === undefined) return list(items, columns, `${project} has no variables in ${environment}.`);
     const placesOf = ({ key }: { key: string }) => ({ name: key, environments: [environment] });
-    return listUnread(admin, { project, descriptor: variables, unreadMs }, items, columns, placesOf, [environment]);
+    return listItems(admin, { project, descriptor: variables, unreadMs }, items, columns, placesOf, [environment]);
   },
 });
 
