@@ -1,9 +1,9 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { whyNoReply } from "../../src/core/json-request.ts";
 import { type Api, Client } from "../../src/machines/client.ts";
 import type { Clock } from "../../src/machines/wire.ts";
 import { failing } from "../support/failing.ts";
-import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../support/liar.ts";
+import { honestly, liarStarter, type Question, type Reply, refusal, type Truth } from "../support/liar.ts";
 import retryAfter from "../vectors/retry-after.json" with { type: "json" };
 
 const truth: Truth = {
@@ -18,10 +18,7 @@ const truth: Truth = {
 const asked = { project: "web", environment: "production" } as const;
 const key = `kh_${"k".repeat(49)}`;
 
-const liars: Liar[] = [];
-afterEach(async () => {
-  for (const liar of liars.splice(0)) await liar.stop();
-});
+const startLiar = liarStarter();
 
 describe("an honest answer", () => {
   test("returns every variable exactly, and the request carries only the key", async () => {
@@ -129,6 +126,8 @@ describe("a receipt", () => {
   });
 });
 
+const many = Array.from({ length: 1001 }, (_, at) => at);
+const gzipped = Bun.gzipSync(Buffer.alloc(1000));
 /** What no environment can carry. Lies to every client are in lies.test.ts. */
 const lies: [lie: string, reply: (question: Question) => Reply, says: RegExp][] = [
   ["a name that is none", one("a.b", "x"), /no valid name/],
@@ -137,16 +136,8 @@ const lies: [lie: string, reply: (question: Question) => Reply, says: RegExp][] 
   ["a NUL", one("A", "x\0y"), /value of A is not text/],
   ["half a surrogate pair", () => ({ body: entry("A", '"\\ud800"') }), /value of A is not text/],
   ["65 KiB of value", one("A", "x".repeat(65 * 1024)), /value of A is too long/],
-  [
-    "1001 variables",
-    variables({ variables: Array.from({ length: 1001 }, (_, at) => pair(`A${at}`, "")) }),
-    /more than 1000 variables/,
-  ],
-  [
-    "compressed bytes",
-    () => ({ body: Bun.gzipSync(Buffer.alloc(1000)), headers: { "Content-Encoding": "gzip" } }),
-    /not complete JSON/,
-  ],
+  ["1001 variables", variables({ variables: many.map((at) => pair(`A${at}`, "")) }), /more than 1000 variables/],
+  ["compressed bytes", () => ({ body: gzipped, headers: { "Content-Encoding": "gzip" } }), /not complete JSON/],
 ];
 
 describe("an answer that lies is refused", () => {
@@ -176,11 +167,7 @@ const fileLies: [lie: string, alter: (files: Files) => unknown, says: RegExp][] 
   ["a checksum in capitals", ([first]) => [{ ...first, sha256: "A".repeat(64) }], /no checksum/],
   ["content that was not asked for", ([first]) => [{ ...first, content: "" }], /content that was not asked for/],
   ["no list", () => "files", form],
-  [
-    "1001 files",
-    ([first]) => Array.from({ length: 1001 }, (_, at) => ({ ...first, path: `f${at}` })),
-    /more than 1000 files/,
-  ],
+  ["1001 files", ([first]) => many.map((at) => ({ ...first, path: `f${at}` })), /more than 1000 files/],
 ];
 
 describe("a listing that lies is refused", () => {
@@ -230,11 +217,7 @@ const contentLies: [lie: string, alter: (files: Files) => unknown, says: RegExp]
   ["base64 with other characters in it", base64("Y29udGVu*CBvZiBh"), /not valid base64/],
   ["base64 with spaces in it", base64("Y29udGVu    ZiBh"), /not valid base64/],
   ["base64url", base64("Y29udGVu-CBvZi_h"), /not valid base64/],
-  [
-    "a path outside the root, in the content alone",
-    altering((first) => ({ ...first, path: "../a.txt" })),
-    /'\.\.' part/,
-  ],
+  ["a path outside the root, in content alone", altering((first) => ({ ...first, path: "../a.txt" })), /'\.\.' part/],
 ];
 
 describe("content that lies is refused", () => {
@@ -269,9 +252,8 @@ describe("a refusal", () => {
   test.each(rows)(
     "%d %s is exit code %d, and is retried only if that may help",
     async (status, code, exitCode, tries) => {
-      const { client, liar } = await meet(() => refusal(status, code, "A sentence.", { "Retry-After": "2" }), {
-        waitMs: 5000,
-      });
+      const reply = () => refusal(status, code, "A sentence.", { "Retry-After": "2" });
+      const { client, liar } = await meet(reply, { waitMs: 5000 });
       const problem = await failing(client.variables(asked));
       expect(problem).toMatchObject({ code, exitCode, requestId: "liar-1" });
       expect(problem.message).toContain(`${code}: ${status === 429 ? "too many requests for now." : "A sentence."}`);
@@ -395,7 +377,6 @@ test("the key is in no error message", async () => {
 
 async function meet(reply: (question: Question) => Reply, api: Partial<Api> = {}, random = 0, dateMs = 0) {
   const liar = await startLiar(reply);
-  liars.push(liar);
   return { liar, ...meetAt(liar.origin, api, random, dateMs) };
 }
 

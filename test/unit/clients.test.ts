@@ -1,12 +1,12 @@
 import { afterEach, expect, jest, spyOn, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { Servers } from "../../src/store/postgres.ts";
 import { Clients } from "../../src/store/postgres-clients.ts";
+import { newFolder } from "../support/folder.ts";
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -158,7 +158,7 @@ test("once a pool has an answer from another server, every pool asks that one an
 });
 
 test("a refused sign-in is tried again by one pool in ten seconds, and at once with another password", () => {
-  const file = join(mkdtempSync(join(tmpdir(), "keyhole-clients-")), "password");
+  const file = join(newFolder(), "password");
   writeFileSync(file, "first");
   const servers = new Servers(parsePostgresUrl("postgres://u@h/db", { DATABASE_PASSWORD_FILE: file }).servers);
   const nowMs = performance.now();
@@ -176,7 +176,7 @@ test("a refused sign-in is tried again by one pool in ten seconds, and at once w
   ]);
   writeFileSync(file, "second");
   expect([23_000, 23_000].map(passwordAt)).toEqual(["second", "second"]);
-  rmSync(dirname(file), { recursive: true });
+  rmSync(file);
   expect(passwordAt(24_000)).toBe("second");
   servers.answered(servers.current);
   expect(servers.refusal).toBeUndefined();

@@ -1,10 +1,10 @@
 import { describe, expect, spyOn, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { adviceFor, readSecretFile, warnOfReaders } from "../../src/core/secret-file.ts";
 import { clientSettingNames, settingNames, tracingNames, unknownSettings } from "../../src/core/setting-names.ts";
 import { readConfig } from "../../src/core/settings.ts";
+import { newFolder } from "../support/folder.ts";
 import { kubernetes } from "../support/kubernetes.ts";
 import { readPage } from "../support/markdown.ts";
 
@@ -57,26 +57,24 @@ describe("a file with a secret", () => {
   });
 
   test("is open to the group that this process runs as, without any other", () => {
-    const file = join(mkdtempSync(join(tmpdir(), "keyhole-secret-")), "secret");
+    const file = join(newFolder(), "secret");
     writeFileSync(file, "secret", { mode: 0o440 });
     const spies = [spyOn(process, "geteuid").mockReturnValue(1), spyOn(process, "getgroups").mockReturnValue([])];
     const said: string[] = [];
     warnOfReaders("The root key", file, (line) => said.push(line));
     for (const spy of spies) spy.mockRestore();
-    rmSync(dirname(file), { recursive: true });
     expect(said).toEqual([]);
   });
 
   test("is read without its last line end, and with nothing else changed", () => {
-    const folder = mkdtempSync(join(tmpdir(), "keyhole-secret-"));
-    const file = join(folder, "secret");
+    const file = join(newFolder(), "secret");
     const read = (text: string) => {
       writeFileSync(file, text);
       return readSecretFile("KEYHOLE_X", file);
     };
     expect(["a", "a\n", "a\r\n", " a \n\n", "a\r"].map(read)).toEqual(["a", "a", "a", " a \n", "a\r"]);
     expect(() => read("\n")).toThrow(`The file ${file} of KEYHOLE_X is empty.`);
-    rmSync(folder, { recursive: true });
+    rmSync(file);
     expect(() => readSecretFile("KEYHOLE_X", file)).toThrow("cannot be read (ENOENT)");
   });
 });

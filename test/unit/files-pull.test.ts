@@ -1,14 +1,16 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "../../src/machines/client.ts";
 import { pullFiles } from "../../src/machines/files-pull.ts";
 import { failing } from "../support/failing.ts";
-import { honestly, startLiar, type Truth } from "../support/liar.ts";
+import { newFolder } from "../support/folder.ts";
+import { honestly, liarStarter, type Truth } from "../support/liar.ts";
+
+const startLiar = liarStarter();
 
 test("contents that could not be written are not read again, unless they changed", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "keyhole-files-pull-"));
+  const folder = newFolder();
   const a = { path: "a", content: Buffer.from("content of a") };
   const b = { path: "b", content: Buffer.from("content of b") };
   let truth: Truth = { project: "web", environment: "production", variables: {}, files: [a, b] };
@@ -20,25 +22,20 @@ test("contents that could not be written are not read again, unless they changed
   });
   const contentsRead = () =>
     liar.questions.filter(({ query }) => query.get("metadataOnly") === null).map(({ query }) => query.getAll("path"));
-  try {
-    const credential = async () => `kh_${"k".repeat(49)}`;
-    const api = { root: `${liar.origin}/api/v1`, credential, timeoutMs: 5000, waitMs: 0, say: () => {} };
-    const source = { asked: { project: "web", environment: "production" } as const, client: new Client(api) };
-    const memory = { unwritten: new Map<string, Uint8Array>() };
-    const ask = { root: folder, paths: [], memory };
-    const pull = () => pullFiles(source, ask, { fetching: () => {}, writing: () => {} });
-    expect(await failing(pull())).toMatchObject({ code: "obstructed" });
-    rmdirSync(join(folder, "b"));
-    inTheWay = false;
-    expect(contentsRead()).toEqual([[]]);
-    truth = { ...truth, files: [a, { ...b, content: Buffer.from("another content of b") }] };
-    expect(await pull()).toMatchObject({ written: ["a", "b"] });
-    expect(contentsRead()).toEqual([[], ["b"]]);
-    expect(readFileSync(join(folder, "a"), "utf8")).toBe("content of a");
-    expect(readFileSync(join(folder, "b"), "utf8")).toBe("another content of b");
-    expect(memory.unwritten.size).toBe(0);
-  } finally {
-    await liar.stop();
-    rmSync(folder, { recursive: true });
-  }
+  const credential = async () => `kh_${"k".repeat(49)}`;
+  const api = { root: `${liar.origin}/api/v1`, credential, timeoutMs: 5000, waitMs: 0, say: () => {} };
+  const source = { asked: { project: "web", environment: "production" } as const, client: new Client(api) };
+  const memory = { unwritten: new Map<string, Uint8Array>() };
+  const ask = { root: folder, paths: [], memory };
+  const pull = () => pullFiles(source, ask, { fetching: () => {}, writing: () => {} });
+  expect(await failing(pull())).toMatchObject({ code: "obstructed" });
+  rmdirSync(join(folder, "b"));
+  inTheWay = false;
+  expect(contentsRead()).toEqual([[]]);
+  truth = { ...truth, files: [a, { ...b, content: Buffer.from("another content of b") }] };
+  expect(await pull()).toMatchObject({ written: ["a", "b"] });
+  expect(contentsRead()).toEqual([[], ["b"]]);
+  expect(readFileSync(join(folder, "a"), "utf8")).toBe("content of a");
+  expect(readFileSync(join(folder, "b"), "utf8")).toBe("another content of b");
+  expect(memory.unwritten.size).toBe(0);
 });

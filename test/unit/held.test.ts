@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { serialize } from "node:v8";
@@ -11,23 +10,12 @@ import { type Body, Held, Render } from "../../src/core/held.ts";
 import { accountsJson, type OpenedAccounts } from "../../src/kinds/accounts/render.ts";
 import { filesJson } from "../../src/kinds/files/render.ts";
 import { variablesDotenv, variablesJson } from "../../src/kinds/variables/render.ts";
+import { newFolder } from "../support/folder.ts";
+import { entry } from "../support/journal.ts";
 
 /** Ways to get a value out before it is on record. Who may import what is house.test.ts. */
 
 const canary = "CANARY-0f1e2d";
-const entry: AuditEntry = {
-  actor: { type: "key", id: "k" },
-  organizationId: "o",
-  organization: "acme",
-  projectId: "p",
-  project: "web",
-  environment: "production",
-  action: "variables.read",
-  names: ["A"],
-  requestId: "r",
-  clientAddress: "127.0.0.1",
-  userAgent: "",
-};
 
 describe("a Held", () => {
   const held = new Held({ value: canary, bytes: Buffer.from(canary) });
@@ -270,12 +258,11 @@ export const example = async (journal: ApiParts["journal"], opened: OpenedVariab
 
 describe("the compiler", () => {
   let errors: ReadonlyMap<string, string>;
-  const folder = mkdtempSync(join(tmpdir(), "keyhole-held-"));
+  const folder = newFolder();
   const examples = documented.flatMap((file) => examplesOf(file));
   beforeAll(() => {
     errors = compile(folder, [...refused, ...accepted, ...examples]);
   }, 60_000); // a busy machine takes long to compile
-  afterAll(() => rmSync(folder, { recursive: true }));
 
   test.each(refused)("refuses %s", (what, _, reason) => {
     expect(errors.get(what) ?? "").toMatch(reason);
@@ -300,26 +287,17 @@ function examplesOf(file: string): [what: string, code: string][] {
 /** Compiles each snippet as a module of its own, all in one run. Returns the errors, by what the snippet is. */
 function compile(folder: string, snippets: readonly (readonly [what: string, code: string, ...unknown[]])[]) {
   const root = join(src, "..");
-  const compilerOptions = {
-    types: [join(root, "node_modules/bun-types")],
-    noUnusedLocals: false,
-    noUnusedParameters: false,
-  };
-  const tsconfig = {
-    extends: join(root, "tsconfig.json"),
-    compilerOptions,
-    include: [folder, join(src, "modules.d.ts")],
-  };
+  const types = [join(root, "node_modules/bun-types")];
+  const compilerOptions = { types, noUnusedLocals: false, noUnusedParameters: false };
+  const include = [folder, join(src, "modules.d.ts")];
+  const tsconfig = { extends: join(root, "tsconfig.json"), compilerOptions, include };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
   for (const [index, [, code]] of snippets.entries()) writeFileSync(join(folder, `${index}.ts`), scope + code);
   const tsc = [process.execPath, join(root, "node_modules/typescript/bin/tsc"), "--pretty", "false", "-p", folder];
-  const { stdout } = Bun.spawnSync(tsc, { cwd: folder });
+  const printed = Bun.spawnSync(tsc, { cwd: folder }).stdout.toString().trim();
   const errors = new Map<string, string>();
   // An error begins with its file; lines that explain it further are indented.
-  for (const error of stdout
-    .toString()
-    .trim()
-    .split(/\n(?=\S)/)) {
+  for (const error of printed.split(/\n(?=\S)/)) {
     const index = /^(\d+)\.ts\(/.exec(error)?.[1];
     const what = snippets[Number(index)]?.[0] ?? "something else";
     errors.set(what, `${errors.get(what) ?? ""}${error}\n`);

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { inspect } from "node:util";
 import type { Static } from "typebox";
 import type { Organization } from "../../src/api/organization.ts";
@@ -9,7 +9,7 @@ import type { Files, SecretFile } from "../../src/kinds/files/endpoint.ts";
 import type { Variable, Variables } from "../../src/kinds/variables/endpoint.ts";
 import * as client from "../../src/machines/npm/client.ts";
 import { createClient, type KeyholeClient, KeyholeError } from "../../src/machines/npm/client.ts";
-import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../support/liar.ts";
+import { honestly, liarStarter, type Question, type Reply, refusal, type Truth } from "../support/liar.ts";
 
 /** Fails to compile unless both types are the same, `readonly` aside. */
 type Same<A, B> = (<X>() => X extends Plain<A> ? 1 : 2) extends <X>() => X extends Plain<B> ? 1 : 2 ? true : never;
@@ -62,15 +62,11 @@ const account = { name: "mail", environments: ["staging"], updatedAt: 1, values:
 const summary = { id: "1", name: "Web", slug: "web", variableCount: 2, accountCount: 0 };
 const project = { ...summary, environments: ["production"], fileCount: 1, createdAt: 1, updatedAt: 2 };
 
-const liars: Liar[] = [];
-afterEach(async () => {
-  for (const liar of liars.splice(0)) await liar.stop();
-});
+const startLiar = liarStarter();
 
 /** A client, and a server that answers it like this. */
 async function meet(reply: (question: Question) => Reply, options: Partial<client.ClientOptions> = {}) {
   const liar = await startLiar(reply);
-  liars.push(liar);
   const keyhole = createClient({ url: liar.origin, apiKey: key, waitMs: 0, ...options } as client.ClientOptions);
   return { keyhole, liar };
 }
@@ -97,17 +93,9 @@ describe("an honest answer", () => {
       ...honestly(truth, question),
       headers: { ETag: etag, "Keyhole-Audit": "lane:12" },
     }));
-    const variables = [
-      { key: "A", value: "one", updatedAt: 1 },
-      { key: "B", value: 'it\'s "two"\n', updatedAt: 1 },
-      { key: "EMPTY", value: "", updatedAt: 1 },
-    ];
-    expect(await keyhole.variables("web", "production")).toEqual({
-      environment: "production",
-      variables,
-      etag,
-      receipt: "lane:12",
-    });
+    const variables = Object.entries(truth.variables).map(([key, value]) => ({ key, value, updatedAt: 1 }));
+    const whole = { environment: "production", variables, etag, receipt: "lane:12" } as const;
+    expect(await keyhole.variables("web", "production")).toEqual(whole);
     expect(await keyhole.values("web", "production")).toEqual({ ...truth.variables });
     expect(await keyhole.values("web", "production", { keys: ["A", "GONE"], prefix: "A" })).toEqual({ A: "one" });
     const [first, , third] = liar.questions;
@@ -164,24 +152,20 @@ describe("an honest answer", () => {
   });
 });
 
+const [noText, bare] = [
+  { ...account, values: { a: null } },
+  { ...file, content: undefined },
+];
 /** Lies to every client are in lies.test.ts. */
 const lies: [lie: string, body: unknown, call: (keyhole: KeyholeClient) => Promise<unknown>][] = [
   ["another project", { ...project, slug: "shop" }, (k) => k.project("web")],
   ["an unknown plan", { id: "1", name: "Acme", slug: "acme", plan: "gold" }, (k) => k.organization()],
   ["a negative count", { projects: [{ ...summary, accountCount: -1 }] }, (k) => k.projects()],
   ["an account twice", { environment: "staging", accounts: [account, account] }, (k) => k.accounts("web", "staging")],
-  [
-    "a field that is no text",
-    { environment: "staging", accounts: [{ ...account, values: { a: null } }] },
-    (k) => k.accounts("web", "staging"),
-  ],
+  ["a field that is no text", { environment: "staging", accounts: [noText] }, (k) => k.accounts("web", "staging")],
   ["files of another project", { ...files, project: { slug: "shop" } }, (k) => k.files("web", "production")],
   ["a file not asked for", files, (k) => k.files("web", "production", { paths: ["b"] })],
-  [
-    "a file without content",
-    { ...files, files: [{ ...file, content: undefined }] },
-    (k) => k.files("web", "production"),
-  ],
+  ["a file without content", { ...files, files: [bare] }, (k) => k.files("web", "production")],
   ["a file twice", { ...files, files: [file, file] }, (k) => k.files("web", "production")],
 ];
 describe("an answer that no honest server sends is refused:", () => {
@@ -249,14 +233,8 @@ describe("the key", () => {
     const errors = [wrongUrl, wrongKey, await failureOf(keyhole.projects())];
     for (const shown of [keyhole, keyhole.projects, ...errors]) {
       const all = { depth: null, showHidden: true } as const;
-      const texts = [
-        inspect(shown, all),
-        JSON.stringify(shown),
-        String(shown),
-        (shown as Error).stack,
-        Bun.inspect(shown),
-      ];
-      for (const text of texts) expect(text ?? "").not.toContain("kkkkkkkk");
+      const texts = [inspect(shown, all), JSON.stringify(shown), String(shown), (shown as Error).stack];
+      for (const text of [...texts, Bun.inspect(shown)]) expect(text ?? "").not.toContain("kkkkkkkk");
     }
     expect(errors.map(({ code }) => code)).toEqual(["invalid_options", "invalid_options", "unreachable"]);
     expect(JSON.parse(JSON.stringify(errors[2]))).toMatchObject({ name: "KeyholeError", code: "unreachable" });

@@ -1,9 +1,9 @@
 /** What a hostile or broken server answers, to the client of the commands and to the npm package's. */
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { inspect } from "node:util";
 import { Client } from "../../src/machines/client.ts";
 import { createClient } from "../../src/machines/npm/client.ts";
-import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../support/liar.ts";
+import { honestly, liarStarter, type Question, type Reply, refusal, type Truth } from "../support/liar.ts";
 
 const truth: Truth = { project: "web", environment: "production", variables: { A: "one", B: "two" }, files: [] };
 const key = `kh_${"k".repeat(49)}`;
@@ -20,25 +20,21 @@ const byCommand: Ask = (origin, { waitMs = 0, timeoutMs = 10_000, sent = key, sa
 };
 const byPackage: Ask = (origin, { waitMs = 0, timeoutMs = 10_000, sent = key }, selection) =>
   createClient({ url: origin, token: sent, timeoutMs, waitMs }).variables("web", "production", selection);
-const clients: [client: string, ask: Ask][] = [
-  ["a command", byCommand],
-  ["the npm package", byPackage],
-];
+const clients = Object.entries({ "a command": byCommand, "the npm package": byPackage });
 
-const liars: Liar[] = [];
-afterEach(async () => {
-  for (const liar of liars.splice(0)) await liar.stop();
-});
+const startLiar = liarStarter();
 
 const json = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
 const form = /does not have the members that the API describes/;
-const lies: [
-  lie: string,
+const broke = /broke before the answer was complete/;
+type Lie = [
+  what: string,
   reply: (question: Question) => Reply,
   says: RegExp,
   code?: string | undefined,
-  selection?: Selection,
-][] = [
+  of?: Selection,
+];
+const lies: Lie[] = [
   ["a list for an answer", () => ({ body: [] }), form],
   ["null for an answer", () => ({ body: null }), form],
   ["no list", variables(undefined), form],
@@ -73,18 +69,8 @@ const lies: [
     "redirected",
   ],
   ["a 304 that nobody asked for", () => ({ status: 304 }), /redirect \(304\)/, "redirected"],
-  [
-    "a body cut short",
-    () => ({ raw: `${json}Content-Length: 900\r\n\r\n{"env` }),
-    /broke before the answer was complete/,
-    "unreachable",
-  ],
-  [
-    "a piece cut short",
-    () => ({ raw: `${json}Transfer-Encoding: chunked\r\n\r\n50\r\n{"env` }),
-    /broke before the answer was complete/,
-    "unreachable",
-  ],
+  ["a body cut short", () => ({ raw: `${json}Content-Length: 900\r\n\r\n{"env` }), broke, "unreachable"],
+  ["a piece cut short", () => ({ raw: `${json}Transfer-Encoding: chunked\r\n\r\n50\r\n{"env` }), broke, "unreachable"],
   ["no HTTP", () => ({ raw: "220 smtp ready\r\n" }), /cannot be reached/, "unreachable"],
   ["nothing", () => ({ raw: "" }), /cannot be reached/, "unreachable"],
   ["silence", () => ({ silent: true }), /did not answer within 2 s/, "timeout"],
@@ -124,7 +110,6 @@ const quoting: [where: string, reply: (sent: string) => Reply][] = [
 describe.each(clients)("%s", (_, ask) => {
   const failing = async (reply: (question: Question) => Reply, asking: Asking = {}, selection?: Selection) => {
     const liar = await startLiar(reply);
-    liars.push(liar);
     const error = await ask(liar.origin, asking, selection).then(
       () => new Error("it did not fail"),
       (thrown: unknown) => thrown,
@@ -149,7 +134,6 @@ describe.each(clients)("%s", (_, ask) => {
 
   test("follows no redirect", async () => {
     const other = await startLiar((question) => honestly(truth, question));
-    liars.push(other);
     const Location = `${other.origin}/api/v1/projects/web/variables`;
     expect((await failing(() => ({ status: 307, headers: { Location } }))).error.code).toBe("redirected");
     expect(other.questions).toEqual([]);
@@ -160,15 +144,8 @@ describe.each(clients)("%s", (_, ask) => {
       if (sent === token && where === "cut short") continue; // only a key is known by its beginning
       const said: string[] = [];
       const { error } = await failing(() => reply(sent), { waitMs: 600, sent, said });
-      const told = [
-        error.message,
-        error.stack,
-        error.code,
-        error.requestId,
-        ...said,
-        inspect(error),
-        Bun.inspect(error),
-      ];
+      const shown = [error.message, error.stack, error.code, error.requestId];
+      const told = [...shown, ...said, inspect(error), Bun.inspect(error)];
       for (const secret of [sent, key.slice(0, 20)]) expect(told.join("\n")).not.toContain(secret);
     }
   });

@@ -1,12 +1,11 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { readConfig } from "../../src/core/settings.ts";
+import { newFolder } from "../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "keyhole-url-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder();
 /** Nobody's password file is read here. */
 const home = { HOME: folder };
 const serversOf = (url: string, env = {}) => parsePostgresUrl(url, { ...home, ...env }).servers;
@@ -57,20 +56,10 @@ describe("DATABASE_URL names", () => {
     expect(first(encoded)).toMatchObject({ user: "é", pass: "a@/#?%b", database: "d/b" });
     expect(first("postgres://u:a@b@h/db")).toMatchObject({ user: "u", pass: "a@b" });
     const env = { PGUSER: "pu", PGPASSWORD: "pp", PGDATABASE: "pd", PGHOST: "ph", PGPORT: "1" };
-    expect(first("postgres://", env)).toMatchObject({
-      user: "pu",
-      pass: "pp",
-      database: "pd",
-      host: ["ph"],
-      port: [1],
-    });
-    expect(first("postgres://u:p@h:2/d", env)).toMatchObject({
-      user: "u",
-      pass: "p",
-      database: "d",
-      host: ["h"],
-      port: [2],
-    });
+    const given = { user: "pu", pass: "pp", database: "pd", host: ["ph"], port: [1] };
+    expect(first("postgres://", env)).toMatchObject(given);
+    const own = { user: "u", pass: "p", database: "d", host: ["h"], port: [2] };
+    expect(first("postgres://u:p@h:2/d", env)).toMatchObject(own);
     expect(first("postgres://u@h")).toMatchObject({ database: "u" });
   });
 });

@@ -1,8 +1,8 @@
 /** How tests find programs, and what a run says if one is missing. */
 import { expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { missingLines } from "../support/programs.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -34,24 +34,13 @@ test("the end of a run says which suites were left out, and what to install for 
 });
 
 test("a suite whose program is missing is skipped and named, by plain bun test too", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "keyhole-programs-"));
-  try {
-    const helper = JSON.stringify(join(root, "test/support/programs.ts"));
-    const suite = 'withPrograms(["no-such-program"], "a suite", () => test("a test", () => process.exit(9)));';
-    writeFileSync(
-      join(folder, "one.test.ts"),
-      `import { test } from "bun:test";\nimport { withPrograms } from ${helper};\n${suite}\n`,
-    );
-    const env = { PATH: "", HOME: folder };
-    const ran = Bun.spawn([process.execPath, "test", "--preload", join(root, "test/support/preload.ts")], {
-      cwd: folder,
-      env,
-      stdout: "ignore",
-      stderr: "pipe",
-    });
-    expect(await ran.stderr.text()).toContain("\n  no-such-program: a suite\n");
-    expect(await ran.exited).toBe(0);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = newFolder();
+  const helper = JSON.stringify(join(root, "test/support/programs.ts"));
+  const suite = 'withPrograms(["no-such-program"], "a suite", () => test("a test", () => process.exit(9)));';
+  const imports = `import { test } from "bun:test";\nimport { withPrograms } from ${helper};\n`;
+  writeFileSync(join(folder, "one.test.ts"), `${imports}${suite}\n`);
+  const options = { cwd: folder, env: { PATH: "", HOME: folder }, stdout: "ignore", stderr: "pipe" } as const;
+  const ran = Bun.spawn([process.execPath, "test", "--preload", join(root, "test/support/preload.ts")], options);
+  expect(await ran.stderr.text()).toContain("\n  no-such-program: a suite\n");
+  expect(await ran.exited).toBe(0);
 });

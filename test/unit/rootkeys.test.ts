@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig } from "../../src/core/settings.ts";
 import { openKeyring } from "../../src/installation/root-keys.ts";
 import { Keyring, newKey } from "../../src/seal/keyring.ts";
+import { newFolder } from "../support/folder.ts";
 
 const spelled = (key: Uint8Array) => Buffer.from(key).toString("base64");
 const key = newKey();
@@ -99,8 +99,7 @@ describe("a keyring of a file", () => {
   const failed = expect.objectContaining({ code: "decryption_failed" });
 
   test("reads it again for an unknown root key, and keeps what it knew if the file is gone", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "keyhole-rootkeys-"));
-    const path = join(folder, "root.key");
+    const path = join(newFolder(), "root.key");
     const write = (...keys: Uint8Array[]) => writeFileSync(path, keys.map((one) => `${spelled(one)}\n`).join(""));
     const [second, third] = [newKey(), newKey()];
     write(key);
@@ -116,7 +115,7 @@ describe("a keyring of a file", () => {
     expect(() => opens(byThird)).toThrow(failed);
     write(third);
     expect(opens(byThird)).toBe(1);
-    rmSync(folder, { recursive: true });
+    rmSync(path);
     expect(() => opens(stored(newKey()))).toThrow(failed);
     expect(opens(byThird)).toBe(1);
     // What wraps new keys is still the first root key that it knew.

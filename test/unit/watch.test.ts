@@ -1,6 +1,5 @@
-import { afterEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exits, Problem } from "../../src/core/problem.ts";
 import { Client } from "../../src/machines/client.ts";
@@ -11,7 +10,10 @@ import { askVariables, type VariableOptions } from "../../src/machines/variables
 import { watchFor } from "../../src/machines/watch.ts";
 import type { Clock } from "../../src/machines/wire.ts";
 import { eventually } from "../support/eventually.ts";
-import { honestly, type Question, type Reply, refusal, startLiar } from "../support/liar.ts";
+import { newFolder } from "../support/folder.ts";
+import { honestly, liarStarter, type Question, type Reply, refusal } from "../support/liar.ts";
+
+const startLiar = liarStarter();
 
 describe("a watch", () => {
   test.each([
@@ -122,39 +124,30 @@ describe("run --watch", () => {
 
 describe("a command that another takes the place of", () => {
   test("gets SIGTERM, and SIGKILL after 10 s, and only after its end the other one begins", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "keyhole-supervise-"));
-    try {
-      const file = join(folder, "log");
-      const log = (text: string) => `echo ${text} >> ${file}`;
-      const deaf = shell(`trap '${log("deaf")}' TERM; ${log("began")}; while :; do sleep 0.02; done`);
-      const polite = shell(`trap '${log("polite")}; exit 0' TERM; ${log("second")}; while :; do sleep 0.02; done`);
-      const last = shell(`${log("last")}; exit 3`);
-      const said: string[] = [];
-      const following = [
-        { after: "began", command: polite },
-        { after: "second", command: last },
-      ];
-      const written = () => readFileSync(file, { encoding: "utf8", flag: "a+" });
-      const until = async (text: string) => void (await eventually(() => written().includes(text)));
-      const next = async () => {
-        const change = following.shift();
-        if (change === undefined) return new Promise<Command>(() => {});
-        await until(change.after);
-        return change.command;
-      };
-      const waits: number[] = [];
-      // The first wait is over once the deaf one has heard SIGTERM, and the second one never.
-      const sleep = (durationMs: number) =>
-        waits.push(durationMs) === 1 ? until("deaf") : new Promise<void>(() => {});
-      const changes = { next, say: (line: string) => said.push(line) };
-      const clock = { nowMs: () => 0, dateMs: () => 0, random: () => 0, sleep };
-      expect(await supervise(deaf, { onTerminal: false, changes, clock })).toBe(3);
-      expect(waits).toEqual([10_000, 10_000]);
-      expect(written()).toBe("began\ndeaf\nsecond\npolite\nlast\n");
-      expect(said).toEqual(Array(2).fill("Something changed: the command is started again."));
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    const file = join(newFolder(), "log");
+    const log = (text: string) => `echo ${text} >> ${file}`;
+    const deaf = shell(`trap '${log("deaf")}' TERM; ${log("began")}; while :; do sleep 0.02; done`);
+    const polite = shell(`trap '${log("polite")}; exit 0' TERM; ${log("second")}; while :; do sleep 0.02; done`);
+    const last = shell(`${log("last")}; exit 3`);
+    const said: string[] = [];
+    const following = Object.entries({ began: polite, second: last });
+    const written = () => readFileSync(file, { encoding: "utf8", flag: "a+" });
+    const until = async (text: string) => void (await eventually(() => written().includes(text)));
+    const next = async () => {
+      const change = following.shift();
+      if (change === undefined) return new Promise<Command>(() => {});
+      await until(change[0]);
+      return change[1];
+    };
+    const waits: number[] = [];
+    // The first wait is over once the deaf one has heard SIGTERM, and the second one never.
+    const sleep = (durationMs: number) => (waits.push(durationMs) === 1 ? until("deaf") : new Promise<void>(() => {}));
+    const changes = { next, say: (line: string) => said.push(line) };
+    const clock = { nowMs: () => 0, dateMs: () => 0, random: () => 0, sleep };
+    expect(await supervise(deaf, { onTerminal: false, changes, clock })).toBe(3);
+    expect(waits).toEqual([10_000, 10_000]);
+    expect(written()).toBe("began\ndeaf\nsecond\npolite\nlast\n");
+    expect(said).toEqual(Array(2).fill("Something changed: the command is started again."));
   });
 });
 
@@ -166,12 +159,8 @@ function shell(script: string): Command {
 function watching(looks: readonly unknown[], chance = 0) {
   const slept: number[] = [];
   const said: string[] = [];
-  const clock: Clock = {
-    nowMs: () => 0,
-    dateMs: () => 0,
-    sleep: async (durationMs) => void slept.push(durationMs),
-    random: () => chance,
-  };
+  const sleep = async (durationMs: number) => void slept.push(durationMs);
+  const clock: Clock = { nowMs: () => 0, dateMs: () => 0, sleep, random: () => chance };
   const left = [...looks];
   const look = async () => {
     const found = left.shift();
@@ -180,11 +169,6 @@ function watching(looks: readonly unknown[], chance = 0) {
   };
   return { watch: watchFor(30_000, look, (line) => said.push(line), clock), slept, said };
 }
-
-const undoing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const undo of undoing.splice(0)) await undo();
-});
 
 /** What the server of {@link watched} has. Writing a variable changes the answer, also with the same value. */
 type Server = { readonly variables: Map<string, string>; readonly files: Map<string, string>; revoked: boolean };
@@ -195,8 +179,7 @@ type Server = { readonly variables: Map<string, string>; readonly files: Map<str
  * what was said, and what runs from then on: the value of A, and the file at that moment
  */
 async function watched(options: VariableOptions, withFiles = false) {
-  const folder = mkdtempSync(join(tmpdir(), "keyhole-watch-"));
-  undoing.push(() => rmSync(folder, { recursive: true }));
+  const folder = newFolder();
   let writes = 0;
   class Written extends Map<string, string> {
     override set(name: string, value: string) {
@@ -213,7 +196,6 @@ async function watched(options: VariableOptions, withFiles = false) {
     events.at(-1)?.push(String(reply.status));
     return reply;
   });
-  undoing.push(liar.stop);
   const answer = (question: Question): Reply & { status: number } => {
     if (server.revoked) return { status: 401, ...refusal(401, "unauthorized", "No.") };
     const files = [...server.files].map(([path, text]) => ({ path, content: Buffer.from(text) }));
@@ -249,12 +231,8 @@ async function watched(options: VariableOptions, withFiles = false) {
       events.push([]);
       step(server);
     };
-    const changes = watchFor(1000, looksFor(source, recipe, first, pull), say, {
-      nowMs: () => 0,
-      dateMs: () => 0,
-      random: () => 0,
-      sleep,
-    });
+    const clock = { nowMs: () => 0, dateMs: () => 0, random: () => 0, sleep };
+    const changes = watchFor(1000, looksFor(source, recipe, first, pull), say, clock);
     const running = (async () => {
       for (;;) {
         const { env } = await changes.next();
