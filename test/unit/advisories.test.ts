@@ -3,7 +3,7 @@
  * advisories with their tests; these need no database.
  */
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { PgDialect } from "drizzle-orm/pg-core";
@@ -47,9 +47,7 @@ describe("CVE-2026-39356, CVE-2026-39946: SQL without escaping", () => {
     "store/tables.ts: sql.raw(rule)", // rules of the tables
   ];
   test("only literals and these expressions become SQL as they stand", () => {
-    const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter((file) =>
-      /\.tsx?$/.test(file),
-    );
+    const files = [...new Bun.Glob("**/*.{ts,tsx}").scanSync(join(root, "src"))];
     const found = files.flatMap((file) =>
       [...textOf(`src/${file}`).matchAll(/\b(sql\.(?:raw|identifier)|\.as)\(((?:[^()]|\([^()]*\))*)\)/g)]
         .filter(([, , argument = ""]) => !/^(?:"[^"]*"|`[^`$]*`)?$/.test(argument))
@@ -81,41 +79,13 @@ describe("GHSA-59w7-v8rr-pr4p: a claim that becomes a wildcard", () => {
     );
   };
   const nested = { sub: "a" };
-  test.each<[asked: string, said: unknown]>([
-    ...[
-      ["*", "a"],
-      ["a", "*"],
-      ["repo:acme/*", "repo:acme/web"],
-      ["repo:acme/web", "repo:acme/*"],
-      ["a+", "aa"],
-    ],
-    ...[
-      ["a", "a/../a"],
-      ["a", "a,b"],
-      ["a", "a\0"],
-      ["a\0b", "a"],
-      ["a", "a "],
-      ["a", "A"],
-      ["", "a"],
-      [".", "a"],
-    ],
-    ...[
-      ["é", "e\u0301"],
-      ["ﬁ", "fi"],
-      ["\ufffd", "\ud800"],
-      ["a", "а"],
-    ],
-    ...[
-      ["a", ["a"]],
-      ["a", nested],
-      ["[object Object]", nested],
-      ["1", 1],
-      ["1", 1.0],
-      ["true", true],
-      ["null", null],
-    ],
-    ["undefined", undefined],
-  ] as [string, unknown][])("a trust for %j does not take %j", async (asked, said) => {
+  const texts = [
+    ...["*|a", "a|*", "repo:acme/*|repo:acme/web", "repo:acme/web|repo:acme/*", "a+|aa", "a|a/../a", "a|a,b", "a|a\0"],
+    ...["a\0b|a", "a|a ", "a|A", "|a", ".|a", "é|e\u0301", "ﬁ|fi", "\ufffd|\ud800", "a|а"],
+  ].map((pair) => pair.split("|") as [asked: string, said: unknown]);
+  const others = { a: ["a"], "[object Object]": nested, 1: 1, true: true, null: null, undefined };
+  const claims = [...texts, ["a", nested], ...Object.entries(others)] as typeof texts;
+  test.each(claims)("a trust for %j does not take %j", async (asked, said) => {
     expect([await accepts(asked, said), await accepts(asked, asked)]).toEqual([false, true]);
   });
 });

@@ -65,11 +65,7 @@ describe("a text with more names than an environment can hold", () => {
     const value = "x".repeat(800);
     const yaml = names(10_000, (n) => `# a comment\nA${n}: "${value}"\n\n`);
     const json = `{${names(9_999, (n) => `"A${n}": "${value}",\n`)}"B": 1}`;
-    for (const [format, text] of [
-      ["yaml", yaml],
-      ["json", json],
-    ] as const) {
-      expect(parseImport(format, text)).toMatchObject({ problems: [], variables: { length: 10_000 } });
-    }
+    const whole = { problems: [], variables: { length: 10_000 } };
+    expect([parseImport("yaml", yaml), parseImport("json", json)]).toMatchObject([whole, whole]);
   }, 30_000);
 });

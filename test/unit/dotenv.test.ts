@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Fault } from "../../src/core/fault.ts";
 import { listNames, renderDotenv } from "../../src/formats/dotenv.ts";
+import { entriesOf } from "../support/entries.ts";
 import { nastyValue, nastyValues } from "../support/readers/nasty.ts";
 
 describe("one value", () => {
@@ -83,8 +84,7 @@ describe("a file", () => {
 
   test("ends with the values that end in a backslash, separated so that no reader joins the next line", () => {
     const values = { A: "a b\\", B: "B\\", C: "it's $(x)\\", D: "d", E: "E:\\", F: "it's\\", G: "" };
-    const variables = Object.entries(values).map(([name, value]) => ({ name, value }));
-    expect(renderDotenv(variables).text).toBe(
+    expect(renderDotenv(entriesOf(values)).text).toBe(
       [
         ...["D=d", "G=", "B=B\\", "", "E=E:\\", "", 'A="a b\\\\"', '# "', 'C="it\'s \\$"\'(\'"x)\\\\"', '# "'],
         ...['F="it\'s\\\\"', ""],
@@ -93,11 +93,7 @@ describe("a file", () => {
   });
 
   test("does not change the caller's list", () => {
-    const variables = Object.freeze([
-      { name: "B", value: "" },
-      { name: "A", value: "" },
-    ]);
-    expect(renderDotenv(variables).text).toBe("A=\nB=\n");
+    expect(renderDotenv(Object.freeze(entriesOf({ B: "", A: "" }))).text).toBe("A=\nB=\n");
   });
 });
 

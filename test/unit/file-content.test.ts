@@ -11,19 +11,9 @@ function contentOf(sealed: Buffer, isKept = true): FileContent {
   return new FileContent({ id: "file-1", key, associatedData, sealed }, isKept);
 }
 
-describe("a file content", () => {
-  // One piece, and lengths around each border of pieces.
-  test.each([0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5])(
-    "of %p bytes opens at once and in pieces",
-    async (length) => {
-      const plaintext = randomBytes(length);
-      const content = contentOf(seal(key, 1, associatedData, plaintext));
-      expect(content.open()).toBe(plaintext.toString("base64"));
-      await content.verify();
-      for (const _ of [1, 2]) expect([...content.base64()].join("")).toBe(plaintext.toString("base64"));
-    },
-  );
+/* Contents of every length that open: property/seal.test.ts and integration/files.test.ts. */
 
+describe("a file content", () => {
   test("does not open if a bit of any piece or of the tag is flipped, and names itself", async () => {
     const sealed = seal(key, 1, associatedData, Buffer.alloc(3 * pieceBytes));
     const refusal = { code: "decryption_failed", message: "the content file-1 does not open" };
@@ -35,14 +25,6 @@ describe("a file content", () => {
       await expect((async () => content.open())()).rejects.toMatchObject(refusal);
       expect(() => content.base64().next()).toThrow("before it was verified");
     }
-  });
-
-  test("gives nothing out in pieces before it was verified", () => {
-    expect(() =>
-      contentOf(seal(key, 1, associatedData, Buffer.alloc(9)))
-        .base64()
-        .next(),
-    ).toThrow("before it was");
   });
 
   test("fails at its end if its sealed bytes change after it was verified", async () => {

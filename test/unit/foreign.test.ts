@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { validateAccount } from "../../src/kinds/accounts/write.ts";
 import { unseenInValues, valueWarnings } from "../../src/kinds/variables/env-file.ts";
 import { parseImport } from "../../src/kinds/variables/import-text.ts";
+import { entriesOf } from "../support/entries.ts";
 
 const sops = "ENC[AES256_GCM,data:8Rk=,iv:f3N1,tag:8vQ=,type:str]";
 const dotenvx = `encrypted:${"B".repeat(120)}=`;
@@ -38,10 +39,7 @@ describe("text of another tool in place of a value", () => {
       expect(parsed.problems[0]).not.toContain(value);
       const literal = parseImport(format as "env", text, () => true);
       expect(literal.problems).toEqual([]);
-      expect(literal.variables.map((one) => [one.name, one.value])).toEqual([
-        ["OK", "1"],
-        [name, value],
-      ]);
+      expect(literal.variables).toMatchObject(entriesOf({ OK: "1", [name]: value }));
     }
     expect(valueWarnings(name, Buffer.from(value))).toEqual([expect.stringContaining(says)]);
   });

@@ -145,9 +145,8 @@ describe("the note of a tree's head", () => {
     const note = signTreeHead(head, signer);
     expect(note).toStartWith(`${signer.name}\n3\n${tree.root.toString("base64")}\n\n— ${signer.name} `);
     expect(openTreeHead(note, [signer])).toEqual(head);
-    expect(
-      openTreeHead(withSignature(note, signNote(note.slice(0, note.indexOf("\n\n") + 1), other)), [signer]),
-    ).toEqual(head);
+    const more = signNote(note.slice(0, note.indexOf("\n\n") + 1), other);
+    expect(openTreeHead(withSignature(note, more), [signer])).toEqual(head);
   });
 
   test("has a fourth line once an operator accepted that the database was put back", () => {
@@ -166,24 +165,12 @@ describe("the note of a tree's head", () => {
     expect(signed(signer.name, "3", root, "more", "audit.accept-restore 17")).toEqual({ ...head, acceptedAt: 17 });
     for (const moment of ["", "x", "0", "-1", "1.5", "17x", "99999999999999999"])
       expect(signed(signer.name, "3", root, `audit.accept-restore ${moment}`)).toBeUndefined();
+    const good = [signer.name, "3", root];
     for (const lines of [
-      ...[
-        ["another/origin", "3", root],
-        [signer.name, "03", root],
-        [signer.name, "-3", root],
-        [signer.name, "", root],
-      ],
-      ...[
-        [signer.name, "9007199254740993", root],
-        [signer.name, "3", root.slice(4)],
-        [signer.name, "3"],
-      ],
-      ...[
-        [signer.name, "3", root, "", "x"],
-        ["", "3", root],
-        [signer.name, "3.0", root],
-        [signer.name, "3", `${root}A`],
-      ],
+      ...["another/origin", ""].map((origin) => good.with(0, origin)),
+      ...["03", "-3", "", "3.0", "9007199254740993"].map((size) => good.with(1, size)),
+      ...[root.slice(4), `${root}A`].map((wrong) => good.with(2, wrong)),
+      ...[good.slice(0, 2), [...good, "", "x"]],
     ])
       expect({ lines, head: signed(...lines) }).toEqual({ lines, head: undefined });
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { renderGithub, renderMasks } from "../../src/formats/github.ts";
+import { entriesOf } from "../support/entries.ts";
 
 const naming = (names: string[]) => expect.objectContaining({ detail: { names } });
 const numbered = () => {
@@ -8,11 +9,7 @@ const numbered = () => {
 };
 
 test("each value is written between two lines with its own delimiter", () => {
-  const variables = [
-    { name: "B", value: "two\nlines\n" },
-    { name: "A", value: "" },
-  ];
-  expect(renderGithub(variables, numbered())).toBe(
+  expect(renderGithub(entriesOf({ B: "two\nlines\n", A: "" }), numbered())).toBe(
     [
       `A<<KEYHOLE_${"0".repeat(32)}\n\nKEYHOLE_${"0".repeat(32)}\n`,
       `B<<KEYHOLE_${"0".repeat(31)}1\ntwo\nlines\n\nKEYHOLE_${"0".repeat(31)}1\n`,
@@ -27,11 +24,7 @@ test("a delimiter that occurs in the value is not used for it", () => {
 
 test("names that the runner reserves are refused", () => {
   for (const name of ["NODE_OPTIONS", "node_options", "GITHUB_TOKEN", "RUNNER_TEMP"]) {
-    const variables = [
-      { name, value: "x" },
-      { name: "A", value: "y" },
-    ];
-    expect(() => renderGithub(variables, numbered())).toThrow(naming([name]));
+    expect(() => renderGithub(entriesOf({ [name]: "x", A: "y" }), numbered())).toThrow(naming([name]));
   }
 });
 
@@ -72,14 +65,8 @@ describe("masks", () => {
   });
 
   test("do not cover short values and common words, which are reported once, unless they are named", () => {
-    const variables = [
-      { name: "PIN", value: "1234567" },
-      { name: "NODE_ENV", value: "production" },
-      { name: "HOST", value: "LocalHost\n" },
-      { name: "EMPTY", value: "" },
-      { name: "EIGHT", value: "12345678" },
-      { name: "LINES", value: "a\nproduction\nc" },
-    ];
+    const short = { PIN: "1234567", NODE_ENV: "production", HOST: "LocalHost\n", EMPTY: "" };
+    const variables = entriesOf({ ...short, EIGHT: "12345678", LINES: "a\nproduction\nc" });
     const { text, unmasked } = renderMasks(variables);
     expect(unmasked).toEqual(["PIN", "NODE_ENV", "HOST"]);
     expect(text).toContain("::add-mask::12345678\n");

@@ -8,19 +8,15 @@ import {
   renderToml,
   renderYaml,
 } from "../../src/formats/lines.ts";
+import { entriesOf } from "../support/entries.ts";
 
 /** The Fault that names these variables. */
 const naming = (...names: string[]) => expect.objectContaining({ detail: { names } });
 
 describe("docker", () => {
   test("values are written unchanged, ordered by name", () => {
-    const text = renderDocker([
-      { name: "B", value: ' "quoted" # no comment \\ $HOME ' },
-      { name: "A", value: "=a=" },
-      { name: "EMPTY", value: "" },
-      { name: "CR", value: "a\rb" },
-    ]);
-    expect(text).toBe('A==a=\nB= "quoted" # no comment \\ $HOME \nCR=a\rb\nEMPTY=\n');
+    const values = { B: ' "quoted" # no comment \\ $HOME ', A: "=a=", EMPTY: "", CR: "a\rb" };
+    expect(renderDocker(entriesOf(values))).toBe('A==a=\nB= "quoted" # no comment \\ $HOME \nCR=a\rb\nEMPTY=\n');
   });
 
   describe("all values that a line cannot carry are refused by name", () => {
@@ -68,83 +64,21 @@ describe("powershell", () => {
   });
 });
 
-describe("shell", () => {
-  const rows: [value: string, line: string][] = [
-    ["", "export K=''\n"],
-    ["plain", "export K='plain'\n"],
-    ["two\nlines\n", "export K='two\nlines\n'\n"],
-    ["it's", "export K='it'\\''s'\n"],
-    ["'", "export K=''\\'''\n"],
-    ["''", "export K=''\\'''\\'''\n"],
-    ["$(id) `id` $HOME \\", "export K='$(id) `id` $HOME \\'\n"],
-    ["$'x'", "export K='$'\\''x'\\'''\n"],
-    ["a\r\nb", "export K='a\r\nb'\n"],
-  ];
+/* Every value, as other programs read it back: property/formats.test.ts. */
 
-  test.each(rows)("%j is written as %j", (value, line) => {
-    expect(renderShell([{ name: "K", value }])).toBe(line);
-  });
-
-  test("commands are ordered by name", () => {
-    const text = renderShell([
-      { name: "B", value: "2" },
-      { name: "a", value: "3" },
-      { name: "A", value: "1" },
-    ]);
-    expect(text).toBe("export A='1'\nexport B='2'\nexport a='3'\n");
-    expect(renderShell([])).toBe("");
-  });
-});
-
-describe("yaml", () => {
-  const rows: [value: string, scalar: string][] = [
-    ["", '""'],
-    ["no", '"no"'],
-    ["12:30:45", '"12:30:45"'],
-    ["0o17", '"0o17"'],
-    ['say "hi" \\', '"say \\"hi\\" \\\\"'],
-    ["two\nlines\n", '"two\\nlines\\n"'],
-    ["\t\r\u0007\u007f", '"\\t\\r\\u0007\\u007f"'],
-    // Some readers take these for line ends and fold them into a space.
-    ["\u0085\u2028\u2029", '"\\u0085\\u2028\\u2029"'],
-    ["für 🔑", '"für 🔑"'],
-    ["\ufeff\uffff\u{1fffe}", '"\\ufeff\\uffff\\U0001fffe"'],
-  ];
-
-  test.each(rows)("%j is written as %s", (value, scalar) => {
-    expect(renderYaml([{ name: "K", value }])).toBe(`"K": ${scalar}\n`);
-  });
-
-  test("names are quoted too, because YAML interprets some of them, and ordered", () => {
-    const variables = ["null", "YES", "N"].map((name) => ({ name, value: "x" }));
-    expect(renderYaml(variables)).toBe('"N": "x"\n"YES": "x"\n"null": "x"\n');
-  });
-
-  test("no variables are an empty mapping, not an empty file", () => {
-    expect(renderYaml([])).toBe("{}\n");
-  });
-});
-
-describe("toml", () => {
-  const rows: [value: string, string: string][] = [
-    ["", '""'],
-    ["12", '"12"'],
-    ['say "hi" \\', '"say \\"hi\\" \\\\"'],
-    ["two\nlines\t\r", '"two\\nlines\\t\\r"'],
-    ["\b\u007f\u2028", '"\\u0008\\u007f\\u2028"'],
-    [`für 🔑 \${x}`, `"für 🔑 \${x}"`],
-  ];
-
-  test.each(rows)("%j is written as %s", (value, string) => {
-    expect(renderToml([{ name: "K", value }])).toBe(`K = ${string}\n`);
-  });
-
-  test("keys of JavaScript's objects are carried too, ordered by name", () => {
-    const variables = ["toString", "constructor"].map((name) => ({ name, value: "x" }));
-    expect(renderToml(variables)).toBe('constructor = "x"\ntoString = "x"\n');
-    expect(renderToml([])).toBe("");
-  });
-});
+test.each([
+  ["shell", renderShell, "export N='4'\nexport YES='2'\nexport null='1'\nexport toString='3'\n", ""],
+  // Quoted names, because YAML interprets some of them; and an empty mapping, not an empty file.
+  ["YAML", renderYaml, '"N": "4"\n"YES": "2"\n"null": "1"\n"toString": "3"\n', "{}\n"],
+  ["TOML", renderToml, 'N = "4"\nYES = "2"\nnull = "1"\ntoString = "3"\n', ""],
+  ["CSV", renderCsv, 'key,value\r\nN,"4"\r\nYES,"2"\r\nnull,"1"\r\ntoString,"3"\r\n', "key,value\r\n"],
+])(
+  "%s has variables in the order of their names, whatever these are, and says so if there is none",
+  (_, render, text, none) => {
+    expect(render(entriesOf({ null: "1", YES: "2", toString: "3", N: "4" }))).toBe(text);
+    expect(render([])).toBe(none);
+  },
+);
 
 describe("csv", () => {
   const rows: [value: string, cell: string][] = [
@@ -160,10 +94,6 @@ describe("csv", () => {
 
   test.each(rows)("a value is one quoted cell (row %#)", (value, cell) => {
     expect(renderCsv([{ name: "K", value }])).toBe(`key,value\r\nK,${cell}\r\n`);
-  });
-
-  test("no variables are the header alone", () => {
-    expect(renderCsv([])).toBe("key,value\r\n");
   });
 });
 
@@ -183,12 +113,7 @@ describe("tfvars", () => {
   });
 
   test("names that Terraform reserves, and text that it normalizes, are refused by name", () => {
-    const variables = [
-      { name: "A", value: "e\u0301" },
-      { name: "B", value: "é" },
-      { name: "C", value: `a${"\u0301".repeat(31)}`.normalize("NFC") },
-      { name: "count", value: "x" },
-    ];
-    expect(() => renderTfvars(variables)).toThrow(naming("A", "C", "count"));
+    const values = { A: "e\u0301", B: "é", C: `a${"\u0301".repeat(31)}`.normalize("NFC"), count: "x" };
+    expect(() => renderTfvars(entriesOf(values))).toThrow(naming("A", "C", "count"));
   });
 });

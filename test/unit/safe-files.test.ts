@@ -47,6 +47,10 @@ const walks: Walk[] = process.platform === "linux" ? ["descriptor", "lstat"] : [
 
 describe.each(walks)("by %s", (walk) => {
   const link = (target: string, path: string) => symlinkSync(target, join(root, path));
+  const linkIn = (folder: string, target: string, path: string) => {
+    mkdirSync(join(root, folder));
+    link(target, path);
+  };
   const open = (path = root) => {
     const opened = new Root(path, walk);
     roots.push(opened);
@@ -58,17 +62,11 @@ describe.each(walks)("by %s", (walk) => {
     const umask = process.umask(0o777);
     try {
       // Folders made under such a umask could not be entered by anybody but root.
-      await place([
-        ["a", "one", "0600"],
-        ["b", "two", "0400"],
-      ]);
+      await place([given("a", "one"), given("b", "two", "0400")]);
     } finally {
       process.umask(umask);
     }
-    await place([
-      ["deep/er/c", "three", "0400"],
-      ["deep/d", "", "0600"],
-    ]);
+    await place([given("deep/er/c", "three", "0400"), given("deep/d", "")]);
     expect(tree(root)).toEqual({
       a: "600 one",
       b: "400 two",
@@ -104,22 +102,11 @@ describe.each(walks)("by %s", (walk) => {
     ["a link to a folder", () => link(outside, "link"), "link/victim", /'link' is a symbolic link/],
     [
       "a link to a folder below the root",
-      () => {
-        mkdirSync(join(root, "real"));
-        link("real", "link");
-      },
+      () => linkIn("real", "real", "link"),
       "link/file",
       /'link' is a symbolic link/,
     ],
-    [
-      "a link further down",
-      () => {
-        mkdirSync(join(root, "a"));
-        link(outside, "a/link");
-      },
-      "a/link/b/c",
-      /'a\/link' is a symbolic link/,
-    ],
+    ["a link further down", () => linkIn("a", outside, "a/link"), "a/link/b/c", /'a\/link' is a symbolic link/],
     ["a link to a file", () => link(join(outside, "victim"), "link"), "link", /'link' is a symbolic link/],
     ["a link to nothing", () => link(join(outside, "new"), "link"), "link", /'link' is a symbolic link/],
     ["a link to nothing on the path", () => link(join(outside, "new"), "link"), "link/a", /'link' is a symbolic link/],
@@ -130,13 +117,7 @@ describe.each(walks)("by %s", (walk) => {
   test.each(obstacles)("%s is refused, and nothing is written anywhere", async (_, make, path, says) => {
     make();
     const before = [tree(root), tree(outside)];
-    const problem = await failing(
-      place([
-        ["fresh/first", "1", "0600"],
-        [path, "secret", "0600"],
-        ["zlast", "2", "0600"],
-      ]),
-    );
+    const problem = await failing(place([given("fresh/first", "1"), given(path, "secret"), given("zlast", "2")]));
     expect(problem).toMatchObject({ code: "obstructed", exitCode: 1 });
     expect(problem.message).toMatch(says);
     expect([tree(root), tree(outside)]).toEqual(before);
@@ -157,12 +138,7 @@ describe.each(walks)("by %s", (walk) => {
     const report = (done: number, total: number) => {
       if (done === total) mkdirSync(join(root, "c"));
     };
-    const files: Given[] = [
-      ["a", "new a", "0600"],
-      ["b", "new b", "0600"],
-      ["c", "new c", "0600"],
-      ["d/e", "new e", "0600"],
-    ];
+    const files = ["a", "b", "c", "d/e"].map((path) => given(path, `new ${path.at(-1)}`));
     expect(await failing(place(files, report))).toMatchObject({ code: "obstructed" });
     expect(tree(root)).toEqual({ a: "640 old a", "c/": "755" });
     expect(statSync(join(root, "a")).ino).toBe(ino);
@@ -212,11 +188,7 @@ describe.each(walks)("by %s", (walk) => {
       other.sweep(["a", "deep/b"]);
       expect(drafts()).toEqual(before);
     };
-    const files: Given[] = [
-      ["a", "new", "0600"],
-      ["deep/b", "new", "0600"],
-    ];
-    await place(files, report);
+    await place([given("a", "new"), given("deep/b", "new")], report);
     expect(tree(root)).toEqual({ a: "600 new", "deep/": "700", "deep/b": "600 new" });
   });
 
@@ -226,11 +198,7 @@ describe.each(walks)("by %s", (walk) => {
     const report = () => {
       if (++calls === 2) throw new Error("interrupted");
     };
-    const files: Given[] = [
-      ["a", "new", "0600"],
-      ["folder/b", "new", "0600"],
-      ["c", "new", "0600"],
-    ];
+    const files = ["a", "folder/b", "c"].map((path) => given(path, "new"));
     await expect(place(files, report)).rejects.toThrow("interrupted");
     expect(tree(root)).toEqual({ a: "644 old" });
   });
@@ -303,6 +271,7 @@ describe("text that is appended", () => {
 
 type Report = (done: number, total: number) => void;
 type Given = readonly [path: string, content: string, mode: "0600" | "0400"];
+const given = (...[path, content, mode = "0600"]: [string, string, Given[2]?]): Given => [path, content, mode];
 
 function wanted([path, text, mode]: Given): FetchedFile {
   const content = Buffer.from(text);

@@ -9,14 +9,8 @@ import { encodeItems, type OpenedItems, sealSet, setOpener, verifyListing } from
 const failed = expect.objectContaining({ code: "decryption_failed" });
 const listingKey = newKey();
 const dataKey = dataKeyOf(3);
-const set = {
-  organizationId: "org",
-  projectId: "project",
-  slug: "web",
-  kind: "variables",
-  environment: "staging",
-  version: 4,
-};
+const place = { organizationId: "org", projectId: "project", slug: "web", environment: "staging" };
+const set = { ...place, kind: "variables", version: 4 };
 const listing = '[{"key":"A","updatedAt":1}]';
 
 function itemsOf({ count, item }: OpenedItems): string[] {
@@ -71,10 +65,6 @@ describe("values that are not laid out as Keyhole writes them", () => {
   };
   const good = encodeItems([Buffer.from("one"), Buffer.from("three")]);
 
-  test("open if they are", () => {
-    expect(itemsOf(openLaidOut(good))).toEqual(["one", "three"]);
-  });
-
   test("do not open with lengths whose sum is right modulo 2³²", () => {
     const bytes = Buffer.from(good);
     bytes.writeUInt32BE(good.length - 12, bytes.writeUInt32BE(0xffffffff, 4));
@@ -82,6 +72,7 @@ describe("values that are not laid out as Keyhole writes them", () => {
   });
 
   test("do not open at any length but their own", () => {
+    expect(itemsOf(openLaidOut(good))).toEqual(["one", "three"]);
     for (let length = 0; length < good.length; length++) {
       expect(() => openLaidOut(good.subarray(0, length))).toThrow(failed);
     }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { Writable } from "node:stream";
 import fc from "fast-check";
 import { formatTime } from "../../src/core/text.ts";
 import { excerpt, jsonLine, visible } from "../../src/core/visible.ts";
 import { block, columnsThatFit, fitted, table, withProgress } from "../../src/terminal/terminal.ts";
+import { streamTo } from "../support/context.ts";
 
 /** Whatever a screen acts on or does not show: none of it may be in what is printed. */
 const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
@@ -50,23 +50,13 @@ describe("jsonLine", () => {
   });
 });
 
-describe("table", () => {
-  const rows = [
-    ["acme", "Acme Inc."],
-    ["x", "日本"],
-  ];
+/** Rows whose cells are set apart by bars. */
+const rowsOf = (...lines: readonly string[]) => lines.map((line) => line.split("|"));
 
-  test("aligns columns by what they take on the screen", () => {
-    expect(
-      table([
-        ["SLUG", "NAME", "PLAN"],
-        ["a", "日本", "pro"],
-        ["bcdef", "n", "free"],
-      ]),
-    ).toBe(["SLUG   NAME  PLAN", "a      日本  pro", "bcdef  n     free", ""].join("\n"));
-  });
-  test("leaves no blanks at the end of a line", () => {
-    expect(table([["SLUG", "NAME"], ...rows])).not.toMatch(/ $/m);
+describe("table", () => {
+  test("aligns columns by what they take on the screen, and leaves no blanks at the end of a line", () => {
+    const rows = rowsOf("SLUG|NAME|PLAN", "a|日本|pro", "bcdef|n|free");
+    expect(table(rows)).toBe(["SLUG   NAME  PLAN", "a      日本  pro", "bcdef  n     free", ""].join("\n"));
   });
   test("shows a cell that would steer the terminal", () => {
     expect(table([["NAME"], ["a\x1b[31mb\nc"]])).toBe("NAME\na\\u001b[31mb\\u000ac\n");
@@ -75,20 +65,11 @@ describe("table", () => {
     expect(table([["NAME"], ["x".repeat(500)]])).toContain("x".repeat(500));
   });
   test("cuts the widest cells to the terminal, but never the first of a row", () => {
-    const text = table(
-      [
-        ["ID", "NAME", "PLAN"],
-        ["i".repeat(30), "n".repeat(90), "pro"],
-      ],
-      60,
-    );
+    const text = table(rowsOf("ID|NAME|PLAN", `${"i".repeat(30)}|${"n".repeat(90)}|pro`), 60);
     expect(text.split("\n")[1]).toBe(`${"i".repeat(30)}  ${"n".repeat(21)}…  pro`);
   });
   test("never cuts an id, a number or a time", () => {
-    const rows = [
-      ["TIME", "KEY", "NAMES"],
-      ["t".repeat(20), "k".repeat(36), "n".repeat(36)],
-    ];
+    const rows = rowsOf("TIME|KEY|NAMES", `${"t".repeat(20)}|${"k".repeat(36)}|${"n".repeat(36)}`);
     expect(table(rows, 80).split("\n")[1]).toBe(`${"t".repeat(20)}  ${"k".repeat(36)}  ${"n".repeat(19)}…`);
     expect(columnsThatFit(rows, 80)).toBe(3);
     expect(columnsThatFit(rows, 69)).toBe(3);
@@ -96,10 +77,7 @@ describe("table", () => {
     expect(columnsThatFit(rows, 10)).toBe(1);
   });
   test("shows the word revoked in red, if asked, and no other", () => {
-    const rows = [
-      ["ID", "NAME", "STATUS"],
-      ["1", "not revoked", "revoked"],
-    ];
+    const rows = rowsOf("ID|NAME|STATUS", "1|not revoked|revoked");
     expect(table(rows, undefined, true)).toBe("ID  NAME         STATUS\n1   not revoked  \x1b[31mrevoked\x1b[39m\n");
     expect(table(rows)).not.toContain("\x1b");
   });
@@ -128,11 +106,8 @@ test("a message is broken to fit a terminal, but no command in it that somebody 
 describe("what strangers wrote", () => {
   const forged = `for payments${" ".repeat(60)}\u00a0\u2003\u2800\u3000STATUS  approved by security`;
   test("cannot pose as a row: runs of blanks are one blank, and lines that follow are indented", () => {
-    const rows = [
-      ["ID", "1"],
-      ["DECIDED BY", "-"],
-      ["REASON", `${forged} ${"STATUS  approved ".repeat(20)}`],
-    ] as const;
+    const reason = `REASON|${forged} ${"STATUS  approved ".repeat(20)}`;
+    const rows = rowsOf("ID|1", "DECIDED BY|-", reason) as [string, string][];
     const lines = block(rows, 40).trimEnd().split("\n");
     expect(lines.slice(0, 3)).toEqual(["ID          1", "DECIDED BY  -", "REASON      for payments STATUS approved"]);
     for (const line of lines.slice(3)) {
@@ -163,30 +138,25 @@ test.each([
 });
 
 describe("progress", () => {
-  const screen = (isTTY: boolean) => {
+  test.each([
+    [
+      "of many things shows on a terminal and is taken away",
+      true,
+      1000,
+      "\rImporting 500 of 1000 variables\x1b[K\r\x1b[K",
+    ],
+    ["of few things shows nothing, and there is nothing to take away", true, 200, ""],
+    ["shows nothing if there is no terminal", false, 1000, ""],
+  ])("%s", async (_, isTTY, total, shown) => {
     let text = "";
-    const stream = new Writable({
-      write(chunk, _, done) {
-        text += chunk;
-        done();
-      },
+    const take = (chunk: unknown) => {
+      text += String(chunk);
+    };
+    const stream = Object.assign(streamTo(take), { isTTY });
+    const show = withProgress(stream as unknown as NodeJS.WriteStream, "Importing", "variables", async (report) => {
+      report(total / 2, total);
     });
-    return { stream: Object.assign(stream, { isTTY }) as unknown as NodeJS.WriteStream, shown: () => text };
-  };
-
-  const show = async (isTTY: boolean, done: number, total?: number) => {
-    const { stream, shown } = screen(isTTY);
-    await withProgress(stream, "Importing", "variables", async (report) => report(done, total));
-    return shown();
-  };
-
-  test("of many things shows on a terminal and is taken away", async () => {
-    expect(await show(true, 500, 1000)).toBe("\rImporting 500 of 1000 variables\x1b[K\r\x1b[K");
-  });
-  test("of few things shows nothing, and there is nothing to take away", async () => {
-    expect(await show(true, 100, 200)).toBe("");
-  });
-  test("shows nothing if there is no terminal", async () => {
-    expect(await show(false, 500, 1000)).toBe("");
+    await show;
+    expect(text).toBe(shown);
   });
 });

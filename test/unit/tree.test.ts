@@ -26,10 +26,8 @@ describe("the tree, by the published vectors,", () => {
 
   test("accepts exactly the valid proofs of consistency", () => {
     for (const { comment, size1, size2, root1, root2, proof, valid } of consistency.tests) {
-      const [earlier, later] = [
-        { size: Number(size1), root: hex(root1) },
-        { size: Number(size2), root: hex(root2) },
-      ];
+      const head = (size: string | number, root: string) => ({ size: Number(size), root: hex(root) });
+      const [earlier, later] = [head(size1, root1), head(size2, root2)];
       expect({ comment, valid: verifyConsistency(earlier, later, proof.map(hex)) }).toEqual({ comment, valid });
     }
     expect(consistency.tests.filter(({ valid }) => valid)).toHaveLength(6);
