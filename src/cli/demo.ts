@@ -30,8 +30,9 @@ export function demoCommand(context: CommandContext) {
   )
     .option("--once", "stop after the first read")
     .action(async ({ once }) => {
-      // A demonstration never touches the database that production uses.
-      const { DATABASE_URL: databaseUrl, ...env } = context.env;
+      // A demonstration touches nothing that production uses.
+      const left = ofProduction.filter((name) => context.env[name] !== undefined);
+      const env = { ...context.env, ...Object.fromEntries(left.map((name) => [name, undefined])) };
       const settings = readConfig(env);
       if (settings.socket !== undefined) throw usageProblem("The demo is asked over http: unset HOST.");
       prepareFolder(settings.dataFolder);
@@ -59,7 +60,7 @@ export function demoCommand(context: CommandContext) {
       });
       const key = await fill(admin).finally(() => admin.close());
       const read = await firstRead(server.origin, key);
-      const out = `${once ? "" : invitation(server.origin, key, dashboardLine(config.dataFolder, databaseUrl))}${account(read)}`;
+      const out = `${once ? "" : invitation(server.origin, key, dashboardLine(config.dataFolder, left))}${account(read)}`;
       await answer(context, { origin: server.origin, key, ...read }, "", out);
       if (read.status !== 200) throw new Problem(1, "demo_failed", `The first read answered ${read.status}.`);
       if (once) server.stop();
@@ -134,9 +135,12 @@ Or look at it in a browser. In another terminal, in this folder:
 `;
 }
 
-/** Starts the dashboard of the demonstration, also in a terminal that has the same `DATABASE_URL`. */
-function dashboardLine(dataFolder: string, databaseUrl: string | undefined): string {
-  const apart = databaseUrl === undefined ? "" : "env -u DATABASE_URL ";
+/** Where production has its database, and what was seen of its audit. */
+const ofProduction = ["DATABASE_URL", "DATABASE_PASSWORD_FILE", "KEYHOLE_CHECKPOINT_FILE", "KEYHOLE_WITNESS"] as const;
+
+/** Starts the dashboard of the demonstration. @param left - settings that the other terminal may have, too */
+function dashboardLine(dataFolder: string, left: readonly string[]): string {
+  const apart = left.length === 0 ? "" : `env ${left.map((name) => `-u ${name} `).join("")}`;
   return `${apart}KEYHOLE_DATA=${quoted(dataFolder)} ${startedAs()} dashboard`;
 }
 

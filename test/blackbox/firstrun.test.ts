@@ -116,7 +116,11 @@ describe("demo", () => {
     writeFileSync(join(folder, "npx"), npx, { mode: 0o755 });
     for (const name of ["sh", "env"]) symlinkSync(findProgram(name) ?? name, join(folder, name));
     symlinkSync(binary, join(folder, "keyhole"));
-    const env = { PATH: folder, HOME: site.folder, DATABASE_URL: "postgres://of-production.invalid/keyhole" };
+    const production = {
+      ...{ DATABASE_URL: "postgres://of-production.invalid/keyhole", DATABASE_PASSWORD_FILE: "/of/production" },
+      ...{ KEYHOLE_CHECKPOINT_FILE: "/of/production", KEYHOLE_WITNESS: "https://of-production.invalid" },
+    };
+    const env = { PATH: folder, HOME: site.folder, ...production };
     const child = spawn(join(folder, "sh"), ["-c", started], {
       ...inGroup,
       cwd: checkout,
