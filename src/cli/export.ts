@@ -23,7 +23,7 @@ const exportAll = act({
     formats: choices("--format <list>", "what to write variables as, besides JSON (default: env)", textFormats),
   },
   act: async (context, { organization, out, formats = ["env"] as const }) => {
-    if (out === "") throw usageProblem("--out is empty.");
+    if (out === "" || out === "-") throw usageProblem("--out names no folder: what is exported is many files.");
     const warnings: string[] = [];
     const ask = { formats, warn: (line: string) => warnings.push(line) };
     let exported: Exported | undefined;

@@ -48,6 +48,10 @@ onBoth("an export of which one part does not open", (dialect) => {
     expect(readdirSync(site.folder)).toEqual(before);
   });
 
+  test.each(["", "-"])("is no folder called %j", async (out) => {
+    expect(await site.here(["export", "--out", out])).toMatchObject({ exitCode: 2, stdout: "" });
+  });
+
   test("is whole once it opens again", async () => {
     expect(await site.json(["export", "--out", "left"])).toMatchObject({ variables: 2, files: 2, warnings: [] });
   });
