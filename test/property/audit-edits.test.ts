@@ -1,6 +1,6 @@
 /** Random histories of an audit, and whatever SQL does to a row of them: it is named, and a host refuses what was put back. */
 
-import { afterAll, afterAll, beforeEach, beforeEach, expect, expect, setDefaultTimeout, test, test } from "bun:test";
+import { afterAll, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
