@@ -79,6 +79,36 @@ describeBoth("a database that was put back", (w) => {
     rmSync(folder, { recursive: true, force: true });
   });
 
+  // First: the world's own servers remember what they see of the trees of other tests, every 10 s.
+  test("is served by nobody: each request is 503 for one reason, and a page and a command say it", async () => {
+    const { key, project } = await w.place({ variables: { staging: { TOKEN: "of-the-put-back" } }, key: {} });
+    await grow(1);
+    const back = await saved();
+    await grow(2);
+    const { checkpoint } = w.installation;
+    await checkpoint.look(database);
+    const visitor = await visitorOf(w);
+    expect((await visitor.page("/")).status).toBe(200);
+    await back();
+    await checkpoint.look(database);
+    const paths = ["/organization", "/projects", `/projects/${project.slug}/variables?environment=staging`];
+    const answers = await Promise.all(
+      paths.flatMap((path) => [w.ask(path, { key }), w.ask(path), w.ask(path, { key: `kh_${"x".repeat(49)}` })]),
+    );
+    const unavailable = { error: "The service cannot answer now; nothing is returned.", code: "unavailable" };
+    for (const { status, json } of answers) expect({ status, json }).toEqual({ status: 503, json: unavailable });
+    expect(w.log.at(-1)).toMatchObject({ status: 503, reason: expect.stringContaining("was put back") });
+    expect((await w.keyhole.readiness()).checks).toMatchObject({ database: true, audit: true, history: false });
+    const page = await visitor.page("/");
+    expect(page.status).toBe(503);
+    expect(page.html).toContain("was put back to an earlier state");
+    await expect(checkpoint.requireServed(database)).rejects.toMatchObject({ kind: "unavailable" });
+    await accept(checkpoint);
+    expect((await w.ask("/organization", { key })).status).toBe(200);
+    expect((await visitor.page("/")).status).toBe(200);
+    expect((await w.keyhole.readiness()).ready).toBe(true);
+  });
+
   test("is noticed by a process that has seen more, and by one that finds the file of this host", async () => {
     const running = knowing(file);
     expect(await compared(running)).toBeUndefined();
@@ -165,35 +195,6 @@ describeBoth("a database that was put back", (w) => {
     expect(await size()).toBe(9);
     // A process that has just started knows the file, and no more is asked of a database that has all of it.
     expect(await compared(knowing(file))).toBeUndefined();
-  });
-
-  test("is served by nobody: each request is 503 for one reason, and a page and a command say it", async () => {
-    const { key, project } = await w.place({ variables: { staging: { TOKEN: "of-the-put-back" } }, key: {} });
-    await grow(1);
-    const back = await saved();
-    await grow(2);
-    const { checkpoint } = w.installation;
-    await checkpoint.look(database);
-    const visitor = await visitorOf(w);
-    expect((await visitor.page("/")).status).toBe(200);
-    await back();
-    await checkpoint.look(database);
-    const paths = ["/organization", "/projects", `/projects/${project.slug}/variables?environment=staging`];
-    const answers = await Promise.all(
-      paths.flatMap((path) => [w.ask(path, { key }), w.ask(path), w.ask(path, { key: `kh_${"x".repeat(49)}` })]),
-    );
-    const unavailable = { error: "The service cannot answer now; nothing is returned.", code: "unavailable" };
-    for (const { status, json } of answers) expect({ status, json }).toEqual({ status: 503, json: unavailable });
-    expect(w.log.at(-1)).toMatchObject({ status: 503, reason: expect.stringContaining("was put back") });
-    expect((await w.keyhole.readiness()).checks).toMatchObject({ database: true, audit: true, history: false });
-    const page = await visitor.page("/");
-    expect(page.status).toBe(503);
-    expect(page.html).toContain("was put back to an earlier state");
-    await expect(checkpoint.requireServed(database)).rejects.toMatchObject({ kind: "unavailable" });
-    await accept(checkpoint);
-    expect((await w.ask("/organization", { key })).status).toBe(200);
-    expect((await visitor.page("/")).status).toBe(200);
-    expect((await w.keyhole.readiness()).ready).toBe(true);
   });
 
   test("gets nothing signed, until an operator accepts it: that is on record, in the tree and in the file", async () => {
