@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { moment } from "../support/clock.ts";
 import { binary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
 import { eventually, keyOf, lockAudit, makeSite, onBoth, siteOf } from "../support/server.ts";
@@ -35,22 +34,6 @@ onBoth("the notary", (dialect) => {
       /^keyhole\/[0-9a-f]{16}\n\d+\n[^\n]{44}\naudit\.commands \d+\n\n— keyhole\/[0-9a-f]{16} \S+\n$/,
     );
     expect(notary.said()).not.toContain("canary");
-  });
-
-  test("that is killed at any moment has lost nothing when it starts again", async () => {
-    for (let round = 0; round < 6; round++) {
-      await site.json(["var", "set", "acme/web", "staging", `N${round}`], "x");
-      const notary = await startNotary(site);
-      await moment(round * 15);
-      await notary.kill();
-    }
-    const notary = await startNotary(site);
-    const all = await segments();
-    await eventually(async () => (await size()) === all);
-    expect(await notary.stop()).toBe(0);
-    expect(notary.said()).not.toContain("audit_flaw");
-    const leaves = await site.sql("select lane, last_seq from audit_leaves");
-    expect(leaves).toHaveLength(all);
   });
 
   test("counts what is not in order in a metric", async () => {

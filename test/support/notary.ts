@@ -1,6 +1,6 @@
 import { binary } from "./keyhole.ts";
 import { freePort } from "./port.ts";
-import { eventually, type Site } from "./server.ts";
+import { eventually, memoryOf, type Server, type Site } from "./server.ts";
 
 type RunningNotary = {
   /** The origin of its metrics. */
@@ -9,6 +9,7 @@ type RunningNotary = {
   readonly said: () => string;
   readonly stop: () => Promise<number | null>;
   readonly kill: () => Promise<unknown>;
+  readonly memory: Server["memory"];
 };
 
 /** Lets the notary work until all that is on record is in the signed tree. */
@@ -25,7 +26,13 @@ export async function startNotary(site: Site, more: Readonly<Record<string, stri
   const env = { KEYHOLE_OPS_PORT: String(freePort()), ...more };
   if (site.dialect === "sqlite") {
     const server = await site.serve({ env });
-    return { ops: server.ops(), said: () => server.said().stdout, stop: server.stop, kill: server.kill };
+    return {
+      ops: server.ops(),
+      said: () => server.said().stdout,
+      stop: server.stop,
+      kill: server.kill,
+      memory: server.memory,
+    };
   }
   const child = Bun.spawn([binary, "notary"], {
     cwd: site.folder,
@@ -48,5 +55,6 @@ export async function startNotary(site: Site, more: Readonly<Record<string, stri
     return code;
   };
   const ops = /metrics are on (\S+)/.exec(output.stderr)?.[1] ?? "";
-  return { ops, said: () => output.stdout, stop: () => end("SIGTERM"), kill: () => end("SIGKILL") };
+  const memory = () => memoryOf(child.pid);
+  return { ops, said: () => output.stdout, stop: () => end("SIGTERM"), kill: () => end("SIGKILL"), memory };
 }

@@ -316,7 +316,7 @@ async function drain(stream: ReadableStream<Uint8Array>, take: (text: string) =>
 }
 
 /** Linux only. */
-function memoryOf(pid: number): { now: number; peak: number } {
+export function memoryOf(pid: number): { now: number; peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const kibibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) * 1024;
   return { now: kibibytes("VmRSS"), peak: kibibytes("VmHWM") };
