@@ -38,7 +38,7 @@ describe("the action's file", () => {
   test("is a composite action with the inputs that it promises", () => {
     expect(action.runs.using).toBe("composite");
     expect(Object.keys(action.inputs).join()).toBe(
-      "url,api-key,audience,project,environment,keys,prefix,files,mask,export,program",
+      "url,api-key,audience,project,environment,keys,prefix,files,mask,run,export,program",
     );
     for (const [name, input] of Object.entries(action.inputs)) {
       expect({ name, fine: input.required === true || typeof input.default === "string" }).toEqual({
@@ -79,6 +79,7 @@ describe("the action's steps, run as the runner runs them", () => {
     project: "web",
     environment: "production",
     program: binary,
+    export: "run" in more ? "" : "true",
     ...more,
   });
 
@@ -145,6 +146,43 @@ describe("the action's steps, run as the runner runs them", () => {
     expect(job.failed).toBeUndefined();
     expect(statSync(join(job.workspace, "config/tls.key")).mode & 0o777).toBe(0o400);
     expect(job.env).toEqual(truth.variables);
+  });
+
+  test("give the command of run the variables and the files, and nothing else in the job anything", async () => {
+    const asked = await machine();
+    const command =
+      'printf "%s\\n" "$MOTD" > got; env | grep -c "^KEYHOLE_API_KEY=" > key || true; cp config/tls.key key.pem';
+    const job = await runAction(asked, inputs(asked, { run: command, files: "true" }));
+    expect(job).toMatchObject({ failed: undefined, env: {}, outputs: { json: "" } });
+    expect(readFileSync(join(job.workspace, "got"), "utf8")).toBe(`${truth.variables["MOTD"]}\n`);
+    expect(readFileSync(join(job.workspace, "key"), "utf8")).toBe("0\n");
+    // No file that the runner reads has a value, and nothing was said of one: there is no mask to say it to.
+    for (const value of Object.values(truth.variables).filter((one) => one.length > 5)) {
+      expect(job.raw).not.toContain(value);
+      for (const file of job.files) expect([file, readFileSync(file, "utf8").includes(value)]).toEqual([file, false]);
+    }
+    const narrow = inputs(asked, { run: 'test -z "$MOTD" && test "$API_TOKEN" = tok-123456', keys: "API_TOKEN" });
+    expect((await runAction(asked, narrow)).failed).toBeUndefined();
+    for (const failing of ["false; true", "false | true", "exit 7"]) {
+      expect([failing, (await runAction(asked, inputs(asked, { run: failing }))).failed]).toEqual([
+        failing,
+        "Run the command",
+      ]);
+    }
+  });
+
+  test("stop before anything is fetched if nothing gets the values, or run and another do", async () => {
+    const asked = await machine();
+    const nobody = await runAction(asked, inputs(asked, { export: "" }));
+    expect(nobody.log).toContain("Nothing gets the values. Give the command that needs them as the input run.");
+    for (const more of [{ export: "true" }, { export: "false" }, { mask: "PIN" }]) {
+      const both = await runAction(asked, inputs(asked, { run: "true", ...more }));
+      expect(both.log).toContain("The inputs export and mask do not go with run");
+    }
+    expect(asked.liar.questions).toHaveLength(0);
+    const files = await runAction(asked, inputs(asked, { export: "", files: "true" }));
+    expect(files).toMatchObject({ failed: undefined, env: {}, outputs: { json: "" } });
+    expect(asked.liar.questions.every(({ path }) => path === "/files")).toBe(true);
   });
 
   test("set nothing and give one output where export is false", async () => {
@@ -332,6 +370,8 @@ type Job = {
   readonly failed: string | undefined;
   readonly env: Record<string, string>;
   readonly path: string[];
+  /** What the runner reads after each step. */
+  readonly files: readonly string[];
   readonly outputs: Record<string, string>;
   /** What the steps printed, both streams, and the same as the runner would show it. */
   readonly raw: string;
@@ -354,11 +394,13 @@ async function runAction(
   const path: string[] = [];
   const stepOutputs: Record<string, Record<string, string>> = {};
   const masks: string[] = [];
+  const files: string[] = [];
   let raw = "";
   let failed: string | undefined;
   for (const [at, step] of of.runs.steps.entries()) {
     const file = (name: string) => join(home, `${name}-${at}`);
     for (const name of ["env", "path", "output"]) writeFileSync(file(name), "");
+    files.push(...["env", "path", "output"].map(file));
     writeFileSync(file("script"), step.run);
     const child = Bun.spawn([bash, "--noprofile", "--norc", "-e", "-o", "pipefail", file("script")], {
       cwd: workspace,
@@ -401,7 +443,7 @@ async function runAction(
     .filter((line) => !line.startsWith("::add-mask::")) // the runner shows none of these
     .join("\n");
   const log = masks.toSorted((a, b) => b.length - a.length).reduce((text, mask) => text.replaceAll(mask, "***"), shown);
-  return { workspace, failed, env, path, outputs, raw, log };
+  return { workspace, failed, env, path, files, outputs, raw, log };
 }
 
 /** The two kinds of expression that the file has. */

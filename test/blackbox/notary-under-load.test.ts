@@ -9,11 +9,12 @@ import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment
 import { parseReceipt } from "../../src/core/receipt.ts";
 import { readConfig } from "../../src/core/settings.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
-import { NewestCheckpoint } from "../../src/installation/newest-checkpoint.ts";
-import { openSigners } from "../../src/installation/signers.ts";
-import { Notary } from "../../src/server/notary.ts";
+import { kindsByRead } from "../../src/kinds/kind.ts";
+import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
+import { Notary } from "../../src/notary/notary.ts";
+import { openSigners } from "../../src/notary/signers.ts";
+import { Witnesses } from "../../src/notary/witnesses.ts";
 import { startWitness } from "../../src/server/witness.ts";
-import { Witnesses } from "../../src/server/witnesses.ts";
 import type { Database } from "../../src/store/database.ts";
 import { moment } from "../support/clock.ts";
 import { entry } from "../support/journal.ts";
@@ -158,7 +159,15 @@ describeBoth("a notary", (w) => {
     );
     const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file: undefined });
     const counted = { ...database, db: counting(database.db) };
-    const notary = new Notary({ database: counted, auditKey, signers, checkpoint, log: add, now: () => now });
+    const notary = new Notary({
+      kindsByRead,
+      database: counted,
+      auditKey,
+      signers,
+      checkpoint,
+      log: add,
+      now: () => now,
+    });
     return { notary, witnesses, signers };
   };
   const counting = (db: Database["db"]) =>
