@@ -43,8 +43,9 @@ export function createDashboard(parts: DashboardParts) {
   for (const [path, [type, text]] of Object.entries(assets)) app.get(path, () => respond(200, text, type));
   const { entrance } = parts;
   if ("signIn" in entrance) {
-    app.get("/sign-in", ({ request }) => beginSignIn(parts, entrance.signIn, request));
-    app.get("/signed-in", ({ request }) => finishSignIn(parts, entrance.signIn, request));
+    const failed = (error: unknown) => signInFailed(parts, error);
+    app.get("/sign-in", ({ request }) => beginSignIn(parts, entrance.signIn, request).catch(failed));
+    app.get("/signed-in", ({ request }) => finishSignIn(parts, entrance.signIn, request).catch(failed));
   } else app.post("/unlock", ({ request }) => unlock(parts, entrance, request), { parse: "none" });
   app.post("/lock", ({ request }) => lock(parts, request), { parse: "none" });
   for (const route of routes) {
@@ -180,13 +181,9 @@ const againPath = "/sign-in?again";
 
 /** Leads to the identity provider. It is a link, since a form that is redirected would be blocked. */
 async function beginSignIn(parts: DashboardParts, signIn: SignIn, request: Request): Promise<Response> {
-  try {
-    const isAgain = new URL(request.url).searchParams.has("again");
-    const { to, cookie } = await signIn.begin(isAgain, tokenOf(request.headers), pageBefore(parts, request));
-    return redirect(to, { "set-cookie": cookieOf(cookie, "__Host-keyhole-sign-in") });
-  } catch (error) {
-    return signInFailed(parts, error);
-  }
+  const isAgain = new URL(request.url).searchParams.has("again");
+  const { to, cookie } = await signIn.begin(isAgain, tokenOf(request.headers), pageBefore(parts, request));
+  return redirect(to, { "set-cookie": cookieOf(cookie, "__Host-keyhole-sign-in") });
 }
 
 const pageLengthMax = 2000;
@@ -207,17 +204,13 @@ function pageBefore({ origin }: DashboardParts, { headers }: Request): string {
  */
 async function finishSignIn(parts: DashboardParts, signIn: SignIn, request: Request): Promise<Response> {
   const { headers, url } = request;
-  try {
-    const attempt = tokenOf(headers, "__Host-keyhole-sign-in");
-    const { identity, session, page } = await signIn.finish(attempt, new URL(url).search.slice(1));
-    parts.sessions.end(session ?? "");
-    const answer = respond(200, goOnPage("Signed in", "You are signed in.", page));
-    answer.headers.append("set-cookie", cookieOf("", "__Host-keyhole-sign-in"));
-    answer.headers.append("set-cookie", cookieOf(parts.sessions.begin(identity)));
-    return answer;
-  } catch (error) {
-    return signInFailed(parts, error);
-  }
+  const attempt = tokenOf(headers, "__Host-keyhole-sign-in");
+  const { identity, session, page } = await signIn.finish(attempt, new URL(url).search.slice(1));
+  parts.sessions.end(session ?? "");
+  const answer = respond(200, goOnPage("Signed in", "You are signed in.", page));
+  answer.headers.append("set-cookie", cookieOf("", "__Host-keyhole-sign-in"));
+  answer.headers.append("set-cookie", cookieOf(parts.sessions.begin(identity)));
+  return answer;
 }
 
 function signInFailed(parts: DashboardParts, error: unknown): Response {
