@@ -85,8 +85,11 @@ const purge = operation({
   },
 });
 
-const dryRun = flag("--dry-run", "say what it would add, change and delete, and write nothing");
-const wideChanges = flag("--wide", "name everything that changes");
+const ofWay = {
+  wide: flag("--wide", "name everything that changes"),
+  dryRun: flag("--dry-run", "say what it would add, change and delete, and write nothing"),
+  seen: ofForm<SeenWay>(),
+};
 
 export const rollback = operation({
   path: "rollback",
@@ -103,9 +106,7 @@ export const rollback = operation({
     kind,
     to: required(input("--to <version>", "the version, which `keyhole history` lists", parseCount)),
     name: input("--name <name>", "put only this one back, and keep the others as they are"),
-    wide: wideChanges,
-    dryRun,
-    seen: ofForm<SeenWay>(),
+    ...ofWay,
   },
   run: async (admin, { project, environment, kind, to, name, wide, dryRun, seen }, { agree }) => {
     const set = { where: project, environment, kind };
@@ -137,9 +138,7 @@ export const undoOne = operation({
     environment,
     kind,
     version: input("<version>", "the version, which `keyhole history` lists", parseCount),
-    wide: wideChanges,
-    dryRun,
-    seen: ofForm<SeenWay>(),
+    ...ofWay,
   },
   run: async (admin, { project, environment, kind, version, wide, dryRun, seen }, { agree }) => {
     const set = { where: project, environment, kind };
