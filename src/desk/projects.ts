@@ -1,4 +1,4 @@
-import { and, desc, eq } from "drizzle-orm";
+import { and, asc, desc, eq } from "drizzle-orm";
 import type { ProjectPlace, Right } from "../access/rights.ts";
 import { Fault } from "../core/fault.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environments } from "../core/names.ts";
@@ -36,6 +36,21 @@ export async function findProject(
     throw admin.rights === "operator" ? noProject(where, nearest) : noRight(where, rights, among, nearest);
   }
   return { id: found.id, slug, organization, environments: found.environments, permit };
+}
+
+/**
+ * All projects as their rows have them, for an operator. By id: they are always locked in this order, so no two commands
+ * wait for each other.
+ */
+export async function everyProject(admin: AdminContext) {
+  const permit = Permit.operator(admin);
+  const { projects: p, organizations: o } = admin.database.tables;
+  const rows = await admin.database.db
+    .select({ project: p, organization: o })
+    .from(p)
+    .innerJoin(o, eq(o.id, p.organizationId))
+    .orderBy(asc(p.id));
+  return rows.map(({ project, organization }) => ({ ...project, organization, permit }));
 }
 
 /** The permit to do something to all projects of an organization, those of the future too. */

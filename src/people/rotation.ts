@@ -7,7 +7,14 @@ import { listed } from "../core/text.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
-import { type FoundProject, findProject, type LockedProject, lockProject, projectPath } from "../desk/projects.ts";
+import {
+  everyProject,
+  type FoundProject,
+  findProject,
+  type LockedProject,
+  lockProject,
+  projectPath,
+} from "../desk/projects.ts";
 import {
   addRootKey,
   currentRootId,
@@ -264,18 +271,6 @@ async function* resealProject(admin: AdminContext, project: FoundProject): Async
       after = part.after;
     }
   }
-}
-
-/** By id: projects are always locked in this order, so no two commands wait for each other. */
-async function everyProject(admin: AdminContext): Promise<readonly FoundProject[]> {
-  const { projects: p, organizations: o } = admin.database.tables;
-  const permit = Permit.operator(admin);
-  const rows = await admin.database.db
-    .select({ id: p.id, slug: p.slug, environments: p.environments, organization: o })
-    .from(p)
-    .innerJoin(o, eq(o.id, p.organizationId))
-    .orderBy(asc(p.id));
-  return rows.map((row) => ({ ...row, permit }));
 }
 
 type Due = { readonly project: FoundProject; readonly generation: number };

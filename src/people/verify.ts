@@ -1,4 +1,4 @@
-import { asc, count, eq, sql } from "drizzle-orm";
+import { asc, eq, sql } from "drizzle-orm";
 import { describeFlaw } from "../audit/flaw.ts";
 import { describeDifference } from "../audit/record.ts";
 import { sha256Of } from "../core/hash.ts";
@@ -6,8 +6,7 @@ import { type Environment, environments } from "../core/names.ts";
 import { exits, Problem } from "../core/problem.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { verified } from "../desk/organizations.ts";
-import { Permit } from "../desk/permit.ts";
-import { type FoundProject, projectPath } from "../desk/projects.ts";
+import { everyProject, type FoundProject, projectPath } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { OpenedItems } from "../seal/set.ts";
 import { namesContent, openContent } from "../sets/contents.ts";
@@ -39,31 +38,24 @@ export type Opened = {
  * @throws Problem that names the first item that is not what was stored; it shows no value
  */
 export async function openEverything(admin: AdminContext, progress: (done: number, total: number) => void = () => {}) {
-  const permit = Permit.operator(admin);
+  const projects = await everyProject(admin);
   const { db, tables: t } = admin.database;
   const items = Object.fromEntries(everyKind.map(({ kind }) => [kind, 0]));
   const opened: Opened = { projects: 0, sets: 0, versions: 0, items, keys: 0, auditEntries: 0 };
-  const [projects] = await db.select({ total: count() }).from(t.projects);
   const inSegment = sql<number>`coalesce(sum(${t.auditSegments.lastSeq} - ${t.auditSegments.firstSeq} + 1), 0)`;
   const [entries] = await db.select({ total: inSegment }).from(t.auditSegments);
-  const total = (projects?.total ?? 0) + Number(entries?.total);
-  const rows = await db
-    .select({ project: t.projects, organization: t.organizations })
-    .from(t.projects)
-    .innerJoin(t.organizations, eq(t.organizations.id, t.projects.organizationId))
-    .orderBy(asc(t.projects.id));
+  const total = projects.length + Number(entries?.total);
   for (const organization of await db.select().from(t.organizations)) {
     check(`the organization ${organization.slug}`, () => verified(admin, organization));
   }
-  for (const { project, organization } of rows) {
-    const found = { ...project, organization, permit };
+  for (const project of projects) {
     for (const key of await db.select().from(t.dataKeys).where(eq(t.dataKeys.projectId, project.id))) {
       const { generation, rootId, wrapped } = key;
-      check(`data key ${generation} of ${projectPath(found)}`, () =>
+      check(`data key ${generation} of ${projectPath(project)}`, () =>
         admin.keyring.dataKey(project.id, generation, rootId, wrapped),
       );
     }
-    for (const descriptor of everyKind) await openKind(admin, found, descriptor, project, opened);
+    for (const descriptor of everyKind) await openKind(admin, project, descriptor, opened);
     opened.projects += 1;
     progress(opened.projects, total);
   }
@@ -88,9 +80,8 @@ export async function openEverything(admin: AdminContext, progress: (done: numbe
 /** The sets of one kind with their kept versions, each item of them, and their counts. */
 async function openKind(
   admin: AdminContext,
-  project: FoundProject,
+  project: FoundProject & Readonly<Record<string, unknown>>,
   descriptor: KindDescriptor,
-  row: Readonly<Record<string, unknown>>,
   opened: Opened,
 ): Promise<void> {
   const { kind, hasValues } = descriptor;
@@ -133,7 +124,7 @@ async function openKind(
     }
   }
   check(`the count of ${kind} of ${projectPath(project)}`, () => {
-    if (row[countsColumnOf(descriptor)] !== JSON.stringify(countsOf(descriptor, entries))) throw new Error("other");
+    if (project[countsColumnOf(descriptor)] !== JSON.stringify(countsOf(descriptor, entries))) throw new Error("other");
   });
 }
 
