@@ -249,10 +249,7 @@ export async function rotateData(admin: AdminContext, where: string | undefined,
   const projects = [...unfinished, ...due.map(({ project }) => project)];
   for (const [index, project] of projects.entries()) {
     for await (const part of resealProject(admin, project)) {
-      tally.sets += part.sets ?? 0;
-      tally.versions += part.versions ?? 0;
-      tally.contents += part.contents ?? 0;
-      tally.deletedKeys += part.deletedKeys ?? 0;
+      for (const what of tallied) tally[what] += part[what] ?? 0;
       broken.push(...(part.broken ?? []));
     }
     report(index + 1, projects.length);
@@ -307,12 +304,10 @@ async function beginGeneration(admin: AdminContext, db: Db, { project, generatio
   return true;
 }
 
+const tallied = ["sets", "versions", "contents", "deletedKeys"] as const;
+
 /** The result of one transaction; `after` is where the next one continues, if there is more to do. */
-type Part = {
-  readonly sets?: number;
-  readonly versions?: number;
-  readonly contents?: number;
-  readonly deletedKeys?: number;
+type Part = { readonly [what in (typeof tallied)[number]]?: number } & {
   readonly broken?: readonly string[];
   readonly after?: string;
 };
