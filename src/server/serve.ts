@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { apiRoot, createApp, mcpPath, serveOptions } from "../api/app.ts";
 import { defectOf } from "../api/problem.ts";
-import { originOf } from "../core/json-request.ts";
+import { isLoopback, originOf } from "../core/json-request.ts";
 import { listening } from "../core/listening.ts";
 import type { Log } from "../core/log.ts";
 import { Refused } from "../core/refused.ts";
@@ -166,7 +166,7 @@ export function sayOrigin({ host, socket, mcpOrigins }: Config, origin: string, 
   }
   say(`Keyhole listens on ${origin}${apiRoot}`);
   if (mcpOrigins !== undefined) say(`Agents use ${origin}${mcpPath}`);
-  if (/^(?:127\.|::1$|localhost$)/.test(host)) return;
+  if (isLoopback(host)) return;
   say("WARNING: Other machines can reach this address, and Keyhole speaks plain HTTP. Put TLS in front of it.");
 }
 
