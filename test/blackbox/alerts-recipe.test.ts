@@ -1,8 +1,8 @@
 /** The scripts of docs/alerts.md, with the settings of the page, against a listener of our own. */
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { binary } from "../support/keyhole.ts";
 import { blocksOf, readPage } from "../support/markdown.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
@@ -41,7 +41,7 @@ withPrograms(programs, "the scripts of the page", () => {
       journal = server.said().stdout + server.said().stderr;
     });
     beforeEach(() => {
-      folder = mkdtempSync(join(tmpdir(), "keyhole-alerts-"));
+      folder = newFolder();
       for (const name of ["bin", "state"]) mkdirSync(join(folder, name));
       for (const name of programs) symlinkSync(findProgram(name) ?? name, join(folder, "bin", name));
       for (const name of ["notify", "report", "follow"]) {
@@ -73,7 +73,6 @@ withPrograms(programs, "the scripts of the page", () => {
       }
       children.clear();
       await listener.stop(true);
-      rmSync(folder, { recursive: true });
     });
 
     /** Settings as the page has them, for one way, with our own address. */

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { newFolder } from "../support/folder.ts";
 import { withPrograms } from "../support/programs.ts";
 
 setDefaultTimeout(60_000);
@@ -147,9 +147,8 @@ describe("the alert rules", () => {
 withPrograms(["promtool"], "what Prometheus makes of docs/", (promtool) => {
   let folder: string;
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "keyhole-rules-"));
+    folder = newFolder();
   });
-  afterAll(() => rmSync(folder, { recursive: true }));
 
   /** Writes a file for promtool; JSON is YAML. */
   const written = (name: string, content: unknown) => {

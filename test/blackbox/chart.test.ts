@@ -2,15 +2,15 @@
  * The Helm chart, rendered by Helm itself: against the types of Kubernetes and of Prometheus Operator, against
  * `keyhole manifest kubernetes`, and against a server that starts as the rendered pod does. No cluster has run it.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ServiceMonitor } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1";
 import { Deployment } from "kubernetes-models/apps/v1";
 import { Ingress, NetworkPolicy } from "kubernetes-models/networking.k8s.io/v1";
 import { PersistentVolumeClaim, Service } from "kubernetes-models/v1";
 import { parseAllDocuments } from "yaml";
+import { newFolder } from "../support/folder.ts";
 import { binary, type Ran, runBinary } from "../support/keyhole.ts";
 import { freePort } from "../support/port.ts";
 import { withPrograms } from "../support/programs.ts";
@@ -93,10 +93,9 @@ withPrograms(["helm"], "the Helm chart", (helm) => {
   };
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "keyhole-chart-"));
+    folder = newFolder();
     rendered = { small: await render(small), large: await render(large) };
   });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test.each([
     ["small", small],

@@ -1,9 +1,9 @@
 /** docs/clients/keyhole.py and keyhole.go, against a fake server that lies and against a real one. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { honestly, type Liar, type Question, type Reply, refusal, startLiar } from "../support/liar.ts";
+import { newFolder } from "../support/folder.ts";
+import { honestly, liarStarter, type Question, type Reply, refusal } from "../support/liar.ts";
 import { blockOf } from "../support/markdown.ts";
 import { whereInstalled } from "../support/programs.ts";
 import { serverOf, siteOf } from "../support/server.ts";
@@ -187,8 +187,7 @@ const badSettings: readonly Readonly<Record<string, string>>[] = [
 
 const site = siteOf("sqlite", { production: variables });
 const server = serverOf(site);
-const folder = mkdtempSync(join(tmpdir(), "keyhole-clients-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = newFolder();
 
 /** Runs a program to its end. A proxy of the environment would get the key in the clear. */
 async function run(command: readonly string[], env: Readonly<Record<string, string>>, cwd = folder) {
@@ -209,17 +208,14 @@ function promises(driver: () => readonly string[], example: () => readonly strin
   };
 
   describe("a server that answers", () => {
+    const startLiar = liarStarter();
     test.each(lies)("%s", async (_, reply, expected, { asked = 1, ...ask } = {}) => {
-      const liar: Liar = await startLiar(reply);
-      try {
-        const found = await read({ KEYHOLE_URL: liar.origin, KEYHOLE_API_KEY: canary }, ask);
-        expect(found).toMatchObject(expected);
-        if (expected.values !== undefined) expect(found).toEqual(expected);
-        expect(liar.questions).toHaveLength(asked);
-        expect(liar.endlessBytes()).toBeLessThan(64 * 1024 * 1024);
-      } finally {
-        await liar.stop();
-      }
+      const liar = await startLiar(reply);
+      const found = await read({ KEYHOLE_URL: liar.origin, KEYHOLE_API_KEY: canary }, ask);
+      expect(found).toMatchObject(expected);
+      if (expected.values !== undefined) expect(found).toEqual(expected);
+      expect(liar.questions).toHaveLength(asked);
+      expect(liar.endlessBytes()).toBeLessThan(64 * 1024 * 1024);
     });
   });
 
@@ -245,11 +241,8 @@ function promises(driver: () => readonly string[], example: () => readonly strin
     writeFileSync(join(folder, "key"), `${key}\n`);
     const env = { KEYHOLE_URL: `${server.origin}/api/v1/`, KEYHOLE_API_KEY_FILE: join(folder, "key") };
     expect(await read(env)).toEqual({ values: variables });
-    expect(await run(example(), env)).toEqual({
-      exitCode: 0,
-      stdout: "web has 4 variables in production.\n",
-      stderr: "",
-    });
+    const said = "web has 4 variables in production.\n";
+    expect(await run(example(), env)).toEqual({ exitCode: 0, stdout: said, stderr: "" });
     await site.keyhole(["key", "revoke", id]);
     expect(await read(env)).toMatchObject({ code: "unauthorized" });
     const refused = await run(example(), env);

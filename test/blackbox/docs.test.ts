@@ -1,8 +1,8 @@
 /** The commands of the README and of docs/. `production.test.ts` has the pages that begin with an empty PostgreSQL. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { binary } from "../support/keyhole.ts";
 import { blocksOf, readPage } from "../support/markdown.ts";
 import { isRun, makeBin, needed, runPage } from "../support/page.ts";
@@ -43,60 +43,52 @@ printf 12 | keyhole var set acme/web production URL; printf 13 | keyhole var set
 
 withPrograms(needed, "the README", () => {
   test("has a first installation that works as pasted, and ends with a link to the dashboard", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "keyhole-readme-"));
-    try {
-      const checkout = join(folder, "checkout");
-      const parts = ["src", "drizzle"];
-      for (const part of [...parts, "package.json", "bun.lock", "bunfig.toml", "tsconfig.json"]) {
-        cpSync(join(root, part), join(checkout, part), { recursive: true });
-      }
-      const home = join(folder, "home");
-      mkdirSync(home);
-      const bin = makeBin(folder);
-      const npxBin = join(folder, "npx");
-      mkdirSync(npxBin);
-      symlinkSync(process.execPath, join(npxBin, "bun"));
-      // npx would download this Bun again. `.ci/run` uses the real npx.
-      const cache = Bun.spawnSync([process.execPath, "pm", "cache"], { cwd: root }).stdout.toString().trim();
-      const npx = `#!/bin/sh
+    const folder = newFolder();
+    const checkout = join(folder, "checkout");
+    const parts = ["src", "drizzle"];
+    for (const part of [...parts, "package.json", "bun.lock", "bunfig.toml", "tsconfig.json"]) {
+      cpSync(join(root, part), join(checkout, part), { recursive: true });
+    }
+    const home = join(folder, "home");
+    mkdirSync(home);
+    const bin = makeBin(folder);
+    const npxBin = join(folder, "npx");
+    mkdirSync(npxBin);
+    symlinkSync(process.execPath, join(npxBin, "bun"));
+    // npx would download this Bun again. `.ci/run` uses the real npx.
+    const cache = Bun.spawnSync([process.execPath, "pm", "cache"], { cwd: root }).stdout.toString().trim();
+    const npx = `#!/bin/sh
 [ "$1 $2 $3" = "--yes --allow-scripts=bun bun@${Bun.version}" ] || exit 64
 shift 3
 export BUN_INSTALL_CACHE_DIR='${cache}' PATH='${npxBin}':"$PATH"
 exec bun "$@"
 `;
-      writeFileSync(join(bin, "npx"), npx, { mode: 0o755 });
-      const env = { HOME: home, PATH: bin, npm_config_audit: "false", npm_config_update_notifier: "false" };
-      const screen = await runPage("README.md", { folder: checkout, env: { ...env, PORT: String(freePort()) } });
-      expect(screen.match(/hello from Keyhole/g)).toHaveLength(2);
-      expect(screen).toMatch(/http:\/\/\S+\.localhost:\d+\//);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    writeFileSync(join(bin, "npx"), npx, { mode: 0o755 });
+    const env = { HOME: home, PATH: bin, npm_config_audit: "false", npm_config_update_notifier: "false" };
+    const screen = await runPage("README.md", { folder: checkout, env: { ...env, PORT: String(freePort()) } });
+    expect(screen.match(/hello from Keyhole/g)).toHaveLength(2);
+    expect(screen).toMatch(/http:\/\/\S+\.localhost:\d+\//);
   });
 });
 
 whereInstalled(["python3", "bash", "sed"], "the stranger's walk", (_, bash = "", sed = "") => {
   test("prints what docs/proof.md says, line by line, with two files, Python and no Keyhole", () => {
-    const folder = mkdtempSync(join(tmpdir(), "keyhole-stranger-"));
-    try {
-      for (const name of ["keyhole_proof.py", "deploy.proof"]) {
-        cpSync(join(root, "docs/clients", name), join(folder, name));
-      }
-      const steps = blocksOf("docs/proof.md")
-        .filter(({ language }) => language === "console")
-        .flatMap(({ text }) => text.split(/^\$ /m).slice(1))
-        .map((step) => [step.slice(0, step.indexOf("\n")), step.slice(step.indexOf("\n") + 1)] as const);
-      const script = steps.map(([command]) => `${command} 2>&1; printf '\\f'`).join("\n");
-      const bin = join(folder, "bin");
-      mkdirSync(bin);
-      symlinkSync(findPython("hashlib") ?? "", join(bin, "python3"));
-      symlinkSync(sed, join(bin, "sed"));
-      const { stdout } = Bun.spawnSync([bash, "-c", script], { cwd: folder, env: { PATH: bin } });
-      expect(steps.length).toBeGreaterThan(9);
-      expect(stdout.toString().split("\f").slice(0, -1)).toEqual(steps.map(([, printed]) => printed));
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
+    const folder = newFolder();
+    for (const name of ["keyhole_proof.py", "deploy.proof"]) {
+      cpSync(join(root, "docs/clients", name), join(folder, name));
     }
+    const steps = blocksOf("docs/proof.md")
+      .filter(({ language }) => language === "console")
+      .flatMap(({ text }) => text.split(/^\$ /m).slice(1))
+      .map((step) => [step.slice(0, step.indexOf("\n")), step.slice(step.indexOf("\n") + 1)] as const);
+    const script = steps.map(([command]) => `${command} 2>&1; printf '\\f'`).join("\n");
+    const bin = join(folder, "bin");
+    mkdirSync(bin);
+    symlinkSync(findPython("hashlib") ?? "", join(bin, "python3"));
+    symlinkSync(sed, join(bin, "sed"));
+    const { stdout } = Bun.spawnSync([bash, "-c", script], { cwd: folder, env: { PATH: bin } });
+    expect(steps.length).toBeGreaterThan(9);
+    expect(stdout.toString().split("\f").slice(0, -1)).toEqual(steps.map(([, printed]) => printed));
   });
 });
 
@@ -110,38 +102,34 @@ withPrograms(needed, "every block of commands is run, or says why not:", () => {
   test.each(pages)("%s", async (page) => {
     const blocks = blocksOf(page).filter((block) => isRun(page, block));
     if (blocks.length === 0) return;
-    const folder = mkdtempSync(join(tmpdir(), "keyhole-page-"));
-    try {
-      cpSync(site.data, join(folder, ".keyhole"), { recursive: true });
-      writeFileSync(join(folder, ".env"), theirs);
-      for (const name of ["backups", "etc", "var/log"]) mkdirSync(join(folder, name), { recursive: true });
-      const bin = makeBin(folder);
-      symlinkSync(binary, join(bin, "keyhole"));
-      const port = freePort();
-      const origin = `http://127.0.0.1:${port}`;
-      const env = {
-        ...{ HOME: folder, PATH: bin, KEYHOLE_ACTOR: "ann@laptop" },
-        ...{ PORT: String(port), KEYHOLE_OPS_PORT: String(freePort()) },
-        ...{
-          KEYHOLE_URL: origin,
-          KEYHOLE_API_KEY: known.key,
-          KEYHOLE_PROJECT: "web",
-          KEYHOLE_ENVIRONMENT: "production",
-        },
-        READ: `${origin}/api/v1/projects/web/variables?environment=production`,
-      };
-      const { server = !blocks.some(({ text }) => text.includes("keyhole serve")), before = "" } = scenes[page] ?? {};
-      const serve = server ? "keyhole serve > /var/log/keyhole.log\n" : "";
-      // A witness on this machine, in place of the one behind a proxy on another.
-      const witness = String(freePort());
-      const words = {
-        ...{ "0199a3c4-…": known.id, "0199a3c4": known.id, "0f6e2c1a-…": "0f6e2c1a" },
-        ...{ "--port 4101": `--port ${witness}`, "https://witness.example.com#": `http://127.0.0.1:${witness}#` },
-      };
-      await runPage(page, { folder, env, before: `${serve}${before}\n`, words });
-      expect(readFileSync(join(folder, ".env"), "utf8")).toBe(theirs);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    const folder = newFolder();
+    cpSync(site.data, join(folder, ".keyhole"), { recursive: true });
+    writeFileSync(join(folder, ".env"), theirs);
+    for (const name of ["backups", "etc", "var/log"]) mkdirSync(join(folder, name), { recursive: true });
+    const bin = makeBin(folder);
+    symlinkSync(binary, join(bin, "keyhole"));
+    const port = freePort();
+    const origin = `http://127.0.0.1:${port}`;
+    const env = {
+      ...{ HOME: folder, PATH: bin, KEYHOLE_ACTOR: "ann@laptop" },
+      ...{ PORT: String(port), KEYHOLE_OPS_PORT: String(freePort()) },
+      ...{
+        KEYHOLE_URL: origin,
+        KEYHOLE_API_KEY: known.key,
+        KEYHOLE_PROJECT: "web",
+        KEYHOLE_ENVIRONMENT: "production",
+      },
+      READ: `${origin}/api/v1/projects/web/variables?environment=production`,
+    };
+    const { server = !blocks.some(({ text }) => text.includes("keyhole serve")), before = "" } = scenes[page] ?? {};
+    const serve = server ? "keyhole serve > /var/log/keyhole.log\n" : "";
+    // A witness on this machine, in place of the one behind a proxy on another.
+    const witness = String(freePort());
+    const words = {
+      ...{ "0199a3c4-…": known.id, "0199a3c4": known.id, "0f6e2c1a-…": "0f6e2c1a" },
+      ...{ "--port 4101": `--port ${witness}`, "https://witness.example.com#": `http://127.0.0.1:${witness}#` },
+    };
+    await runPage(page, { folder, env, before: `${serve}${before}\n`, words });
+    expect(readFileSync(join(folder, ".env"), "utf8")).toBe(theirs);
   });
 });

@@ -1,9 +1,9 @@
 /** A client that a generator makes of docs/openapi.json: its types compile, and it reads from a server. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expectDescribed } from "../support/described.ts";
+import { newFolder } from "../support/folder.ts";
 import { keyOf, serverOf, siteOf } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
@@ -56,7 +56,7 @@ describe("a client of openapi-typescript", () => {
 
   beforeAll(async () => {
     await done([process.execPath, "install", "--frozen-lockfile", "--ignore-scripts", "--silent"], generator);
-    folder = mkdtempSync(join(tmpdir(), "keyhole-generated-"));
+    folder = newFolder();
     symlinkSync(join(generator, "node_modules"), join(folder, "node_modules"));
     const cli = join(generator, "node_modules/openapi-typescript/bin/cli.js");
     await done([process.execPath, "--no-env-file", cli, join(root, "docs/openapi.json"), "-o", "api.ts"], folder);
@@ -71,7 +71,6 @@ describe("a client of openapi-typescript", () => {
     const place = ["--path", "etc/a.txt", "--env", "production"];
     await site.json(["file", "put", "acme/web", join(folder, "a.txt"), ...place]);
   });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const compile = () => done([join(root, "node_modules/.bin/tsc"), "-p", "tsconfig.json"], folder);
 
   test("has types that fit a strict consumer", compile);

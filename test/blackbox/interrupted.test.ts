@@ -1,8 +1,8 @@
-import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
+import { newFolder } from "../support/folder.ts";
 import { startOnTerminal } from "../support/keyhole.ts";
 import { postgresUrl, runOn } from "../support/postgres.ts";
 
@@ -10,8 +10,7 @@ import { postgresUrl, runOn } from "../support/postgres.ts";
 type Started = { readonly scratch: string; readonly pids: readonly number[]; readonly database?: string };
 
 const root = join(import.meta.dir, "../..");
-const folder = mkdtempSync(join(tmpdir(), "keyhole-interrupted-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = newFolder();
 
 const command = [process.execPath, "--no-env-file", join(root, "test/run.ts")];
 const env = {

@@ -7,11 +7,10 @@
  * @see https://github.com/external-secrets/external-secrets/blob/cc5bfbc2234ace9cb0caff4ea89c435cf517b27b/providers/v1/webhook/pkg/webhook/webhook.go
  */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parseAllDocuments } from "yaml";
+import { newFolder } from "../support/folder.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { blockOf, readPage } from "../support/markdown.ts";
 import { whereInstalled } from "../support/programs.ts";
@@ -157,21 +156,17 @@ describe("against a server", () => {
 
 whereInstalled(["go"], "the templates", (go) => {
   test("give in Go what this test takes them for", async () => {
-    const home = mkdtempSync(join(tmpdir(), "keyhole-go-"));
+    const home = newFolder();
     const keys = ["web", "a&environment=staging#", "a b/ü"];
-    try {
-      const program = Bun.spawn([go ?? "", "run", join(import.meta.dir, "webhook-provider.go")], {
-        env: { PATH: process.env["PATH"], HOME: home, GOTOOLCHAIN: "local" },
-        stdin: new Blob([JSON.stringify({ ...webhook, secrets: { auth: { key: "kh_one" } }, keys })]),
-        stdout: "pipe",
-        stderr: "inherit",
-      });
-      expect(await program.stdout.json()).toEqual(
-        keys.map((key) => ({ url: urlOf({ key }), ...headersOf({ key }, "kh_one") })),
-      );
-    } finally {
-      rmSync(home, { recursive: true, force: true });
-    }
+    const program = Bun.spawn([go ?? "", "run", join(import.meta.dir, "webhook-provider.go")], {
+      env: { PATH: process.env["PATH"], HOME: home, GOTOOLCHAIN: "local" },
+      stdin: new Blob([JSON.stringify({ ...webhook, secrets: { auth: { key: "kh_one" } }, keys })]),
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    expect(await program.stdout.json()).toEqual(
+      keys.map((key) => ({ url: urlOf({ key }), ...headersOf({ key }, "kh_one") })),
+    );
   });
 });
 

@@ -1,18 +1,17 @@
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { encodeVerifier, signerOf } from "../../src/audit/note.ts";
 import { completingLeaf, leafHash, type Node, proveConsistency, proveInclusion, Tree } from "../../src/audit/tree.ts";
 import { signTreeHead } from "../../src/audit/tree-note.ts";
+import { newFolder } from "../support/folder.ts";
 import { whereInstalled } from "../support/programs.ts";
 
 setDefaultTimeout(120_000);
 
 whereInstalled(["go"], "Go's own checksum database", (go = "") => {
-  const folder = mkdtempSync(join(tmpdir(), "keyhole-log-"));
+  const folder = newFolder();
   const env = { PATH: process.env["PATH"], HOME: folder, GOTOOLCHAIN: "local", GO111MODULE: "off", GOPATH: folder };
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test("opens our notes, and accepts every proof of a tree of 19 leaves", async () => {
     // Its packages come with Go itself: it finds them as it found packages before there were modules.

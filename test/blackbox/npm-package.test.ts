@@ -1,8 +1,8 @@
 /** The npm package, installed from its tarball: the client in each runtime, its types, and the examples of its page. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { type Liar, startLiar } from "../support/liar.ts";
 import { blocksOf } from "../support/markdown.ts";
 import { whereInstalled, withPrograms } from "../support/programs.ts";
@@ -104,7 +104,7 @@ const server = serverOf(site);
 
 withPrograms(["node", "npm"], "the npm package", (node, npm) => {
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "keyhole-package-"));
+    folder = newFolder();
     const offline = ["--offline", "--no-audit", "--no-fund", "--silent", "--cache", join(folder, "npm")];
     const packing = ["pack", join(root, "dist/npm"), "--pack-destination", folder, ...offline];
     await expectDone([process.execPath, "--no-env-file", "run", "--silent", "package"], root);
@@ -131,7 +131,6 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
   });
   afterAll(async () => {
     await liar?.stop();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   test("holds the client and the start of the command, and needs no other package", () => {

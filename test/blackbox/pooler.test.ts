@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startupSettings } from "../../src/store/postgres.ts";
 import { earlierRootKey, loadDump, releaseFile } from "../releases/release.ts";
+import { newFolder } from "../support/folder.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
 import { freePort } from "../support/port.ts";
@@ -165,12 +165,11 @@ onPostgres("a role whose sessions have other settings", () => {
 onPostgres("PgBouncer before the database", () => {
   withPrograms(["pgbouncer"], "is not served through", (pgbouncer) => {
     const site = siteOf("postgres");
-    const folder = mkdtempSync(join(tmpdir(), "keyhole-pooler-"));
+    const folder = newFolder();
     const poolers: Bun.Subprocess[] = [];
     beforeAll(() => site.json(["org", "create", "acme"]));
     afterAll(() => {
       for (const pooler of poolers) pooler.kill("SIGKILL");
-      rmSync(folder, { recursive: true });
     });
 
     test.each([

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { networkInterfaces, tmpdir } from "node:os";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
 import { dirname, join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { type Ran, runBinary } from "../support/keyhole.ts";
 import { clusterOwner, connectTo, type Postgres, runOn, startPostgres } from "../support/postgres.ts";
 import { withPrograms } from "../support/programs.ts";
@@ -16,7 +17,7 @@ withPrograms(["openssl"], "a DATABASE_URL as libpq takes it", (openssl) => {
   let password: string;
   let port: string;
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "keyhole-postgres-url-"));
+    folder = newFolder();
     makeCertificates(openssl ?? "", folder);
     const sockets = join(folder, "sockets");
     mkdirSync(sockets);
@@ -35,7 +36,6 @@ withPrograms(["openssl"], "a DATABASE_URL as libpq takes it", (openssl) => {
   });
   afterAll(async () => {
     await cluster?.stop();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   /** HOME has no password file. */

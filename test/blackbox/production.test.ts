@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { binary } from "../support/keyhole.ts";
 import { blockOf } from "../support/markdown.ts";
 import { adapt, makeBin, runPage } from "../support/page.ts";
@@ -186,24 +187,20 @@ function onPostgres(cluster: Postgres): void {
 
 whereInstalled(["systemd-analyze"], "the units of docs/deploy", (analyze) => {
   test("have nothing wrong, says systemd", () => {
-    const system = mkdtempSync(join(tmpdir(), "keyhole-units-"));
-    try {
-      for (const path of ["etc/systemd/system", "usr/lib/systemd/system", "usr/local/bin", "usr/local/sbin", "bin"]) {
-        mkdirSync(join(system, path), { recursive: true });
-      }
-      for (const unit of units) cpSync(join(docs, "deploy", unit), join(system, "etc/systemd/system", unit));
-      for (const target of "sysinit basic multi-user network-online shutdown timers time-set time-sync".split(" ")) {
-        writeFileSync(join(system, `usr/lib/systemd/system/${target}.target`), "[Unit]\nDescription=empty\n");
-      }
-      writeFileSync(join(system, "usr/lib/systemd/system/-.slice"), "[Unit]\nDescription=empty\n");
-      for (const program of ["bin/keyhole", "sbin/keyhole-backup", "sbin/keyhole-follow", "sbin/keyhole-report"]) {
-        writeFileSync(join(system, "usr/local", program), "", { mode: 0o755 });
-      }
-      writeFileSync(join(system, "bin/sh"), "", { mode: 0o755 });
-      const verified = Bun.spawnSync([analyze, "verify", "--man=no", `--root=${system}`, ...units]);
-      expect({ exitCode: verified.exitCode, said: verified.stderr.toString() }).toEqual({ exitCode: 0, said: "" });
-    } finally {
-      rmSync(system, { recursive: true, force: true });
+    const system = newFolder();
+    for (const path of ["etc/systemd/system", "usr/lib/systemd/system", "usr/local/bin", "usr/local/sbin", "bin"]) {
+      mkdirSync(join(system, path), { recursive: true });
     }
+    for (const unit of units) cpSync(join(docs, "deploy", unit), join(system, "etc/systemd/system", unit));
+    for (const target of "sysinit basic multi-user network-online shutdown timers time-set time-sync".split(" ")) {
+      writeFileSync(join(system, `usr/lib/systemd/system/${target}.target`), "[Unit]\nDescription=empty\n");
+    }
+    writeFileSync(join(system, "usr/lib/systemd/system/-.slice"), "[Unit]\nDescription=empty\n");
+    for (const program of ["bin/keyhole", "sbin/keyhole-backup", "sbin/keyhole-follow", "sbin/keyhole-report"]) {
+      writeFileSync(join(system, "usr/local", program), "", { mode: 0o755 });
+    }
+    writeFileSync(join(system, "bin/sh"), "", { mode: 0o755 });
+    const verified = Bun.spawnSync([analyze, "verify", "--man=no", `--root=${system}`, ...units]);
+    expect({ exitCode: verified.exitCode, said: verified.stderr.toString() }).toEqual({ exitCode: 0, said: "" });
   });
 });

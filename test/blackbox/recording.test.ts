@@ -1,8 +1,7 @@
 /** docs/demo.svg, the recording that the README shows. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { readPage } from "../support/markdown.ts";
 import { draw, linesIn, linesOf, runDemo } from "../support/record.ts";
 
@@ -16,16 +15,12 @@ const changing =
 
 describe("the recording of the demo", () => {
   test("shows what the demo prints today; `bun run record` makes it again", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "keyhole-recording-"));
-    try {
-      const printed = linesOf(await runDemo(join(import.meta.dir, "../.."), { KEYHOLE_DATA: folder, PORT: "0" }));
-      // The log is written beside the answer, so the lines of one may come before those of the other; and where a line
-      // breaks depends on the length of the folder's path. So words are compared.
-      const known = (lines: readonly string[]) => lines.join(" ").replace(changing, "…").split(/\s+/).sort();
-      expect(known(linesIn(svg).slice(1))).toEqual(known(printed.map(({ text }) => text)));
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    const folder = newFolder();
+    const printed = linesOf(await runDemo(join(import.meta.dir, "../.."), { KEYHOLE_DATA: folder, PORT: "0" }));
+    // The log is written beside the answer, so the lines of one may come before those of the other; and where a line
+    // breaks depends on the length of the folder's path. So words are compared.
+    const known = (lines: readonly string[]) => lines.join(" ").replace(changing, "…").split(/\s+/).sort();
+    expect(known(linesIn(svg).slice(1))).toEqual(known(printed.map(({ text }) => text)));
   });
 
   test("begins with the command, and names no path but that of its clone", () => {

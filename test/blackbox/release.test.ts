@@ -6,7 +6,6 @@ import {
   existsSync,
   fstatSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -22,6 +21,7 @@ import { join } from "node:path";
 import { parse as parseYaml } from "yaml";
 import { targets } from "../../.ci/artifacts/targets.ts";
 import { publisher, version } from "../../package.json";
+import { newFolder } from "../support/folder.ts";
 import { binary, type Ran, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import { blocksOf } from "../support/markdown.ts";
 import { adapt, isRun, makeBin } from "../support/page.ts";
@@ -70,7 +70,7 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
   };
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "keyhole-release-"));
+    folder = newFolder();
     release = at("release");
     mkdirSync(release);
     const bill = { serialNumber: "urn:uuid:random", annotations: [], metadata: { timestamp: "now" }, components: [{}] };
@@ -89,7 +89,6 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
   });
   afterAll(async () => {
     await run(["gpgconf", "--kill", "all"], { env: gpg });
-    rmSync(folder, { recursive: true, force: true });
   });
 
   describe("can be verified:", () => {
@@ -537,19 +536,15 @@ function filesIn(folder: string): string[] {
  * builds. Returns how often the lines after it read the secret.
  */
 async function firstSecret(program: string): Promise<number> {
-  const home = mkdtempSync(join(tmpdir(), "keyhole-home-"));
-  try {
-    const bin = makeBin(home);
-    symlinkSync(program, join(bin, "keyhole"));
-    const env = { HOME: home, PATH: bin, PORT: String(freePort()) };
-    const lines = blocksOf("README.md")
-      .filter((block) => isRun("README.md", block) && !/^keyhole dashboard/.test(block.text))
-      .map(({ text }) => adapt(text.replace(/^(npx|export PATH).*\n/gm, ""), { folder: home, env }));
-    const script = `set -e\ntrap 'kill $(jobs -p)' EXIT\n${lines.join("\n")}`;
-    return (await done(["bash", "-c", script], { cwd: home, env })).match(/hello from Keyhole/g)?.length ?? 0;
-  } finally {
-    rmSync(home, { recursive: true });
-  }
+  const home = newFolder();
+  const bin = makeBin(home);
+  symlinkSync(program, join(bin, "keyhole"));
+  const env = { HOME: home, PATH: bin, PORT: String(freePort()) };
+  const lines = blocksOf("README.md")
+    .filter((block) => isRun("README.md", block) && !/^keyhole dashboard/.test(block.text))
+    .map(({ text }) => adapt(text.replace(/^(npx|export PATH).*\n/gm, ""), { folder: home, env }));
+  const script = `set -e\ntrap 'kill $(jobs -p)' EXIT\n${lines.join("\n")}`;
+  return (await done(["bash", "-c", script], { cwd: home, env })).match(/hello from Keyhole/g)?.length ?? 0;
 }
 
 type Options = {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { attempt } from "../../src/core/attempt.ts";
+import { newFolder } from "../support/folder.ts";
 import { type Ran, runBinary } from "../support/keyhole.ts";
 import { freePort } from "../support/port.ts";
 import { withPrograms } from "../support/programs.ts";
@@ -92,7 +92,7 @@ for (const recipe of recipes) {
     let port: number;
 
     beforeAll(async () => {
-      folder = mkdtempSync(join(tmpdir(), "keyhole-tls-"));
+      folder = newFolder();
       makeCertificates(openssl ?? "", folder);
       key = await site.key("--org", "acme", "--resource", "variables,files");
       server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
@@ -127,7 +127,6 @@ for (const recipe of recipes) {
     afterAll(async () => {
       proxy?.kill("SIGTERM");
       await proxy?.exited;
-      if (folder) rmSync(folder, { recursive: true });
     });
 
     async function listen(stream: ReadableStream<Uint8Array>): Promise<void> {

@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { binary } from "../support/keyhole.ts";
 import { eventually, keyOf, serverOf, siteOf } from "../support/server.ts";
 
@@ -21,7 +20,7 @@ describe("run --watch", () => {
 
   /** Starts the program with `--watch 1s` and this command. */
   const watch = (options: readonly string[], script: string, env: Readonly<Record<string, string>> = {}) => {
-    const folder = mkdtempSync(join(tmpdir(), "keyhole-watch-"));
+    const folder = newFolder();
     const child = Bun.spawn(
       [binary, "run", "-p", "web", "-e", "staging", "--watch", "1s", ...options, "--", "sh", "-c", script],
       {
@@ -47,7 +46,6 @@ describe("run --watch", () => {
         if (signal !== undefined) child.kill(signal);
         const code = await child.exited;
         await drained;
-        rmSync(folder, { recursive: true });
         return code;
       },
     };

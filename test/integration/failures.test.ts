@@ -4,12 +4,12 @@
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cosign, encodeWitness, witnessOf } from "../../src/audit/note.ts";
 import { readConfig } from "../../src/core/settings.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
+import { newFolder } from "../support/folder.ts";
 import { runHere } from "../support/here.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { freePort } from "../support/port.ts";
@@ -150,11 +150,10 @@ const failures: Readonly<Record<string, Failure>> = {
 };
 
 describe("a failure of this host", () => {
-  const folder = mkdtempSync(join(tmpdir(), "keyhole-canary-"));
+  const folder = newFolder();
   const signIn = { issuer: "https://id.example", subject: "ana-1" };
   afterAll(async () => {
     for (const stop of stopping) await stop();
-    rmSync(folder, { recursive: true });
   });
   const settingsIn = (place: string) => ({
     KEYHOLE_DATA: join(place, "canary-data"),

@@ -14,13 +14,10 @@ import {
 } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import type { DryRun } from "../../src/sets/write-project.ts";
+import { entriesOf } from "../support/entries.ts";
 import { describeBoth, type Placed, stored, type World } from "../support/world.ts";
 
 type Values = Readonly<Record<string, string>>;
-
-function entriesOf(values: Values) {
-  return Object.entries(values).map(([name, value]) => ({ name, value }));
-}
 
 type Options = WriteOptions & DryRun;
 

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateDrizzleJson, generateSQLiteDrizzleJson } from "drizzle-kit/api";
@@ -13,6 +13,7 @@ import { migrations } from "../../src/store/migrate.ts";
 import { exclusively } from "../../src/store/sqlite-file.ts";
 import { postgresTables, sqliteTables, type Tables } from "../../src/store/tables.ts";
 import { eventually } from "../support/eventually.ts";
+import { newFolder } from "../support/folder.ts";
 import { connectTo, createDatabase, postgresUrl, type TestDatabase, withPostgres } from "../support/postgres.ts";
 import { sha256 } from "../support/world.ts";
 
@@ -69,9 +70,8 @@ function expectColumns(found: readonly { readonly column: string }[], tables: Ta
 describe("on SQLite", () => {
   let folder: string;
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "keyhole-migrate-"));
+    folder = newFolder();
   });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test("several processes that open a fresh folder at once share one database and one root key", async () => {
     const data = join(folder, "fresh");

@@ -1,19 +1,18 @@
 /** `docs/clients/keyhole_reader.py`: a database and its root key are enough, also without Keyhole. */
 
 import { Database as SqliteFile } from "bun:sqlite";
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { canary } from "../support/canary.ts";
+import { newFolder } from "../support/folder.ts";
 import { notarize } from "../support/notarize.ts";
 import { whereInstalled } from "../support/programs.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 whereInstalled(["python3"], "in Python:", (python = "") => {
-  const folder = mkdtempSync(join(tmpdir(), "keyhole-reader-"));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = newFolder();
 
   describeBoth("a database and its root key", (w, dialect) => {
     const run = async (...asked: readonly string[]) => {

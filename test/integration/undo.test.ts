@@ -9,6 +9,7 @@ import { deleteVariable, listVariables, setVariables, writeVariables } from "../
 import { listAudit } from "../../src/people/audit.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { planRollback, planUndo, rollBack, undo } from "../../src/people/rollback.ts";
+import { entriesOf } from "../support/entries.ts";
 import { personIn } from "../support/persons.ts";
 import { describeBoth, stored, type World } from "../support/world.ts";
 
@@ -31,10 +32,6 @@ async function mistaken(w: World) {
     return Object.fromEntries(found);
   };
   return { where, id, as, plan, values };
-}
-
-function entriesOf(values: Readonly<Record<string, string>>) {
-  return Object.entries(values).map(([name, value]) => ({ name, value }));
 }
 
 describeBoth("taking back what one version changed", (w) => {

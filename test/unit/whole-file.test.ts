@@ -1,22 +1,20 @@
-import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Problem } from "../../src/core/problem.ts";
 import { writeNew, writeWhole, writeWholeFolder, writeWholeSync } from "../../src/core/whole-file.ts";
+import { newFolder } from "../support/folder.ts";
 
-const scratch = mkdtempSync(join(tmpdir(), "keyhole-whole-file-"));
-afterAll(() => rmSync(scratch, { recursive: true }));
+const scratch = newFolder();
 
 let folder = "";
 beforeEach(() => {
