@@ -176,9 +176,7 @@ withPrograms(programs, "the scripts of the page", () => {
       rmSync(join(folder, "bin/date"), { force: true });
       writeFileSync(join(folder, "bin/date"), '#!/bin/sh\n[ "$*" = +%u ] && echo 3\n', { mode: 0o755 });
       const titled = (words: string) => messages.filter(({ body }) => body["title"]?.startsWith(words));
-      expect(await run(["keyhole-report"], "ticket", { REPORT_UNUSED_ON: "4" })).toMatchObject({
-        exitCode: 0,
-      });
+      expect(await run(["keyhole-report"], "ticket", { REPORT_UNUSED_ON: "4" })).toMatchObject({ exitCode: 0 });
       expect(titled("Keyhole: n")).toEqual([]);
       const report = () => titled("Keyhole: not used for 90 days").at(-1)?.body["body"] ?? "";
       while (!report().includes("idle") || !report().includes("NEVER")) {

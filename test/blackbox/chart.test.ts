@@ -59,10 +59,7 @@ const kinds = {
   PersistentVolumeClaim: { Model: PersistentVolumeClaim, module: "kubernetes-models/v1" },
   Ingress: { Model: Ingress, module: "kubernetes-models/networking.k8s.io/v1" },
   NetworkPolicy: { Model: NetworkPolicy, module: "kubernetes-models/networking.k8s.io/v1" },
-  ServiceMonitor: {
-    Model: ServiceMonitor,
-    module: "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1",
-  },
+  ServiceMonitor: { Model: ServiceMonitor, module: "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1" },
 } as const;
 
 withPrograms(["helm"], "the Helm chart", (helm) => {

@@ -52,11 +52,7 @@ test("Ctrl-C on a terminal interrupts a run of tests", async () => {
 
 test("a run of tests whose terminal is closed ends all that it started", async () => {
   const { files, started } = makeFiles();
-  const run = Bun.spawn([...command, files], {
-    cwd: root,
-    env,
-    terminal: { cols: 100, rows: 24, data: () => {} },
-  });
+  const run = Bun.spawn([...command, files], { cwd: root, env, terminal: { cols: 100, rows: 24, data: () => {} } });
   const running = await started();
   run.terminal?.close();
   expect(await run.exited).toBe(129);

@@ -24,9 +24,7 @@ describeBoth("an export", (w) => {
     ]);
     const read = (path: string) => JSON.parse(String(Buffer.from(files.get(path)?.content ?? [])));
     expect(read("web/production/variables.json")).toEqual({ TOKEN: "a\r\n\u202e" });
-    expect(read("web/staging/accounts.json")).toEqual({
-      "../../../etc/passwd": { __proto__x: "1", user: "ci" },
-    });
+    expect(read("web/staging/accounts.json")).toEqual({ "../../../etc/passwd": { __proto__x: "1", user: "ci" } });
     expect(files.get("web/production/files/tls/a.pem")).toMatchObject({ mode: "0400", content });
   });
 

@@ -142,10 +142,7 @@ const failures: Readonly<Record<string, Failure>> = {
     break: () => onPostgres(`127.0.0.1:${freePort()}/canary-database`),
     names: "127.0.0.1",
   },
-  "a host that nobody knows": {
-    break: setting(onPostgres("canary.invalid/k")),
-    names: "canary.invalid",
-  },
+  "a host that nobody knows": { break: setting(onPostgres("canary.invalid/k")), names: "canary.invalid" },
   "a parameter that nobody knows": { break: setting(onPostgres("canary.invalid/k?canary=1")), names: "DATABASE_URL" },
 };
 

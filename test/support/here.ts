@@ -71,9 +71,7 @@ export async function runScript(script: string, options: ScriptOptions): Promise
   const server = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
-    socket: {
-      data: async (socket, line) => void socket.end(`${await answer(line.toString().trimEnd())}\n`),
-    },
+    socket: { data: async (socket, line) => void socket.end(`${await answer(line.toString().trimEnd())}\n`) },
   });
   try {
     return await runProgram(`${callsHome(calls, server.port)}\n${script}`, options);

@@ -115,11 +115,7 @@ function readStep(text: string): Step {
   const [person = ""] = typed.split("$", 1);
   const more = lines.findIndex((line) => !line.startsWith("> "));
   const own = lines.slice(0, more === -1 ? lines.length : more);
-  return {
-    person,
-    command: [typed.slice(person.length + 2), ...own].join("\n"),
-    printed: lines.slice(own.length),
-  };
+  return { person, command: [typed.slice(person.length + 2), ...own].join("\n"), printed: lines.slice(own.length) };
 }
 
 /** Runs a command, and returns the step as it went: a line that fits the expected one is shown as that. */
