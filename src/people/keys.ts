@@ -308,6 +308,7 @@ export async function rotateKey(
       const words = `The key ${id} was rotated since it was shown: look at it again. Nothing was changed.`;
       throw new Refused("conflict", words);
     }
+    if (old.projects !== null) readableList(old.projects); // an earlier version made longer ones
     const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt);
     const endsAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, now + overlapMs);
     const successor = { ...old, id: successorId, digest, expiresAt, revokedAt: null, createdAt: now };
@@ -487,10 +488,14 @@ async function slugsToIds(
     throw noProject(where, await nearestProject(admin, organization, where, ["keys"]));
   }
   for (const row of rows) requireSeenProject({ ...row, organization }, seen?.get(row.slug));
-  const list = JSON.stringify(Object.fromEntries(rows.map(({ slug, id }) => [slug, id])));
+  return readableList(JSON.stringify(Object.fromEntries(rows.map(({ slug, id }) => [slug, id]))));
+}
+
+/** The project list of a new key or trust. @throws Refused `bound` if no server would read it */
+function readableList(list: string): string {
   const bytes = Buffer.byteLength(list);
   if (bytes <= projectsBytesMax) return list;
-  const words = `The list of ${rows.length} projects takes ${bytes} bytes, and servers read at most ${projectsBytesMax}: name fewer.`;
+  const words = `The list of ${idsOf(list).size} projects takes ${bytes} bytes, and servers read at most ${projectsBytesMax}: name fewer.`;
   throw new Refused("bound", words);
 }
 

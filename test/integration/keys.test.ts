@@ -4,7 +4,7 @@ import type { KeyRow } from "../../src/access/authenticate.ts";
 import type { ApiParts } from "../../src/gates/api-parts.ts";
 import { find } from "../../src/operations/keys.ts";
 import { typedIn } from "../../src/pages/carry-out.ts";
-import { createKey, findKey, listKeys, revokeKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
+import { createKey, findKey, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
 import { createTrust } from "../../src/people/trusts.ts";
@@ -51,6 +51,7 @@ describeBoth("a key", (w, _, once) => {
     const all = await w.sql`select slug, id from projects where organization_id = ${organization.id}`;
     await w.regrant(key, { projects: Object.fromEntries(all.map(({ slug, id }) => [slug, id as string])) });
     expect(await reason()).toBe(`the project list or terms of key ${key.id} are too large to be read`);
+    await expect(rotateKey(w.admin, key.id, 0)).rejects.toMatchObject(bound);
     await w.sql`update api_keys set projects = '{}' where id = ${key.id}`;
     expect(await reason()).toBe(`grant seal of key ${key.id} does not match: changed by other means`);
   });
