@@ -104,9 +104,11 @@ async function answered(
     const sought = searchParams.get("q") ?? undefined;
     reader = { actor: name, rights, notice: session.notices.get(at), path: pathname, sought };
     requireRight(route, admin, byScript);
-    if (route.isLong) parts.untimed?.(request);
-    const answer = await route.answer(admit(parts, session, admin, { url, params, form }));
-    if ("chunks" in answer) return download(parts, answer, opened.move());
+    if (route.isLong) parts.cutAfter?.(request, 0);
+    const answer = await route.answer(admit(parts, session, admin, { url, params, form })).finally(() => {
+      if (route.isLong) parts.cutAfter?.(request, serveOptions.idleTimeout);
+    });
+    if ("chunks" in answer) return download(parts, request, answer, opened.move());
     if ("main" in answer) {
       session.notices.delete(at);
       if (hasSomewhere(rights, "see", "decide")) reader = { ...reader, pending: await countPending(admin) };
@@ -159,11 +161,25 @@ async function compressed({ headers }: Request, answer: Response): Promise<Respo
   return new Response(Bun.gzipSync(await answer.arrayBuffer(), { level: 1 }), answer);
 }
 
-/** A file, sent while it is read. @param opened - closed at its end, and if the browser leaves */
-function download(parts: DashboardParts, { name, type, chunks }: Download, opened: AsyncDisposableStack): Response {
+/**
+ * A file, sent while it is read. Reading takes as long as it needs. A browser that takes no more of it is cut off.
+ * @param opened - closed at its end, and if the browser leaves or is cut off
+ */
+function download(
+  parts: DashboardParts,
+  request: Request,
+  { name, type, chunks }: Download,
+  opened: AsyncDisposableStack,
+): Response {
   const read = async function* () {
     try {
-      for await (const chunk of chunks) yield Buffer.from(chunk);
+      parts.cutAfter?.(request, 0);
+      for await (const chunk of chunks) {
+        parts.cutAfter?.(request, serveOptions.idleTimeout);
+        yield Buffer.from(chunk);
+        parts.cutAfter?.(request, 0);
+      }
+      parts.cutAfter?.(request, serveOptions.idleTimeout);
     } catch (error) {
       parts.report(error);
       throw error; // what was sent must not look whole

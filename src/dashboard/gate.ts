@@ -20,8 +20,11 @@ export type DashboardParts = {
   readonly used: () => void;
   /** Takes a failure that is not a person's doing. It gets no value. */
   readonly report: (error: unknown) => void;
-  /** Lets a request take as long as it needs. The runtime cuts a connection that is idle, also while a page is made. */
-  readonly untimed?: (request: Request) => void;
+  /**
+   * Sets after how many seconds the runtime cuts the connection of a request if it is idle; 0 for never. It counts as
+   * idle also while a page is made.
+   */
+  readonly cutAfter?: (request: Request, seconds: number) => void;
 };
 
 /** How people come in: with a printed link, as the operator; or as a team, by an identity provider. */

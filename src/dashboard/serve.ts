@@ -52,7 +52,7 @@ export function startDashboard(installation: Installation, options: DashboardOpt
     now,
     used,
     report,
-    untimed: (request) => server.timeout(request, 0),
+    cutAfter: (request, seconds) => server.timeout(request, seconds),
   });
   const server = serveAt("127.0.0.1", port, handle);
   const origin = `http://${host}:${server.port}`;
@@ -83,8 +83,8 @@ export function startTeamDashboard(
 ): { readonly port: number | undefined; readonly stop: () => Promise<void> } {
   const now = Date.now;
   const entrance = { signIn: new SignIn(provider, origin, now, report) };
-  const untimed = (request: Request) => server.timeout(request, 0);
-  const parts = { installation, sessions: new Sessions(now), entrance, origin, now, used: () => {}, report, untimed };
+  const cutAfter = (request: Request, seconds: number) => server.timeout(request, seconds);
+  const parts = { installation, sessions: new Sessions(now), entrance, origin, now, used: () => {}, report, cutAfter };
   const server = serveAt(host, port, createDashboard(parts).handle);
   return { port: server.port, stop: () => server.stop(true) };
 }

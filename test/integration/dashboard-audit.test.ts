@@ -224,7 +224,13 @@ describeBoth("the audit", (w) => {
     const { visitor } = await place(w);
     expect((await visitor.page("/audit/verify")).html).toContain("Every entry is unchanged");
     for (const path of ["/audit/export", "/audit", "/keys"]) await visitor.page(path);
-    expect(visitor.untimed).toEqual(["/audit/verify", "/audit/export", "/audit"]);
+    // Never while it is read, and after 30 s if a browser takes no more of what was read.
+    const turns = (path: string) => visitor.cutAfter.filter((one) => one.startsWith(`${path} `));
+    for (const path of ["/audit/verify", "/audit/export", "/audit"]) {
+      const inTurn = turns(path).map((_, at) => `${path} ${at % 2 === 0 ? 0 : 30}`);
+      expect([turns(path), turns(path).at(-1)]).toEqual([inTurn, `${path} 30`]);
+    }
+    expect([turns("/audit").length, turns("/audit/export").length > 4, turns("/keys")]).toEqual([2, true, []]);
     expect((await visitor.page("/audit")).html).not.toContain("is damaged");
     const [last] = await w.sql`select lane, first_seq from audit_segments order by at desc, first_seq desc limit 1`;
     const { lane, first_seq: seq } = last as { lane: string; first_seq: number };

@@ -36,8 +36,8 @@ export type Visitor = {
   readonly hidden: (path: string, action?: string) => Promise<Readonly<Record<string, string>>>;
   /** What the dashboard reported of its own failures. */
   readonly reported: readonly unknown[];
-  /** The paths of requests that may take as long as they need. */
-  readonly untimed: readonly string[];
+  /** After how many seconds an idle request was to be cut off, each time that was said: its path and the seconds. */
+  readonly cutAfter: readonly string[];
 };
 
 const origin = "http://keyhole-test.localhost:4300";
@@ -77,7 +77,7 @@ function nowOf({ clock }: World): number {
 
 function browserOf(w: World, entrance: Entrance, sessions: Sessions) {
   const reported: unknown[] = [];
-  const untimed: string[] = [];
+  const cutAfter: string[] = [];
   const { handle } = createDashboard({
     installation: w.installation,
     sessions,
@@ -86,7 +86,7 @@ function browserOf(w: World, entrance: Entrance, sessions: Sessions) {
     now: () => nowOf(w),
     used: () => {},
     report: (error) => reported.push(error),
-    untimed: ({ url }) => untimed.push(new URL(url).pathname),
+    cutAfter: ({ url }, seconds) => cutAfter.push(`${new URL(url).pathname} ${seconds}`),
   });
   const { host } = new URL(origin);
   const get = async (path: string, cookie: string) =>
@@ -95,12 +95,12 @@ function browserOf(w: World, entrance: Entrance, sessions: Sessions) {
     const headers = { host, origin, "sec-fetch-site": "same-origin", ...more };
     return handle(new Request(`${origin}${path}`, { method: "POST", headers, body: encoded(fields) }));
   };
-  return { get, post, reported, untimed };
+  return { get, post, reported, cutAfter };
 }
 
 function visitorWith(
   w: World,
-  { get, post, reported, untimed }: ReturnType<typeof browserOf>,
+  { get, post, reported, cutAfter }: ReturnType<typeof browserOf>,
   cookie: string,
 ): Visitor {
   const page: Visitor["page"] = async (path) => {
@@ -124,7 +124,7 @@ function visitorWith(
       return fieldsOf((await page(path)).html, action, ["input[type=hidden]"]) ?? {};
     },
     reported,
-    untimed,
+    cutAfter,
   };
 }
 
