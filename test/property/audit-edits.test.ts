@@ -132,15 +132,18 @@ describeBoth("an audit that somebody changes with SQL", (w, dialect) => {
     return `${edit} ${table} ${named} ${second?.column ?? "-"}`;
   };
 
-  beforeEach(async () => {
+  const clear = async () => {
     for (const table of tables) await w.run(`delete from ${table}`);
-  });
+  };
+  beforeEach(clear);
 
   const runs = Math.ceil(worlds / (dialect === "sqlite" ? 1 : 4) / perHistory);
   test(
     `names each of ${runs * perHistory} random edits, or two, in random histories`,
     async () => {
       for (const [at, steps] of fc.sample(history, { numRuns: runs, seed }).entries()) {
+        // Of a small tree, the notary looks at all leaves in one round.
+        await clear();
         await live(["command", ...steps, "sign", "command"]);
         const back = await savedTables(w, tables);
         expect([await round(undefined, Date.now() + 3_600_000), (await verifyAudit(w.admin)).flaws]).toEqual([0, []]);
