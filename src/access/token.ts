@@ -218,13 +218,15 @@ function whyNotMet(token: Token, { audience, claims }: Terms): string | undefine
 }
 
 /**
- * The events of GitHub, and of others with its tokens, by which somebody without write access starts a job of the
- * default or base branch: on it, `ref` and `environment` say nothing about who did. A job of a fork's `pull_request` gets
- * no token. https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows
+ * The events of GitHub, and of others with its tokens, by which somebody without write access starts a job that can have
+ * a token, also through an app that answers to them: `ref` and `environment` say nothing about who did. A job of a fork's
+ * `pull_request` gets no token.
+ * https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows
  */
 const strangersEvents: ReadonlySet<unknown> = new Set([
   ...["pull_request_target", "workflow_run", "issue_comment", "issues", "discussion", "discussion_comment"],
-  ...["fork", "watch", "gollum"],
+  ...["pull_request_review", "pull_request_review_comment", "fork", "watch", "gollum"],
+  ...["check_run", "check_suite", "status"],
 ]);
 
 /** How a claim differs from a text: by its type, or by what it says. */
