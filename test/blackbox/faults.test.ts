@@ -591,12 +591,8 @@ function killable(cluster: Postgres | undefined): Killable {
     restart: async () => {
       // As long as a backend of the killed one has not noticed, the shared memory is in use.
       for (;;) {
-        const started = Bun.spawn(command, {
-          ...ids,
-          cwd: pgdata,
-          env: { LC_ALL: "C" },
-          stdio: ["ignore", "ignore", "ignore"],
-        });
+        const stdio = ["ignore", "ignore", "ignore"] as const;
+        const started = Bun.spawn(command, { ...ids, cwd: pgdata, env: { LC_ALL: "C" }, stdio: [...stdio] });
         again = started;
         current = started.pid;
         const ready = await eventually(() =>

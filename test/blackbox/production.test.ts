@@ -97,14 +97,8 @@ function onPostgres(cluster: Postgres): void {
     const served = String(freePort());
     const ops = String(freePort());
     const bin = makeBin(folder);
-    const env = {
-      HOME: folder,
-      PATH: bin,
-      PORT: served,
-      KEYHOLE_OPS_PORT: ops,
-      KEYHOLE_ACTOR: "ann@laptop",
-      TMPDIR: folder,
-    };
+    const base = { HOME: folder, PATH: bin, TMPDIR: folder, KEYHOLE_ACTOR: "ann@laptop" };
+    const env = { ...base, PORT: served, KEYHOLE_OPS_PORT: ops };
     const words = {
       "postgres://postgres@db.example.com/postgres": cluster.url,
       "db.example.com": address,

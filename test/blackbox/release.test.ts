@@ -586,13 +586,8 @@ async function serveRegistry(release: string): Promise<Registry> {
   const manifests = new Map<string, object>();
   for (const { name, os, cpu, libc } of targets) {
     files.set(`@keyhole/${name}`, `keyhole-${name}-${version}.tgz`);
-    manifests.set(`@keyhole/${name}`, {
-      name: `@keyhole/${name}`,
-      version,
-      os: [os],
-      cpu: [cpu],
-      libc: libc && [libc],
-    });
+    const own = { version, os: [os], cpu: [cpu], libc: libc && [libc] };
+    manifests.set(`@keyhole/${name}`, { name: `@keyhole/${name}`, ...own });
   }
   for (const [name, file] of files) {
     if (!existsSync(join(release, file))) continue;
@@ -612,11 +607,8 @@ async function serveRegistry(release: string): Promise<Registry> {
       const manifest = manifests.get(path);
       if (manifest === undefined) return new Response(undefined, { status: 404 });
       const dist = { tarball: `${origin}/tarballs/${files.get(path)}` };
-      return Response.json({
-        name: path,
-        "dist-tags": { latest: version },
-        versions: { [version]: { ...manifest, dist } },
-      });
+      const versions = { [version]: { ...manifest, dist } };
+      return Response.json({ name: path, "dist-tags": { latest: version }, versions });
     },
   });
   return { origin: server.url.origin, downloads, stop: () => server.stop(true) };

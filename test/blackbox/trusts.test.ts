@@ -14,12 +14,8 @@ async function startProvider() {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const key = newSigningKey("RS256").privateKey.export({ format: "jwk" });
-  const api = (_: unknown, resource: string) => ({
-    scope: "",
-    audience: resource,
-    accessTokenFormat: "jwt",
-    accessTokenTTL: 300,
-  });
+  const jwt = { accessTokenFormat: "jwt", accessTokenTTL: 300 } as const;
+  const api = (_: unknown, resource: string) => ({ scope: "", audience: resource, ...jwt });
   const provider = new Provider(url, {
     jwks: { keys: [{ ...key, kid: "provider", alg: "RS256", use: "sig" }] },
     clients: [

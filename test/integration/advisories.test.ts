@@ -233,14 +233,8 @@ describeBoth("the faults of others, tried by a machine", (w) => {
       const [entry] = await listAudit(w.admin, { limit: 1 });
       expect([entry?.lane, entry?.seq]).not.toEqual([before?.lane, before?.seq]);
       expect(entry).toEqual({
-        ...{
-          time: expect.any(Number),
-          lane: expect.any(String),
-          seq: expect.any(Number),
-          action,
-          names,
-          count: names.length,
-        },
+        ...{ time: expect.any(Number), lane: expect.any(String), seq: expect.any(Number) },
+        ...{ action, names, count: names.length },
         ...{ organization: organization.slug, project: "web", environment: "production" },
         ...fields,
       } as never);

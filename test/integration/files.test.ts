@@ -131,11 +131,8 @@ describeBoth("GET /files", (w, _, once) => {
       });
       const put = (content: string) =>
         putFile(w.admin, where, { path: "b", environments: ["staging"], content: Buffer.from(content) });
-      const writes = [
-        () => put("second, longer b"),
-        () => put("third b"),
-        () => deleteFile(w.admin, where, "b", ["staging"]),
-      ];
+      const end = () => deleteFile(w.admin, where, "b", ["staging"]);
+      const writes = [() => put("second, longer b"), () => put("third b"), end];
       /** A client for which a write happens before each statement for contents, so the content before it is gone. */
       const racing = () => {
         const left = [...writes];

@@ -141,12 +141,8 @@ function suite() {
   });
 
   test("may look for what expires next", async () => {
-    await createKey(w.admin, {
-      organization: project.organization,
-      projects: null,
-      environments: null,
-      expiresInMs: 1e9,
-    });
+    const all = { projects: null, environments: null };
+    await createKey(w.admin, { organization: project.organization, ...all, expiresInMs: 1e9 });
     const variable = { name: "MARKED", value: "1", rotateBy: "2099-01-31" };
     await setVariables(w.admin, project.where, "staging", [variable]);
     const metered = await openKeyhole(installation, () => {}, { metered: true });

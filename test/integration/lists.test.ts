@@ -282,12 +282,8 @@ describeBoth("a list", (w) => {
       const { ask } = w.client();
       expect((await ask(`/projects/${slug}/variables?environment=${environment}`, { key })).status).toBe(200);
     }
-    const holding = {
-      organizationId: organization.id,
-      projectId: project.id,
-      environments: 7,
-      rights: ["audit"],
-    } as const;
+    const parts = { projectId: project.id, environments: 7, rights: ["audit"] } as const;
+    const holding = { organizationId: organization.id, ...parts };
     const ana = asPerson(w.admin, "ana", [holding]);
     for (const admin of [w.admin, ana]) {
       for (const filter of [{}, { keyId: key.id }, { project: project.where, actions: ["variables.read"] }]) {

@@ -214,11 +214,8 @@ describeBoth("metrics and traces", (w) => {
       audit: true,
       history: true,
     });
-    expect(log.findLast(({ event }) => event === "readiness")).toEqual({
-      event: "readiness",
-      ready: false,
-      failed: ["root_key"],
-    });
+    const said = { event: "readiness", ready: false, failed: ["root_key"] };
+    expect(log.findLast(({ event }) => event === "readiness")).toEqual(said);
     const during = await scrape();
     expect([during.get("keyhole_ready"), during.get('keyhole_check_passes{check="root_key"}')]).toEqual([0, 0]);
     expect(during.get('keyhole_check_passes{check="audit"}')).toBe(1);

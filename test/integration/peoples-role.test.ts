@@ -87,12 +87,11 @@ withPostgres("the role of people who are no operators", () => {
       if (name === "ASKED") await approveRequest(ana, await showRequest(ana, request), "value");
       else await rejectRequest(ana, request, "no");
     }
-    await copyVariables(
-      ana,
-      { project: where, environment: "staging" },
-      { project: where, environment: "production" },
-      ["ASKED"],
-    );
+    const [from, to] = ["staging", "production"].map((environment) => ({ project: where, environment })) as [
+      never,
+      never,
+    ];
+    await copyVariables(ana, from, to, ["ASKED"]);
     await revokeKey(ana, successor.id);
     expect(await listExpiring(ana, 1000)).toEqual([]);
     expect(await listDueVariables(ana, 1000)).toEqual([]);

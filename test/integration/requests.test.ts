@@ -71,14 +71,9 @@ describeBoth("deciding about a request", (w) => {
     expect(await showRequest(w.admin, id)).toEqual(request);
     expect(await revealVariable(w.admin, project.where, "production", "STRIPE_KEY")).toBe("sk_live_of_a_test");
     const entries = (await listAudit(w.admin, { project: project.where, limit: 3 })).slice(0, 2);
+    const written = { names: ["STRIPE_KEY"], added: ["STRIPE_KEY"], changed: [] };
     expect(entries).toMatchObject([
-      {
-        action: "variables.write",
-        environment: "production",
-        names: ["STRIPE_KEY"],
-        added: ["STRIPE_KEY"],
-        changed: [],
-      },
+      { action: "variables.write", environment: "production", ...written },
       { action: "request.approve", environment: "production", names: [id, "STRIPE_KEY"], actor: { name: "ann@host" } },
     ]);
   });
@@ -223,13 +218,8 @@ describeBoth("deciding about a request", (w) => {
     await expectNothingDone(w, filed, () => approve({ name: "no name" }, "v"), "invalid", "is not a variable name");
     await expectNothingDone(w, filed, () => approve({ environment: "prod" }, "v"), "invalid", "is not an environment");
     for (const reason of ["", "x".repeat(501)]) {
-      await expectNothingDone(
-        w,
-        filed,
-        () => rejectRequest(w.admin, filed.id, reason),
-        "invalid",
-        "1 to 500 characters",
-      );
+      const reject = () => rejectRequest(w.admin, filed.id, reason);
+      await expectNothingDone(w, filed, reject, "invalid", "1 to 500 characters");
     }
   });
 

@@ -17,22 +17,14 @@ describeBoth("a key limited to one project and staging", (w) => {
         expect(canaries.filter((canary) => tells(answer, canary))).toEqual([]);
       }
       const project = (await ask("/projects/mine", { key })).json;
-      expect(project).toMatchObject({
-        variableCount: 2,
-        accountCount: 2,
-        fileCount: 2,
-        environments: ["staging"],
-        updatedAt: 3000,
-      });
+      const counts = { variableCount: 2, accountCount: 2, fileCount: 2 };
+      expect(project).toMatchObject({ ...counts, environments: ["staging"], updatedAt: 3000 });
       expect((await ask("/projects", { key })).json).toMatchObject({
         projects: [{ slug: "mine", variableCount: 2, accountCount: 2 }],
       });
       expect((await ask("/projects/mine/variables?metadata_only=true", { key })).json).toEqual({
         environment: null,
-        variables: [
-          { key: "EVERYWHERE", updatedAt: 3000 },
-          { key: "STAGING", updatedAt: 3000 },
-        ],
+        variables: ["EVERYWHERE", "STAGING"].map((key) => ({ key, updatedAt: 3000 })),
       });
       expect((await ask("/projects/mine/accounts?metadata_only=true", { key })).json).toEqual({
         environment: null,
@@ -43,10 +35,7 @@ describeBoth("a key limited to one project and staging", (w) => {
       });
       const files = (await ask("/files?project=mine&environment=staging&metadataOnly=1", { key })).json;
       expect(files).toMatchObject({
-        files: [
-          { path: "everywhere", environments: ["staging"] },
-          { path: "of-staging", environments: ["staging"] },
-        ],
+        files: ["everywhere", "of-staging"].map((path) => ({ path, environments: ["staging"] })),
       });
     });
 
@@ -133,15 +122,8 @@ async function surrounded(w: World) {
   w.clock.nowMs = undefined;
   const key = await w.key(organization, { ...everything, projects: ["mine"], environments: ["staging"] });
   const canaries = ["production", "PRODUCTION", "development", "DEVELOPMENT", "theirs", "foreign", "canary of dev"];
-  canaries.push(
-    "canary of prod",
-    "canary account",
-    "canary-file",
-    "Canary",
-    "5000",
-    other.id,
-    ...others.map(({ id }) => id),
-  );
+  canaries.push("canary of prod", "canary account", "canary-file", "Canary", "5000");
+  canaries.push(other.id, ...others.map(({ id }) => id));
   return { organization, key, canaries };
 }
 

@@ -134,13 +134,8 @@ describeBoth("GET /projects/{slug}/variables", (w, _, once) => {
 
     describe("with format=env", () => {
       once("is dotenv text, with a header that names what readers understand differently", async () => {
-        const urls = {
-          URL: "https://x.example",
-          QUOTED: "two words",
-          PATHS: "C:\\Temp\\",
-          DOLLAR: "p$HOME",
-          PLAIN: "",
-        };
+        const words = { QUOTED: "two words", PATHS: "C:\\Temp\\", DOLLAR: "p$HOME", PLAIN: "" };
+        const urls = { URL: "https://x.example", ...words };
         const { key } = await w.place({ variables: { staging: urls }, key: {} });
         const answer = await w.ask("/projects/web/variables?environment=staging&format=env", { key });
         expect(answer.status).toBe(200);

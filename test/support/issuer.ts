@@ -54,16 +54,8 @@ export function startIssuer(): Issuer {
 /** What the tokens of these tests say, issued now. */
 export function usualClaims(issuer: string, changed: Claims = {}): Claims {
   const now = Math.floor(Date.now() / 1000);
-  const usual = {
-    iss: issuer,
-    aud: audience,
-    sub: "job",
-    jti: "token-1",
-    repository_id: "1",
-    iat: now,
-    exp: now + 300,
-  };
-  return { ...usual, ...changed };
+  const base = { iss: issuer, aud: audience, sub: "job", jti: "token-1", repository_id: "1", iat: now, exp: now + 300 };
+  return { ...base, ...changed };
 }
 
 export function newSigningKey(alg: string): SigningKey {

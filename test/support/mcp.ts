@@ -77,9 +77,6 @@ export function mcpRequest(
   };
   const method = rest.method ?? "POST";
   const hasBody = method !== "GET" && method !== "HEAD";
-  return new Request("http://localhost/mcp", {
-    method,
-    headers: all,
-    ...(hasBody && { body: body ?? JSON.stringify(message) }),
-  });
+  const sent = hasBody && { body: body ?? JSON.stringify(message) };
+  return new Request("http://localhost/mcp", { method, headers: all, ...sent });
 }

@@ -119,19 +119,12 @@ function readStep(text: string): Step {
 }
 
 /** Runs a command, and returns the step as it went: a line that fits the expected one is shown as that. */
-async function run(
-  { site, server }: Stage,
-  step: Step,
-  names: Map<string, string>,
-  how: "built" | "here",
-): Promise<string[]> {
+async function run(stage: Stage, step: Step, names: Map<string, string>, how: "built" | "here"): Promise<string[]> {
+  const { site, server } = stage;
   const { person, command, printed } = step;
   const script = command.replace(/\n> /g, "\n").replace(/<(\w+)>/g, (whole, name: string) => names.get(name) ?? whole);
-  const env = {
-    ...site.env,
-    KEYHOLE_ACTOR: `${person || "ann"}@laptop`,
-    ...(server && { KEYHOLE_URL: server.origin }),
-  };
+  const origin = server && { KEYHOLE_URL: server.origin };
+  const env = { ...site.env, KEYHOLE_ACTOR: `${person || "ann"}@laptop`, ...origin };
   const ran = await (how === "here" ? runScript : runProgram)(script, { cwd: site.folder, env });
   const lines = [
     ...linesOf(ran.stdout),

@@ -79,11 +79,8 @@ test("who did what is counted by person or key, project and environment, with th
   const shown = counts.doings.map(({ actor, environment, names, count, lastAt }) => {
     return [actor.type, environment, names.join(), count, noon - lastAt];
   });
-  expect(shown).toEqual([
-    ["key", "staging", "B,A", 3, 0],
-    ["person", "staging", "A", 2, 3],
-    ["key", "production", "A", 1, 2],
-  ]);
+  const byAna = ["person", "staging", "A", 2, 3];
+  expect(shown).toEqual([["key", "staging", "B,A", 3, 0], byAna, ["key", "production", "A", 1, 2]]);
 });
 
 test("names that nobody looks for are left out of what is listed, and their entries are not", () => {

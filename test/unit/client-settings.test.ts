@@ -89,12 +89,8 @@ function rootFrom(url: string, allowed: readonly string[] = []): string {
 }
 
 describe("settings", () => {
-  const whole = {
-    KEYHOLE_URL: "http://127.0.0.1:1",
-    KEYHOLE_API_KEY: key,
-    KEYHOLE_PROJECT: "web",
-    KEYHOLE_ENVIRONMENT: "staging",
-  };
+  const place = { KEYHOLE_PROJECT: "web", KEYHOLE_ENVIRONMENT: "staging" };
+  const whole = { KEYHOLE_URL: "http://127.0.0.1:1", KEYHOLE_API_KEY: key, ...place };
   const file = join(folder, "key");
   writeFileSync(file, `${key}\n`);
 

@@ -6,12 +6,8 @@ import { create } from "../../src/operations/keys.ts";
 import { makeProject } from "../../src/operations/projects.ts";
 
 test("a command line has the words of the operation's row, and quotes only what a shell would read otherwise", () => {
-  const line = commandLine(create, {
-    name: "it's ci",
-    projects: ["web", "api"],
-    allEnvironments: true,
-    out: undefined,
-  });
+  const own = { name: "it's ci", projects: ["web", "api"], allEnvironments: true, out: undefined } as const;
+  const line = commandLine(create, own);
   expect(line).toBe(String.raw`keyhole key create --name 'it'\''s ci' --project web,api --all-environments`);
   expect(commandLine(makeProject, { project: "acme/web", name: "" })).toBe("keyhole project create acme/web --name ''");
   expect(commandLine(create, { name: "-x" })).toBe("keyhole key create --name='-x'");

@@ -132,11 +132,8 @@ describe("the tree of commands", async () => {
       }
     }
     const headings = ["Options", "People, in the database", "Machines, over the API", "Operators"];
-    expect(helpOf(program).match(/^\S[^:\n]*(?=:$)/gm)).toEqual([
-      ...headings,
-      "Examples",
-      "Settings (environment)",
-    ] as never);
+    const found = helpOf(program).match(/^\S[^:\n]*(?=:$)/gm);
+    expect(found).toEqual([...headings, "Examples", "Settings (environment)"] as never);
   });
 
   test("takes --json at every level", () => {

@@ -72,11 +72,8 @@ describe("a file", () => {
   test("may begin with a byte order mark, and its lines may end in LF, CR LF or some in each", () => {
     for (const lineEnd of ["\n", "\r\n"]) {
       const { variables, ...said } = parseEnvFile(["\uFEFFA=1", "B='x", "y' # c", "", "C=2"].join(lineEnd));
-      expect(variables.map(({ name, value, line }) => `${line} ${name}=${value}`)).toEqual([
-        "1 A=1",
-        "2 B=x\ny",
-        "5 C=2",
-      ]);
+      const shown = variables.map(({ name, value, line }) => `${line} ${name}=${value}`);
+      expect(shown).toEqual(["1 A=1", "2 B=x\ny", "5 C=2"]);
       expect(said).toEqual({ warnings: [], problems: [] });
     }
     const mixed = parseEnvFile("A=1\r\nB='2'\r\n\r\n# c\r\nC=3\n");

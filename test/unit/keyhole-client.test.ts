@@ -40,12 +40,8 @@ const sameTypes = {
 
 const key = `kh_${"k".repeat(49)}`;
 const etag = '"0123456789012345678901234567890123456789012"';
-const truth: Truth = {
-  project: "web",
-  environment: "production",
-  variables: { A: "one", B: 'it\'s "two"\n', EMPTY: "" },
-  files: [],
-};
+const values = { A: "one", B: 'it\'s "two"\n', EMPTY: "" };
+const truth: Truth = { project: "web", environment: "production", variables: values, files: [] };
 const file = {
   name: "greeting",
   path: "etc/greeting.txt",

@@ -19,11 +19,8 @@ const witness = witnessOf("witness.example.com/w1", new Uint8Array(32).fill(8));
 
 describe("a witness's key and signature", () => {
   test("are read back, and tell when it signed", () => {
-    expect(parseWitness(encodeWitness(witness))).toEqual({
-      name: witness.name,
-      id: witness.id,
-      publicKey: witness.publicKey,
-    });
+    const { name, id, publicKey } = witness;
+    expect(parseWitness(encodeWitness(witness))).toEqual({ name, id, publicKey });
     const text = "one\ntwo\n";
     const note = signNote(text, log) + cosign(text, witness, 1_764_547_200_999);
     expect(openNote(note, [log])).toBe(text);
