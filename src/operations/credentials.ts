@@ -2,6 +2,7 @@ import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { parseDuration, parseList } from "../core/parse.ts";
 import { usageProblem } from "../core/problem.ts";
+import { Refused } from "../core/refused.ts";
 import { counted, formatTime, listed } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import { choices, completed, flag, type Given, id, input, ofOrganization, wide } from "../desk/inputs.ts";
@@ -150,10 +151,22 @@ export function summary(record: KeyRecord): string {
   ].join("\n");
 }
 
-/** The end of a question: names the active keys and trusts that a change cuts off. Empty if there are none. */
-export function cuttingOff(records: readonly KeyRecord[]): string {
-  const active = records.filter(({ status }) => status === "active");
-  return active.length === 0 ? "" : `, and cut off ${listed(active.map(nameOf))}`;
+/**
+ * Asks whether to do something that cuts off keys and trusts, and names the active ones.
+ * @param find - those that it would cut off now
+ * @returns those that were named @throws Refused `conflict` if they are others once somebody has agreed
+ */
+export async function agreeToCutOff(
+  agree: (deed: string) => Promise<void>,
+  deed: string,
+  find: () => Promise<readonly KeyRecord[]>,
+): Promise<readonly KeyRecord[]> {
+  const findActive = async () => (await find()).filter(({ status }) => status === "active");
+  const active = await findActive();
+  await agree(active.length === 0 ? deed : `${deed}, and cut off ${listed(active.map(nameOf))}`);
+  const ids = (records: readonly KeyRecord[]) => records.map(({ id }) => id).join();
+  if (ids(await findActive()) === ids(active)) return active;
+  throw new Refused("conflict", "The keys that this cuts off are not those that were shown any more: run it again.");
 }
 
 /** A key or a trust in messages, such as `key 0199a3c4-… (ci)`. */

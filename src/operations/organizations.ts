@@ -14,7 +14,7 @@ import {
   setPlan,
 } from "../people/organizations.ts";
 import { listProjects } from "../people/projects.ts";
-import { cuttingOff } from "./credentials.ts";
+import { agreeToCutOff } from "./credentials.ts";
 
 const plans = ["free", "pro"] as const;
 
@@ -69,9 +69,8 @@ const plan = operation({
   run: async (admin, { organization: slug, plan: chosen }, { agree }) => {
     const { id, plan: before } = await findOrganization(admin, slug);
     if (chosen === "free" && before !== "free") {
-      const keys = await listKeys(admin, slug);
       const deed = `put organization ${slug} on plan free, where nothing can be read over the API`;
-      await agree(deed + cuttingOff(keys));
+      await agreeToCutOff(agree, deed, () => listKeys(admin, slug));
     }
     return done(await setPlan(admin, slug, chosen, id), `Organization ${slug} is on plan ${chosen}.`);
   },

@@ -18,7 +18,7 @@ import {
   setProjectEnvironments,
   showProject,
 } from "../people/projects.ts";
-import { cuttingOff, nameOf } from "./credentials.ts";
+import { agreeToCutOff, nameOf } from "./credentials.ts";
 
 export const makeProject = operation({
   path: "project create",
@@ -89,8 +89,8 @@ const rename = operation({
     const before = await findRenamable(admin, project, slug);
     const path = `${before.organization.slug}/${before.slug}`;
     const isMoved = slug !== before.slug;
-    const keys = isMoved ? await listing(admin, project) : [];
-    if (isMoved) await agree(`rename project ${path} to ${before.organization.slug}/${slug}${cuttingOff(keys)}`);
+    const deed = `rename project ${path} to ${before.organization.slug}/${slug}`;
+    const keys = isMoved ? await agreeToCutOff(agree, deed, () => listing(admin, project)) : [];
     const renamed = await renameProject(admin, path, { slug, name }, before.id);
     const kept = `Project ${path} keeps its slug. Its name is ${excerpt(renamed.name)}.`;
     const lines = [isMoved ? `Renamed project ${path} to ${renamed.organization}/${slug}.` : kept];
@@ -114,7 +114,7 @@ const remove = operation({
     const found = await showProject(admin, project);
     const path = `${found.organization}/${found.slug}`;
     const held = joined(everyKind.map(({ item }) => counted(found[`${item}Count`] ?? 0, item)));
-    await agree(`delete project ${path} with ${held}, for good${cuttingOff(await listing(admin, project))}`);
+    await agreeToCutOff(agree, `delete project ${path} with ${held}, for good`, () => listing(admin, project));
     const gone = await deleteProject(admin, path, found);
     const went = joined(everyKind.map(({ kind, item }) => counted(gone[kind] ?? 0, item)));
     return done({ project, deleted: true, ...gone }, `Deleted project ${project} with ${went}.`);

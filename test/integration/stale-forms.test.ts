@@ -61,6 +61,7 @@ const anotherOrganization: Meanwhile = async (w, { organization: { slug } }) => 
 };
 const moreVariables: Meanwhile = (w, { where }) =>
   setVariables(w.admin, where, "staging", [{ name: "LATER", value: "unseen" }]);
+const moreKeys: Meanwhile = (w, { organization }) => w.key(organization, { projects: ["web"] });
 const moreProjects: Meanwhile = (w, { organization }) => w.project(organization, "later", {});
 const accountGone: Meanwhile = (w, { where }) => deleteAccount(w.admin, where, "stripe");
 
@@ -72,6 +73,9 @@ const questions: readonly (readonly [path: string, given: object, meanwhile: Mea
   ["project delete", {}, moreVariables, "does not hold what was shown any more"],
   ["project rename", { slug: "shop" }, anotherProject, "is another project now"],
   ["history purge", { environment: "staging", kind: "variables" }, anotherProject, "is another project now"],
+  ...(["project delete", "project rename", "org plan"] as const).map(
+    (path) => [path, { slug: "shop", plan: "free" }, moreKeys, "The keys that this cuts off are not"] as const,
+  ),
   ["org plan", { plan: "free" }, anotherOrganization, "is not what was shown any more"],
   ["org delete", {}, anotherOrganization, "is not what was shown any more"],
   ["org delete", {}, moreProjects, "is not what was shown any more"],
