@@ -8,20 +8,8 @@ import { rosterAction } from "./head.ts";
  * that was revoked, or a set at an earlier version. The record of what people did knows better.
  */
 
-/** What a table holds, as its rows say. */
-export type State = {
-  readonly keys: readonly { readonly id: string; readonly organizationId: string; readonly isRevoked: boolean }[];
-  readonly plans: readonly { readonly id: string; readonly plan: string }[];
-  readonly sets: readonly {
-    readonly projectId: string;
-    readonly kind: string;
-    readonly environment: string;
-    readonly version: number;
-  }[];
-  readonly projects: readonly { readonly id: string; readonly slug: string }[];
-  /** The id of the version in force. */
-  readonly roster: string | null;
-};
+/** What the tables hold, by subject: a key is live or revoked, a set has a version, and so on. */
+export type State = ReadonlyMap<string, string>;
 
 /** What a table holds against the record. */
 export type StateDifference = {
@@ -105,37 +93,30 @@ export class RecordedState {
     }
   }
 
-  /** What these rows hold against the record. What the record does not have, such as its older part, is passed over. */
-  differences({ keys, plans, sets, projects, roster }: State): StateDifference[] {
+  /** What the tables hold against the record. What the record does not have, such as its older part, is passed over. */
+  differences(state: State): StateDifference[] {
     const found: StateDifference[] = [];
-    const add = (subject: string, recorded: string, is: string) => found.push({ subject, recorded, found: is });
-    const rows = new Map(keys.map((row) => [row.id, row]));
+    const compare = (subject: string, recorded: string, isFit: (is: string | undefined) => boolean) => {
+      const is = state.get(subject);
+      if (!isFit(is)) found.push({ subject, recorded, found: is ?? gone });
+    };
     for (const [id, { state }] of this.#keys) {
-      const row = rows.get(id);
-      if (state === revoked && row?.isRevoked === false) add(`key:${id}`, revoked, live);
-      if (state === live && row === undefined) add(`key:${id}`, live, gone);
+      compare(`key:${id}`, state, (is) => is !== (state === live ? undefined : live));
     }
     const lost = this.#losses.at(-1)?.number ?? 0;
-    for (const { id, isRevoked } of keys) {
-      const recorded = this.#keys.get(id);
-      if (!isRevoked && recorded?.state !== revoked && (recorded?.losses ?? 0) < lost) add(`key:${id}`, unproved, live);
+    for (const [subject, is] of state) {
+      if (lost === 0 || is !== live || !subject.startsWith("key:")) continue;
+      const recorded = this.#keys.get(subject.slice("key:".length));
+      if (recorded?.state !== revoked && (recorded?.losses ?? 0) < lost)
+        found.push({ subject, recorded: unproved, found: is });
     }
-    for (const { id, slug } of projects) {
-      const recorded = this.#projects.get(id)?.slug ?? slug;
-      if (recorded !== slug) add(`project:${id}`, recorded, slug);
-    }
-    for (const { id, plan } of plans) {
-      const recorded = this.#plans.get(id);
-      if (recorded !== undefined && recorded !== plan) add(`plan:${id}`, recorded, plan);
-    }
-    const versions = new Map(sets.map((set) => [subjectOf(set), set.version]));
+    for (const [id, { slug }] of this.#projects) compare(`project:${id}`, slug, (is = slug) => is === slug);
+    for (const [id, plan] of this.#plans) compare(`plan:${id}`, plan, (is = plan) => is === plan);
     for (const [subject, { version }] of this.#sets) {
-      const is = versions.get(subject);
-      if (version === undefined && is !== undefined) add(subject, gone, inWords(is));
-      if (version !== undefined && is === undefined) add(subject, inWords(version), gone);
-      if (version !== undefined && is !== undefined && is < version) add(subject, inWords(version), inWords(is));
+      if (version === undefined) compare(subject, gone, (is) => is === undefined);
+      else compare(subject, inWords(version), (is = "") => versionOf(is) >= version);
     }
-    if (this.#roster !== undefined && this.#roster !== roster) add("roster", this.#roster, roster ?? gone);
+    if (this.#roster !== undefined) compare("roster", this.#roster, (is) => is === this.#roster);
     return found;
   }
 
@@ -167,18 +148,18 @@ export class RecordedState {
     const key = this.#keys.get(id);
     const project = this.#projects.get(id);
     const set = this.#sets.get(subject);
-    const [, version] = /^version (\d{1,15})$/.exec(found) ?? [];
+    const version = versionOf(found);
     if (of === "key" && found === gone) this.#keys.delete(id);
     else if (of === "key" && found === live)
       this.#keys.set(id, { organizationId: key?.organizationId ?? "", state: live, losses: this.#lossCount });
     else if (of === "project" && project) this.#projects.set(id, { ...project, slug: found });
     else if (of === "plan" && /^(free|pro)$/.test(found)) this.#plans.set(id, found);
     else if (of === "set" && found === gone) this.#sets.delete(subject);
-    else if (of === "set" && set && version !== undefined)
-      this.#sets.set(subject, { ...set, version: Number(version) });
+    else if (of === "set" && set && version >= 0) this.#sets.set(subject, { ...set, version });
   }
 }
 
-function subjectOf({ projectId, kind, environment }: State["sets"][number]): string {
-  return `set:${projectId}/${kind}/${environment}`;
+/** The number of {@link inWords}; not a number for another text. */
+function versionOf(words: string): number {
+  return Number(/^version (\d{1,15})$/.exec(words)?.[1]);
 }

@@ -58,15 +58,11 @@ export class StateWatch {
   /** The same, and stores what is new, so that servers take no key and serve no set that was put back. */
   async note(database: Database, now: number, tree?: TreeHead): Promise<StateDifference[]> {
     const found = await this.compare(database, tree);
-    const exceptions = found.map(({ subject, recorded, found }): Exception => {
-      const exception = { subject, recorded, found, at: now };
-      return { ...exception, seal: sealException(this.#auditKey, exception) };
+    const exceptions = found.flatMap(({ isOver, ...one }): Exception[] => {
+      const exception = { ...one, at: now };
+      return isOver ? [] : [{ ...exception, seal: sealException(this.#auditKey, exception) }];
     });
-    const known = new Set((await readExceptions(database)).map(({ subject }) => subject));
-    await addExceptions(
-      database,
-      exceptions.filter(({ subject }) => !known.has(subject)),
-    );
+    await addExceptions(database, exceptions);
     return found;
   }
 

@@ -1,26 +1,31 @@
-import { asc, eq } from "drizzle-orm";
+import { and, asc, eq, isNotNull, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { Exception, State } from "../audit/record.ts";
 import { commandsLane } from "../audit/segment.ts";
 import type { Database, Db } from "./database.ts";
 
 // What the tables hold, for a comparison with the record, and what was found to differ.
 
-/** What the tables hold now. */
+/**
+ * What the tables hold now, in one statement. All rows are read each time: one that was put back has an old version and
+ * old moments, so no index finds it.
+ */
 export async function readState({ db, tables }: Database): Promise<State> {
   const { apiKeys: k, organizations: o, sets: s, projects: p, auditHeads: h } = tables;
-  const keys = await db.select({ id: k.id, organizationId: k.organizationId, revokedAt: k.revokedAt }).from(k);
-  const plans = await db.select({ id: o.id, plan: o.plan }).from(o);
-  const { projectId, kind, environment, version } = s;
-  const sets = await db.select({ projectId, kind, environment, version }).from(s);
-  const projects = await db.select({ id: p.id, slug: p.slug }).from(p);
-  const [head] = await db.select({ roster: h.roster }).from(h).where(eq(h.lane, commandsLane));
-  return {
-    keys: keys.map(({ revokedAt, ...key }) => ({ ...key, isRevoked: revokedAt !== null })),
-    plans,
-    sets,
-    projects,
-    roster: head?.roster ?? null,
-  };
+  const row = (subject: SQL, is: SQLWrapper) => ({ subject: sql<string>`${subject}`, is: sql<string>`${is}` });
+  const set = sql`'set:' || ${s.projectId} || '/' || ${s.kind} || '/' || ${s.environment}`;
+  const rows = await db
+    .select(row(sql`'key:' || ${k.id}`, sql`case when ${k.revokedAt} is null then 'live' else 'revoked' end`))
+    .from(k)
+    .unionAll(db.select(row(sql`'project:' || ${p.id}`, p.slug)).from(p))
+    .unionAll(db.select(row(sql`'plan:' || ${o.id}`, o.plan)).from(o))
+    .unionAll(db.select(row(set, sql`'version ' || ${s.version}`)).from(s))
+    .unionAll(
+      db
+        .select(row(sql`'roster'`, h.roster))
+        .from(h)
+        .where(and(eq(h.lane, commandsLane), isNotNull(h.roster))),
+    );
+  return new Map(rows.map(({ subject, is }) => [subject, is]));
 }
 
 /** What was found and not accepted yet. */

@@ -229,17 +229,20 @@ describeBoth("what the tables hold against the record", (w) => {
     const changing = new Proxy(database.db, {
       get: (db, name) => {
         if (name !== "select") return Reflect.get(db, name);
-        return (columns?: Record<string, unknown>) => {
-          const query = columns === undefined ? db.select() : db.select(columns as never);
-          if (columns === undefined || !("plan" in columns)) return query;
-          // Between the record, which was read, and the plans.
-          const from = async (table: never) => {
-            changes += 1;
-            await setPlan(w.admin, organization.slug, changes % 2 ? "free" : "pro");
-            return query.from(table);
-          };
-          return { from };
-        };
+        return (columns?: Record<string, unknown>) => ({
+          from: (table: never) => {
+            const query = (columns === undefined ? db.select() : db.select(columns as never)).from(table);
+            if (table !== database.tables.apiKeys) return query;
+            const { execute } = query;
+            // Between the record, which was read, and the tables.
+            const change = async () => {
+              changes += 1;
+              await setPlan(w.admin, organization.slug, changes % 2 ? "free" : "pro");
+              return execute.call(query);
+            };
+            return Object.assign(query, { execute: change });
+          },
+        });
       },
     });
     expect(await watch.compare({ ...database, db: changing })).toEqual([]);
