@@ -11,6 +11,7 @@ import { TreeWalk } from "../audit/tree-walk.ts";
 import { ChainWalk, otherFlaws } from "../audit/verify.ts";
 import type { Log } from "../core/log.ts";
 import { Refused } from "../core/refused.ts";
+import type { WitnessSetting } from "../core/settings.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import { chainOf } from "../store/chain.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
@@ -19,7 +20,8 @@ import { segmentsByLane } from "../store/segments.ts";
 import { appendLeaves, type LeafRow, leafBefore, leavesWithSegments, readTree } from "../store/tree.ts";
 import type { NewestCheckpoint } from "./newest-checkpoint.ts";
 import { StateWatch } from "./state-watch.ts";
-import type { Witnesses } from "./witnesses.ts";
+import type { Away } from "./witnessed-heads.ts";
+import { Witnesses } from "./witnesses.ts";
 
 /** What a notary works with. */
 export type NotaryOptions = {
@@ -37,7 +39,7 @@ export type NotaryOptions = {
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** Who signs the heads, too. */
-  readonly witnesses?: Witnesses;
+  readonly witnesses?: readonly WitnessSetting[] | undefined;
   /** Called after each round of {@link Notary.run}. */
   readonly told?: () => void;
 };
@@ -56,6 +58,7 @@ export class Notary {
   #commands = 0;
   #unwritten: string | undefined;
   readonly #state: StateWatch;
+  readonly #witnesses: Witnesses;
   /** What machines read in the leaves that are to be appended. */
   readonly #reads: LastReads;
   /** By subject: what the tables hold against the record. */
@@ -74,8 +77,10 @@ export class Notary {
   #working: Promise<void> | undefined;
   #stopping = false;
 
+  /** @throws Problem if a key is not that of a witness */
   constructor(options: NotaryOptions) {
     this.#options = options;
+    this.#witnesses = new Witnesses(options.database, options.witnesses ?? [], options.log);
     this.#saltKey = saltKeyOf(options.auditKey);
     this.#state = new StateWatch(options.auditKey);
     this.#reads = new LastReads(options.kindsByRead);
@@ -85,6 +90,11 @@ export class Notary {
   get flaws(): number {
     const joined = [...this.#joined.values()].reduce((sum, flaws) => sum + flaws.size, 0);
     return this.#flaws.size + joined + this.#differences.size + (this.#misfit === undefined ? 0 : 1);
+  }
+
+  /** Which witnesses have not signed the newest head. */
+  get away(): Away {
+    return this.#witnesses.away;
   }
 
   /** Makes a round now and every 60 s. */
@@ -103,13 +113,13 @@ export class Notary {
   async #roundAndWitnesses(): Promise<void> {
     await this.round();
     this.#options.told?.();
-    if (this.#misfit === undefined && !this.#stopping) await this.#options.witnesses?.ask();
+    if (this.#misfit === undefined && !this.#stopping) await this.#witnesses.ask();
   }
 
   /** Ends the round that is under way between two segments. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#options.witnesses?.stop();
+    this.#witnesses.stop();
     clearTimeout(this.#timer);
     await this.#working;
   }

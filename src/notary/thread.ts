@@ -3,7 +3,6 @@ import { openSqlite } from "../store/sqlite.ts";
 import type { NotaryNews, NotaryOrder } from "./link.ts";
 import { NewestCheckpoint } from "./newest-checkpoint.ts";
 import { Notary } from "./notary.ts";
-import { Witnesses } from "./witnesses.ts";
 
 // The embedded database's notary, in its own thread: it reads and hashes much, and no request may wait for that.
 declare const self: Worker;
@@ -17,31 +16,16 @@ self.onmessage = ({ data }: MessageEvent<NotaryOrder>) => {
 };
 
 function open(order: Extract<NotaryOrder, { open: string }>): () => Promise<void> {
-  const { open, auditKey, name, seeds, checkpointFile, witnesses: settings, kindsByRead } = order;
+  const { open, auditKey, name, seeds, checkpointFile: file, witnesses, kindsByRead } = order;
   const database = openSqlite(open, "notary");
   const [first, ...older] = seeds.map((seed) => signerOf(name, seed));
   if (first === undefined) throw new Error("the notary was given no key to sign with");
-  const log = (event: Readonly<Record<string, unknown>>) => say({ log: event });
-  const told = () => say({ flaws: notary.flaws, away: witnesses.away });
   const signers = [first, ...older] as const;
-  const checkpoint = new NewestCheckpoint({
-    auditKey,
-    signers: async () => signers,
-    file: checkpointFile,
-    witnesses: settings,
-  });
-  const witnesses = new Witnesses(database, settings, log);
-  const notary = new Notary({
-    database,
-    auditKey,
-    signers,
-    kindsByRead,
-    checkpoint,
-    witnesses,
-    log,
-    now: Date.now,
-    told,
-  });
+  const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file, witnesses });
+  const log = (event: Readonly<Record<string, unknown>>) => say({ log: event });
+  const told = () => say({ flaws: notary.flaws, away: notary.away });
+  const options = { database, auditKey, signers, kindsByRead, checkpoint, witnesses };
+  const notary = new Notary({ ...options, log, now: Date.now, told });
   notary.run();
   return async () => {
     await notary.stop();

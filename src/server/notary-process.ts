@@ -6,7 +6,6 @@ import { kindsByRead } from "../kinds/kind.ts";
 import { awayMetric, flawsMetric } from "../notary/link.ts";
 import { Notary } from "../notary/notary.ts";
 import { openSigners } from "../notary/signers.ts";
-import { Witnesses } from "../notary/witnesses.ts";
 import { type Database, databaseErrorCode, isStrayConnectionFailure, warm } from "../store/database.ts";
 import { watchReadiness } from "./health.ts";
 import { openOps } from "./serve.ts";
@@ -21,18 +20,10 @@ export async function runNotary(
   if (servers !== undefined) servers.tell = log;
   const database = open("notary");
   const signers = await openSigners(database, keyring, systemKeys.audit);
-  const witnesses = new Witnesses(database, config.witnesses ?? [], log);
-  const notary = new Notary({
-    database,
-    auditKey: systemKeys.audit,
-    signers,
-    kindsByRead,
-    checkpoint,
-    witnesses,
-    log,
-    now: Date.now,
-  });
-  const ops = config.ops && (await notarysOps(config.ops, database, servers, notary, witnesses, log, say));
+  const auditKey = systemKeys.audit;
+  const options = { database, auditKey, signers, kindsByRead, checkpoint, witnesses: config.witnesses };
+  const notary = new Notary({ ...options, log, now: Date.now });
+  const ops = config.ops && (await notarysOps(config.ops, database, servers, notary, log, say));
   const signalled = untilSignal(log);
   notary.run();
   say("The notary looks for new audit entries every 60 s.");
@@ -48,20 +39,19 @@ async function notarysOps(
   database: Database,
   servers: Installation["servers"],
   notary: Notary,
-  witnesses: Witnesses,
   log: Log,
   say: (line: string) => void,
 ) {
   const { Metrics, summed } = await import("./metrics.ts");
   const metrics = new Metrics(version, database.dialect);
   metrics.watch(...flawsMetric, () => notary.flaws);
-  metrics.watch(...awayMetric, () => Object.keys(witnesses.away).length);
+  metrics.watch(...awayMetric, () => Object.keys(notary.away).length);
   const isThere = () => warm(database).then(() => true);
   const readiness = watchReadiness(
     { database: isThere },
     () => false,
     log,
-    () => witnesses.away,
+    () => notary.away,
     () => servers?.refusal,
   );
   return openOps(address, { readiness, metrics: async (ready) => summed([await metrics.scrape()], ready) }, say);
