@@ -1,6 +1,7 @@
-import { and, eq, exists, inArray, lt, min, notExists, sql } from "drizzle-orm";
+import { and, eq, exists, inArray, lt, min, sql } from "drizzle-orm";
 import type { LastRead } from "../audit/last-reads.ts";
 import type { Database } from "./database.ts";
+import { isOutsideTree } from "./tree.ts";
 
 // When machines last read what. The notary writes it, and may write the same reads again: the latest time stays.
 
@@ -53,12 +54,6 @@ export async function noteAllStored(database: Database, size: number, now: numbe
   });
 }
 
-/** Within the transaction that appends leaves whose reads are stored: goes on, if the reads before them are stored. */
-export async function noteStored({ db, tables }: Pick<Database, "db" | "tables">, from: number, to: number) {
-  const { lastReadsKnown: k } = tables;
-  await db.update(k).set({ size: to }).where(eq(k.size, from));
-}
-
 /**
  * Within the transaction that puts a loss on record: the record begins again, because reads of before may be lost with
  * what was written since the database's state.
@@ -74,20 +69,13 @@ export async function beginAgain({ db, tables }: Pick<Database, "db" | "tables">
 }
 
 /** Within the transaction that deletes segments: all others are read again, if the notary has not had these. */
-export async function forgetUnlessStored(
-  { db, tables }: Pick<Database, "db" | "tables">,
-  beforeAt: number,
-): Promise<void> {
-  const { auditSegments: s, auditLeaves: l, lastReadsKnown: k } = tables;
-  const isLeaf = db
-    .select({ one: sql`1` })
-    .from(l)
-    .where(and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq)));
-  const lost = db
+export async function forgetUnlessStored(inside: Pick<Database, "db" | "tables">, beforeAt: number): Promise<void> {
+  const { auditSegments: s, lastReadsKnown: k } = inside.tables;
+  const lost = inside.db
     .select({ one: sql`1` })
     .from(s)
-    .where(and(lt(s.at, beforeAt), notExists(isLeaf)));
-  await db.update(k).set({ size: unknownSize }).where(exists(lost));
+    .where(and(lt(s.at, beforeAt), isOutsideTree(inside)));
+  await inside.db.update(k).set({ size: unknownSize }).where(exists(lost));
 }
 
 /** What is stored of one kind of a project. */
