@@ -1,8 +1,8 @@
 /**
  * The tests in three sizes, by file. A size includes the smaller ones.
  *
- * A file has the size of its folder, unless a line of {@link exceptions} gives it another. A file of more than 20 s has
- * a line too, which says why.
+ * A file has the size of its folder, unless a line of {@link exceptions} gives it another, and says why. A file that
+ * took more than 10 s (`timings.json`) is `full`, unless it is the only proof of a promise: then its line says of which.
  */
 import { readdirSync } from "node:fs";
 import { dirname } from "node:path";

@@ -20,9 +20,14 @@ describe("the sizes of tests", () => {
       expect(reason).not.toBe("");
     }
   });
-  test("name each file that took more than 20 s", () => {
-    const slow = Object.entries(tookMs).filter(([file, ms]) => ms > 20_000 && existsSync(join(root, file)));
-    expect(slow.map(([file]) => file).filter((file) => exceptions[file] === undefined)).toEqual([]);
+  test("have the time of each file: `bun run test FILE --update-timings` takes it", () => {
+    expect(Object.keys(tookMs).sort()).toEqual(allTestFiles().sort());
+  });
+  test("leave a file of more than 10 s to `full`, unless it is the only proof of a promise", () => {
+    const times = tookMs as Readonly<Record<string, number>>;
+    const slow = testFiles("usual").filter((file) => (times[file] ?? 0) > 10_000);
+    const proves = (file: string) => exceptions[file]?.[1].startsWith("the only proof that ");
+    expect(slow.filter((file) => !proves(file))).toEqual([]);
   });
   test("let no quick file start the built program or a browser, by any path of imports", () => {
     const heavy = ["keyhole", "build", "browser"].map((name) => join(root, `test/support/${name}.ts`));
