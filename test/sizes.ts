@@ -21,15 +21,8 @@ const folders: Readonly<Record<string, Size>> = {
 
 export const exceptions: Readonly<Record<string, readonly [size: Size, reason: string]>> = {
   // Too long for the inner loop, or in need of what `quick` does without.
-  "test/blackbox/dashboard-pages.test.ts": [
-    "usual",
-    "looks at every page in each layout, and goes through it by keyboard",
-  ],
-  "test/blackbox/door.test.ts": ["usual", "starts a real sshd, and people come over it"],
   "test/blackbox/server.test.ts": ["usual", "starts and ends servers under load, again and again"],
-  "test/blackbox/transcripts-here.test.ts": ["usual", "runs every command of the manual"],
   "test/integration/advisories-pages.test.ts": ["usual", "sends every form, and spoils every column that a page shows"],
-  "test/integration/audit-verify.test.ts": ["usual", "damages the audit in every way that it names"],
   "test/integration/backup.test.ts": ["usual", "makes backups and restores them"],
   "test/integration/changes.test.ts": ["usual", "makes many changes at once, and verifies the whole chain"],
   "test/integration/commands-rights.test.ts": ["usual", "runs every command with just enough rights and with too few"],
@@ -39,12 +32,10 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/integration/database.test.ts": ["usual", "is about PostgreSQL"],
   "test/integration/failures.test.ts": ["usual", "breaks an installation in every way, and runs commands on it"],
   "test/integration/files.test.ts": ["usual", "reads files of every size up to 8 MiB"],
-  "test/integration/heads.test.ts": ["usual", "puts the head of the audit back in many ways"],
   "test/integration/history.test.ts": ["usual", "writes more versions than are kept"],
   "test/integration/imports.test.ts": ["usual", "imports many texts in many ways"],
   "test/integration/journal.test.ts": ["usual", "writes batches of thousands of entries"],
   "test/integration/limits.test.ts": ["usual", "empties every bucket"],
-  "test/integration/lists.test.ts": ["usual", "fills every list past its bound"],
   "test/integration/mcp.test.ts": ["usual", "calls every tool of an agent"],
   "test/integration/migrate.test.ts": ["usual", "migrates databases of both kinds from each earlier state"],
   "test/integration/readers.test.ts": ["usual", "asks for each combination of rights and environments"],
@@ -60,8 +51,41 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/property/fuzz.test.ts": ["usual", "asks 50,000 times"],
   "test/property/mcp.test.ts": ["usual", "asks agents' tools thousands of times"],
   "test/property/rights.test.ts": ["usual", "ten thousand random worlds"],
-  "test/property/tamper.test.ts": ["usual", "edits every column of every row, and asks after each edit"],
   "test/unit/bounded-input.test.ts": ["usual", "reads texts with more names than an environment can hold"],
+  "test/property/tamper.test.ts": ["usual", "the only proof that an edit of any column of a set fails its reads"],
+  "test/integration/lists.test.ts": ["usual", "the only proof that no list is cut, whatever is hidden in it"],
+  "test/integration/witnesses.test.ts": ["usual", "the only proof that a witness who lies counts for nothing"],
+  "test/blackbox/transcripts-here.test.ts": [
+    "usual",
+    "the only proof that each command of the manual prints what it did",
+  ],
+  "test/integration/put-back.test.ts": ["usual", "the only proof that a database that was put back is not served"],
+  "test/integration/heads.test.ts": [
+    "usual",
+    "the only proof that a head of people's lane that was put back is not believed",
+  ],
+  "test/blackbox/firstrun.test.ts": [
+    "usual",
+    "the only proof that the README's first lines work where they are pasted",
+  ],
+  "test/blackbox/dashboard-pages.test.ts": [
+    "usual",
+    "the only proof that each page fits each width, and the keyboard reaches all of it",
+  ],
+  "test/integration/notary.test.ts": ["usual", "the only proof that the notary names what is against the tree"],
+  "test/blackbox/door.test.ts": ["usual", "the only proof that people come in by a real sshd"],
+  "test/property/audit-edits.test.ts": ["usual", "the only proof that any edit of the audit is named"],
+  "test/integration/audit-verify.test.ts": [
+    "usual",
+    "the only proof that audit verify names each way to damage the audit",
+  ],
+  "test/blackbox/workers.test.ts": ["usual", "the only proof that workers serve as one server does"],
+  "test/blackbox/ops.test.ts": ["usual", "the only proof that readiness and metrics say what is"],
+  "test/integration/dashboard-look.test.ts": [
+    "usual",
+    "the only proof that pages show what somebody may see, and no more",
+  ],
+  "test/unit/advisories.test.ts": ["usual", "the only proof that the faults of others' servers are not ours"],
   // What comes with Keyhole, and long worlds. Shorter tests cover the rules that the long ones try again.
   "test/blackbox/alerts-recipe.test.ts": ["full", "runs the alarms that a page recommends"],
   "test/blackbox/clients.test.ts": ["full", "runs clients in Python and Go against a server that lies"],
@@ -91,6 +115,17 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/property/concurrency.test.ts": ["full", "hundreds of requests in one moment, many times"],
   "test/property/equality.test.ts": ["full", "compares times, which takes many samples"],
   "test/property/history.test.ts": ["full", "a thousand random histories against a model"],
+  "test/property/last-reads.test.ts": [
+    "full",
+    "random histories against a model; integration/last-reads has the rules",
+  ],
+  "test/blackbox/dashboard-daily.test.ts": [
+    "full",
+    "a day of clicks in Chromium; integration tests send the same forms",
+  ],
+  "test/blackbox/dashboard-firefox.test.ts": ["full", "a second browser"],
+  "test/blackbox/postgres-url.test.ts": ["full", "starts servers with every DATABASE_URL that providers give"],
+  "test/blackbox/interrupted.test.ts": ["full", "interrupts runs of the tests themselves"],
 };
 
 /** Every file of tests, with its path from the root of the repository. Packages that a test installs have none. */
