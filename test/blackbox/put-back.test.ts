@@ -199,7 +199,6 @@ onBoth("a database that was put back", (dialect) => {
       expect(server.said().stdout).toContain("and the witness witness.example has seen ");
       expect(await overSsh(env)).toMatchObject({ exitCode: 6, stderr: expect.not.stringContaining("witness.example") });
     }
-    console.error("AT 202", 0);
     for (const way of await bothWays()) {
       const refused = await verifying(way, { KEYHOLE_WITNESS });
       expect(refused).toMatchObject({
@@ -207,53 +206,32 @@ onBoth("a database that was put back", (dialect) => {
         stderr: expect.stringContaining("and the witness witness.example"),
       });
     }
-    console.error("AT 209", 0);
     expect((await overSsh({})).exitCode).toBe(0);
-    console.error("AT 210", 0);
     const late = await startNotary(site, { KEYHOLE_WITNESS });
-    console.error("AT 211", 0);
     await eventually(() => late.said().includes('"event":"audit_flaw"'));
-    console.error("AT 212", late.said());
     expect(late.said()).not.toContain("signed_checkpoint");
-    console.error("AT 213", 0);
     expect(await late.stop()).toBe(0);
     // A witness that is away refuses nothing, and is named.
-    console.error("AT 215", 0);
     await witness.stop();
-    console.error("AT 216", 0);
     server = await site.serve({ env: { KEYHOLE_WITNESS, KEYHOLE_OPS_PORT: "0" } });
-    console.error("AT 217", 0);
     expect(await answers(good)).toBe(200);
-    console.error("AT 218", 0);
     const ready = await fetch(`${server.ops()}/readyz`);
-    console.error("AT 219", 0);
     const away = { "witness.example": expect.stringMatching(/^it /) };
-    console.error("AT 220", 0);
     expect([ready.status, await ready.json()]).toMatchObject([200, { witnessesAway: away }]);
-    console.error("AT 221", 0);
     expect(await server.stop()).toBe(0);
-    console.error("AT 222", 0);
     expect((await overSsh({ KEYHOLE_WITNESS })).exitCode).toBe(0);
     // It never forgets, and does not refuse what was accepted.
-    console.error("AT 224", 0);
     const again = await startWitness({ folder, logs: keys, port });
-    console.error("AT 225", 0);
     server = await site.serve({ env: { KEYHOLE_WITNESS } });
-    console.error("AT 226", 0);
     expect(await answers(good)).toBe(503);
-    console.error("AT 227", 0);
-    expect((await site.keyhole(["audit", "accept-restore", "--yes"])).exitCode).toBe(0);
-    console.error("AT 228", 0);
+    // On this host: without its witness, the command would take an acceptance of a moment ago for this one.
+    const options = { cwd: site.folder, env: { ...site.env, KEYHOLE_WITNESS } };
+    expect((await runBinary(["audit", "accept-restore", "--yes"], options)).exitCode).toBe(0);
     await eventually(() => isAccepted(server));
-    console.error("AT 229", server?.said().stdout.slice(-1500));
     expect(await answers(good)).toBe(200);
-    console.error("AT 230", 0);
     expect(await server.stop()).toBe(0);
-    console.error("AT 231", 0);
     server = await site.serve({ env: { KEYHOLE_WITNESS } });
-    console.error("AT 232", 0);
     expect(await answers(good)).toBe(200);
-    console.error("AT 233", 0);
     expect(await server.stop()).toBe(0);
     await again.stop();
   });
