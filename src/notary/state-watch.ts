@@ -43,7 +43,9 @@ export class StateWatch {
   async compare(database: Database, tree?: TreeHead): Promise<StateDifference[]> {
     let found = await this.#look(database, tree);
     if (found.length > 0) {
-      // A change may have been made between the record and the tables.
+      // A change may have been made between the record and the tables, or the whole database exchanged. So all is read
+      // again.
+      this.#end = undefined;
       const again = new Set((await this.#look(database, tree)).map(describeDifference));
       found = found.filter((one) => again.has(describeDifference(one)));
     }

@@ -249,6 +249,35 @@ describeBoth("what the tables hold against the record", (w) => {
     expect(changes).toBe(2);
   });
 
+  test("nor is a database that was exchanged while it was compared", async () => {
+    const { key } = await w.place({ key: {} });
+    await notary.round();
+    const back = await savedTables(w, ["api_keys", "audit_segments", "audit_heads"]);
+    await revokeKey(w.admin, key.id);
+    let isBack = false;
+    const exchanged = new Proxy(database.db, {
+      get: (db, name) => {
+        if (name !== "select") return Reflect.get(db, name);
+        return (...columns: []) => ({
+          from: (table: never) => {
+            const query = db.select(...columns).from(table);
+            if (table !== database.tables.auditSegments) return query;
+            const { execute } = query;
+            // Behind the end of people's lane, which was read, and before its segments.
+            const change = async () => {
+              if (!isBack) await back();
+              isBack = true;
+              return execute.call(query);
+            };
+            return Object.assign(query, { execute: change });
+          },
+        });
+      },
+    });
+    expect(await new StateWatch(w.admin.systemKeys.audit).compare({ ...database, db: exchanged })).toEqual([]);
+    expect(isBack).toBe(true);
+  });
+
   test("a set that was put back is not fetched after a wait", async () => {
     const { project, key } = await w.place({ variables: { staging: { A: "1" }, production: { A: "1" } }, key: {} });
     await setVariables(w.admin, project.where, "staging", [{ name: "A", value: "2" }]);
