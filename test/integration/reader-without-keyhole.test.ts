@@ -31,16 +31,17 @@ whereInstalled(["python3"], "in Python:", (python = "") => {
     test("give every value, who read it, and what was changed since", async () => {
       const text = `${canary} é\t\\N\n\u2028🔑`;
       const { key, project, organization } = await w.place({
+        slug: "2026",
         variables: { production: { A: text, B: "" } },
         key: { resources: ["variables"], environments: ["production"] },
       });
       const content = Buffer.from(`${canary}\0\xff`);
       await putFile(w.admin, project.where, { path: "tls/key.pem", environments: ["production"], content });
-      await w.client().ask("/projects/web/variables?environment=production&keys=A", { key });
+      await w.client().ask("/projects/2026/variables?environment=production&keys=A", { key });
       await notarize(w);
-      await w.client().ask("/projects/web/variables?environment=production", { key });
+      await w.client().ask("/projects/2026/variables?environment=production", { key });
 
-      const values = await run("values", `${organization.slug}/web`, "production");
+      const values = await run("values", `${organization.slug}/2026`, "production");
       expect([values.error, values.code]).toEqual(["", 0]);
       const { variables, files } = JSON.parse(values.out);
       expect(variables).toMatchObject([
@@ -55,7 +56,7 @@ whereInstalled(["python3"], "in Python:", (python = "") => {
         .map((line) => JSON.parse(line));
       const ofKey = reads.filter(({ actor }) => actor.id === key.id);
       expect(ofKey).toMatchObject([
-        { action: "variables.read", names: ["A"], byName: true, environment: "production", project: "web" },
+        { action: "variables.read", names: ["A"], byName: true, environment: "production", project: "2026" },
         { action: "variables.read", names: ["A", "B"] },
       ]);
       expect(await run("verify")).toMatchObject({ error: "", code: 0, out: expect.stringMatching(/^Everything is/) });
@@ -63,7 +64,7 @@ whereInstalled(["python3"], "in Python:", (python = "") => {
       const lane = String(ofKey[0].entry).split(":")[0];
       const changes: readonly (readonly [change: string, flaw: string | RegExp])[] = [
         [
-          `update audit_segments set texts = replace(texts, 'web', 'wex') where lane = '${lane}'`,
+          `update audit_segments set texts = replace(texts, '2026', '2027') where lane = '${lane}'`,
           "is not what the tree has",
         ],
         [`delete from audit_segments where lane = '${lane}' and first_seq = 1`, "is in the tree and not in the audit"],
