@@ -8,7 +8,7 @@ import { putFile } from "../../src/kinds/files/write.ts";
 import { canary } from "../support/canary.ts";
 import { newFolder } from "../support/folder.ts";
 import { notarize } from "../support/notarize.ts";
-import { whereInstalled } from "../support/programs.ts";
+import { findProgram, whereInstalled } from "../support/programs.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 whereInstalled(["python3"], "in Python:", (python = "") => {
@@ -91,8 +91,11 @@ async function copy(w: World, path: string): Promise<void> {
   file.close();
 }
 
-/** As `pg_dump` writes the rows, which is not there on every machine. */
+/** By `pg_dump`, or as it writes the rows: it is not there on every machine. */
 async function dump(w: World, path: string): Promise<void> {
+  const program = findProgram("pg_dump");
+  // One that is older than the server refuses.
+  if (program !== undefined && Bun.spawnSync([program, "--file", path, w.databaseUrl ?? ""]).success) return;
   const columns =
     await w.run(`select table_name as name, column_name as col, data_type as type from information_schema.columns
     join pg_class on relname = table_name and relkind = 'r' where table_schema = 'public' order by table_name, ordinal_position`);

@@ -1,7 +1,8 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { parse } from "node:path";
 import { runProgram, runScript } from "./here.ts";
+import { withPrograms } from "./programs.ts";
 import { type Dialect, furnish, makeSite, onPostgres, type Server, type Site } from "./server.ts";
 
 /*
@@ -78,7 +79,8 @@ export function testTranscript(path: string, how: "built" | "here"): void {
     });
   };
   const { name } = parse(path);
-  describe(name, () => suite("sqlite"));
+  // A base system has no curl.
+  withPrograms(/\bcurl /.test(text) ? ["curl"] : [], name, () => suite("sqlite"));
   if (head.includes("PostgreSQL") && how === "built") onPostgres(name, () => suite("postgres"));
 }
 
