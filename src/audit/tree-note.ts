@@ -16,7 +16,7 @@ import type { TreeHead } from "./tree.ts";
 export type NotedHead = TreeHead & {
   /** When an operator last accepted that the database was put back, in epoch milliseconds; 0 if never. */
   readonly acceptedAt: number;
-  /** The last entry of people's lane in the tree; absent if there is none, and in heads of before 0.3.0. */
+  /** The last entry of people's lane in the tree; absent if there is none, and in older heads. */
   readonly commands?: number | undefined;
 };
 

@@ -141,7 +141,7 @@ function gapBefore({ lane, lastSeq }: Link, { firstSeq }: Segment): Range {
 }
 
 /**
- * Compares checkpoints of a log, which programs before 0.3.0 wrote, with the segments: each is of the end of one.
+ * Compares the checkpoints of a server's log with the segments: each is of the end of one.
  * @returns the entries of which the log has seen others, and the losses that were found and are known
  */
 export async function compareCheckpoints(

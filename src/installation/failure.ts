@@ -17,7 +17,7 @@ export type Audience = "operator" | "person";
 
 type Failure = { readonly code: FailureCode; readonly message: string };
 
-/** What to tell about an error to whoever reads it. */
+/** The code and the sentence of an error for this audience. */
 export function failureFor(audience: Audience, error: unknown): Failure {
   return audience === "operator" ? failureForOperator(error) : failureForPerson(error);
 }

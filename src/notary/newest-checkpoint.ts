@@ -19,7 +19,7 @@ import { firstSigner } from "./signers.ts";
 import { type Away, type HeadComparison, WitnessedHeads } from "./witnessed-heads.ts";
 
 type Options = {
-  /** Undefined for whoever has public keys alone: they cannot verify the end of people's lane. */
+  /** Undefined if only the public keys are known. Then the end of people's lane is not verified. */
   readonly auditKey: Uint8Array | undefined;
   /** The keys that may have signed, of this database. */
   readonly signers: (database: Database) => Promise<readonly Verifier[]>;
@@ -183,9 +183,8 @@ export class NewestCheckpoint {
   }
 
   /**
-   * Compares, and puts up with a database that does not answer: whoever reads from it fails anyway. But a comparison that
-   * does not come about is a refusal, if there is anything to compare with: of one that was never made at once, and of a
-   * later one after a minute.
+   * Compares, and does not throw if the database does not answer: reading from it fails anyway. But if there is anything
+   * to compare with, a failed comparison is a refusal: the first one at once, a later one after a minute.
    * @param mayWrite - whether the file gets a newer head: it then belongs to the account of this process
    * @returns whether it answered
    */

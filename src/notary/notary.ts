@@ -254,7 +254,7 @@ export class Notary {
       if (!isSigned) this.#misfit = "The leaves of the tree are not those that the newest signed head is of.";
       else this.#misfit = accepts && !isPart ? undefined : checkpoint.refusal;
       this.#acceptedAt = accepts ? Math.max(now(), acceptedAt + 1) : (signed?.acceptedAt ?? 0);
-      // A head of before 0.3.0 does not say it: then the columns of the leaves do, this once.
+      // An older head does not say it. Then the columns of the leaves do, this once.
       this.#commands = signed?.commands ?? (await leafBefore(database, { lane: commandsLane, lastSeq: lastMax }));
       if (this.#misfit === undefined) return tree;
     } catch (error) {

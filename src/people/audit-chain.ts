@@ -47,7 +47,7 @@ export type Audited = Verified & { readonly differences: readonly StateDifferenc
  * Verifies the audit in bounded memory: holds each leaf of the signed tree against its segment, and each segment that is
  * not in the tree against the one before. It shows nothing that an entry holds. For an operator it also compares what
  * the tables hold with the record.
- * @param checkpoints - from the log of a program before 0.3.0
+ * @param checkpoints - from the log of a server
  * @param progress - called now and then with the number of entries verified so far
  */
 export async function verifyAudit(
@@ -113,7 +113,7 @@ async function verifySegments(
   };
 }
 
-/** One flaw for each range: several ways may lead to it, and whoever accepts it accepts all that they show. */
+/** One flaw for each range, however it was found. To accept it is to accept all that was found there. */
 function merged(flaws: readonly Flaw[]): Iterable<Flaw> {
   const found = new Map<string, Flaw>();
   for (const flaw of flaws) {
