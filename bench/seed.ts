@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { sql } from "drizzle-orm";
-import { readConfig } from "../src/core/settings.ts";
 import { type AdminContext, adminContextOf, operator } from "../src/desk/context.ts";
 import { findProject } from "../src/desk/projects.ts";
+import { openSet } from "../src/editing/open.ts";
+import { writeSets } from "../src/editing/write.ts";
+import { writingProject } from "../src/editing/write-project.ts";
 import { openInstallation } from "../src/installation/installation.ts";
 import { accounts } from "../src/kinds/accounts/entry.ts";
 import { putFile } from "../src/kinds/files/write.ts";
@@ -10,9 +12,7 @@ import { setVariables } from "../src/kinds/variables/write.ts";
 import { createKey } from "../src/people/keys.ts";
 import { createOrganization } from "../src/people/organizations.ts";
 import { createProject } from "../src/people/projects.ts";
-import { openSet } from "../src/sets/open.ts";
-import { writeSets } from "../src/sets/write.ts";
-import { writingProject } from "../src/sets/write-project.ts";
+import { readConfig } from "../src/settings/settings.ts";
 
 /** The content of a database. All items are in production, and all values have 50 bytes. */
 export type Stock = {

@@ -1,11 +1,11 @@
 import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description } from "../package.json";
 import { doorCommand, judgeCommand, leadsThrough } from "./cli/door.ts";
-import { inheritedDescriptors } from "./core/inherited.ts";
 import { configProblem } from "./core/problem.ts";
-import { unknownSettings } from "./core/setting-names.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindOperations } from "./kinds/commands.ts";
+import { inheritedDescriptors } from "./settings/inherited.ts";
+import { unknownSettings } from "./settings/setting-names.ts";
 import { type CommandContext, frame, noun, refuseMangled } from "./terminal/command.ts";
 import { commandFor, type Noun } from "./terminal/draw.ts";
 import { complain, toProblem } from "./terminal/failure.ts";

@@ -1,9 +1,6 @@
 import { parseVerifier, parseWitness, type Verifier } from "../audit/note.ts";
 import { type Proved, proofChecker, readProof } from "../audit/proof.ts";
-import { parseList, Unfit } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { readConfig } from "../core/settings.ts";
-import { counted, formatTime, joined } from "../core/text.ts";
 import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
 import { input, out, required } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
@@ -12,12 +9,15 @@ import { NewestCheckpoint } from "../notary/newest-checkpoint.ts";
 import { describeComparison } from "../notary/witnessed-heads.ts";
 import { auditKeys, proveAudit } from "../people/audit-proof.ts";
 import { verifyPublic } from "../people/audit-public.ts";
+import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
 import type { CommandContext } from "../terminal/command.ts";
 import { act } from "../terminal/draw.ts";
 import { localName, readChunks } from "../terminal/input.ts";
 import { linesOf } from "../terminal/log-lines.ts";
 import { withProgress } from "../terminal/terminal.ts";
+import { parseList, Unfit } from "../words/parse.ts";
+import { counted, formatTime, joined } from "../words/text.ts";
 
 /* Proofs of entries and of the whole tree: `keyhole audit key`, `prove` and `check`. */
 

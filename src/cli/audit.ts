@@ -8,9 +8,7 @@ import { commandsLane } from "../audit/segment.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { environments } from "../core/names.ts";
-import { parseCount, parseDuration, parseList, parseMoment, Unfit } from "../core/parse.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
-import { counted, formatTime } from "../core/text.ts";
 import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { commandLine } from "../desk/command-line.ts";
@@ -63,6 +61,8 @@ import { toProblem } from "../terminal/failure.ts";
 import { logEvents } from "../terminal/log-lines.ts";
 import { perform } from "../terminal/perform.ts";
 import { withProgress, write } from "../terminal/terminal.ts";
+import { parseCount, parseDuration, parseList, parseMoment, Unfit } from "../words/parse.ts";
+import { counted, formatTime } from "../words/text.ts";
 import { logKeys, proofRows, verifyTree } from "./audit-proof.ts";
 
 const moment = (text: string) => parseMoment(text, Date.now());

@@ -1,15 +1,15 @@
 import { exits, Problem } from "../core/problem.ts";
-import { readConfig } from "../core/settings.ts";
-import { counted } from "../core/text.ts";
 import { writeWhole } from "../core/whole-file.ts";
+import { actorOf } from "../desk/actor.ts";
 import { flag, force, input } from "../desk/inputs.ts";
-import { actorOf } from "../installation/actor.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { backUp, refuseOwnFile, restore, verifyBackup } from "../people/backup.ts";
+import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
 import { act, type Noun } from "../terminal/draw.ts";
 import { unreadable } from "../terminal/input.ts";
 import { withProgress } from "../terminal/terminal.ts";
+import { counted } from "../words/text.ts";
 
 const verify = act({
   path: "backup verify",

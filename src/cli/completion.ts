@@ -1,9 +1,9 @@
 import { Argument, type CommandUnknownOpts, type Option } from "@commander-js/extra-typings";
 import { isEnvironment } from "../core/names.ts";
-import { readConfig } from "../core/settings.ts";
 import { visible } from "../core/visible.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { Named, NamesAsked } from "../people/names-in-use.ts";
+import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
 import { type CommandContext, verb } from "../terminal/command.ts";
 import { rowOf } from "../terminal/draw.ts";

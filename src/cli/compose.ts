@@ -1,12 +1,11 @@
 import { Option } from "@commander-js/extra-typings";
 import { isVariableName } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
-import { counted } from "../core/text.ts";
 import { jsonLine } from "../core/visible.ts";
 import { fetchVariables, refuseSteering } from "../machines/variables.ts";
-
 import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { write } from "../terminal/terminal.ts";
+import { counted } from "../words/text.ts";
 import { atMachine, variablesVerb } from "./machine.ts";
 
 /**

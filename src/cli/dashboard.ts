@@ -1,11 +1,11 @@
 import { isIssuer, isLoopback, issuerRule, mayAsk, originOf } from "../core/json-request.ts";
 import { configProblem, usageProblem } from "../core/problem.ts";
-import { readSecretFile, warnOfReaders } from "../core/secret-file.ts";
-import { parsePort, readConfig } from "../core/settings.ts";
 import { startDashboard, startTeamDashboard } from "../dashboard/serve.ts";
+import { actorOf } from "../desk/actor.ts";
 import { input } from "../desk/inputs.ts";
-import { actorOf } from "../installation/actor.ts";
 import { type Installation, openInstallation } from "../installation/installation.ts";
+import { readSecretFile, warnOfReaders } from "../settings/secret-file.ts";
+import { parsePort, readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
 import type { CommandContext } from "../terminal/command.ts";
 import { act, type Noun } from "../terminal/draw.ts";

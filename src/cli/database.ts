@@ -1,10 +1,10 @@
-import { readConfig } from "../core/settings.ts";
+import { actorOf } from "../desk/actor.ts";
 import { adminContextOf, operator } from "../desk/context.ts";
-import { actorOf } from "../installation/actor.ts";
 import { openInstallation } from "../installation/installation.ts";
 import { upgradedMessage } from "../installation/upgrade.ts";
 import { database } from "../operations/database.ts";
 import { renewGrants } from "../people/grants.ts";
+import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
 import { act, type Noun } from "../terminal/draw.ts";
 import { holdNotes } from "../terminal/failure.ts";

@@ -3,10 +3,8 @@ import { apiRoot } from "../api/app.ts";
 import type { Log } from "../core/log.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
-import { readConfig } from "../core/settings.ts";
-import { quoted } from "../core/words.ts";
+import { actorOf } from "../desk/actor.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
-import { actorOf } from "../installation/actor.ts";
 import { prepareFolder } from "../installation/data-folder.ts";
 import { openInstallation } from "../installation/installation.ts";
 import { setAccount } from "../kinds/accounts/write.ts";
@@ -17,8 +15,10 @@ import { createOrganization, listOrganizations } from "../people/organizations.t
 import { createProject, listProjects } from "../people/projects.ts";
 import { openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
+import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
 import { type CommandContext, startedAs, verb } from "../terminal/command.ts";
+import { quoted } from "../words/shell.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole demo`: fills an embedded database of its own, serves it, and reads from it once. */

@@ -1,8 +1,8 @@
 import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { wordsOf } from "../core/words.ts";
 import { type CommandContext, pathOf, verb } from "../terminal/command.ts";
 import { rowOf } from "../terminal/draw.ts";
+import { wordsOf } from "../words/shell.ts";
 
 /*
  * The door over SSH. sshd starts `keyhole door --person NAME` in place of whatever the client asks for, and the door

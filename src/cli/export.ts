@@ -1,5 +1,4 @@
 import { onInterrupt, type Problem, usageProblem } from "../core/problem.ts";
-import { counted, joined } from "../core/text.ts";
 import { writeWholeFolder } from "../core/whole-file.ts";
 import { choices, completed, input, required } from "../desk/inputs.ts";
 import { textFormats } from "../formats/format.ts";
@@ -10,6 +9,7 @@ import { withAdmin } from "../terminal/admin.ts";
 import { answer } from "../terminal/answer.ts";
 import { act, type Noun } from "../terminal/draw.ts";
 import { withProgress } from "../terminal/terminal.ts";
+import { counted, joined } from "../words/text.ts";
 
 const exportAll = act({
   path: "export",

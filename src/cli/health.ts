@@ -1,6 +1,6 @@
 import { originOf } from "../core/json-request.ts";
 import { exits, Problem } from "../core/problem.ts";
-import { readConfig } from "../core/settings.ts";
+import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
 import { type CommandContext, verb } from "../terminal/command.ts";
 

@@ -1,22 +1,21 @@
 import { Option } from "@commander-js/extra-typings";
 import { environments, isEnvironment, slugPattern } from "../core/names.ts";
-import { didYouMean } from "../core/nearest.ts";
-import { parseDuration, parseList } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { warnOfReaders } from "../core/secret-file.ts";
-import { parseSocket } from "../core/settings.ts";
-import { decodeText } from "../core/text.ts";
 import { jsonLine } from "../core/visible.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
-
 import type { Asked } from "../machines/answers.ts";
 import { type Api, Client, type KeptReceipt } from "../machines/client.ts";
 import { runnerTokens } from "../machines/runner-token.ts";
 import type { Source } from "../machines/variables.ts";
 import { isApiKey, parseApiRoot } from "../machines/wire.ts";
+import { warnOfReaders } from "../settings/secret-file.ts";
+import { parseSocket } from "../settings/settings.ts";
 import { type CommandContext, verb, wrong } from "../terminal/command.ts";
 import { holdNotes } from "../terminal/failure.ts";
 import { readLocal } from "../terminal/input.ts";
+import { didYouMean } from "../words/nearest.ts";
+import { parseDuration, parseList } from "../words/parse.ts";
+import { decodeText } from "../words/text.ts";
 
 /* What the commands of machines share. Nothing is read from the current folder, which may belong to anybody. */
 

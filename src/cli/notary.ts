@@ -1,9 +1,9 @@
 import { usageProblem } from "../core/problem.ts";
-import { readConfig } from "../core/settings.ts";
 import { openInstallation } from "../installation/installation.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { runNotary } from "../server/notary-process.ts";
 import { startWatchdog } from "../server/watchdog.ts";
+import { readConfig } from "../settings/settings.ts";
 import { type CommandContext, verb } from "../terminal/command.ts";
 import { harden } from "./harden.ts";
 

@@ -1,14 +1,14 @@
 import { spawn } from "node:child_process";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
-import { withoutSettings } from "../core/inherited.ts";
 import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts";
 import { writeWhole } from "../core/whole-file.ts";
-import { quoted } from "../core/words.ts";
 import { fileOf, type Input, type ReadWords } from "../desk/inputs.ts";
+import { withoutSettings } from "../settings/inherited.ts";
 import { type CommandContext, optionsGiven, pathOf } from "../terminal/command.ts";
 import { type Row, rowOf } from "../terminal/draw.ts";
 import { readSource } from "../terminal/input.ts";
 import { requireOpen } from "../terminal/terminal.ts";
+import { quoted } from "../words/shell.ts";
 import { isPeoples } from "./door.ts";
 
 /*

@@ -1,9 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Option } from "@commander-js/extra-typings";
-import { parseList } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { counted } from "../core/text.ts";
-
 import type { NamedValue } from "../formats/dotenv.ts";
 import { dataFormats, formats, renderForGithub, renderPulled } from "../formats/format.ts";
 import { openShared } from "../machines/shared-file.ts";
@@ -11,6 +8,8 @@ import { fetchVariables, refuseMissing, refuseSteering } from "../machines/varia
 import type { CommandContext } from "../terminal/command.ts";
 import { answerFormatted } from "../terminal/formatted.ts";
 import { unlessClosed, write } from "../terminal/terminal.ts";
+import { parseList } from "../words/parse.ts";
+import { counted } from "../words/text.ts";
 import { atMachine, type Machine, receiptsOf, variablesVerb } from "./machine.ts";
 
 export function pullCommand(context: CommandContext) {

@@ -1,8 +1,8 @@
 import { type Pointer, ptr, read } from "bun:ffi";
 import { readFileSync } from "node:fs";
 import { getSystemErrorName } from "node:util";
-import { bytesOf, type Descriptor } from "../core/inherited.ts";
 import type { Command } from "../machines/run.ts";
+import { bytesOf, type Descriptor } from "../settings/inherited.ts";
 import { libc } from "./libc.ts";
 
 /**

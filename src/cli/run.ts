@@ -1,15 +1,14 @@
-import { inheritedEntries, nameOf, textOf } from "../core/inherited.ts";
-import { parseInterval } from "../core/parse.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { jsonLine } from "../core/visible.ts";
-
 import { pullFiles } from "../machines/files-pull.ts";
 import { looksFor, prepare } from "../machines/recipe.ts";
 import { isSetting, launch, supervise } from "../machines/run.ts";
 import { askVariables } from "../machines/variables.ts";
 import { watchFor } from "../machines/watch.ts";
+import { inheritedEntries, nameOf, textOf } from "../settings/inherited.ts";
 import type { CommandContext } from "../terminal/command.ts";
 import { write } from "../terminal/terminal.ts";
+import { parseInterval } from "../words/parse.ts";
 import { pullWithProgress } from "./files.ts";
 import { harden, scrubEnvironment } from "./harden.ts";
 import { atMachine, receiptsOf, variablesVerb } from "./machine.ts";

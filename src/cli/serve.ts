@@ -1,9 +1,6 @@
 import { Option } from "@commander-js/extra-typings";
-import { parseCount, Unfit } from "../core/parse.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
-import { type Config, parsePort, readAddress, readConfig } from "../core/settings.ts";
-
 import { isEmpty, openInstallation } from "../installation/installation.ts";
 import { removeLeftovers } from "../installation/leftovers.ts";
 import { upgradedMessage } from "../installation/upgrade.ts";
@@ -12,7 +9,9 @@ import { requireFreeAddresses, startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { Supervisor } from "../server/workers.ts";
+import { type Config, parsePort, readAddress, readConfig } from "../settings/settings.ts";
 import { type CommandContext, startedAs, verb } from "../terminal/command.ts";
+import { parseCount, Unfit } from "../words/parse.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole serve`: serves the API until it is told to stop. */

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { exits, Problem } from "../core/problem.ts";
-import { counted, decodeText } from "../core/text.ts";
 import { choice, environment, force, out, project } from "../desk/inputs.ts";
 import { listNames, type NamedValue } from "../formats/dotenv.ts";
 import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../formats/format.ts";
@@ -16,6 +15,7 @@ import { act, type Noun } from "../terminal/draw.ts";
 import { withEditor } from "../terminal/editor.ts";
 import { answerFormatted } from "../terminal/formatted.ts";
 import { readLine } from "../terminal/terminal.ts";
+import { counted, decodeText } from "../words/text.ts";
 
 /* The commands of variables that do more with the process than to run an operation: one opens an editor, one renders. */
 

@@ -3,11 +3,11 @@ import { resolve } from "node:path";
 import { encodeWitness, parseVerifier, type Verifier } from "../audit/note.ts";
 import { isLoopback } from "../core/json-request.ts";
 import { listening } from "../core/listening.ts";
-import { Unfit } from "../core/parse.ts";
-import { parseHost, parsePort } from "../core/settings.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { openWitness, startWitness } from "../server/witness.ts";
+import { parseHost, parsePort } from "../settings/settings.ts";
 import { type CommandContext, verb } from "../terminal/command.ts";
+import { Unfit } from "../words/parse.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole witness`: signs what goes on from what it signed before, on a second machine. */

@@ -1,8 +1,6 @@
 /** @jsxImportSource preact */
 
-import { lookalikes } from "../core/lookalikes.ts";
 import { type Environment, environments } from "../core/names.ts";
-import { joined } from "../core/text.ts";
 import { findProject } from "../desk/projects.ts";
 import {
   Ago,
@@ -22,6 +20,8 @@ import type { Visit } from "../pages/visit.ts";
 import { type KeyAccess, listAccess } from "../people/keys.ts";
 import { type PersonAccess, personsWithAccess, signInText } from "../people/persons.ts";
 import type { Gets } from "../people/readers.ts";
+import { lookalikes } from "../words/lookalikes.ts";
+import { joined } from "../words/text.ts";
 import { keyColumns } from "./keys.tsx";
 
 /** Who can do what in a project: each key, trust and person by the three environments. */

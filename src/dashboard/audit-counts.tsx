@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { lookalikes } from "../core/lookalikes.ts";
-import { formatTime } from "../core/text.ts";
 import { Ago, Called, type Cells, counted, Moment, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import { type AuditCounts, type Doings, units } from "../people/reads.ts";
+import { lookalikes } from "../words/lookalikes.ts";
+import { formatTime } from "../words/text.ts";
 import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
 
 const [barWidth, chartHeight] = [20, 80];

@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import { counted } from "../core/text.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { moreThan } from "../operations/find.ts";
 import { type Cells, Empty, Envs, joined, Lead, Name, Table, Warnings, Word } from "../pages/parts.tsx";
@@ -8,6 +7,7 @@ import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { find, type Hit } from "../people/find.ts";
+import { counted } from "../words/text.ts";
 
 /** Everything whose name has a part, each with a link to its page. The field for the part is in the frame. */
 export async function findPage(visit: Visit): Promise<Answer> {

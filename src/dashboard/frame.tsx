@@ -3,11 +3,11 @@ import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { everyRight, hasSomewhere, type Rights } from "../access/rights.ts";
 import { visible } from "../core/visible.ts";
-import { quoted } from "../core/words.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { Actions, Field, Lead, Name, Prose, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Shown } from "../pages/route.ts";
+import { quoted } from "../words/shell.ts";
 import type { Identity } from "./sign-in.ts";
 
 /** The person that the frame names, and the notice that it shows once. */

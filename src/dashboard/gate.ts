@@ -1,7 +1,7 @@
 import { readAtMost } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
-import type { Audience } from "../installation/failure.ts";
+import type { Audience } from "../desk/failure.ts";
 import type { Installation } from "../installation/installation.ts";
 import { Form, Visit } from "../pages/visit.ts";
 import { refusalOf } from "./refusal.ts";

@@ -1,7 +1,7 @@
 import type { Environment } from "../core/names.ts";
+import { dayOf, type ItemReads, isUnread, judgedSince, type KindReads } from "../editing/last-reads.ts";
 import type { ItemsAcross } from "../people/comparison.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
-import { dayOf, type ItemReads, isUnread, judgedSince, type KindReads } from "../sets/last-reads.ts";
 
 /* The parts of a grid that people look at alone. */
 

@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 
-import { lookalikes } from "../core/lookalikes.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { mayCompare } from "../desk/context.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
+import { behindWords, dayOf, findKindReads, type KindReads } from "../editing/last-reads.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
 import {
@@ -26,7 +26,7 @@ import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { compareEnvironments } from "../people/comparison.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
-import { behindWords, dayOf, findKindReads, type KindReads } from "../sets/last-reads.ts";
+import { lookalikes } from "../words/lookalikes.ts";
 import { type Compared, isCompared, partsOf, readsOf, soonMs } from "./grid-parts.ts";
 
 /** The names of one kind by environment: there, missing, the same, different. */

@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import { lookalikes } from "../core/lookalikes.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
@@ -27,6 +26,7 @@ import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type KeyRecord, listKeys, neverEnds, showKey } from "../people/keys.ts";
+import { lookalikes } from "../words/lookalikes.ts";
 import { usesOf } from "./key-words.ts";
 import { RotateForm } from "./new-key.tsx";
 

@@ -2,9 +2,7 @@
 import type { VNode } from "preact";
 import { surfaces, surfacesByDefault } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
-import { parseDuration } from "../core/parse.ts";
 import { Refused } from "../core/refused.ts";
-import { joined } from "../core/text.ts";
 import { commandLine } from "../desk/command-line.ts";
 import { requireMembers } from "../desk/validate.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
@@ -30,6 +28,8 @@ import { Form, type Visit } from "../pages/visit.ts";
 import { type KeyRecord, showKey } from "../people/keys.ts";
 import { listOrganizations } from "../people/organizations.ts";
 import { listProjects } from "../people/projects.ts";
+import { parseDuration } from "../words/parse.ts";
+import { joined } from "../words/text.ts";
 import { usesOf } from "./key-words.ts";
 import { unlessRefused } from "./refusal.ts";
 

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { lookalikes } from "../core/lookalikes.ts";
+
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { makeProject } from "../operations/projects.ts";
@@ -10,6 +10,7 @@ import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { listOrganizations } from "../people/organizations.ts";
 import { listProjects, type Project } from "../people/projects.ts";
+import { lookalikes } from "../words/lookalikes.ts";
 import { missingPart } from "./grid-parts.ts";
 
 const [first] = everyKind;

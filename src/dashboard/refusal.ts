@@ -1,6 +1,6 @@
 import { HostRefused, Refused, type RefusedKind } from "../core/refused.ts";
 import { visibleLines } from "../core/visible.ts";
-import { type Audience, type FailureCode, failureFor } from "../installation/failure.ts";
+import { type Audience, type FailureCode, failureFor } from "../desk/failure.ts";
 
 /**
  * Turns an error that a route threw into an answer.

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { joined } from "../core/text.ts";
 import { findProject } from "../desk/projects.ts";
+import { requireSets, shownEnvironments } from "../editing/open.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../pages/kind-pages.ts";
@@ -11,7 +11,7 @@ import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import { seenFields, type Visit } from "../pages/visit.ts";
 import type { Entry } from "../sets/kind.ts";
-import { requireSets, shownEnvironments } from "../sets/open.ts";
+import { joined } from "../words/text.ts";
 import { requireKind } from "./grid.tsx";
 
 /** Creates, changes and deletes an item of a kind. What is stored is not shown. */

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { canaryActions } from "../audit/entry.ts";
-import { lookalikes } from "../core/lookalikes.ts";
 import { visibleLines } from "../core/visible.ts";
 import { changeActions } from "../kinds/kind.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
@@ -14,6 +13,7 @@ import { keyNames, listExpiring } from "../people/keys.ts";
 import { listEndingRights } from "../people/persons.ts";
 import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
+import { lookalikes } from "../words/lookalikes.ts";
 import { AgainstRecord } from "./exceptions.tsx";
 import { soonMs } from "./grid-parts.ts";
 import { ProjectLink } from "./projects.tsx";

@@ -1,4 +1,4 @@
-import { shellWord } from "../core/words.ts";
+import { shellWord } from "../words/shell.ts";
 import type { Inputs } from "./inputs.ts";
 import type { Words } from "./operation.ts";
 

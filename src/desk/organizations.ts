@@ -3,9 +3,9 @@ import { sealOrganization } from "../access/grant.ts";
 import { belongsTo } from "../access/rights.ts";
 import { isSameMac } from "../core/hash.ts";
 import { slugPattern } from "../core/names.ts";
-import { didYouMean } from "../core/nearest.ts";
 import { Refused } from "../core/refused.ts";
 import type { Tables } from "../store/database.ts";
+import { didYouMean } from "../words/nearest.ts";
 import type { AdminContext } from "./context.ts";
 
 export type Organization = Readonly<Omit<Tables["organizations"]["$inferSelect"], "seal">>;

@@ -1,4 +1,4 @@
-import { quoted } from "../core/words.ts";
+import { quoted } from "../words/shell.ts";
 import { type NamedValue, renderEach } from "./dotenv.ts";
 
 /*

@@ -1,12 +1,21 @@
-import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { attempt } from "../core/attempt.ts";
 import { configProblem } from "../core/problem.ts";
 import { HostRefused } from "../core/refused.ts";
-import type { Config } from "../core/settings.ts";
 import { makeIfAbsent } from "../core/whole-file.ts";
+import type { Config } from "../settings/settings.ts";
 import { databaseErrorCode } from "../store/database.ts";
-import { accountName } from "./actor.ts";
 
 /* The folder of the embedded database: who may use it, and what is wrong with it. */
 
@@ -97,4 +106,10 @@ export function removeRestoreDrafts({ dataFolder }: Pick<Config, "dataFolder">):
 /** The file that the server of the embedded database, or a restore, keeps locked. */
 export function serveLock({ dataFolder }: Pick<Config, "dataFolder">): string {
   return join(dataFolder, "serve.lock");
+}
+
+/** The name of an account on this machine. */
+export function accountName(uid: number): string | undefined {
+  const accounts = attempt(() => readFileSync("/etc/passwd", "utf8").split("\n")) ?? [];
+  return accounts.map((line) => line.split(":")).find((fields) => fields[2] === String(uid))?.[0];
 }

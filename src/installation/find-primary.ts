@@ -3,7 +3,7 @@ import { configProblem } from "../core/problem.ts";
 import { HostRefused } from "../core/refused.ts";
 import { databaseErrorCode, textValue } from "../store/database.ts";
 import { openPostgres, protocolViolation, requiredSettings, type Servers } from "../store/postgres.ts";
-import { describeUnreachable } from "./failure.ts";
+import { describeUnreachable } from "./unreachable.ts";
 
 /**
  * Asks each server until one is the primary, which is then the current one of `servers`.

@@ -1,4 +1,4 @@
-import type { Config } from "../core/settings.ts";
+import type { Config } from "../settings/settings.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { removeRestoreDrafts, serveLock } from "./data-folder.ts";
 import { removeKeyDrafts, rotateLock } from "./root-keys.ts";

@@ -6,10 +6,10 @@ import { eq } from "drizzle-orm";
 import { attempt } from "../core/attempt.ts";
 import { configProblem, Problem } from "../core/problem.ts";
 import { HostRefused } from "../core/refused.ts";
-import { warnOfReaders } from "../core/secret-file.ts";
-import type { Config, RootKeySource } from "../core/settings.ts";
 import { removeDrafts, writeWholeSync } from "../core/whole-file.ts";
 import { Keyring, newKey, parseRootKeys } from "../seal/keyring.ts";
+import { warnOfReaders } from "../settings/secret-file.ts";
+import type { Config, RootKeySource } from "../settings/settings.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
 import { exclusively, type Lock } from "../store/sqlite-file.ts";
 

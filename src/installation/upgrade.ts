@@ -1,16 +1,16 @@
-import { and, eq } from "drizzle-orm";
+import { and, eq, getTableColumns } from "drizzle-orm";
 import { sealOrganization } from "../access/grant.ts";
 import { type Head, isNext, rosterAction, sealHead } from "../audit/head.ts";
 import { commandsLane, decodeEntries } from "../audit/segment.ts";
+import { isSameMac } from "../core/hash.ts";
 import { version } from "../core/version.ts";
-import { generationOf } from "../seal/envelope.ts";
+import { generationOf, orUndefined } from "../seal/envelope.ts";
 import { type Keyring, type SystemKeyPurpose, sealFormat } from "../seal/keyring.ts";
 import { versionMac, versionMacOf020 } from "../seal/set.ts";
 import type { Database, Db } from "../store/database.ts";
 import { migrate, type Versions } from "../store/migrate.ts";
 import { segmentsByLane } from "../store/segments.ts";
 import type { SystemKeys } from "./system-keys.ts";
-import { isOfSet, isVerified, recordColumns } from "./version-records.ts";
 
 /**
  * Upgrades the database of an earlier version: changes its tables and seals what that version did not, in one
@@ -81,35 +81,29 @@ async function sealOrganizations({ tables }: Database, db: Db, systemKeys: Syste
 }
 
 /** A record that does not verify stays as it is. One project at a time: names may take some megabytes. */
-async function sealRecords(database: Database, db: Db, systemKeys: SystemKeys): Promise<void> {
-  const { projects: p, sets: s, setVersions: v } = database.tables;
-  for (const project of await db.select({ id: p.id }).from(p)) {
+async function sealRecords({ tables }: Database, db: Db, { listing: key }: SystemKeys): Promise<void> {
+  const { projects: p, sets: s, setVersions: v } = tables;
+  const { generation: _, listing: __, sealed: ___, ...columns } = getTableColumns(v);
+  for (const { id } of await db.select({ id: p.id }).from(p)) {
+    const isCurrent = and(
+      eq(s.projectId, v.projectId),
+      eq(s.kind, v.kind),
+      eq(s.environment, v.environment),
+      eq(s.version, v.version),
+    );
     const rows = await db
-      .select({ record: recordColumns({ database }), current: s.listingMac })
+      .select({ record: columns, current: s.listingMac })
       .from(v)
-      .leftJoin(
-        s,
-        and(
-          eq(s.projectId, v.projectId),
-          eq(s.kind, v.kind),
-          eq(s.environment, v.environment),
-          eq(s.version, v.version),
-        ),
-      )
-      .where(eq(v.projectId, project.id));
+      .leftJoin(s, isCurrent)
+      .where(eq(v.projectId, id));
     for (const { record, current } of rows) {
-      if (!isVerified({ systemKeys }, record, versionMacOf020)) continue;
+      const { kind, environment, version } = record;
+      const was = orUndefined(() => versionMacOf020(key, record));
+      if (!isSameMac(was, record.mac)) continue;
       const listingMac = record.listingMac ?? current;
-      const mac = versionMac(systemKeys.listing, { ...record, listingMac });
-      await db
-        .update(v)
-        .set({ listingMac, mac })
-        .where(
-          and(
-            isOfSet(v, { project, descriptor: record, environment: record.environment }),
-            eq(v.version, record.version),
-          ),
-        );
+      const mac = versionMac(key, { ...record, listingMac });
+      const isThis = and(eq(v.projectId, id), eq(v.kind, kind), eq(v.environment, environment), eq(v.version, version));
+      await db.update(v).set({ listingMac, mac }).where(isThis);
     }
   }
 }

@@ -1,5 +1,5 @@
 import { visibleLines } from "../core/visible.ts";
-import type { Item, OpenSet } from "../sets/open.ts";
+import type { Item, OpenSet } from "../editing/open.ts";
 import type { ExportAsk, ExportItem } from "./export-item.ts";
 import { exportFiles } from "./files/export.ts";
 import { exportVariables } from "./variables/export.ts";

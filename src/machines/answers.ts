@@ -1,6 +1,6 @@
 import { sha256Of } from "../core/hash.ts";
 import { contentBytesMax, type Environment, isVariableName, itemsMax, variableValueBytesMax } from "../core/names.ts";
-import { pathProblem, pathSetProblem } from "../core/path.ts";
+import { pathProblem, pathSetProblem } from "../words/path.ts";
 import type { Files, SecretFile, Variable, Variables } from "./npm/answers.ts";
 import type { FileMetadata } from "./npm/questions.ts";
 

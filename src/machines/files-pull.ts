@@ -1,6 +1,6 @@
 import { contentBytesMax } from "../core/names.ts";
-import { didYouMean } from "../core/nearest.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
+import { didYouMean } from "../words/nearest.ts";
 import type { FetchedFile, FileRecord } from "./answers.ts";
 import { queryBytesMax } from "./client.ts";
 import { type Comparison, Root } from "./safe-files.ts";

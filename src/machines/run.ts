@@ -2,10 +2,10 @@ import { accessSync, closeSync, existsSync, constants as files, openSync, statSy
 import { constants as system } from "node:os";
 import { delimiter } from "node:path";
 import { attempt } from "../core/attempt.ts";
-import { bytesOf, type Descriptor, nameOf, textEnvironment, textOf } from "../core/inherited.ts";
 import { Problem } from "../core/problem.ts";
 import { readStart } from "../core/whole-file.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
+import { bytesOf, type Descriptor, nameOf, textEnvironment, textOf } from "../settings/inherited.ts";
 import type { Watch } from "./watch.ts";
 import { type Clock, realClock } from "./wire.ts";
 

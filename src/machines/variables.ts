@@ -1,8 +1,8 @@
 import { isVariableName } from "../core/names.ts";
-import { didYouMean } from "../core/nearest.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { isSteering } from "../core/steering.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
+import { didYouMean } from "../words/nearest.ts";
+import { isSteering } from "../words/steering.ts";
 import type { Asked } from "./answers.ts";
 import { type Client, queryBytesMax } from "./client.ts";
 import type { Selection } from "./npm/answers.ts";

@@ -1,6 +1,6 @@
 import type { Log } from "../core/log.ts";
-import type { Config, WitnessSetting } from "../core/settings.ts";
 import type { Keyring } from "../seal/keyring.ts";
+import type { Config, WitnessSetting } from "../settings/settings.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
 import { threadUrl } from "../thread-url.ts";
 import { openSigners } from "./signers.ts";

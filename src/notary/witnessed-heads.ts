@@ -5,8 +5,8 @@ import { Deadline } from "../core/deadline.ts";
 import { guardedFetch } from "../core/guarded-fetch.ts";
 import { readAtMost } from "../core/json-request.ts";
 import { configProblem } from "../core/problem.ts";
-import type { WitnessSetting } from "../core/settings.ts";
-import { counted } from "../core/text.ts";
+import type { WitnessSetting } from "../settings/settings.ts";
+import { counted } from "../words/text.ts";
 
 /** A witness: where it is, and the key that its signatures count by. */
 export type Witness = { readonly url: string; readonly key: string; readonly verifier: Verifier };

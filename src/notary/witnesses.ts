@@ -2,7 +2,7 @@ import { cosignedAt } from "../audit/note.ts";
 import { proveConsistency } from "../audit/tree.ts";
 import { encodeSubmission, submissionPath } from "../audit/witness.ts";
 import type { Log } from "../core/log.ts";
-import type { WitnessSetting } from "../core/settings.ts";
+import type { WitnessSetting } from "../settings/settings.ts";
 import type { Database } from "../store/database.ts";
 import { addCosignature, newestCosigned, readNodes, type SignedHead, treeEnd } from "../store/tree.ts";
 import { type Away, askWitness, openWitnesses, type Witness, whyNoAnswer } from "./witnessed-heads.ts";

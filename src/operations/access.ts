@@ -1,6 +1,4 @@
 import { environments } from "../core/names.ts";
-import { parseDuration } from "../core/parse.ts";
-import { counted, formatTime } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { choice, input, project, wide } from "../desk/inputs.ts";
@@ -18,6 +16,8 @@ import {
 } from "../people/keys.ts";
 import { type EndingRights, listEndingRights, type PersonAccess, personsWithAccess } from "../people/persons.ts";
 import { personGets } from "../people/readers.ts";
+import { parseDuration } from "../words/parse.ts";
+import { counted, formatTime } from "../words/text.ts";
 import { endless } from "./credentials.ts";
 
 const listAll = operation({

@@ -2,7 +2,6 @@ import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import { openTreeHead } from "../audit/tree-note.ts";
 import { ChainWalk } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
-import { counted } from "../core/text.ts";
 import { lockCommands } from "../desk/changes.ts";
 import { writing } from "../desk/context.ts";
 import { operation } from "../desk/operation.ts";
@@ -16,6 +15,7 @@ import type { Database } from "../store/database.ts";
 import { beginAgain } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
 import { type SignedHead, treeEnd } from "../store/tree.ts";
+import { counted } from "../words/text.ts";
 
 const action = "audit.accept-restore";
 const changedSince = "The database has changed since it was shown, and nothing was done: run this again.";

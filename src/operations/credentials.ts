@@ -1,9 +1,7 @@
 import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
-import { parseDuration, parseList } from "../core/parse.ts";
 import { usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
-import { counted, formatTime, listed } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import { choices, completed, flag, type Given, id, input, ofOrganization, wide } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
@@ -20,6 +18,8 @@ import {
   shortKeyIds,
   showKey,
 } from "../people/keys.ts";
+import { parseDuration, parseList } from "../words/parse.ts";
+import { counted, formatTime, listed } from "../words/text.ts";
 
 /* What keys and trusts share: the inputs that say what one may do, and how a record is shown. */
 

@@ -1,6 +1,4 @@
 import type { NamesWritten } from "../audit/entry.ts";
-import { parseCount } from "../core/parse.ts";
-import { counted, formatTime, joined, listed } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import { choice, environment, flag, input, ofForm, project, required, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
@@ -18,6 +16,8 @@ import {
   undo,
   type Writer,
 } from "../people/rollback.ts";
+import { parseCount } from "../words/parse.ts";
+import { counted, formatTime, joined, listed } from "../words/text.ts";
 
 const kinds = everyKind.map(({ kind }) => kind);
 const kind = choice("<kind>", "of what", kinds);

@@ -1,7 +1,5 @@
 import { findKeys } from "../access/api-key.ts";
-import { parseDuration } from "../core/parse.ts";
 import { Refused } from "../core/refused.ts";
-import { counted, formatTime, joined } from "../core/text.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { flag, id, input, ofForm, out, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
@@ -16,6 +14,8 @@ import {
   rotateKey,
   shortKeyIds,
 } from "../people/keys.ts";
+import { parseDuration } from "../words/parse.ts";
+import { counted, formatTime, joined } from "../words/text.ts";
 import { credentialOperations, foundColumns, grantInputs, grantOf, nameOf, summary } from "./credentials.ts";
 
 const outKey = { ...out, help: "write the key to this new file, mode 0600, instead of stdout" };

@@ -1,4 +1,3 @@
-import { counted, formatTime, joined } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import { choice, input, organization, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
@@ -14,6 +13,7 @@ import {
   setPlan,
 } from "../people/organizations.ts";
 import { listProjects } from "../people/projects.ts";
+import { counted, formatTime, joined } from "../words/text.ts";
 import { agreeToCutOff } from "./credentials.ts";
 
 const plans = ["free", "pro"] as const;

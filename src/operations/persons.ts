@@ -2,9 +2,7 @@ import { everyRight } from "../access/rights.ts";
 import type { SignInAs } from "../access/roster.ts";
 import { personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
-import { parseEnd, parseList } from "../core/parse.ts";
 import { usageProblem } from "../core/problem.ts";
-import { formatTime } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import { choices, completed, flag, type Given, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
@@ -24,6 +22,8 @@ import {
   showPerson,
   signInText,
 } from "../people/persons.ts";
+import { parseEnd, parseList } from "../words/parse.ts";
+import { formatTime } from "../words/text.ts";
 import { reachOf } from "./credentials.ts";
 
 const name = input("<name>", "the person's name, such as ana");

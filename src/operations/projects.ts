@@ -1,5 +1,4 @@
 import { environments } from "../core/names.ts";
-import { counted, formatTime, joined } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { choices, completed, environmentList, input, project, wide } from "../desk/inputs.ts";
@@ -18,6 +17,7 @@ import {
   setProjectEnvironments,
   showProject,
 } from "../people/projects.ts";
+import { counted, formatTime, joined } from "../words/text.ts";
 import { agreeToCutOff, nameOf } from "./credentials.ts";
 
 export const makeProject = operation({

@@ -1,5 +1,4 @@
 import { variableValueBytesMax } from "../core/names.ts";
-import { formatTime } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import { flag, id, input, ofForm, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
@@ -14,6 +13,7 @@ import {
   shortRequestIds,
   showRequest,
 } from "../people/requests.ts";
+import { formatTime } from "../words/text.ts";
 
 const listAll = operation({
   path: "request list",

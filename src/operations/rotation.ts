@@ -1,10 +1,10 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { readConfig } from "../core/settings.ts";
-import { counted, listed } from "../core/text.ts";
 import { completed, flag, input } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { done } from "../desk/outcome.ts";
 import { rotateData, rotateRoot } from "../people/rotation.ts";
+import { readConfig } from "../settings/settings.ts";
+import { counted, listed } from "../words/text.ts";
 
 const root = operation({
   path: "rotate root",

@@ -10,7 +10,6 @@ import {
   verifyToken,
 } from "../access/token.ts";
 import { Fault } from "../core/fault.ts";
-import { parseSpiffeId, Unfit } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -21,6 +20,7 @@ import { requireText } from "../desk/validate.ts";
 import { type KeyRecord, permittedReach, showKey } from "../people/keys.ts";
 import { createTrust, validTrusts } from "../people/trusts.ts";
 import { fetchJson } from "../server/fetch-json.ts";
+import { parseSpiffeId, Unfit } from "../words/parse.ts";
 import { credentialOperations, grantInputs, grantOf, summary } from "./credentials.ts";
 
 const jwksBytesMax = 256 * 1024;

@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import { type Environment, isEnvironment } from "../core/names.ts";
-import { isSteering } from "../core/steering.ts";
-import { formatTime } from "../core/text.ts";
 import { excerpt, visibleLines } from "../core/visible.ts";
+import { isSteering } from "../words/steering.ts";
+import { formatTime } from "../words/text.ts";
 
 /* What pages are made of. Preact escapes all stored text on them, and `Word` makes it visible. */
 

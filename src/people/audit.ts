@@ -1,15 +1,15 @@
 import { may, type Rights } from "../access/rights.ts";
 import type { AuditEntry, NamesWritten } from "../audit/entry.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
-import { hasPart, requirePart, tracesOf } from "../core/name-part.ts";
 import { compareBytes, type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { counted, listed } from "../core/text.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
 import { newestMoment, segmentHolding, segmentsByTime, segmentsHolding } from "../store/segments.ts";
+import { hasPart, requirePart, tracesOf } from "../words/name-part.ts";
+import { counted, listed } from "../words/text.ts";
 import { requireAuditor } from "./audit-chain.ts";
 import { findKey, keyNames } from "./keys.ts";
 

@@ -2,10 +2,10 @@ import { compareBytes, type Environment } from "../core/names.ts";
 import { type AdminContext, mayCompare } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
+import { type Item, openItems, requireSets, shownEnvironments } from "../editing/open.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import { isCanary } from "../seal/canary.ts";
 import type { ContentEntry, KindDescriptor } from "../sets/kind.ts";
-import { type Item, openItems, requireSets, shownEnvironments } from "../sets/open.ts";
 
 /* Which environments of a project have an item, and whether it is the same in them. No value leaves this file. */
 

@@ -4,12 +4,12 @@ import { type AdminContext, writing } from "../desk/context.ts";
 import { findOrganization, requireSlug } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, projectPath } from "../desk/projects.ts";
+import { openContent } from "../editing/contents.ts";
+import { type OpenSet, openSet, type SetOf } from "../editing/open.ts";
+import { revealOf } from "../editing/reveal.ts";
 import type { ExportAsk, ExportMode } from "../kinds/export-item.ts";
 import { exportItems } from "../kinds/exports.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { openContent } from "../sets/contents.ts";
-import { type OpenSet, openSet, type SetOf } from "../sets/open.ts";
-import { revealOf } from "../sets/reveal.ts";
 import { listProjects } from "./projects.ts";
 
 /** A file of an export. Its path is relative and safe. */

@@ -1,13 +1,13 @@
 import { asc, eq, sql } from "drizzle-orm";
-import { hasPart, mayHavePart, rankOf, requirePart } from "../core/name-part.ts";
 import type { Environment } from "../core/names.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
 import { projectPath } from "../desk/projects.ts";
+import { listingsAcross, type ProjectAsked } from "../editing/across.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { listingsAcross, type ProjectAsked } from "../sets/across.ts";
 import type { Entry } from "../sets/kind.ts";
+import { hasPart, mayHavePart, rankOf, requirePart } from "../words/name-part.ts";
 import { listKeys } from "./keys.ts";
 import { listPersons } from "./persons.ts";
 import { listRequests } from "./requests.ts";

@@ -4,11 +4,11 @@ import type { Environment } from "../core/names.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, lockProject, noProject, requireSeenProject } from "../desk/projects.ts";
-import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "../installation/version-records.ts";
+import { deleteUnusedContents } from "../editing/contents.ts";
+import { keptSizes } from "../editing/kept-versions.ts";
+import { findSet } from "../editing/open.ts";
+import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "../editing/version-records.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
-import { deleteUnusedContents } from "../sets/contents.ts";
-import { keptSizes } from "../sets/kept-versions.ts";
-import { findSet } from "../sets/open.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
 import type { Db } from "../store/database.ts";
 

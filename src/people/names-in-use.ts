@@ -1,8 +1,8 @@
 import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
-import type { Config } from "../core/settings.ts";
 import { arrayOf } from "../desk/validate.ts";
 import { openWithoutKeys } from "../installation/installation.ts";
 import { everyKind } from "../kinds/kind.ts";
+import type { Config } from "../settings/settings.ts";
 import { type Database, textValue } from "../store/database.ts";
 import { isMigrated } from "../store/migrate.ts";
 

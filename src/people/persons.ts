@@ -16,7 +16,6 @@ import type { PersonActor } from "../audit/entry.ts";
 import { isIssuer, issuerRule } from "../core/json-request.ts";
 import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { formatTime } from "../core/text.ts";
 import { lockCommands } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
@@ -25,6 +24,7 @@ import { findProject, placeOf } from "../desk/projects.ts";
 import { newestSealed, type PersonsAt, RosterWatch, writeRoster } from "../desk/roster.ts";
 import { requireEnvironments, requireMembers, requireWord } from "../desk/validate.ts";
 import { clockOf } from "../store/database.ts";
+import { formatTime } from "../words/text.ts";
 
 /* The persons of an installation and their rights. Only operators change them: no right changes rights. */
 

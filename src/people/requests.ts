@@ -9,13 +9,13 @@ import { findById, noId, shortIds } from "../desk/ids.ts";
 import { ofOrganization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
 import { requireEnvironment } from "../desk/validate.ts";
+import { openSet } from "../editing/open.ts";
+import { writeSets } from "../editing/write.ts";
+import { writingProject } from "../editing/write-project.ts";
 import { variables } from "../kinds/variables/entry.ts";
 import { nameWarnings, valueWarnings } from "../kinds/variables/env-file.ts";
 import { validateVariables, variableItem } from "../kinds/variables/write.ts";
 import { newCoin } from "../seal/canary.ts";
-import { openSet } from "../sets/open.ts";
-import { writeSets } from "../sets/write.ts";
-import { writingProject } from "../sets/write-project.ts";
 import type { Db } from "../store/database.ts";
 import { type KeyRecord, keyStatus } from "./keys.ts";
 

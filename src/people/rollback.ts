@@ -3,10 +3,7 @@ import { compareBytes } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../desk/context.ts";
 import { type FoundProject, findProject, type LockedProject, placeOf, projectPath } from "../desk/projects.ts";
-import { descriptorOf, everyKind } from "../kinds/kind.ts";
-import { isCanary } from "../seal/canary.ts";
-import { deleteUnusedContents, namesContent, openContent } from "../sets/contents.ts";
-import type { Entry, KindDescriptor } from "../sets/kind.ts";
+import { deleteUnusedContents, namesContent, openContent } from "../editing/contents.ts";
 import {
   damagedVersion,
   type Item,
@@ -16,11 +13,14 @@ import {
   openVersion,
   requireSeen,
   requireSet,
-} from "../sets/open.ts";
-import { noItem } from "../sets/reveal.ts";
+} from "../editing/open.ts";
+import { noItem } from "../editing/reveal.ts";
+import { type NewItem, type SetChanges, type SetWrite, writeSets } from "../editing/write.ts";
+import { requireProjectRoom, writingProject } from "../editing/write-project.ts";
+import { descriptorOf, everyKind } from "../kinds/kind.ts";
+import { isCanary } from "../seal/canary.ts";
+import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
-import { type NewItem, type SetChanges, type SetWrite, writeSets } from "../sets/write.ts";
-import { requireProjectRoom, writingProject } from "../sets/write-project.ts";
 import { contentOf } from "./comparison.ts";
 import { namesOf, readRecords, type SetAt, type VersionRecord } from "./history.ts";
 

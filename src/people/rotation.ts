@@ -2,8 +2,6 @@ import { and, asc, eq, gt, inArray, isNotNull, lt, ne, sql } from "drizzle-orm";
 import { Fault } from "../core/fault.ts";
 import { environments, itemsMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import type { Config } from "../core/settings.ts";
-import { listed } from "../core/text.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
@@ -15,6 +13,9 @@ import {
   lockProject,
   projectPath,
 } from "../desk/projects.ts";
+import { findListed, openContent, sealContent } from "../editing/contents.ts";
+import { findSet } from "../editing/open.ts";
+import { resealSet } from "../editing/write.ts";
 import {
   addRootKey,
   currentRootId,
@@ -28,11 +29,10 @@ import { purposes } from "../installation/system-keys.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
-import { findListed, openContent, sealContent } from "../sets/contents.ts";
 import type { ContentEntry, Entry } from "../sets/kind.ts";
-import { findSet } from "../sets/open.ts";
-import { resealSet } from "../sets/write.ts";
+import type { Config } from "../settings/settings.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
+import { listed } from "../words/text.ts";
 
 /*
  * Rotation while servers run, in small transactions that each leave the database whole. The next run finishes one that

@@ -1,7 +1,6 @@
 import { parseKeySet, type Terms, type Trust, usableKeys, usableKinds } from "../access/token.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
 import { isIssuer, issuerRule } from "../core/json-request.ts";
-import { spiffeIdBytesMax } from "../core/parse.ts";
 import { isPublicUrl } from "../core/public-fetch.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -9,6 +8,7 @@ import { findOrganization } from "../desk/organizations.ts";
 import { requireWord } from "../desk/validate.ts";
 import { trustList, trustsFull } from "../store/lookups.ts";
 import { termsBytesMax } from "../store/reach.ts";
+import { spiffeIdBytesMax } from "../words/parse.ts";
 import { createCredential, isWithinRights, type NewKey } from "./keys.ts";
 import { claimWarnings, requirePinned } from "./providers.ts";
 

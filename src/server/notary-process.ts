@@ -1,11 +1,11 @@
 import type { Log } from "../core/log.ts";
-import type { Config } from "../core/settings.ts";
 import { version } from "../core/version.ts";
 import type { Installation } from "../installation/installation.ts";
 import { kindsByRead } from "../kinds/kind.ts";
 import { awayMetric, flawsMetric } from "../notary/link.ts";
 import { Notary } from "../notary/notary.ts";
 import { openSigners } from "../notary/signers.ts";
+import type { Config } from "../settings/settings.ts";
 import { type Database, databaseErrorCode, isStrayConnectionFailure, warm } from "../store/database.ts";
 import { watchReadiness } from "./health.ts";
 import { openOps } from "./serve.ts";

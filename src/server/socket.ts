@@ -3,7 +3,7 @@ import { chmodSync, chownSync, lstatSync, readFileSync, renameSync, rmSync } fro
 import { dirname, join } from "node:path";
 import { attempt } from "../core/attempt.ts";
 import { Refused } from "../core/refused.ts";
-import type { Socket } from "../core/settings.ts";
+import type { Socket } from "../settings/settings.ts";
 
 /**
  * Makes way for a socket: removes one that a server has left behind, and nothing else.

@@ -24,8 +24,8 @@ import {
 import { originOf } from "../core/json-request.ts";
 import type { Log } from "../core/log.ts";
 import { configProblem } from "../core/problem.ts";
-import { warnOfReaders } from "../core/secret-file.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
+import { warnOfReaders } from "../settings/secret-file.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 
 /*

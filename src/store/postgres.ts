@@ -3,8 +3,8 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
-import type { PostgresServer } from "../core/postgres-url.ts";
 import { Refused } from "../core/refused.ts";
+import type { PostgresServer } from "../settings/postgres-url.ts";
 import {
   compile,
   type Database,

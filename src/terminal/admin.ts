@@ -1,9 +1,9 @@
 import { HostRefused } from "../core/refused.ts";
-import { readConfig } from "../core/settings.ts";
+import { actorOf } from "../desk/actor.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
 import { whoIs } from "../desk/roster.ts";
-import { actorOf } from "../installation/actor.ts";
 import { type Consent, openInstallation } from "../installation/installation.ts";
+import { readConfig } from "../settings/settings.ts";
 import type { CommandContext } from "./command.ts";
 import { holdNotes } from "./failure.ts";
 

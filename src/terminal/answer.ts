@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { exits, Problem } from "../core/problem.ts";
-import { counted } from "../core/text.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
 import type { Columns, Facts, List, SecretOutput } from "../desk/outcome.ts";
+import { counted } from "../words/text.ts";
 import type { CommandContext } from "./command.ts";
 import { block, columnsThatFit, hasColour, screenWidth, table, write, writeSecret } from "./terminal.ts";
 

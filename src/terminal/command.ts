@@ -9,13 +9,13 @@ import {
   InvalidArgumentError,
   type Option,
 } from "@commander-js/extra-typings";
-import type { Descriptor } from "../core/inherited.ts";
 import { isEnvironment } from "../core/names.ts";
-import { didYouMean } from "../core/nearest.ts";
-import { Unfit } from "../core/parse.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { listed } from "../core/text.ts";
-import { shellWord } from "../core/words.ts";
+import type { Descriptor } from "../settings/inherited.ts";
+import { didYouMean } from "../words/nearest.ts";
+import { Unfit } from "../words/parse.ts";
+import { shellWord } from "../words/shell.ts";
+import { listed } from "../words/text.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The process and the terminal that a command runs in. */

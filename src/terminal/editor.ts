@@ -3,9 +3,9 @@ import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { attempt } from "../core/attempt.ts";
-import { withoutSettings } from "../core/inherited.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { requireFile } from "../core/whole-file.ts";
+import { withoutSettings } from "../settings/inherited.ts";
 import type { CommandContext } from "./command.ts";
 import { toProblem } from "./failure.ts";
 import { localName, unreadable } from "./input.ts";

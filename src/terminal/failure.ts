@@ -1,6 +1,6 @@
 import { exits, Problem } from "../core/problem.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
-import { type FailureCode, failureFor } from "../installation/failure.ts";
+import { type FailureCode, failureFor } from "../desk/failure.ts";
 import type { CommandContext } from "./command.ts";
 import { fitted, hasColour, red, unlessClosed, write } from "./terminal.ts";
 

@@ -1,11 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import { exits, Problem } from "../core/problem.ts";
-import { counted } from "../core/text.ts";
 import { jsonLine, visible, visibleLines } from "../core/visible.ts";
 import { type WholeFile, writeWhole } from "../core/whole-file.ts";
 import { fileOf } from "../desk/inputs.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import type { Format } from "../formats/format.ts";
+import { counted } from "../words/text.ts";
 import { answer } from "./answer.ts";
 import type { CommandContext } from "./command.ts";
 import { writeSecret } from "./terminal.ts";

@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { readConfig } from "../../src/core/settings.ts";
 import { redisBuckets } from "../../src/server/shared-limiter.ts";
+import { readConfig } from "../../src/settings/settings.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
 import { freePort } from "../support/port.ts";
@@ -69,7 +69,7 @@ function environmentOf(name: string): Record<string, string> {
 describe("the compose file", () => {
   test("gives Keyhole settings that it knows and takes", () => {
     expect(ofKeyhole.map(([name]) => name)).toEqual("keyhole notary owner upgrade grants notary-grants".split(" "));
-    const known = read("src/core/setting-names.ts");
+    const known = read("src/settings/setting-names.ts");
     for (const [name] of ofKeyhole) {
       const env = environmentOf(name);
       for (const setting of Object.keys(env)) expect(known).toContain(`"${setting}"`);

@@ -13,10 +13,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { readConfig } from "../../src/core/settings.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
+import { readConfig } from "../../src/settings/settings.ts";
 import { ageDrafts } from "../support/drafts.ts";
 import { binary, makePlace, type Ran } from "../support/keyhole.ts";
 import { honestly, type Question, type Reply, type Truth } from "../support/liar.ts";

@@ -20,7 +20,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { shellWord } from "../../src/core/words.ts";
+import { shellWord } from "../../src/words/shell.ts";
 import { binary, type Ran, runBinary } from "../support/keyhole.ts";
 import { clusterOwner } from "../support/postgres.ts";
 import { findProgram } from "../support/programs.ts";

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readConfig } from "../../src/core/settings.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
@@ -11,6 +10,7 @@ import { createKey } from "../../src/people/keys.ts";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { createProject } from "../../src/people/projects.ts";
 import { newKey } from "../../src/seal/keyring.ts";
+import { readConfig } from "../../src/settings/settings.ts";
 import { moment } from "../support/clock.ts";
 import { binary } from "../support/keyhole.ts";
 import { connect, eventually, type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";

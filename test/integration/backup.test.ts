@@ -12,13 +12,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Config } from "../../src/core/settings.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { addRootKey, dropOlderRootKeys, lockKeyFile } from "../../src/installation/root-keys.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { backUp, restore, verifyBackup } from "../../src/people/backup.ts";
+import type { Config } from "../../src/settings/settings.ts";
 import { takeOutOfUse } from "../../src/store/backup.ts";
 import { exclusively } from "../../src/store/sqlite-file.ts";
 import { leaksIn, numbered, openWorld, type World } from "../support/world.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Checkpoint } from "../../src/audit/journal.ts";
-import { accountName, actorOf, callerOfSudo } from "../../src/installation/actor.ts";
+import { actorOf, callerOfSudo } from "../../src/desk/actor.ts";
+import { accountName } from "../../src/installation/data-folder.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
 import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
@@ -322,7 +323,7 @@ describe("the name of a person", () => {
   });
 
   test.if(process.getuid?.() === 0)("of an account without a name is its number, whatever USER says", () => {
-    const script = `const { actorOf } = await import(${JSON.stringify(join(import.meta.dir, "../../src/installation/actor.ts"))});
+    const script = `const { actorOf } = await import(${JSON.stringify(join(import.meta.dir, "../../src/desk/actor.ts"))});
       process.setuid(54321); process.stdout.write(actorOf(process.env));`;
     const env = { USER: "root", SUDO_USER: "alice" };
     const { stdout } = Bun.spawnSync([process.execPath, "--no-env-file", "-e", script], { env });

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { everyRight, type Holding, may, meets } from "../../src/access/rights.ts";
-import { hasPart, mayHavePart } from "../../src/core/name-part.ts";
 import { type Environment, environments } from "../../src/core/names.ts";
 import { find, type Hit } from "../../src/people/find.ts";
 import { addPerson, grantRights, revokeRights } from "../../src/people/persons.ts";
+import { hasPart, mayHavePart } from "../../src/words/name-part.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 

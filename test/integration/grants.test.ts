@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
-import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { type Installation, openInstallation } from "../../src/installation/installation.ts";
 import { kindsByRead } from "../../src/kinds/kind.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
@@ -13,6 +12,7 @@ import { createKey, revokeKey } from "../../src/people/keys.ts";
 import { rejectRequest } from "../../src/people/requests.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import { summed } from "../../src/server/metrics.ts";
+import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
 import { defaultPartition, makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
 import { rightsBeyondServing } from "../../src/store/rights.ts";
 import { connectAgent } from "../support/mcp.ts";

@@ -2,6 +2,9 @@ import { expect, test } from "bun:test";
 import type { Environment } from "../../src/core/names.ts";
 import type { AdminContext } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
+import { openSet } from "../../src/editing/open.ts";
+import { writeSets } from "../../src/editing/write.ts";
+import { writingProject } from "../../src/editing/write-project.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { files } from "../../src/kinds/files/entry.ts";
@@ -14,9 +17,6 @@ import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
-import { openSet } from "../../src/sets/open.ts";
-import { writeSets } from "../../src/sets/write.ts";
-import { writingProject } from "../../src/sets/write-project.ts";
 import { personIn } from "../support/persons.ts";
 import {
   describeBoth,

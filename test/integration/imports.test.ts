@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Refused } from "../../src/core/refused.ts";
+import type { DryRun } from "../../src/editing/write-project.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import {
   copyVariables,
@@ -13,7 +14,6 @@ import {
   writeVariables,
 } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
-import type { DryRun } from "../../src/sets/write-project.ts";
 import { entriesOf } from "../support/entries.ts";
 import { describeBoth, type Placed, stored, type World } from "../support/world.ts";
 

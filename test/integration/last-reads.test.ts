@@ -10,6 +10,7 @@ import { type AdminContext, adminContextOf, operator } from "../../src/desk/cont
 import type { Operation } from "../../src/desk/operation.ts";
 import type { List, Outcome } from "../../src/desk/outcome.ts";
 import { findProject } from "../../src/desk/projects.ts";
+import { findKindReads } from "../../src/editing/last-reads.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { accountOperations } from "../../src/kinds/accounts/operations.ts";
 import { fileOperations } from "../../src/kinds/files/operations.ts";
@@ -21,7 +22,6 @@ import { pruneAudit } from "../../src/people/audit-chain.ts";
 import { backUp, restore } from "../../src/people/backup.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
-import { findKindReads } from "../../src/sets/last-reads.ts";
 import { entry, journalOn } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { parseComingDay, Unfit } from "../../src/core/parse.ts";
 import {
   copyVariables,
   listDueVariables,
@@ -8,6 +7,7 @@ import {
   type WriteOptions,
 } from "../../src/kinds/variables/write.ts";
 import { planRollback, rollBack } from "../../src/people/rollback.ts";
+import { parseComingDay, Unfit } from "../../src/words/parse.ts";
 import { inDays } from "../support/clock.ts";
 
 import { describeBoth, type Placed, type World } from "../support/world.ts";

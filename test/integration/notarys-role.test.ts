@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
-import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { type Installation, openInstallation } from "../../src/installation/installation.ts";
 import { kindsByRead } from "../../src/kinds/kind.ts";
 import { Notary } from "../../src/notary/notary.ts";
 import { openSigners } from "../../src/notary/signers.ts";
 import { applyGrants } from "../../src/people/grants.ts";
+import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
 import { rightsIn, withPostgres } from "../support/postgres.ts";
 import { openWorld, type World } from "../support/world.ts";
 

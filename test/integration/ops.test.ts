@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { endpointPaths } from "../../src/api/app.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { readConfig } from "../../src/core/settings.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import { readinessChecks, startOps, watchReadiness } from "../../src/server/health.ts";
 import { summed } from "../../src/server/metrics.ts";
+import { readConfig } from "../../src/settings/settings.ts";
 import type { Database } from "../../src/store/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Client, clientOf, describeBoth, everything, type Key, type World } from "../support/world.ts";

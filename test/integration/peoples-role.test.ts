@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
-import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { type AdminContext, adminContextOf } from "../../src/desk/context.ts";
 import { whoIs } from "../../src/desk/roster.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
@@ -20,6 +19,7 @@ import { createProject, deleteProject, listProjects, renameProject } from "../..
 import { approveRequest, rejectRequest, showRequest } from "../../src/people/requests.ts";
 import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { createTrust } from "../../src/people/trusts.ts";
+import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
 import { withPostgres } from "../support/postgres.ts";
 import { openWorld, type World } from "../support/world.ts";
 

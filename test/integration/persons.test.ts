@@ -4,6 +4,7 @@ import type { SignInAs } from "../../src/access/roster.ts";
 import { type AdminContext, writing } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { RosterWatch, whoIs } from "../../src/desk/roster.ts";
+import { openSet } from "../../src/editing/open.ts";
 import { deleteAccount, listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { listFiles, putFile } from "../../src/kinds/files/write.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
@@ -25,7 +26,6 @@ import {
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { planRollback } from "../../src/people/rollback.ts";
 import { createTrust } from "../../src/people/trusts.ts";
-import { openSet } from "../../src/sets/open.ts";
 import { eventually } from "../support/eventually.ts";
 import { asPerson, personIn } from "../support/persons.ts";
 import { describeBoth, describeOnce, type World, withAdmins } from "../support/world.ts";

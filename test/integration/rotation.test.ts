@@ -5,7 +5,6 @@ import { dirname, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import postgres from "postgres";
 import { environments } from "../../src/core/names.ts";
-import type { RootKeySource } from "../../src/core/settings.ts";
 import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
 import { type Installation, openInstallation } from "../../src/installation/installation.ts";
 import { listAccounts } from "../../src/kinds/accounts/write.ts";
@@ -18,6 +17,7 @@ import { createProject, listProjects } from "../../src/people/projects.ts";
 import { rotateData, rotateRoot } from "../../src/people/rotation.ts";
 import { Keyring, newKey, parseRootKeys } from "../../src/seal/keyring.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
+import type { RootKeySource } from "../../src/settings/settings.ts";
 import { eventually } from "../support/eventually.ts";
 import {
   type Client,

@@ -134,7 +134,7 @@ describeBoth("writers of sets", (w, _, once) => {
     const program = `
       const { adminContextOf, operator } = await import(${source("desk/context.ts")});
       const { openInstallation } = await import(${source("installation/installation.ts")});
-      const { readConfig } = await import(${source("core/settings.ts")});
+      const { readConfig } = await import(${source("settings/settings.ts")});
       const { setVariables } = await import(${source("kinds/variables/write.ts")});
       const admin = adminContextOf(await openInstallation(readConfig(process.env), () => {}), operator("ann@host"));
       process.stdout.write("ready");

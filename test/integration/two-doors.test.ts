@@ -5,13 +5,13 @@
 import { beforeAll, expect, test } from "bun:test";
 import type { Environment } from "../../src/core/names.ts";
 import { findProject } from "../../src/desk/projects.ts";
+import { openSet, openVersion } from "../../src/editing/open.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { storedValue } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { listHistory } from "../../src/people/history.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
-import { openSet, openVersion } from "../../src/sets/open.ts";
 import { throughDoor } from "../support/door.ts";
 import { personsVisitor, type Visitor } from "../support/pages.ts";
 import { describeBoth } from "../support/world.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { Refused } from "../../src/core/refused.ts";
-import { readConfig } from "../../src/core/settings.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
+import { readConfig } from "../../src/settings/settings.ts";
 import { toProblem } from "../../src/terminal/failure.ts";
 import { freePort } from "../support/port.ts";
 import { postgresUrl, withPostgres } from "../support/postgres.ts";

@@ -7,6 +7,8 @@ import fc from "fast-check";
 import type { Environment } from "../../src/core/names.ts";
 import type { AdminContext } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
+import { openContent } from "../../src/editing/contents.ts";
+import { openSet, openVersion } from "../../src/editing/open.ts";
 import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
 import type { FileEntry } from "../../src/kinds/files/entry.ts";
 import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
@@ -16,8 +18,6 @@ import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { createProject, deleteProject, renameProject } from "../../src/people/projects.ts";
 import { planRollback, planUndo, rollBack, undo } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
-import { openContent } from "../../src/sets/contents.ts";
-import { openSet, openVersion } from "../../src/sets/open.ts";
 import { parts, seed } from "../support/seed.ts";
 import { describeBoth, type World } from "../support/world.ts";
 

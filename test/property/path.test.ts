@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { posix, win32 } from "node:path";
 import fc from "fast-check";
-import { pathProblem, pathSetProblem } from "../../src/core/path.ts";
+import { pathProblem, pathSetProblem } from "../../src/words/path.ts";
 
 setDefaultTimeout(60_000);
 

@@ -2,10 +2,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { judgeCommand } from "../../src/cli/door.ts";
-import { quoted } from "../../src/core/words.ts";
 import { buildProgram } from "../../src/main.ts";
 import { type CommandContext, frame } from "../../src/terminal/command.ts";
 import { toProblem } from "../../src/terminal/failure.ts";
+import { quoted } from "../../src/words/shell.ts";
 import { contextOf, streamTo } from "./context.ts";
 import type { World } from "./world.ts";
 

@@ -1,9 +1,9 @@
-import { readConfig } from "../../src/core/settings.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { createProject } from "../../src/people/projects.ts";
+import { readConfig } from "../../src/settings/settings.ts";
 
 /** Values by environment and name. */
 export type Furniture = Readonly<Record<string, Readonly<Record<string, string>>>>;

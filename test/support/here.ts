@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { wordsOf } from "../../src/core/words.ts";
 import { execute } from "../../src/main.ts";
 import { turns } from "../../src/store/sqlite.ts";
 import type { CommandContext } from "../../src/terminal/command.ts";
+import { wordsOf } from "../../src/words/shell.ts";
 import { streamTo } from "./context.ts";
 import { binary, type Ran, runBinary } from "./keyhole.ts";
 

@@ -1,4 +1,4 @@
-import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
+import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
 import { makeAuditMonths } from "../../src/store/audit-months.ts";
 import { migrate, migrations } from "../../src/store/migrate.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";

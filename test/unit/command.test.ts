@@ -4,7 +4,14 @@ import { join } from "node:path";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { complete } from "../../src/cli/completion.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { didYouMean } from "../../src/core/nearest.ts";
+import { configProblem, interrupted, Problem } from "../../src/core/problem.ts";
+import { Refused } from "../../src/core/refused.ts";
+import { failureFor } from "../../src/desk/failure.ts";
+import { buildProgram } from "../../src/main.ts";
+import type { NamesAsked } from "../../src/people/names-in-use.ts";
+import { frame, pathOf, startedAs } from "../../src/terminal/command.ts";
+import { complain, holdNotes, toProblem } from "../../src/terminal/failure.ts";
+import { didYouMean } from "../../src/words/nearest.ts";
 import {
   parseChoices,
   parseCount,
@@ -12,14 +19,7 @@ import {
   parseList,
   parseMoment,
   parseSpiffeId,
-} from "../../src/core/parse.ts";
-import { configProblem, interrupted, Problem } from "../../src/core/problem.ts";
-import { Refused } from "../../src/core/refused.ts";
-import { failureFor } from "../../src/installation/failure.ts";
-import { buildProgram } from "../../src/main.ts";
-import type { NamesAsked } from "../../src/people/names-in-use.ts";
-import { frame, pathOf, startedAs } from "../../src/terminal/command.ts";
-import { complain, holdNotes, toProblem } from "../../src/terminal/failure.ts";
+} from "../../src/words/parse.ts";
 import { contextOf } from "../support/context.ts";
 import { newFolder } from "../support/folder.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { adviceFor, readSecretFile, warnOfReaders } from "../../src/core/secret-file.ts";
-import { clientSettingNames, settingNames, tracingNames, unknownSettings } from "../../src/core/setting-names.ts";
-import { readConfig } from "../../src/core/settings.ts";
+import { adviceFor, readSecretFile, warnOfReaders } from "../../src/settings/secret-file.ts";
+import { clientSettingNames, settingNames, tracingNames, unknownSettings } from "../../src/settings/setting-names.ts";
+import { readConfig } from "../../src/settings/settings.ts";
 import { newFolder } from "../support/folder.ts";
 import { kubernetes } from "../support/kubernetes.ts";
 import { readPage } from "../support/markdown.ts";

@@ -5,7 +5,7 @@ import { Fault } from "../../src/core/fault.ts";
 import { configProblem } from "../../src/core/problem.ts";
 import { HostRefused, Refused } from "../../src/core/refused.ts";
 import { refusalOf } from "../../src/dashboard/refusal.ts";
-import { failureFor } from "../../src/installation/failure.ts";
+import { failureFor } from "../../src/desk/failure.ts";
 import { toProblem } from "../../src/terminal/failure.ts";
 
 const secret = "canary-of-an-error";

@@ -19,52 +19,57 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "modules.d.ts": [],
   "thread-url.ts": [],
   core: words("node: package.json"),
+  words: words("core node:"),
+  settings: words("core words node:"),
   // Mechanisms: what they need from outside is an argument.
   seal: words("core thread-url.ts node:"),
   audit: words("core node:"),
   access: words("core node: jose"),
   limit: words("core"),
-  formats: words("core"),
-  store: words("access audit core thread-url.ts drizzle node: bun:sqlite drizzle-orm postgres"),
-  notary: words("audit core seal store thread-url.ts node: drizzle-orm"),
-  installation: words("access audit core notary seal store node: drizzle-orm"),
-  desk: words("access audit core installation seal store node: drizzle-orm"),
-  sets: words("access audit core desk installation limit seal store node: drizzle-orm"),
+  formats: words("core words"),
+  store: words("access audit core settings thread-url.ts drizzle node: bun:sqlite drizzle-orm postgres"),
+  notary: words("audit core seal settings store words thread-url.ts node: drizzle-orm"),
+  installation: words("access audit core notary seal settings store node: drizzle-orm"),
+  sets: words("access audit core limit seal store"),
   gates: words("access audit core formats limit sets bun:jsc typebox"),
-  terminal: words("core desk formats installation node: @commander-js/extra-typings"),
-  pages: words("access core desk preact"),
+  desk: words("access audit core installation seal store words node: drizzle-orm"),
+  editing: words("access audit core desk installation seal sets store words node: drizzle-orm"),
+  terminal: words("core desk formats installation settings words node: @commander-js/extra-typings"),
+  pages: words("access core desk words preact"),
   kinds: words(
-    "access audit core desk formats gates installation limit pages seal sets store",
+    "access audit core desk editing formats gates limit pages seal sets store words",
     "node: dotenv drizzle-orm preact typebox yaml",
   ),
-  people: words("access audit core desk installation kinds notary seal sets store node: drizzle-orm"),
+  people: words(
+    "access audit core desk editing installation kinds notary seal sets settings store words node: drizzle-orm",
+  ),
   api: words(
     "access audit core formats gates kinds limit sets store",
     "elysia @elysiajs/bearer typebox @modelcontextprotocol/server",
   ),
   // What machines run shares only these with the server.
-  machines: words("core formats package.json node:"),
+  machines: words("core formats settings words package.json node:"),
   server: words(
-    "access api audit core formats gates installation kinds limit notary seal sets store package.json thread-url.ts",
+    "access api audit core formats gates installation kinds limit notary seal sets settings store",
+    "package.json thread-url.ts",
     "node: bun drizzle-orm prom-client",
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources @opentelemetry/sdk-trace",
   ),
-  operations: words("access audit core desk formats installation kinds notary people server sets store node:"),
+  operations: words("access audit core desk kinds notary people server settings store words node:"),
   dashboard: words(
-    "access audit core desk installation kinds operations pages people sets terminal",
+    "access audit core desk editing installation kinds operations pages people sets settings words",
     "node: elysia jose openid-client preact preact-render-to-string",
   ),
   cli: words(
-    "access api audit core dashboard desk formats installation kinds machines notary operations people server terminal",
-    "package.json",
+    "api audit core dashboard desk formats installation kinds machines notary operations people server settings terminal",
+    "words package.json",
     "node: bun:ffi yaml @commander-js/extra-typings @modelcontextprotocol/server",
   ),
-  "main.ts": words("cli core kinds operations terminal package.json @commander-js/extra-typings"),
+  "main.ts": words("cli core kinds operations settings terminal package.json @commander-js/extra-typings"),
 };
 
 /** What changes something for people. */
-const writers =
-  /^src\/(people|desk|dashboard|pages|machines|sets\/(across|open|reveal|write|contents|last-reads)|kinds\/(pages|\w+\/((?:\w+-)?page|form|write|operations|reveal|edit|env-file|import-text)))/;
+const writers = /^src\/(people|desk|editing|dashboard|pages|operations|machines)\//;
 
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
@@ -80,9 +85,9 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
   "src/kinds/files/read.ts": { readFiles: ["kinds/files/endpoint.ts"] },
   "src/pages/visit.ts": { Visit: ["dashboard/gate.ts"] },
   "src/sets/remembered.ts": { RememberedSets: ["server/compose.ts"], RememberedContents: ["server/compose.ts"] },
-  "src/sets/verified-set.ts": { VerifiedSet: ["sets/lookup.ts", "sets/open.ts"] },
+  "src/sets/verified-set.ts": { VerifiedSet: ["sets/lookup.ts", "editing/open.ts"] },
   "src/seal/set.ts": { setOpener: ["sets/verified-set.ts"] },
-  "src/seal/envelope.ts": { open: ["seal", "sets/contents.ts"], startOpening: ["seal"] },
+  "src/seal/envelope.ts": { open: ["seal", "editing/contents.ts"], startOpening: ["seal"] },
   "src/seal/file-content.ts": { FileContent: ["kinds/files/read.ts"] },
   "node:crypto": { createDecipheriv: ["seal/envelope.ts"] },
   "node:inspector": {},
@@ -127,7 +132,7 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
     in: /^src\/(access|api|audit|formats|gates|limit|kinds\/\w+\/(endpoint|render))/,
     code: /\.open\b|\["open"\]|\{[^}\n]*\bopen\b[^}\n]*\} =/,
   },
-  { in: /^src\/(?!desk|installation|people|sets|seal|kinds\/files)/, code: /\b(dataKey|subkey)\(/ },
+  { in: /^src\/(?!desk|editing|people|sets|seal|kinds\/files)/, code: /\b(dataKey|subkey)\(/ },
   { in: /./, code: /\bopener\??\.open\b/, only: ["src/sets/verified-set.ts"] },
   // A render keeps nothing of a value.
   { in: /^src\/(formats|kinds\/\w+\/render)/, code: /^(export )?(let|var)\b/m },
@@ -295,9 +300,9 @@ describe("a planted violation is seen:", () => {
   });
   test("a path from what serves to what writes", () => {
     const app = 'import { a } from "../sets/a.ts";';
-    const a = 'import { b } from "./write.ts";';
-    const files = new Map(Object.entries({ "src/api/app.ts": app, "src/sets/a.ts": a, "src/sets/write.ts": "" }));
-    expect(pathTo(files, /^src\/api/, writers)).toBe("src/api/app.ts > src/sets/a.ts > src/sets/write.ts");
+    const a = 'import { b } from "../editing/write.ts";';
+    const files = new Map(Object.entries({ "src/api/app.ts": app, "src/sets/a.ts": a, "src/editing/write.ts": "" }));
+    expect(pathTo(files, /^src\/api/, writers)).toBe("src/api/app.ts > src/sets/a.ts > src/editing/write.ts");
   });
   test("a path from what serves to what writes, through a thread", () => {
     const serve = 'import { a } from "../store/a.ts";';

@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { joined } from "../../core/text.ts";
 import { carryOut, typedIn } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
 import { Box, Boxes, Field } from "../../pages/parts.tsx";
 import type { Form, Visit } from "../../pages/visit.ts";
+import { joined } from "../../words/text.ts";
 import type { AccountEntry } from "./entry.ts";
 import { remove, set } from "./operations.ts";
 import { validateAccount } from "./write.ts";

@@ -1,6 +1,5 @@
 import { environments } from "../../core/names.ts";
 import { usageProblem } from "../../core/problem.ts";
-import { decodeText, formatTime } from "../../core/text.ts";
 import {
   atVersion,
   choice,
@@ -16,7 +15,8 @@ import {
 import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
-import { listItems, unreadInput } from "../../sets/last-reads.ts";
+import { listItems, unreadInput } from "../../editing/last-reads.ts";
+import { decodeText, formatTime } from "../../words/text.ts";
 import { accounts } from "./entry.ts";
 import { revealAccount } from "./reveal.ts";
 import { type AccountOptions, deleteAccount, listAccounts, type SeenAccounts, setAccount } from "./write.ts";

@@ -1,6 +1,5 @@
 import { type Environment, environments, environmentsOf } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { unseenIn } from "../../core/text.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { findProject, type PlannedProject } from "../../desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
@@ -12,10 +11,11 @@ import {
   requireSets,
   type SeenSet,
   type SetOf,
-} from "../../sets/open.ts";
-import { noItem } from "../../sets/reveal.ts";
-import { type SetChanges, writeSets } from "../../sets/write.ts";
-import { changingProject, type DryRun, writingProject } from "../../sets/write-project.ts";
+} from "../../editing/open.ts";
+import { noItem } from "../../editing/reveal.ts";
+import { type SetChanges, writeSets } from "../../editing/write.ts";
+import { changingProject, type DryRun, writingProject } from "../../editing/write-project.ts";
+import { unseenIn } from "../../words/text.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
 /** What a change did, or would do: whether the account is new, the environments that it leaves, and what it read. */

@@ -1,5 +1,4 @@
 import { contentBytesMax, environments } from "../../core/names.ts";
-import { counted, formatTime } from "../../core/text.ts";
 import {
   atVersion,
   choice,
@@ -17,7 +16,8 @@ import {
 import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
-import { listItems, unreadInput } from "../../sets/last-reads.ts";
+import { listItems, unreadInput } from "../../editing/last-reads.ts";
+import { counted, formatTime } from "../../words/text.ts";
 import { files } from "./entry.ts";
 import { revealFile } from "./reveal.ts";
 import { deleteFile, listFiles, putFile } from "./write.ts";

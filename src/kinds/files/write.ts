@@ -1,16 +1,16 @@
 import { may } from "../../access/rights.ts";
 import { sha256Of } from "../../core/hash.ts";
 import { contentBytesMax, type Environment, environmentsOf } from "../../core/names.ts";
-import { pathProblem, pathSetProblem } from "../../core/path.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
 import { displayName, requireEnvironments } from "../../desk/validate.ts";
-import { deleteUnusedContents, sealContent } from "../../sets/contents.ts";
-import { itemsOf, openSets, requireSets } from "../../sets/open.ts";
-import { noItem } from "../../sets/reveal.ts";
-import { type SetWrites, writeSets } from "../../sets/write.ts";
-import { requireProjectRoom, writingProject } from "../../sets/write-project.ts";
+import { deleteUnusedContents, sealContent } from "../../editing/contents.ts";
+import { itemsOf, openSets, requireSets } from "../../editing/open.ts";
+import { noItem } from "../../editing/reveal.ts";
+import { type SetWrites, writeSets } from "../../editing/write.ts";
+import { requireProjectRoom, writingProject } from "../../editing/write-project.ts";
+import { pathProblem, pathSetProblem } from "../../words/path.ts";
 import { everyKind } from "../kind.ts";
 import { type FileEntry, files } from "./entry.ts";
 

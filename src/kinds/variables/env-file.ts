@@ -1,9 +1,9 @@
 import { parse } from "dotenv";
 import { isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { isSteering } from "../../core/steering.ts";
-import { counted, unseenIn } from "../../core/text.ts";
 import { setItemsMax } from "../../sets/kind.ts";
+import { isSteering } from "../../words/steering.ts";
+import { counted, unseenIn } from "../../words/text.ts";
 import { findForeign, isEscapedPem } from "./foreign.ts";
 
 /** What a dotenv file holds. Problems and warnings are sentences with a line and perhaps a name, never a value. */

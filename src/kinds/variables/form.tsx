@@ -1,12 +1,11 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../../core/names.ts";
-import { isDay } from "../../core/parse.ts";
 import { Refused } from "../../core/refused.ts";
-
 import { goOn } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
 import { Ago, Box, Boxes, Env, Field } from "../../pages/parts.tsx";
 import type { Form, Visit } from "../../pages/visit.ts";
+import { isDay } from "../../words/parse.ts";
 import { dueAtOf, type VariableEntry } from "./entry.ts";
 import { deletedSentence, savedSentence } from "./operations.ts";
 import { type EnvironmentWrite, validateVariables, warningsIn, writeVariables } from "./write.ts";

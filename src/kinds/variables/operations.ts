@@ -1,7 +1,5 @@
 import { environments, variableValueBytesMax } from "../../core/names.ts";
-import { parseComingDay, parseCount, parseList } from "../../core/parse.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
-import { counted, decodeText, formatTime, joined } from "../../core/text.ts";
 import {
   atVersion,
   choice,
@@ -21,9 +19,11 @@ import {
 import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done, list, type Outcome } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
+import { listItems, unreadInput } from "../../editing/last-reads.ts";
+import type { DryRun } from "../../editing/write-project.ts";
 import { setBytesMax } from "../../sets/kind.ts";
-import { listItems, unreadInput } from "../../sets/last-reads.ts";
-import type { DryRun } from "../../sets/write-project.ts";
+import { parseComingDay, parseCount, parseList } from "../../words/parse.ts";
+import { counted, decodeText, formatTime, joined } from "../../words/text.ts";
 import { variables } from "./entry.ts";
 import type { ImportFormat } from "./import-text.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";

@@ -2,12 +2,12 @@
 import { Refused } from "../../core/refused.ts";
 import { requireFreshToCompare } from "../../desk/context.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
+import { requireSet, requireSets, shownEnvironments } from "../../editing/open.ts";
 import { Box, Change, Field } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import type { Form, Visit } from "../../pages/visit.ts";
 import { setItemsMax } from "../../sets/kind.ts";
-import { requireSet, requireSets, shownEnvironments } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { parseEnvFile } from "./env-file.ts";
 import { wroteSentence } from "./operations.ts";

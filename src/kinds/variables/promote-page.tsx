@@ -4,6 +4,7 @@ import { may } from "../../access/rights.ts";
 import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
+import { requireSets, shownEnvironments } from "../../editing/open.ts";
 import { carryOut } from "../../pages/carry-out.ts";
 import {
   Ago,
@@ -22,7 +23,6 @@ import {
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import { seenFields, type Visit } from "../../pages/visit.ts";
-import { requireSets, shownEnvironments } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { copy } from "./operations.ts";
 import { keepDraft } from "./plan-page.tsx";

@@ -2,9 +2,9 @@ import { compareBytes } from "../../core/names.ts";
 import { type AdminContext, requireFreshToCompare, writing } from "../../desk/context.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment } from "../../desk/validate.ts";
+import { type OpenSet, openSet, openSetAt, type SeenSet } from "../../editing/open.ts";
+import { revealItem, revealOf } from "../../editing/reveal.ts";
 import type { NamedValue } from "../../formats/dotenv.ts";
-import { type OpenSet, openSet, openSetAt, type SeenSet } from "../../sets/open.ts";
-import { revealItem, revealOf } from "../../sets/reveal.ts";
 import { type VariableEntry, variables } from "./entry.ts";
 import { storedValue } from "./write.ts";
 

@@ -1,18 +1,18 @@
 import { eq } from "drizzle-orm";
 import { may } from "../../access/rights.ts";
 import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
-import { didYouMean } from "../../core/nearest.ts";
 import { Refused } from "../../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
 import { findProject, type PlannedProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
+import { type Item, type OpenSet, openSet, requireSeen, requireSet, type SeenSet } from "../../editing/open.ts";
+import { noItem, revealOf } from "../../editing/reveal.ts";
+import { type NewItem, type PlannedSet, type SetChanges, writeSets } from "../../editing/write.ts";
+import { changingProject, type DryRun, writingProject } from "../../editing/write-project.ts";
 import { isCanary, newCoin } from "../../seal/canary.ts";
-import { type Item, type OpenSet, openSet, requireSeen, requireSet, type SeenSet } from "../../sets/open.ts";
-import { noItem, revealOf } from "../../sets/reveal.ts";
-import { type NewItem, type PlannedSet, type SetChanges, writeSets } from "../../sets/write.ts";
-import { changingProject, type DryRun, writingProject } from "../../sets/write-project.ts";
 import { isMarked } from "../../store/expiry.ts";
+import { didYouMean } from "../../words/nearest.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { nameWarnings, unseenInValues, valueWarnings } from "./env-file.ts";
 

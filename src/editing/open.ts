@@ -4,11 +4,11 @@ import { compareBytes, type Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { type FoundProject, projectPath, requireSeenProject, uses } from "../desk/projects.ts";
-import { isOfSet, type SetName } from "../installation/version-records.ts";
 import { orUndefined } from "../seal/envelope.ts";
+import type { Entry, KindDescriptor } from "../sets/kind.ts";
+import { VerifiedSet } from "../sets/verified-set.ts";
 import type { Db } from "../store/database.ts";
-import type { Entry, KindDescriptor } from "./kind.ts";
-import { VerifiedSet } from "./verified-set.ts";
+import { isOfSet, type SetName } from "./version-records.ts";
 
 /*
  * People's way to the sets: found, verified and opened. A set that is missing or does not verify is never treated as an

@@ -2,9 +2,9 @@ import { and, desc, eq, gt, isNotNull, lt, lte, max, min, type SQL, sql } from "
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { arrayOf } from "../desk/validate.ts";
-import { isOfSet, type SetName } from "../installation/version-records.ts";
+import type { KindDescriptor } from "../sets/kind.ts";
 import type { Db } from "../store/database.ts";
-import type { KindDescriptor } from "./kind.ts";
+import { isOfSet, type SetName } from "./version-records.ts";
 
 /* How long versions are kept: by age, by number and by bytes. */
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { attempt } from "./attempt.ts";
-import { usageProblem } from "./problem.ts";
+import { attempt } from "../core/attempt.ts";
+import { usageProblem } from "../core/problem.ts";
 
 /*
  * What this process was started with, as it was. The runtime shows the environment as text, in which bytes that are not

@@ -6,15 +6,22 @@ import type { AdminContext } from "../desk/context.ts";
 import { type FoundProject, type LockedProject, projectPath, uses } from "../desk/projects.ts";
 import { arrayOf } from "../desk/validate.ts";
 import { currentRootId } from "../installation/root-keys.ts";
-import { insertRecord, isOfSet, nextVersion, resealedRecord } from "../installation/version-records.ts";
 import { type DataKey, newKey } from "../seal/keyring.ts";
 import { sealSet } from "../seal/set.ts";
+import { countsOf } from "../sets/counts.ts";
+import {
+  countsColumnOf,
+  type Entry,
+  type KindDescriptor,
+  setBytesMax,
+  setItemsMax,
+  type Written,
+} from "../sets/kind.ts";
+import type { VerifiedSet } from "../sets/verified-set.ts";
 import type { Db } from "../store/database.ts";
-import { countsOf } from "./counts.ts";
 import { pruneVersions } from "./kept-versions.ts";
-import { countsColumnOf, type Entry, type KindDescriptor, setBytesMax, setItemsMax, type Written } from "./kind.ts";
 import { type Item, type OpenSet, openItems, type SetOf } from "./open.ts";
-import type { VerifiedSet } from "./verified-set.ts";
+import { insertRecord, isOfSet, nextVersion, resealedRecord } from "./version-records.ts";
 
 /*
  * The one writer of sets. With the project locked, a write opens the current version once, decides about its changes,

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
-import { configProblem } from "./problem.ts";
+import { configProblem } from "../core/problem.ts";
 
 /**
  * The secret in a file, without the line end that most tools add.

@@ -1,5 +1,5 @@
+import { excerpt } from "../core/visible.ts";
 import { listed } from "./text.ts";
-import { excerpt } from "./visible.ts";
 
 /*
  * Which name somebody most likely meant by a mistyped one. The rule is commander's for commands and options: a name

@@ -1,4 +1,4 @@
-import { didYouMean } from "./nearest.ts";
+import { didYouMean } from "../words/nearest.ts";
 
 /*
  * The names of all settings, each once. The page docs/configuration.md, the help, the check for misspelt ones and the

@@ -54,12 +54,8 @@ export function recordColumns({ database }: Pick<Admin, "database">) {
 }
 
 /** Whether Keyhole wrote a record. */
-export function isVerified(
-  { systemKeys }: Keys,
-  record: SetVersion & { readonly mac: Uint8Array },
-  macOf = versionMac,
-): boolean {
-  const mac = orUndefined(() => macOf(systemKeys.listing, record));
+export function isVerified({ systemKeys }: Keys, record: SetVersion & { readonly mac: Uint8Array }): boolean {
+  const mac = orUndefined(() => versionMac(systemKeys.listing, record));
   return isSameMac(mac, record.mac);
 }
 

@@ -1,13 +1,13 @@
 import { may } from "../access/rights.ts";
 import type { Environment } from "../core/names.ts";
-import { didYouMean } from "../core/nearest.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { isCanary } from "../seal/canary.ts";
+import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import type { Db } from "../store/database.ts";
-import type { Entry, KindDescriptor } from "./kind.ts";
+import { didYouMean } from "../words/nearest.ts";
 import { findSet, type Item, lastChangedIn, openSetAt, type SetOf } from "./open.ts";
 
 /** Which item somebody wants to see. */

@@ -1,11 +1,11 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
+import { mayAsk } from "../core/json-request.ts";
+import { configProblem } from "../core/problem.ts";
+import { wordsOf } from "../words/shell.ts";
 import { withoutSettings } from "./inherited.ts";
-import { mayAsk } from "./json-request.ts";
 import { type Postgres, parsePostgresUrl } from "./postgres-url.ts";
-import { configProblem } from "./problem.ts";
 import { isService, settingNames } from "./setting-names.ts";
-import { wordsOf } from "./words.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

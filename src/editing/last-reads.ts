@@ -1,14 +1,14 @@
 import { may } from "../access/rights.ts";
 import { type Environment, environments } from "../core/names.ts";
-import { parseDuration } from "../core/parse.ts";
 import { Refused } from "../core/refused.ts";
-import { formatTime } from "../core/text.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { input } from "../desk/inputs.ts";
 import { type Columns, list, type Outcome } from "../desk/outcome.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
+import type { KindDescriptor } from "../sets/kind.ts";
 import { findLastReads } from "../store/last-reads.ts";
-import type { KindDescriptor } from "./kind.ts";
+import { parseDuration } from "../words/parse.ts";
+import { formatTime } from "../words/text.ts";
 
 /* When machines last read an item: as the notary counted it from the audit, so it takes the right to read that. */
 

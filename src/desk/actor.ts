@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { attempt } from "../core/attempt.ts";
 import { configProblem } from "../core/problem.ts";
+import { accountName } from "../installation/data-folder.ts";
 
 /**
  * Who runs a command: KEYHOLE_ACTOR, or `user@host` with the account that runs it; under sudo, the account that called
@@ -50,10 +51,4 @@ function directoryName(uid: number): string | undefined {
         .trim(),
     ) || undefined
   );
-}
-
-/** The name of an account on this machine. */
-export function accountName(uid: number): string | undefined {
-  const accounts = attempt(() => readFileSync("/etc/passwd", "utf8").split("\n")) ?? [];
-  return accounts.map((line) => line.split(":")).find((fields) => fields[2] === String(uid))?.[0];
 }

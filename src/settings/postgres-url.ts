@@ -3,9 +3,9 @@ import { isIP, isIPv6 } from "node:net";
 import { homedir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import { type ConnectionOptions, createSecureContext, getCACertificates } from "node:tls";
-import { attempt } from "./attempt.ts";
-import { isLoopback } from "./json-request.ts";
-import { configProblem } from "./problem.ts";
+import { attempt } from "../core/attempt.ts";
+import { isLoopback } from "../core/json-request.ts";
+import { configProblem } from "../core/problem.ts";
 import { readSecretFile } from "./secret-file.ts";
 
 /*

@@ -6,7 +6,7 @@ import type { FoundProject } from "../desk/projects.ts";
 import type { SetIdentity } from "../seal/associated-data.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import { type SealedSet, verifyListing } from "../seal/set.ts";
-import type { KindDescriptor } from "./kind.ts";
+import type { KindDescriptor } from "../sets/kind.ts";
 import { damageOf } from "./open.ts";
 
 /* The listings of many projects, read together: to look for something that may be anywhere. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { usageProblem } from "./problem.ts";
+import { usageProblem } from "../core/problem.ts";
 
 /* Words for people that several rooms say alike. */
 

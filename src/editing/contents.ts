@@ -5,8 +5,8 @@ import { Permit } from "../desk/permit.ts";
 import type { FoundProject, LockedProject } from "../desk/projects.ts";
 import { contentAssociatedData } from "../seal/associated-data.ts";
 import { open, orUndefined, seal } from "../seal/envelope.ts";
+import type { ContentEntry, Entry, KindDescriptor } from "../sets/kind.ts";
 import type { Db } from "../store/database.ts";
-import type { ContentEntry, Entry, KindDescriptor } from "./kind.ts";
 import { findSet, keptVersions } from "./open.ts";
 
 /* Contents: items whose values are too large for a set. Each is a row of its own, and listings name it by its id. */

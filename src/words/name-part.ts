@@ -1,4 +1,4 @@
-import { Refused } from "./refused.ts";
+import { Refused } from "../core/refused.ts";
 
 /* Names that people look for by a part of them: by its words, each of which a name must have. Case is ignored. */
 

@@ -1,4 +1,4 @@
-import { excerpt } from "./visible.ts";
+import { excerpt } from "../core/visible.ts";
 
 /**
  * What a name looks like on a page: names with one look cannot be told apart by eye. Forms of one letter, Cyrillic and
