@@ -1,7 +1,8 @@
 import { Fault } from "../core/fault.ts";
 import { isSameMac } from "../core/hash.ts";
 import type { Environment, EnvironmentMask, TokenWords } from "../core/names.ts";
-import { type Grant, type GrantRow, type Plan, sealCanary, sealGrant } from "./grant.ts";
+import type { Grant, GrantRow, Plan } from "./grant.ts";
+import type { GrantSeals } from "./grant-seals.ts";
 
 /**
  * The row of a key or a trust, with its organization and, if its scope reaches it, the requested project. One
@@ -91,12 +92,12 @@ export class CanaryRefusal extends Fault {
  * @throws Fault `unauthorized`, with the reason for the operator; CanaryRefusal; `decryption_failed` if SQL damaged the
  *   organization
  */
-export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantKey: Uint8Array): Caller {
+export function authenticate(row: KeyRow | undefined, digest: Uint8Array, seals: GrantSeals): Caller {
   if (!row || !isSameMac(row.digest, digest)) throw new Fault("unauthorized", "unknown key");
-  const { grantSeal, organizationId: id, organizationSlug: slug, organizationName: name, plan } = row;
-  const isGranted = isSameMac(grantSeal, sealGrant(grantKey, digest, row));
+  const { organizationId: id, organizationSlug: slug, organizationName: name, plan } = row;
+  const isGranted = seals.isGrant(row);
   if (!row.live || !isGranted) {
-    if (isSameMac(grantSeal, sealCanary(grantKey, digest, row))) throw new CanaryRefusal(row);
+    if (seals.isCanary(row)) throw new CanaryRefusal(row);
     const which = `${row.trust === null ? "key" : "trust"} ${row.keyId}`;
     if (!row.live) throw new Fault("unauthorized", `${which} is expired or revoked`);
     const isTooLarge = row.projects === "" || row.trust === "";

@@ -1,5 +1,5 @@
 import type { FaultCode } from "../core/fault.ts";
-import { macOf } from "../core/hash.ts";
+import { isSameMac, macOf } from "../core/hash.ts";
 import { type Environment, type EnvironmentMask, environmentMask } from "../core/names.ts";
 
 /** What a key may be used through, in the order of the bits that store them: 1, 2, 4. */
@@ -99,4 +99,20 @@ function sealUnder(label: string, grantKey: Uint8Array, digest: Uint8Array, gran
     grant.expiresAt,
     grant.trust,
   ]);
+}
+
+/** Whether two rows are the same in everything that the grant seal covers, and in the seal. */
+export function isSameRow(a: GrantRow, b: GrantRow): boolean {
+  return (
+    a.keyId === b.keyId &&
+    a.organizationId === b.organizationId &&
+    a.surfaces === b.surfaces &&
+    a.resources === b.resources &&
+    a.environments === b.environments &&
+    a.projects === b.projects &&
+    a.expiresAt === b.expiresAt &&
+    a.trust === b.trust &&
+    isSameMac(a.digest, b.digest) &&
+    isSameMac(a.grantSeal, b.grantSeal)
+  );
 }

@@ -1,6 +1,6 @@
 import { isSameMac } from "../core/hash.ts";
 import { shared } from "../core/shared.ts";
-import { type GrantRow, sealGrant } from "./grant.ts";
+import { type GrantRow, isSameRow, sealGrant } from "./grant.ts";
 import { parseKeySet, parseTerms, type Trust } from "./token.ts";
 
 /** How old the list may be when a token arrives. */
@@ -16,8 +16,8 @@ export class TrustDirectory {
   readonly #grantKey: Uint8Array;
   readonly #nowMs: () => number;
   #byIssuer: ReadonlyMap<string, readonly Trust[]> = new Map();
-  /** By the row's own text, because parsing and importing keys takes longer than the rest. */
-  #byTerms = new Map<string, Trust>();
+  /** By id, each with its row: nothing is verified or parsed again unless that has changed. */
+  #known = new Map<string, { readonly row: GrantRow; readonly trust: Trust }>();
   #loadedAtMs = Number.NEGATIVE_INFINITY;
 
   /** @param load - reads the valid trusts @param nowMs - monotonic milliseconds */
@@ -49,23 +49,23 @@ export class TrustDirectory {
 
   async #read(): Promise<void> {
     const startedAtMs = this.#nowMs();
-    const rows = await this.#load();
-    const byTerms = new Map<string, Trust>();
-    for (const row of rows) {
-      const { keyId: id, digest, grantSeal, trust: text } = row;
-      // What SQL wrote must not even make the server ask an issuer for keys.
-      if (text === null || !isSameMac(grantSeal, sealGrant(this.#grantKey, digest, row))) continue;
-      const trust = this.#byTerms.get(id + text) ?? trustOf(id, digest, text);
-      if (trust !== undefined) byTerms.set(id + text, trust);
+    const known = new Map<string, { readonly row: GrantRow; readonly trust: Trust }>();
+    for (const row of await this.#load()) {
+      const before = this.#known.get(row.keyId);
+      const trust = before !== undefined && isSameRow(before.row, row) ? before.trust : this.#trustOf(row);
+      if (trust !== undefined) known.set(row.keyId, { row, trust });
     }
-    this.#byTerms = byTerms;
-    this.#byIssuer = Map.groupBy(byTerms.values(), ({ terms }) => terms.issuer);
+    this.#known = known;
+    const trusts = [...known.values()].map(({ trust }) => trust);
+    this.#byIssuer = Map.groupBy(trusts, ({ terms }) => terms.issuer);
     this.#loadedAtMs = startedAtMs;
   }
-}
 
-/** The trust in a row whose seal was verified; undefined if its terms are damaged. */
-function trustOf(id: string, digest: Uint8Array, text: string): Trust | undefined {
-  const terms = parseTerms(text);
-  return terms && { id, digest, terms, pinned: terms.jwks === null ? null : parseKeySet(JSON.parse(terms.jwks)) };
+  /** The trust in a row; undefined for what SQL wrote, which must not even make the server ask an issuer for keys. */
+  #trustOf(row: GrantRow): Trust | undefined {
+    const { keyId: id, digest, grantSeal, trust: text } = row;
+    if (text === null || !isSameMac(grantSeal, sealGrant(this.#grantKey, digest, row))) return undefined;
+    const terms = parseTerms(text);
+    return terms && { id, digest, terms, pinned: terms.jwks === null ? null : parseKeySet(JSON.parse(terms.jwks)) };
+  }
 }

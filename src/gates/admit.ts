@@ -8,6 +8,7 @@ import {
   type Lookup,
 } from "../access/authenticate.ts";
 import { type Need, refusalOf } from "../access/grant.ts";
+import type { GrantSeals } from "../access/grant-seals.ts";
 import {
   isTokenShaped,
   type KeySet,
@@ -29,7 +30,7 @@ import type { Exchange } from "./exchange.ts";
 /** What gates 2 to 4 need from outside. */
 export type Gatekeeper = {
   readonly pepper: Uint8Array;
-  readonly grantKey: Uint8Array;
+  readonly seals: GrantSeals;
   readonly lookUp: (lookup: KeyLookup) => Promise<KeyRow | undefined>;
   /** The trusts that name an issuer. */
   readonly findTrusts: (issuer: string) => Promise<readonly Trust[]>;
@@ -118,7 +119,7 @@ async function recognize(
   try {
     caller = exchange.byToken
       ? await identifyByToken(gate, text, lookup, inTurn)
-      : authenticate(await inTurn(() => gate.lookUp({ digest, ...lookup })), digest, gate.grantKey);
+      : authenticate(await inTurn(() => gate.lookUp({ digest, ...lookup })), digest, gate.seals);
   } catch (error) {
     throw refused(gate, exchange, text, digestText, error);
   } finally {
@@ -148,7 +149,7 @@ async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, i
     inTurn(async () => {
       const { digest } = await verifyToken(token, trusts, published, gate.now());
       const row = await gate.lookUp({ digest, ...lookup });
-      return { ...authenticate(row, digest, gate.grantKey), token: wordsOf(token) };
+      return { ...authenticate(row, digest, gate.seals), token: wordsOf(token) };
     });
   const published = isPublished ? await gate.findIssuerKeys(token.issuer) : undefined;
   try {

@@ -1,3 +1,4 @@
+import { GrantSeals } from "../access/grant-seals.ts";
 import { IssuerKeys } from "../access/issuer-keys.ts";
 import { KeyUses } from "../access/key-uses.ts";
 import type { KeySet } from "../access/token.ts";
@@ -100,7 +101,7 @@ export async function openKeyhole(
       ...trusts,
       canaries,
       pepper: systemKeys.pepper,
-      grantKey: systemKeys.grant,
+      seals: new GrantSeals(systemKeys.grant),
       lookUp: keyLookups(lookups),
       refusal: () => checkpoint.refusal,
       nowUs: () => Math.floor(performance.now() * 1000),

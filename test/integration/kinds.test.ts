@@ -93,7 +93,7 @@ async function readNotes(w: World, key: Key, slug: string): Promise<string> {
   const row = await gate.lookUp({ digest, slug, kind: notes.kind, environments: production, values: production });
   const reading = {
     source,
-    caller: authenticate(row, digest, gate.grantKey),
+    caller: authenticate(row, digest, gate.seals),
     signal: () => new AbortController().signal,
     stages: undefined,
   };
