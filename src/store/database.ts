@@ -28,6 +28,8 @@ export type Database = {
    * @throws Fault `unavailable` from each run that fails, takes over 2 s or meets a PostgreSQL standby
    */
   readonly query: <Row>(text: SQL, options?: { retry?: boolean }) => Query<Row>;
+  /** Calls `work`. On SQLite, the queries that it begins before it returns share a read transaction. */
+  readonly inOneRead: <T>(work: () => T) => T;
   /**
    * Runs `work` in one write transaction that no other writer interleaves with. If it throws, all is rolled back.
    * @param tables - their version before `work`, if it changes them

@@ -14,6 +14,7 @@ export function grouped<Ask, Answer>(
   let scheduled = false;
   let underWay = 0;
   let lastSentAtMs = 0;
+  let [lastSize, sentAlone] = [0, 0];
   let impatience: ReturnType<typeof setTimeout> | undefined;
   const send = async () => {
     scheduled = false;
@@ -24,6 +25,7 @@ export function grouped<Ask, Answer>(
     if (waiting.length > 0) impatience = setTimeout(() => void send(), patienceMs);
     underWay += 1;
     lastSentAtMs = performance.now();
+    lastSize = group.length;
     try {
       const answers = await run(group.map(({ ask }) => ask));
       group.forEach(({ resolve }, index) => {
@@ -44,6 +46,10 @@ export function grouped<Ask, Answer>(
       if (patienceLeftMs > 0) {
         impatience ??= setTimeout(() => void send(), patienceLeftMs);
         return;
+      }
+      if (underWay === 0 && lastSize === 1) {
+        void send();
+        if (++sentAlone % 8 > 0) return;
       }
       scheduled = true;
       setImmediate(() => void send());

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { FoundSet, KeyLookup, KeyRow, StoredSet } from "../access/authenticate.ts";
 import type { GrantRow } from "../access/grant.ts";
-import { type Database, literal, malformed } from "./database.ts";
+import { type Database, integerValue, literal, malformed, textValue } from "./database.ts";
 import { grouped } from "./grouped.ts";
 import {
   bounded,
@@ -32,10 +32,10 @@ const broughtBytesMax = 256 * 1024;
 /**
  * Prepares the one statement that every request begins with: the key, its organization and, through the key's scope,
  * the project and the sets that are asked for, in one snapshot. PostgreSQL says which version of each set is current;
- * SQLite gives the sets themselves. On PostgreSQL, requests that wait at the same moment share a statement.
+ * SQLite gives the sets themselves. Requests that wait at the same moment share a statement, or a transaction of SQLite.
  */
 export function keyLookups(database: Database): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
-  const find = database.dialect === "postgres" ? postgresLookups(database) : sqliteLookups(database);
+  const find = grouped(database.dialect === "postgres" ? postgresLookups(database) : sqliteLookups(database));
   const except = exceptionsOf(database);
   return async (lookup) => {
     const found = await find(lookup);
@@ -62,8 +62,10 @@ function exceptionsOf(database: Database): (found: KeyRow, lookup: KeyLookup) =>
 }
 
 type Found = (KeyRow & { readonly excepted: number }) | undefined;
+/** Answers lookups in their order. */
+type FindAll = (lookups: readonly KeyLookup[]) => Promise<Found[]>;
 
-function sqliteLookups(database: Database): (lookup: KeyLookup) => Promise<Found> {
+function sqliteLookups(database: Database): FindAll {
   const { sets: s } = database.tables;
   const names = ["digest", "slug", "kind", "environments", "values"];
   const columns = names.map((name) => sql`${sql.placeholder(name)} as ${sql.identifier(name)}`);
@@ -71,34 +73,44 @@ function sqliteLookups(database: Database): (lookup: KeyLookup) => Promise<Found
     select ${keyColumns(database)}, ${setColumns(database, sql`ask."values"`, literal(broughtBytesMax))}
     from (select ${sql.join(columns, sql`, `)}) as ask ${keyJoins(database, sql`ask.digest`)}
     left join ${s} on ${askedSets(database)} ${withDataKey(database, s)}`);
-  return async (lookup) => {
-    const rows = await find(lookup);
-    const found = rows.filter((row) => row.environment !== null) as unknown as StoredSet[];
-    const sets = found.map((row) => ({ environment: row.environment, rowVersion: "", row }));
-    return keyRowOf(rows[0], sets);
+  return async (lookups) => {
+    const begin = () => lookups.map(find);
+    const found = await Promise.all(lookups.length === 1 ? begin() : database.inOneRead(begin));
+    return found.map((rows) => {
+      const stored = rows.filter((row) => row.environment !== null) as unknown as StoredSet[];
+      const sets = stored.map((row) => ({ environment: row.environment, rowVersion: "", row }));
+      return keyRowOf(rows[0], sets);
+    });
   };
 }
 
-function postgresLookups(database: Database): (lookup: KeyLookup) => Promise<Found> {
+function postgresLookups(database: Database): FindAll {
   const { sets: s } = database.tables;
-  const find = database.query<RowWithVersions>(sql`
-    select ask.n as n, ${keyColumns(database)}, (
-      select string_agg(concat_ws(' ', ${s.environment}, ${rowVersion(database)}), ';')
-      from ${s} ${withDataKey(database, s)} where ${askedSets(database)}) as sets
-    from jsonb_to_recordset(${sql.placeholder("lookups")}::text::jsonb)
-      as ask(n integer, digest text, slug text, kind text, environments integer)
-    ${keyJoins(database, sql`decode(ask.digest, 'hex')`)}`);
-  return grouped(async (lookups: readonly KeyLookup[]) => {
+  const select = (asked: SQL) =>
+    database.query<RowWithVersions>(sql`
+      select ask.n as n, ${keyColumns(database)}, (
+        select string_agg(concat_ws(' ', ${s.environment}, ${rowVersion(database)}), ';')
+        from ${s} ${withDataKey(database, s)} where ${askedSets(database)}) as sets
+      from ${asked} ${keyJoins(database, sql`decode(ask.digest, 'hex')`)}`);
+  // A lone lookup costs less without JSON.
+  const findOne = select(sql`(select 0 as n, ${textValue("digest")} as digest, ${textValue("slug")} as slug,
+    ${textValue("kind")} as kind, ${integerValue("environments")} as environments) as ask`);
+  const findAll = select(sql`jsonb_to_recordset(${sql.placeholder("lookups")}::text::jsonb)
+    as ask(n integer, digest text, slug text, kind text, environments integer)`);
+  return async (lookups) => {
     const asked = lookups.map(({ digest, slug, kind, environments }, n) => {
       return { n, digest: Buffer.from(digest).toString("hex"), slug, kind, environments };
     });
+    const [first] = asked;
+    const isOne = asked.length === 1 && first !== undefined;
+    const rows = await (isOne ? findOne(first) : findAll({ lookups: JSON.stringify(asked) }));
     const found: Found[] = lookups.map(() => undefined);
-    for (const row of await find({ lookups: JSON.stringify(asked) })) {
+    for (const row of rows) {
       if (!answers(row, lookups[row.n])) throw malformed();
       found[row.n] = keyRowOf(row, versionsOf(row.sets));
     }
     return found;
-  });
+  };
 }
 
 function askedSets(database: Database): SQL {

@@ -155,6 +155,7 @@ export function openPostgres(servers: Servers, use: Use): Database {
         }
       };
     },
+    inOneRead: (work) => work(),
     // At this level alone, a statement sees what others committed before it: additions to our tables included.
     transaction: (work) =>
       trusted().transaction((inner) => guarded(inner as unknown as Db, work), { isolationLevel: "read committed" }),

@@ -34,6 +34,7 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
   const file = openFile(path, use);
   let requireMade: (() => void) | undefined;
   const requireSound = soundness(path, use === "admin" ? undefined : sqliteGuard(file));
+  const [begin, commit] = [file.query("BEGIN"), file.query("COMMIT")];
   const db = drizzle(file, { schema: sqliteTables }) as unknown as Db;
   return {
     dialect: "sqlite",
@@ -54,6 +55,14 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
           throw unavailable(error);
         }
       };
+    },
+    inOneRead: (work) => {
+      begin.run();
+      try {
+        return work();
+      } finally {
+        if (file.inTransaction) commit.run();
+      }
     },
     transaction: (work, tables) =>
       inTurn(async () => {
