@@ -19,9 +19,8 @@ import { completingLeaf, leafHash, proveInclusion, type ReadNodes, Tree } from "
 /**
  * The leaf of a segment with what proves each of its entries; undefined if they are not as Keyhole writes them.
  */
-export function segmentTree(saltKey: Uint8Array, segment: Segment) {
+export function segmentTree(saltKey: Uint8Array, segment: Segment, entries = decodeEntries(segment)) {
   const { lane, firstSeq, lastSeq, at } = segment;
-  const entries = decodeEntries(segment);
   if (entries === undefined) return undefined;
   const tree = new Tree();
   const salted = entries.map((entry, index) => ({ entry, salt: entrySalt(saltKey, lane, firstSeq + index) }));
@@ -44,9 +43,14 @@ export function entryLeaf(salt: Buffer, entry: AuditEntry): Buffer {
 
 /** @param value - texts, null, and lists and objects of them; an undefined member is left out */
 function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  members.sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(",")}}`;
+  return JSON.stringify(sorted(value));
+}
+
+/** The same value, with the members of its objects in order: `JSON.stringify` keeps it, except for names like "1". */
+function sorted(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.every((item) => typeof item === "string") ? value : value.map(sorted);
+  const members: Record<string, unknown> = {};
+  for (const name of Object.keys(value).sort()) members[name] = sorted((value as typeof members)[name]);
+  return members;
 }

@@ -15,7 +15,7 @@ export type ReadNodes = (nodes: readonly Node[]) => Promise<readonly Buffer[]>;
 type Leaves = { readonly from: number; readonly to: number };
 
 export function leafHash(leaf: string | Uint8Array): Buffer {
-  return new Bun.CryptoHasher("sha256").update(leafPrefix).update(leaf).digest();
+  return Bun.CryptoHasher.hash("sha256", Buffer.concat([leafPrefix, Buffer.from(leaf)])) as Buffer;
 }
 
 /** A tree by its size and the roots of the full subtrees that it consists of, the largest and leftmost first. */

@@ -40,6 +40,8 @@ export type NotaryOptions = {
   readonly now: () => number;
   /** Who signs the heads, too. */
   readonly witnesses?: readonly WitnessSetting[] | undefined;
+  /** Called between two segments or leaves. */
+  readonly rest?: () => Promise<void>;
   /** Called after each round of {@link Notary.run}. */
   readonly told?: () => void;
 };
@@ -130,7 +132,7 @@ export class Notary {
    * early is found.
    */
   async round(): Promise<void> {
-    const { database, auditKey, now } = this.#options;
+    const { database, auditKey, rest, now } = this.#options;
     const tree = await this.#readTree();
     if (!this.#options.accepts) await this.#compareState(tree);
     if (tree === undefined) return;
@@ -145,6 +147,7 @@ export class Notary {
     let batch: Leaf[] = [];
     let isFirst = true;
     for await (const segment of segmentsByLane(database, { outsideTree: true, sinceAt })) {
+      await rest?.();
       if (this.#stopping) break;
       const entries = decodeEntries(segment);
       const isInOrder = await walk.pass(segment);
@@ -152,7 +155,7 @@ export class Notary {
       this.#reads.note(entries ?? [], segment.at);
       if (!isInOrder || this.#joined.has(segment.lane)) continue;
       const { lane, firstSeq, lastSeq } = segment;
-      const found = segmentTree(this.#saltKey, segment);
+      const found = segmentTree(this.#saltKey, segment, entries);
       if (found === undefined) unreadable.push({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
       else batch.push({ lane, lastSeq, hash: leafHash(found.leaf) });
       if (batch.length < leavesPerHead) continue;
@@ -173,7 +176,7 @@ export class Notary {
    * takes an hour at most, whatever came between two rounds.
    */
   async #joinLeaves(tree: Tree, startedAt: number): Promise<void> {
-    const { database, auditKey, signers } = this.#options;
+    const { database, auditKey, signers, rest } = this.#options;
     const { size, root } = tree;
     const begun = { startedAt: this.#passedAt ?? startedAt, walk: new TreeWalk(signers), next: 0, found: new Map() };
     // A tree that was put back is another one.
@@ -184,6 +187,7 @@ export class Notary {
     const to = Math.min(size, Math.max(pass.next + leavesPerRound, due));
     const join = new LeafJoin({ auditKey, saltKey: this.#saltKey }, chainOf(database));
     for await (const [leaf, segments] of leavesWithSegments(database, pass.next, to)) {
+      await rest?.();
       if (this.#stopping) return;
       pass.walk.pass(leaf);
       await join.pass(leaf, segments);
@@ -212,9 +216,10 @@ export class Notary {
    * appended to by an older program. @returns whether all were looked at
    */
   async #storeAllReads({ size }: Tree): Promise<boolean> {
-    const { database, kindsByRead, now } = this.#options;
+    const { database, kindsByRead, rest, now } = this.#options;
     const reads = new LastReads(kindsByRead);
     for await (const segment of segmentsByLane(database, {})) {
+      await rest?.();
       if (this.#stopping) return false;
       reads.note(decodeEntries(segment) ?? [], segment.at);
     }

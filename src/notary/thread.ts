@@ -3,6 +3,7 @@ import { openSqlite } from "../store/sqlite.ts";
 import type { NotaryNews, NotaryOrder } from "./link.ts";
 import { NewestCheckpoint } from "./newest-checkpoint.ts";
 import { Notary } from "./notary.ts";
+import { quarterOf } from "./rests.ts";
 
 // The embedded database's notary, in its own thread: it reads and hashes much, and no request may wait for that.
 declare const self: Worker;
@@ -25,10 +26,17 @@ function open(order: Extract<NotaryOrder, { open: string }>): () => Promise<void
   const log = (event: Readonly<Record<string, unknown>>) => say({ log: event });
   const told = () => say({ flaws: notary.flaws, away: notary.away });
   const options = { database, auditKey, signers, kindsByRead, checkpoint, witnesses };
-  const notary = new Notary({ ...options, log, now: Date.now, told });
+  const rest = quarterOf(threadMs, Bun.sleep);
+  const notary = new Notary({ ...options, log, now: Date.now, told, rest });
   notary.run();
   return async () => {
     await notary.stop();
     await database.close();
   };
+}
+
+/** Processor time of this thread so far. */
+function threadMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
 }

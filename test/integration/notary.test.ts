@@ -14,6 +14,7 @@ import { openTreeHead } from "../../src/audit/tree-note.ts";
 import { kindsByRead } from "../../src/kinds/kind.ts";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
 import { Notary } from "../../src/notary/notary.ts";
+import { quarterOf } from "../../src/notary/rests.ts";
 import { type OpenedSigner, openSigners } from "../../src/notary/signers.ts";
 import { acceptGaps, pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
 import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
@@ -45,8 +46,9 @@ describeBoth("the notary", (w) => {
   let log: LogEvent[] = [];
   let database: Database;
   let signers: readonly [OpenedSigner, ...OpenedSigner[]];
-  const notaryOn = (on: Database = database, file?: string) =>
+  const notaryOn = (on: Database = database, file?: string, rest = async () => {}) =>
     new Notary({
+      rest,
       kindsByRead,
       database: on,
       auditKey: w.admin.systemKeys.audit,
@@ -104,6 +106,28 @@ describeBoth("the notary", (w) => {
     signers = await openSigners(database, w.installation.keyring, w.admin.systemKeys.audit);
   });
   afterEach(() => database.close());
+
+  test("rests three times as long as it works, if it is beside a server, and takes in all the same", async () => {
+    await lane(w, 30);
+    let [steps, restedMs] = [0, 0];
+    const quarter = quarterOf(
+      () => steps, // a step takes a millisecond
+      async (ms) => {
+        restedMs += ms;
+      },
+    );
+    const notary = notaryOn(database, undefined, () => {
+      steps += 1;
+      return quarter();
+    });
+    // First it takes the segments in, then it holds the leaves against them.
+    for (const least of [30, 60]) {
+      await notary.round();
+      expect(steps).toBeGreaterThanOrEqual(least);
+      expect(restedMs).toBe(3 * (steps - (steps % 10)));
+    }
+    expect(await requireSound()).toHaveLength(30);
+  });
 
   test("puts every segment into the tree once, in signed steps, and proves each of them", async () => {
     const notary = notaryOn();
