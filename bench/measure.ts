@@ -1,6 +1,15 @@
 import { availableParallelism } from "node:os";
 import type { Loaded, LoadGenerator } from "./load.ts";
-import { cpuMsOf, familyCpuMs, hasProc, machineCpuMs, ownCpuMs, rssMibOf } from "./processes.ts";
+import {
+  type CpuTimes,
+  cpuMsBetween,
+  familyTimes,
+  hasProc,
+  machineCpuMs,
+  ownCpuMs,
+  rssMibOf,
+  threadTimes,
+} from "./processes.ts";
 import type { Row } from "./rows.ts";
 
 /** One run of one row. */
@@ -11,6 +20,8 @@ export type Sample = {
   readonly p99Ms: number;
   /** CPU time of all threads of the server per request; null without `/proc`. */
   readonly serverCpuMs: number | null;
+  /** The part of it that the main thread took. */
+  readonly mainCpuMs: number | null;
   /** The same for all processes of PostgreSQL; null if the row does not use it, or it runs elsewhere. */
   readonly databaseCpuMs: number | null;
   /** Peak resident memory of the server during the run; null without `/proc`. */
@@ -51,8 +62,9 @@ export class Meter {
     const before = cpuTimes(pid, row.postmaster);
     const loaded = await this.#load(row, connections, seconds).finally(() => clearInterval(sampler));
     const after = cpuTimes(pid, row.postmaster);
-    const serverMs = after.server - before.server;
-    const databaseMs = after.database - before.database;
+    const serverMs = cpuMsBetween(before.server, after.server);
+    const mainMs = (after.server.get(pid) ?? 0) - (before.server.get(pid) ?? 0);
+    const databaseMs = cpuMsBetween(before.database, after.database);
     const othersMs = after.machine - before.machine - (after.own - before.own) - serverMs - databaseMs;
     return {
       requests: loaded.requests,
@@ -60,6 +72,7 @@ export class Meter {
       p50Ms: loaded.p50Ms,
       p99Ms: loaded.p99Ms,
       serverCpuMs: hasProc ? serverMs / loaded.requests : null,
+      mainCpuMs: hasProc ? mainMs / loaded.requests : null,
       databaseCpuMs: row.postmaster === undefined ? null : databaseMs / loaded.requests,
       rssMib: hasProc ? Math.max(...rssMib, rssMibOf(pid)) : null,
       others: hasProc ? Math.max(0, othersMs / ((after.atMs - before.atMs) * availableParallelism())) : null,
@@ -96,8 +109,8 @@ function cpuTimes(server: number, postmaster: number | undefined) {
     atMs: performance.now(),
     machine: machineCpuMs(),
     own: ownCpuMs(),
-    server: cpuMsOf(server),
-    database: postmaster === undefined ? 0 : familyCpuMs(postmaster),
+    server: threadTimes(server),
+    database: postmaster === undefined ? (new Map() satisfies CpuTimes) : familyTimes(postmaster),
   };
 }
 
@@ -112,11 +125,14 @@ function faultOf(row: Row, loaded: Loaded): string | null {
     if (loaded.refused > 0) return `${loaded.refused} of ${loaded.requests} were not ${row.expected}`;
     if (row.expected === "304" && loaded.bytes > loaded.requests * headBytesMax) return "some answers had a body";
     if (loaded.bytes < loaded.requests * row.bodyBytes) return "answers were shorter than they should be";
-  } else if (loaded.refused < loaded.requests * 0.99) {
+  } else if (loaded.refused < loaded.requests * 0.99 - earnedMax) {
     return `${loaded.requests - loaded.refused} of ${loaded.requests} were not refused`;
   }
   return null;
 }
+
+/** A few of the keys over their limit may have a token again, which shows if the machine is too busy for many requests. */
+const earnedMax = 4;
 
 /** An answer without a body has fewer bytes, and each 200 of a row that expects 304 has more. */
 const headBytesMax = 600;

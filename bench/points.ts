@@ -65,7 +65,7 @@ export async function measureRows(meter: Meter, rows: readonly Row[], pace: Pace
 }
 
 /** If other programs took more of the machine's CPU time, the run is repeated and the less disturbed one counts. */
-const othersMax = 0.2;
+export const othersMax = 0.2;
 
 /** @param floor - samples of the floor, in the same order of repeats */
 export function pointOf(connections: number, samples: readonly Sample[], floor: readonly Sample[] | undefined): Point {

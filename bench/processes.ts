@@ -56,11 +56,16 @@ export class Processes {
    */
   async run(
     command: readonly string[],
-    options: { readonly cwd?: string; readonly deadlineMs: number },
+    options: {
+      readonly cwd?: string;
+      readonly env?: Readonly<Record<string, string>>;
+      readonly deadlineMs: number;
+    },
   ): Promise<string> {
     const child = this.#track(
       Bun.spawn([...command], {
         cwd: options.cwd ?? this.#folder,
+        env: options.env ?? process.env,
         stdin: "ignore",
         stdout: "pipe",
         stderr: "pipe",
@@ -153,20 +158,30 @@ function readOrigin(
 /** Whether `/proc` shows CPU time and memory of processes. Without it those columns stay empty. */
 export const hasProc = process.platform === "linux";
 
-/** CPU time of all threads of a process, in milliseconds; a multiple of 10. */
-export function cpuMsOf(pid: number): number {
-  const times = statOf(pid);
-  return times ? times.own * msPerTick : 0;
+/** CPU time in milliseconds, to the nanosecond, by the id of the thread or process that took it. */
+export type CpuTimes = ReadonlyMap<number, number>;
+
+/** That of each thread of a process. Its own id is that of the main thread. */
+export function threadTimes(pid: number): CpuTimes {
+  if (!hasProc) return new Map();
+  return timesOf(idsIn(`/proc/${pid}/task`), (thread) => `${pid}/task/${thread}`);
 }
 
-/** CPU time of a process and all its children, including those that have ended. */
-export function familyCpuMs(pid: number): number {
-  const parent = statOf(pid);
-  if (!parent) return 0;
-  const children = processIds()
-    .map(statOf)
-    .filter((times) => times?.parent === pid);
-  return (parent.own + parent.ended + children.reduce((sum, times) => sum + (times?.own ?? 0), 0)) * msPerTick;
+/** That of a process and its children, each of which has one thread. */
+export function familyTimes(pid: number): CpuTimes {
+  if (!hasProc) return new Map();
+  const family = idsIn("/proc").filter((other) => other === pid || statOf(other)?.parent === pid);
+  return timesOf(family, String);
+}
+
+/** What was taken between two looks. What ended meanwhile is left out: idle helpers that had taken nothing any more. */
+export function cpuMsBetween(before: CpuTimes, after: CpuTimes): number {
+  return [...after].reduce((sum, [id, ms]) => sum + ms - (before.get(id) ?? 0), 0);
+}
+
+function timesOf(ids: readonly number[], folderOf: (id: number) => string): CpuTimes {
+  const taken = (id: number) => Number(readProc(folderOf(id), "schedstat")?.split(" ")[0] ?? 0);
+  return new Map(ids.map((id) => [id, taken(id) / 1e6]));
 }
 
 /** CPU time that the whole machine was busy, including time stolen by its host, in milliseconds. */
@@ -213,7 +228,7 @@ function statOf(pid: number): Times | undefined {
   return { parent: field(4), own: field(14) + field(15), ended: field(16) + field(17) };
 }
 
-function readProc(pid: number, name: "stat" | "status" | "comm"): string | undefined {
+function readProc(pid: number | string, name: "stat" | "status" | "comm" | "schedstat"): string | undefined {
   if (!hasProc) return undefined;
   try {
     return readFileSync(`/proc/${pid}/${name}`, "utf8");
@@ -222,8 +237,8 @@ function readProc(pid: number, name: "stat" | "status" | "comm"): string | undef
   }
 }
 
-function processIds(): number[] {
-  return readdirSync("/proc")
+function idsIn(folder: string): number[] {
+  return readdirSync(folder)
     .filter((name) => /^\d+$/.test(name))
     .map(Number);
 }

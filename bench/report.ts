@@ -211,41 +211,6 @@ export function scaleTable(scales: readonly ScaleReport[]): Table {
   return [heading(heads), ...lines];
 }
 
-/** Compares the rows of two runs. Shares of the floor are comparable even if the machine was slower in one of them. */
-export function comparisonTable(before: RunReport, after: RunReport): Table {
-  const heads = heading("|conn.|req/s before|after|ratio|of floor before|after|p99 ms before|after|");
-  const lines = after.rows.flatMap((row) =>
-    row.points.flatMap((point) => {
-      const old = before.rows
-        .find(({ id }) => id === row.id)
-        ?.points.find(({ connections }) => connections === point.connections);
-      if (!old) return [];
-      return [
-        [
-          `${row.database ?? "floor"}: ${row.title}`,
-          String(point.connections),
-          number(old.perSecond.median),
-          number(point.perSecond.median),
-          (point.perSecond.median / old.perSecond.median).toFixed(2),
-          old.share ? old.share.median.toFixed(2) : "",
-          point.share ? point.share.median.toFixed(2) : "",
-          number(old.p99Ms.median),
-          number(point.p99Ms.median),
-          [...old.faults, ...point.faults].length > 0 ? "INVALID" : verdict(old.perSecond, point.perSecond),
-        ],
-      ];
-    }),
-  );
-  return [heads, ...lines];
-}
-
-/** Only spreads that do not overlap count as a difference. */
-function verdict(before: Spread, after: Spread): string {
-  if (after.least > before.most) return "faster";
-  if (after.most < before.least) return "slower";
-  return "";
-}
-
 /** Formats with three significant digits. */
 export function number(value: number): string {
   const magnitude = Math.abs(value);

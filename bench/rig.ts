@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { apiRoot } from "../src/api/app.ts";
 import { type BucketName, policies } from "../src/limit/bucket.ts";
 import type { Processes, Server } from "./processes.ts";
-import { type Stock, seed } from "./seed.ts";
+import type { Stock } from "./seed.ts";
 
 export type DatabaseName = "PostgreSQL" | "SQLite";
 
@@ -30,6 +30,7 @@ export type RequestList = { readonly file: string; readonly first: string; reado
 export class Rig {
   readonly backend: Backend;
   readonly keys: readonly string[];
+  readonly stock: Stock;
   readonly #processes: Processes;
   readonly #command: readonly string[];
   readonly #folder: string;
@@ -39,23 +40,25 @@ export class Rig {
   readonly #next = new Map<Bucket, number>();
   #lists = 0;
 
-  private constructor(options: RigOptions, keys: readonly string[]) {
+  /** Does not start the server. @param keys, stock - what the database was seeded with */
+  constructor(options: RigOptions, keys: readonly string[], stock: Stock) {
     this.backend = options.backend;
     this.keys = keys;
+    this.stock = stock;
     this.#processes = options.processes;
     this.#command = [options.binary, "serve", "--port", "0"];
     this.#folder = options.folder;
     this.#unknownKeys = options.unknownKeys ?? 0;
   }
 
-  /** Seeds the database. Does not start the server. */
-  static async seed(options: RigOptions, stock: Stock): Promise<Rig> {
-    return new Rig(options, await seed(options.backend.settings, stock));
-  }
-
   /** The keys that lists use. */
   get worked(): readonly string[] {
-    return this.keys.slice(0, workedKeysMax);
+    return this.keys.slice(0, -drainedKeys).slice(0, workedKeysMax);
+  }
+
+  /** Keys that are kept over their limit and used by no other list. */
+  get drained(): readonly string[] {
+    return this.keys.slice(-drainedKeys);
   }
 
   get server(): Server {
@@ -123,7 +126,7 @@ export class Rig {
   /** The tokens that all keys have together. */
   #tokens(bucket: Exclude<Bucket, "none">): number {
     const { capacity, intervalUs } = policies[bucket];
-    const keys = bucket === "unrecognized" ? this.#unknownKeys : Math.min(this.keys.length, workedKeysMax);
+    const keys = bucket === "unrecognized" ? this.#unknownKeys : this.worked.length;
     const left = this.#left.get(bucket);
     if (!left) return keys * capacity;
     const earned = (keys * (performance.now() - left.atMs) * 1000) / intervalUs;
@@ -144,6 +147,7 @@ export type RigOptions = {
 
 /** At most this many keys are used, because each must be presented to a restarted server. */
 export const workedKeysMax = 10_000;
+export const drainedKeys = 2;
 
 /**
  * Presents each key once, a few at a time. A server admits keys that it has not seen since its start through a bounded

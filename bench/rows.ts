@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { apiRoot } from "../src/api/app.ts";
 import { unknownKeySource } from "./keys.ts";
 import type { Server } from "./processes.ts";
-import { type Bucket, type DatabaseName, type RequestList, type Rig, workedKeysMax } from "./rig.ts";
+import { type Bucket, type DatabaseName, drainedKeys, type RequestList, type Rig, workedKeysMax } from "./rig.ts";
 import { type Stock, variableName, variablesPerLarge, variablesPerProject } from "./seed.ts";
 
 /** One thing to measure. */
@@ -31,9 +31,6 @@ export type Row = {
   readonly prepare?: () => Promise<void>;
 };
 
-/** This many keys are kept over their limit and used by no other row. */
-const drainedKeys = 8;
-
 /** The content of the database that the rows need. */
 export const rowsStock = {
   keys: workedKeysMax + drainedKeys,
@@ -50,75 +47,84 @@ export const rowsStock = {
 
 /** How many unknown keys take turns. */
 export const unknownKeysCount = 200_000;
-/** The rows of one database. Checks the answer to the first line of each list. */
-export async function rowsOf(rig: Rig): Promise<Row[]> {
-  const { backend, keys } = rig;
+
+/** The rows of one database, or some of them. Checks the answer to the first line of each list. */
+export async function rowsOf(rig: Rig, isWanted = (_name: string) => true): Promise<Row[]> {
+  const { backend, stock, drained } = rig;
   const postgres = backend.name === "PostgreSQL";
   const next = unknownKeySource();
   const environment = "environment=production";
   const small = (query: string) => (index: number) =>
-    `/projects/p${index % rowsStock.projects}/variables?${environment}${query}`;
-  const accounts = (index: number) => `/projects/p${index % rowsStock.projects}/accounts?${environment}`;
-  const large = (index: number) => `/projects/large-${index % rowsStock.large}/variables?${environment}`;
-  const files = (project: string, query = "") =>
-    rig.list(() => `/files?project=files-${project}&${environment}${query}`);
+    `/projects/p${index % stock.projects}/variables?${environment}${query}`;
+  const accounts = (index: number) => `/projects/p${index % stock.projects}/accounts?${environment}`;
+  const large = (index: number) => `/projects/large-${index % stock.large}/variables?${environment}`;
+  const list = (path: (index: number) => string) => () => rig.list(path);
+  const files = (project: string, query = "") => list(() => `/files?project=files-${project}&${environment}${query}`);
   const three = [3, 11, 17].map(variableName).join(",");
   const unknownKey = `${apiRoot}${small("")(0)} ${next()}`;
-  const drained = keys.slice(-drainedKeys);
   const database = { database: backend.name, rig, postmaster: postgres ? backend.postmaster : undefined };
+  const made: Row[] = [];
   const make = async (
     name: string,
     title: string,
     bucket: Bucket,
-    list: RequestList,
+    listOf: () => RequestList | Promise<RequestList>,
     items: number | "refusal" | "text" | "unchanged",
     more: Partial<Row> = {},
-  ): Promise<Row> => ({
-    id: `${postgres ? "postgres" : "sqlite"}/${name}`,
-    title,
-    ...database,
-    floor: postgres && items !== "refusal" ? "floor/select-1" : "floor/fixed",
-    bucket,
-    list,
-    expected: items === "refusal" ? "refusal" : items === "unchanged" ? "304" : "200",
-    bodyBytes: items === "refusal" ? 0 : await check(rig, bucket, list, items),
-    large: false,
-    server: () => rig.server,
-    ...more,
+  ) => {
+    if (!isWanted(name)) return;
+    const list = await listOf();
+    made.push({
+      id: `${postgres ? "postgres" : "sqlite"}/${name}`,
+      title,
+      ...database,
+      floor: postgres && items !== "refusal" ? "floor/select-1" : "floor/fixed",
+      bucket,
+      list,
+      expected: items === "refusal" ? "refusal" : items === "unchanged" ? "304" : "200",
+      bodyBytes: items === "refusal" ? 0 : await check(rig, bucket, list, items),
+      large: false,
+      server: () => rig.server,
+      ...more,
+    });
+  };
+  await make("metadata", "metadata read", "metadata", list(small("&metadata_only=true")), variablesPerProject);
+  await make("value-20", "value read of 20", "value", list(small("")), variablesPerProject);
+  await make(
+    "unchanged-20",
+    "unchanged value read of 20, 304",
+    "metadata",
+    () => withTags(rig, rig.list(small(""))),
+    "unchanged",
+  );
+  await make("value-1000", "value read of 1000", "value", list(large), variablesPerLarge);
+  await make("filtered", "filtered read, 3 of 20", "value", list(small(`&keys=${three}`)), 3);
+  await make("env", "format=env, 20", "value", list(small("&format=env")), "text");
+  await make("accounts", "account read of 20", "value", list(accounts), variablesPerProject);
+  await make("files-10", "10 files of 4 KiB", "content", files("small"), 10);
+  await make("files-60-metadata", "60 files of 8 MiB, metadata", "metadata", files("large", "&metadataOnly=1"), 60);
+  await make("file-8m", "file of 8 MiB", "content", files("one"), 1, { floor: "floor/file-8m", large: true });
+  await make("files-100", "100 files of 64 KiB", "content", files("many"), 100, {
+    floor: "floor/files-100",
+    large: true,
   });
-  const conditional = await withTags(rig, rig.list(small("")));
-  return [
-    await make("metadata", "metadata read", "metadata", rig.list(small("&metadata_only=true")), variablesPerProject),
-    await make("value-20", "value read of 20", "value", rig.list(small("")), variablesPerProject),
-    await make("unchanged-20", "unchanged value read of 20, 304", "metadata", conditional, "unchanged"),
-    await make("value-1000", "value read of 1000", "value", rig.list(large), variablesPerLarge),
-    await make("filtered", "filtered read, 3 of 20", "value", rig.list(small(`&keys=${three}`)), 3),
-    await make("env", "format=env, 20", "value", rig.list(small("&format=env")), "text"),
-    await make("accounts", "account read of 20", "value", rig.list(accounts), variablesPerProject),
-    await make("files-10", "10 files of 4 KiB", "content", files("small"), 10),
-    await make("files-60-metadata", "60 files of 8 MiB, metadata", "metadata", files("large", "&metadataOnly=1"), 60),
-    await make("file-8m", "file of 8 MiB", "content", files("one"), 1, { floor: "floor/file-8m", large: true }),
-    await make("files-100", "100 files of 64 KiB", "content", files("many"), 100, {
-      floor: "floor/files-100",
-      large: true,
-    }),
-    await make(
-      "unknown",
-      "unknown keys, all different",
-      "unrecognized",
-      rig.listOf(Array.from({ length: unknownKeysCount }, (_, index) => `${apiRoot}${small("")(index)} ${next()}`)),
-      "refusal",
-    ),
-    await make("unknown-again", "one unknown key, 429", "none", rig.listOf([unknownKey]), "refusal"),
-    await make(
-      "over-limit",
-      "keys over their limit, 429",
-      "none",
-      rig.listOf(drained.map((key) => `${apiRoot}${small("")(0)} ${key}`)),
-      "refusal",
-      { prepare: () => drain(rig, drained, small("")(0)) },
-    ),
-  ];
+  await make(
+    "unknown",
+    "unknown keys, all different",
+    "unrecognized",
+    () => rig.listOf(Array.from({ length: unknownKeysCount }, (_, index) => `${apiRoot}${small("")(index)} ${next()}`)),
+    "refusal",
+  );
+  await make("unknown-again", "one unknown key, 429", "none", () => rig.listOf([unknownKey]), "refusal");
+  await make(
+    "over-limit",
+    "keys over their limit, 429",
+    "none",
+    () => rig.listOf(drained.map((key) => `${apiRoot}${small("")(0)} ${key}`)),
+    "refusal",
+    { prepare: () => drain(rig, drained, small("")(0)) },
+  );
+  return made;
 }
 
 /** A row that mixes all reads of variables, for a long run. It is not part of the table. */

@@ -2,16 +2,25 @@
  * `bun run bench`: measures what a request costs in the compiled program, and compares it with bare servers. See
  * `docs/maintainers/performance-method.md` for the method, and `--help`.
  */
-import { randomBytes } from "node:crypto";
-import { copyFileSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import postgres from "postgres";
 import { version } from "../package.json";
-import { createDatabase, type Postgres, startPostgres } from "../test/support/postgres.ts";
+import { type Postgres, startPostgres } from "../test/support/postgres.ts";
+import {
+  buildCommit,
+  buildWithoutJournal,
+  type Compared,
+  compare,
+  comparedTable,
+  isDearer,
+  isTooBusy,
+  othersOf,
+} from "./against.ts";
+import { Backends } from "./backends.ts";
 import { measureDashboard } from "./dashboard.ts";
-import { readResults, writeResults } from "./docs.ts";
+import { writeResults } from "./docs.ts";
 import {
   type Extras,
   measureCommit,
@@ -23,10 +32,9 @@ import {
 import { openLoadGenerator } from "./load.ts";
 import { Meter, type Sample } from "./measure.ts";
 import { measureRows, pointOf } from "./points.ts";
-import { Processes, postmasterOf } from "./processes.ts";
+import { Processes } from "./processes.ts";
 import {
   type Conditions,
-  comparisonTable,
   conditionsOf,
   extrasTable,
   faultsOf,
@@ -41,9 +49,10 @@ import {
   scaleTable,
   textOf,
 } from "./report.ts";
-import { type Backend, type DatabaseName, Rig } from "./rig.ts";
+import { type DatabaseName, Rig } from "./rig.ts";
 import { floorsOf, mixedRow, type Row, rowsOf, rowsStock, unknownKeysCount } from "./rows.ts";
 import { measureScale, scalePointsOf, scaleStocks } from "./scale.ts";
+import { seed } from "./seed.ts";
 import { targetsTable } from "./targets.ts";
 
 const help = `Usage: bun run bench [options]
@@ -54,8 +63,9 @@ Without options it takes about ten minutes and writes docs/performance.json, .sv
   --quick               takes two minutes: 1 and 64 connections, fewer repeats, writes nothing
   --scale               measures how cost grows with variables, keys, connections and variables per environment
   --dashboard           measures how long a person waits for the dashboard's grid, in Chromium; prints it, writes nothing
-  --compare FILE        compares the run with the JSON of an earlier one
-  --json FILE           writes the results to FILE as JSON
+  --against COMMIT      compares a request with that of a commit, in pairs; exit code 1 if it takes more processor time,
+                        statements or commits; takes ten minutes, even on a busy machine, and writes nothing
+  --audit-tax           compares value reads with those of a journal that keeps nothing; writes nothing
   --no-docs             does not write docs/
   --only REGEX          measures only rows with matching ids, such as 'postgres/value-20', and their floors; writes no docs
   --connections N,N     --seconds N     --repeats N
@@ -67,8 +77,8 @@ const { values: flags } = parseArgs({
     quick: { type: "boolean", default: false },
     scale: { type: "boolean", default: false },
     dashboard: { type: "boolean", default: false },
-    compare: { type: "string" },
-    json: { type: "string" },
+    against: { type: "string" },
+    "audit-tax": { type: "boolean", default: false },
     "no-docs": { type: "boolean", default: false },
     only: { type: "string" },
     connections: { type: "string" },
@@ -94,11 +104,10 @@ if (
   say("--connections, --seconds and --repeats must be whole numbers above 0.");
   process.exit(2);
 }
-const earlier = flags.compare === undefined ? undefined : readResults(flags.compare).run;
-if (flags.compare !== undefined && !earlier) {
-  say(`${flags.compare} contains no run to compare with.`);
-  process.exit(2);
-}
+
+/** What a change may cost: the reads that machines make all day, and a refusal. */
+const watchedRows = ["value-20", "metadata", "filtered", "unchanged-20", "over-limit"];
+const againstMs = 570_000;
 
 const folder = mkdtempSync(join(tmpdir(), "keyhole-bench-"));
 const processes = new Processes(folder);
@@ -111,7 +120,7 @@ const deadlineMin = flags.quick ? 10 : 30;
 const deadline = setTimeout(() => stop(new Error(`Not done after ${deadlineMin} minutes.`)), deadlineMin * 60_000);
 
 let cluster: Postgres | undefined;
-const databases: { drop: () => Promise<void> }[] = [];
+let backends: Backends | undefined;
 let exitCode = 1;
 try {
   exitCode = await Promise.race([bench(), stopped]);
@@ -120,7 +129,7 @@ try {
 } finally {
   clearTimeout(deadline);
   await processes.close();
-  for (const database of databases) await database.drop().catch(() => {});
+  await backends?.drop();
   await cluster?.stop();
 }
 process.exit(exitCode);
@@ -130,8 +139,9 @@ async function bench(): Promise<number> {
   const binary = await buildBinary();
   cluster = await startPostgres(say);
   if (!cluster) say("NO POSTGRESQL WAS FOUND: its rows are skipped. Set DATABASE_URL, or install PostgreSQL 15.");
+  backends = new Backends(cluster, folder);
   if (flags.dashboard) {
-    const table = await measureDashboard(binary, folder, await createBackends(), options.repeats);
+    const table = await measureDashboard(binary, folder, await backends.create(), options.repeats);
     process.stdout.write(`${markdownOf(table)}\n`);
     return 0;
   }
@@ -149,19 +159,19 @@ async function bench(): Promise<number> {
   };
   say(conditionsOf(conditions));
   const meter = new Meter(generator);
+  if (flags.against !== undefined) return runAgainst(flags.against, meter, binary, backends, startedAtMs + againstMs);
+  if (flags["audit-tax"]) return runAuditTax(meter, binary, backends, startedAtMs + againstMs / 2);
   const results: Results = flags.scale
-    ? { format: 1, scale: await runScale(meter, conditions, binary) }
-    : { format: 1, run: await runRows(meter, conditions, binary) };
+    ? { format: 1, scale: await runScale(meter, conditions, binary, backends) }
+    : { format: 1, run: await runRows(meter, conditions, binary, backends) };
   const { run, scale } = results;
   const tables = [
     run && rowsTable(run.rows),
     run && Object.keys(run.extras).length > 0 && extrasTable(run.extras),
     scale && scaleTable(scale.scales),
     targetsTable(results),
-    run && earlier && comparisonTable(earlier, run),
   ];
   for (const table of tables) if (table && table.length > 1) process.stdout.write(`${textOf(table)}\n\n`);
-  if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(results, undefined, 1)}\n`);
   if (!flags["no-docs"] && !flags.quick && !only)
     writeResults(join(root, "docs"), run ? { run } : { scale: scale as ScaleRunReport });
   say(`Done in ${Math.round((performance.now() - startedAtMs) / 1000)} s.`);
@@ -176,43 +186,50 @@ async function bench(): Promise<number> {
 
 /** Builds the program and returns a copy, which a later build does not change. */
 async function buildBinary(): Promise<string> {
-  await processes.run([process.execPath, "run", "build"], { cwd: root, deadlineMs: 180_000 });
+  await processes.run([process.execPath, "run", "build"], { cwd: root, deadlineMs: 600_000 });
   const copy = join(folder, "keyhole");
   copyFileSync(join(root, "dist/keyhole"), copy);
   return copy;
 }
 
-/** Creates an empty database of each kind. */
-async function createBackends(): Promise<Backend[]> {
-  const backends: Backend[] = [];
-  const rootKey = { KEYHOLE_ROOT_KEY: randomBytes(32).toString("base64") };
-  if (cluster) {
-    const database = await createDatabase(cluster.url);
-    databases.push(database);
-    const postmaster = cluster.pid ?? (await findPostmaster(database.url));
-    backends.push({ name: "PostgreSQL", settings: { DATABASE_URL: database.url, ...rootKey }, postmaster });
-  }
-  const data = mkdtempSync(join(folder, "data-"));
-  backends.push({ name: "SQLite", settings: { KEYHOLE_DATA: data, ...rootKey }, postmaster: undefined });
-  return backends;
+async function runAgainst(commit: string, meter: Meter, binary: string, backends: Backends, untilMs: number) {
+  const old = await buildCommit({ processes, folder, root }, commit);
+  const compared = await compare({
+    programs: [old.binary, binary],
+    checkout: old.checkout,
+    rows: watchedRows,
+    connections: [1, 64],
+    ...{ untilMs, rounds: Number(flags.repeats ?? 3), meter, backends, processes, folder, say },
+  });
+  return print(compared) || compared.some(isDearer) ? 1 : 0;
 }
 
-async function findPostmaster(url: string): Promise<number | undefined> {
-  if (!["127.0.0.1", "localhost", "[::1]"].includes(new URL(url).hostname)) return undefined;
-  const sql = postgres(url, { max: 1, fetch_types: false });
-  try {
-    const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
-    return row && postmasterOf(row.pid);
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+async function runAuditTax(meter: Meter, binary: string, backends: Backends, untilMs: number) {
+  const without = await buildWithoutJournal({ processes, folder, root });
+  const compared = await compare({
+    programs: [without.binary, binary],
+    checkout: root,
+    rows: ["value-20"],
+    connections: [1, 4, 16, 64],
+    ...{ untilMs, rounds: Number(flags.repeats ?? 3), meter, backends, processes, folder, say },
+  });
+  return print(compared) ? 1 : 0;
 }
 
-async function runRows(meter: Meter, conditions: Conditions, binary: string): Promise<RunReport> {
+/** @returns whether any figure is invalid */
+function print(compared: readonly Compared[]): boolean {
+  process.stdout.write(`${textOf(comparedTable(compared))}\n\n`);
+  const others = `Other programs took ${Math.round(othersOf(compared) * 100)} % of the processor time`;
+  say(isTooBusy(compared) ? `${others}: the machine was too busy for rates and p50.` : `${others}.`);
+  return compared.some(({ pairs }) => pairs.flat().some(({ fault }) => fault !== null));
+}
+
+async function runRows(meter: Meter, conditions: Conditions, binary: string, backends: Backends): Promise<RunReport> {
   const rigs: Rig[] = [];
-  for (const backend of await createBackends()) {
+  for (const backend of await backends.create()) {
     const startedAtMs = performance.now();
-    const rig = await Rig.seed({ backend, processes, binary, folder, unknownKeys: unknownKeysCount }, rowsStock);
+    const keys = await seed(backend.settings, rowsStock);
+    const rig = new Rig({ backend, processes, binary, folder, unknownKeys: unknownKeysCount }, keys, rowsStock);
     say(`Seeded ${backend.name} in ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s.`);
     await rig.start();
     rigs.push(rig);
@@ -261,13 +278,18 @@ async function runRows(meter: Meter, conditions: Conditions, binary: string): Pr
   return { ...conditions, rows: measured, extras };
 }
 
-async function runScale(meter: Meter, conditions: Conditions, binary: string): Promise<ScaleRunReport> {
+async function runScale(
+  meter: Meter,
+  conditions: Conditions,
+  binary: string,
+  backends: Backends,
+): Promise<ScaleRunReport> {
   const scalePoints = [];
   const rigs: Partial<Record<DatabaseName, Record<string, Rig>>> = {};
   for (const [name, stock] of Object.entries(scaleStocks)) {
-    for (const backend of await createBackends()) {
+    for (const backend of await backends.create()) {
       const startedAtMs = performance.now();
-      const rig = await Rig.seed({ backend, processes, binary, folder }, stock);
+      const rig = new Rig({ backend, processes, binary, folder }, await seed(backend.settings, stock), stock);
       await rig.start();
       rigs[backend.name] = { ...rigs[backend.name], [name]: rig };
       say(`Seeded ${backend.name}, ${name}, in ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s.`);

@@ -21,6 +21,7 @@ import {
   type Key,
   numbered,
   randomContent,
+  requestOf,
   type World,
 } from "../support/world.ts";
 
@@ -52,6 +53,34 @@ describeBoth("every statement of a request, among 2,000 projects", (w, dialect) 
     expect(await counted("/projects/big/variables?environment=staging")).toBe(1);
     expect(await counted("/projects/big/accounts")).toBe(1);
     expect(await counted("/files?project=big&environment=staging&path=staging/0001")).toBe(2);
+  });
+
+  test("is the one lookup of a read; values take one commit, which callers share, and a refused key takes neither", async () => {
+    const path = "/projects/big/variables?environment=staging";
+    const { key } = await w.key(stage.organization, everything);
+    const limited = clientOf({ ...stage.keyhole, gate: { ...stage.keyhole.gate, nowUs: () => 0 } });
+    const segments = async () => Number((await w.sql`select count(*) as n from audit_segments`)[0]?.["n"]);
+    const taken = async (status: number, ask: () => Promise<Response>, callers = 1) => {
+      const before = await segments();
+      stage.ran.length = 0;
+      const answers = await Promise.all(Array.from({ length: callers }, ask));
+      expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([status]));
+      await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+      const statements = stage.ran.filter(({ text }) => !text.includes("insert into")).length;
+      return { statements, commits: (await segments()) - before };
+    };
+    const read = (query = "", headers = {}) => limited.handle(requestOf(`${path}${query}`, { key, headers }));
+    const tag = (await read()).headers.get("etag") as string;
+    const unchanged = { "if-none-match": tag };
+    expect(await taken(200, () => read())).toEqual({ statements: 1, commits: 1 });
+    expect(await taken(200, () => read("&keys=N0001"))).toEqual({ statements: 1, commits: 1 });
+    expect(await taken(200, () => read("&metadata_only=true"))).toEqual({ statements: 1, commits: 0 });
+    expect(await taken(304, () => read("", unchanged))).toEqual({ statements: 1, commits: 0 });
+    const shared = await taken(200, () => read(), 20);
+    expect(shared.commits).toBeLessThan(5);
+    expect(shared.statements).toBeLessThan(dialect === "postgres" ? 5 : 21);
+    for (let used = 23; used < 30; used++) await read();
+    expect(await taken(429, () => read())).toEqual({ statements: 0, commits: 0 });
   });
 
   // PostgreSQL gathers statistics sooner or later by itself; SQLite never does.

@@ -1,7 +1,10 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** Stands between a server and its database, as a network does. */
-export async function startProxy(target: URL) {
+/**
+ * Stands between a server and its database, as a network does.
+ * @param listen - called for each connection, returns what is shown the bytes that it sends to the database
+ */
+export async function startProxy(target: URL, listen?: () => (bytes: Buffer) => void) {
   const pairs = new Set<readonly [near: Socket, far: Socket]>();
   let whole = true;
   const cut = () => {
@@ -13,6 +16,7 @@ export async function startProxy(target: URL) {
     const far = connect(Number(target.port || 5432), target.hostname);
     const pair = [near, far] as const;
     pairs.add(pair);
+    if (listen) near.on("data", listen());
     near.pipe(far).pipe(near);
     const close = () => {
       pairs.delete(pair);

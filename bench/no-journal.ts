@@ -1,0 +1,9 @@
+import type * as journal from "../src/store/journal.ts";
+
+// Stands in for `src/store/journal.ts` in the program that `--audit-tax` compares with. It keeps nothing, and says that
+// it did. Nothing that ships is built from it.
+
+const nothing = () => ({ append: async () => ({ outcome: "durable" as const }), close: async () => {} });
+
+export const postgresJournal: typeof journal.postgresJournal = nothing;
+export const sqliteJournal: typeof journal.sqliteJournal = nothing;
