@@ -5,10 +5,12 @@ const asksMax = 256;
  * form the next one. A batch that fails or takes long affects its own members only.
  * @param run - answers a batch, in its order
  * @param patienceMs - how long a batch waits for the one before it
+ * @param atOnce - where batches save little: after a batch of one call, the next call waits for no end of a turn
  */
 export function grouped<Ask, Answer>(
   run: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
   patienceMs: number = 50,
+  atOnce = false,
 ): (ask: Ask) => Promise<Answer> {
   const waiting: { ask: Ask; resolve: (answer: Answer) => void; reject: (reason: unknown) => void }[] = [];
   let scheduled = false;
@@ -47,7 +49,7 @@ export function grouped<Ask, Answer>(
         impatience ??= setTimeout(() => void send(), patienceLeftMs);
         return;
       }
-      if (underWay === 0 && lastSize === 1) {
+      if (atOnce && underWay === 0 && lastSize === 1) {
         void send();
         if (++sentAlone % 8 > 0) return;
       }

@@ -35,7 +35,10 @@ const broughtBytesMax = 256 * 1024;
  * SQLite gives the sets themselves. Requests that wait at the same moment share a statement, or a transaction of SQLite.
  */
 export function keyLookups(database: Database): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
-  const find = grouped(database.dialect === "postgres" ? postgresLookups(database) : sqliteLookups(database));
+  const find =
+    database.dialect === "postgres"
+      ? grouped(postgresLookups(database))
+      : grouped(sqliteLookups(database), undefined, true);
   const except = exceptionsOf(database);
   return async (lookup) => {
     const found = await find(lookup);

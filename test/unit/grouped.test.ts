@@ -8,13 +8,17 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
  * A grouped function whose groups are answered by hand, each ask with its double.
  * @param patienceMs - longer than the usual one where a pause of the machine must not end the wait
  */
-function byHand(patienceMs?: number) {
+function byHand(patienceMs?: number, atOnce = false) {
   const groups: { asks: readonly number[]; answer: () => void; fail: (reason: Error) => void }[] = [];
-  const ask = grouped<number, number>((asks) => {
-    const { promise, resolve, reject } = Promise.withResolvers<number[]>();
-    groups.push({ asks, answer: () => resolve(asks.map((n) => n * 2)), fail: reject });
-    return promise;
-  }, patienceMs);
+  const ask = grouped<number, number>(
+    (asks) => {
+      const { promise, resolve, reject } = Promise.withResolvers<number[]>();
+      groups.push({ asks, answer: () => resolve(asks.map((n) => n * 2)), fail: reject });
+      return promise;
+    },
+    patienceMs,
+    atOnce,
+  );
   return { ask, groups, sizes: () => groups.map(({ asks }) => asks.length) };
 }
 
@@ -46,6 +50,27 @@ describe("asks", () => {
     expect(sizes()).toEqual([1, 5]);
     groups[1]?.answer();
     expect(await Promise.all(answers)).toEqual([0, 2, 4, 6, 8, 10]);
+  });
+
+  test("may go at once after a group of one, and many of one turn are a group all the same", async () => {
+    const { ask, groups, sizes } = byHand(60_000, true);
+    const answer = async () => {
+      groups.at(-1)?.answer();
+      await Promise.resolve();
+      await Promise.resolve();
+    };
+    void ask(0);
+    await turn();
+    await answer();
+    void ask(1);
+    expect(sizes()).toEqual([1, 1]);
+    for (let n = 2; n < 20; n++) {
+      await answer();
+      void ask(n);
+    }
+    await turn();
+    expect(sizes().at(-1)).toBeGreaterThan(9);
+    expect(sizes().reduce((sum, size) => sum + size)).toBe(20);
   });
 
   test("wait no longer than 50 ms for a group that does not come back", async () => {
