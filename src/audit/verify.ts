@@ -2,7 +2,10 @@ import { isSameMac, macOf } from "../core/hash.ts";
 import { type Acceptance, type Flaw, flawsMax, gapName, type Range, sealGap, sealLostEnd } from "./flaw.ts";
 import { isWhole, type LaneEnd } from "./head.ts";
 import type { Checkpoint } from "./journal.ts";
+import { segmentTree } from "./leaf.ts";
+import { hasLeaf, type LeafSet, openLeaves, sealLeaves, unionOf } from "./leaf-set.ts";
 import { type Segment, segmentMac } from "./segment.ts";
+import { leafHash } from "./tree.ts";
 
 /** The last entry of a lane that retention dropped, the mac of its segment, and a seal ({@link sealDropped}). */
 export type Dropped = { readonly lane: string; readonly seq: number; readonly mac: Buffer; readonly seal: Buffer };
@@ -15,14 +18,14 @@ export type Chain = {
   readonly dropped: (lane: string) => Promise<Dropped | undefined>;
   /** What is on record of losses that people accepted, and of retention. Only seals prove that it was not made up. */
   readonly known: () => Promise<{ readonly acceptances: readonly Acceptance[]; readonly prunes: readonly string[] }>;
-  /** The last entry of the leaf before this one in its lane; 0 if there is none. */
-  readonly leafBefore: (leaf: { readonly lane: string; readonly lastSeq: number }) => Promise<number>;
+  /** The leaves up to the last entry of each lane that retention dropped, as programs before 0.3.0 noted it. */
+  readonly leavesDropped: () => Promise<readonly { readonly leaf: number; readonly dropped: Dropped }[]>;
+  /** The entries of a leaf, as the columns beside its hash say; undefined if it is not there. */
+  readonly leafAt: (leaf: number) => Promise<Range | undefined>;
   /** The segment that holds this entry. */
   readonly holding: (entry: { readonly lane: string; readonly seq: number }) => Promise<Segment | undefined>;
   /** The last entry of a lane; 0 if none is left. */
   readonly lastOf: (lane: string) => Promise<number>;
-  /** What ends with the same entry as another segment of its lane. */
-  readonly doubled: () => Promise<readonly Range[]>;
   /** The end of the lane that has a head. */
   readonly end: () => Promise<LaneEnd>;
 };
@@ -36,31 +39,59 @@ export function isProved(auditKey: Uint8Array, dropped: Dropped): boolean {
   return isSameMac(sealDropped(auditKey, dropped), dropped.seal);
 }
 
-/** What is wrong besides: segments that somebody added for entries that there are, and the end of people's lane. */
-export async function otherFlaws(auditKey: Uint8Array, chain: Pick<Chain, "doubled" | "end">): Promise<Flaw[]> {
-  const doubled = (await chain.doubled()).map((range): Flaw => ({ ...range, what: "broken", seals: [] }));
+/** What is wrong with the end of people's lane. */
+export async function headFlaws(auditKey: Uint8Array, chain: Pick<Chain, "end">): Promise<Flaw[]> {
   const end = await chain.end();
-  if (isWhole(auditKey, end)) return doubled;
+  if (isWhole(auditKey, end)) return [];
   const { lane, head, newest } = end;
-  return [...doubled, { lane, seq: head?.seq ?? 0, lastSeq: newest?.lastSeq ?? 0, what: "head", seals: [] }];
+  return [{ lane, seq: head?.seq ?? 0, lastSeq: newest?.lastSeq ?? 0, what: "head", seals: [] }];
+}
+
+/** The leaves that need no segment any more: people accepted their loss, or retention dropped it. A seal proves each. */
+export async function knownLeaves(auditKey: Uint8Array, chain: Pick<Chain, "known" | "leavesDropped">) {
+  const { acceptances, prunes } = await chain.known();
+  const opened = (texts: readonly string[]) =>
+    texts.map((text) => openLeaves(auditKey, text)).filter((set) => set !== undefined);
+  const accepted = acceptances.map((range) => ({ range, leaves: unionOf(opened(range.seals)) }));
+  const pruned = opened(prunes);
+  if (pruned.length > 0) return { accepted, pruned: unionOf(pruned) };
+  // Before 0.3.0, retention named only the last entry that it dropped of each lane.
+  const dropped = (await chain.leavesDropped()).filter((one) => isProved(auditKey, one.dropped));
+  return { accepted, pruned: unionOf([dropped.map(({ leaf }) => [leaf, leaf] as const)]) };
 }
 
 /** The end of a segment, which the next one of its lane follows. */
 type Link = { readonly lane: string; readonly lastSeq: number; readonly mac: Buffer };
 
-/** Goes through segments in order of lane and sequence, and says which of them do not follow the one before. */
-export class ChainWalk {
+/** A segment as it is stored, and the leaf that has its lane and last entry beside its hash; null if there is none. */
+export type StoredSegment = Segment & { readonly leaf?: number | null; readonly hashes?: Buffer | null };
+
+/**
+ * Goes through segments in order of lane and sequence. Each must follow the one before, and hash to its leaf of the tree.
+ * In the end each leaf must have had its segment, unless retention dropped that or a person accepted its loss. Nothing is
+ * believed because of the columns beside a hash: a leaf that leads to no fitting segment is a flaw.
+ */
+export class AuditWalk {
   readonly #auditKey: Uint8Array;
-  readonly #chain: Pick<Chain, "before" | "dropped" | "known">;
+  readonly #saltKey: Uint8Array;
+  readonly #chain: WalkedChain;
   readonly #flaws: (Flaw & { lastSeq: number })[] = [];
   readonly #accepted = new Map<string, Range>();
+  readonly #unfit = new Set<string>();
+  /** 1 for each leaf that has a segment. */
+  readonly #found: Uint8Array;
   #acceptances: Promise<readonly Acceptance[]> | undefined;
   #link: Link | undefined;
   #moreFlaws = 0;
+  #entries = 0;
+  #lanes = 0;
 
-  constructor(auditKey: Uint8Array, chain: Pick<Chain, "before" | "dropped" | "known">) {
+  /** @param size - of the tree when the walk begins; 0 if not all segments are passed */
+  constructor(auditKey: Uint8Array, saltKey: Uint8Array, chain: WalkedChain, size = 0) {
     this.#auditKey = auditKey;
+    this.#saltKey = saltKey;
     this.#chain = chain;
+    this.#found = new Uint8Array(size);
   }
 
   /** At most 1000 of what was found so far. */
@@ -77,18 +108,66 @@ export class ChainWalk {
     return [...this.#accepted.values()];
   }
 
+  /** The lanes of which the tree has other segments. */
+  get unfit(): ReadonlySet<string> {
+    return this.#unfit;
+  }
+
+  /** How many entries and lanes were passed. */
+  get entries(): number {
+    return this.#entries;
+  }
+
+  get lanes(): number {
+    return this.#lanes;
+  }
+
   /**
-   * Goes on to the next segment, and notes a flaw if that does not follow the one before.
-   * @returns whether it does, or follows a loss that was accepted
+   * Goes on to the next segment, and notes what is wrong with it, or missing before it.
+   * @returns whether it follows the one before or a loss that was accepted, and is what its leaf is of
    */
-  async pass(segment: Segment): Promise<boolean> {
-    const { lane, firstSeq, mac } = segment;
+  async pass(segment: StoredSegment): Promise<boolean> {
+    const { lane, firstSeq, lastSeq, mac } = segment;
+    if (this.#link?.lane !== lane) this.#lanes += 1;
+    this.#entries += lastSeq - firstSeq + 1;
     const link = await this.#linkTo(segment);
     const follows = firstSeq === link.lastSeq + 1 && segmentMac(this.#auditKey, link.mac, segment).equals(mac);
     const isInOrder = follows || (await this.#isAccepted(link, segment));
-    if (!isInOrder) this.#note(link, segment);
-    this.#link = { lane, lastSeq: Math.max(segment.lastSeq, link.lastSeq), mac };
-    return isInOrder;
+    const gap = gapBefore(link, segment);
+    const isBehindGap = gap.seq <= gap.lastSeq;
+    if (isBehindGap && !isInOrder)
+      this.#add({ ...gap, what: "broken", seals: [sealGap(this.#auditKey, gap, segment)] });
+    const isLeaf = this.#isLeaf(segment);
+    if (!isLeaf) this.#unfit.add(lane);
+    if (!isLeaf || !(isInOrder || isBehindGap)) this.#noteChanged(segment);
+    this.#link = { lane, lastSeq: Math.max(lastSeq, link.lastSeq), mac };
+    return isInOrder && isLeaf;
+  }
+
+  /** Notes the leaves whose segments did not pass. What retention dropped, or a person accepted, until now is known. */
+  async end(): Promise<void> {
+    const { accepted, pruned } = await knownLeaves(this.#auditKey, this.#chain);
+    const gone: { range: Range & { lastSeq: number }; leaves: LeafSet }[] = [];
+    for (let leaf = 0; leaf < this.#found.length; leaf++) {
+      if (this.#found[leaf] === 1 || hasLeaf(pruned, leaf)) continue;
+      const known = accepted.find(({ leaves }) => hasLeaf(leaves, leaf))?.range;
+      if (known !== undefined) this.#accept(known);
+      else if (this.#flaws.length + gone.length >= flawsMax) this.#moreFlaws += 1;
+      else {
+        const range = await this.#chain.leafAt(leaf);
+        if (range === undefined) continue; // the tree itself breaks there
+        const before = gone.findLast((one) => one.range.lane === range.lane);
+        if (before?.range.lastSeq !== range.seq - 1) gone.push({ range: { ...range }, leaves: [[leaf, leaf]] });
+        else {
+          before.leaves = unionOf([before.leaves, [[leaf, leaf]]]);
+          before.range.lastSeq = range.lastSeq;
+        }
+      }
+    }
+    for (const { range, leaves } of gone) {
+      this.#unfit.add(range.lane);
+      this.#add({ ...range, what: "gone", seals: [sealLeaves(this.#auditKey, leaves)] });
+    }
   }
 
   /** What the segment should follow. */
@@ -104,14 +183,14 @@ export class ChainWalk {
     return isBetween && isProved(this.#auditKey, dropped) ? { lane, lastSeq: dropped.seq, mac: dropped.mac } : before;
   }
 
-  /** Notes the break before a segment that does not follow: the entries that are missing, or its own. */
-  #note(link: Link, segment: Segment): void {
-    const { lane, firstSeq, lastSeq } = segment;
-    if (firstSeq > link.lastSeq + 1) {
-      const gap = gapBefore(link, segment);
-      this.#add({ ...gap, what: "broken", seals: [sealGap(this.#auditKey, gap, segment)] });
-      return;
-    }
+  #isLeaf({ leaf, hashes, ...segment }: StoredSegment): boolean {
+    if (leaf == null || hashes == null) return true;
+    this.#found[leaf] = 1;
+    const text = segmentTree(this.#saltKey, segment)?.leaf;
+    return text !== undefined && leafHash(text).equals(hashes.subarray(0, 32));
+  }
+
+  #noteChanged({ lane, firstSeq, lastSeq }: Segment): void {
     const before = this.#flaws.at(-1);
     const goesOn = before?.lane === lane && before.lastSeq >= firstSeq - 1;
     if (goesOn && before.seals.length === 0) before.lastSeq = Math.max(lastSeq, before.lastSeq);
@@ -131,10 +210,16 @@ export class ChainWalk {
     if (known.length === 0) return false;
     const seal = sealGap(this.#auditKey, gap, segment);
     if (!known.some(({ seals }) => seals.includes(seal))) return false;
-    this.#accepted.set(gapName(gap), gap);
+    this.#accept(gap);
     return true;
   }
+
+  #accept({ lane, seq, lastSeq }: Range): void {
+    this.#accepted.set(gapName({ lane, seq, lastSeq }), { lane, seq, lastSeq });
+  }
 }
+
+type WalkedChain = Pick<Chain, "before" | "dropped" | "known" | "leavesDropped" | "leafAt">;
 
 function gapBefore({ lane, lastSeq }: Link, { firstSeq }: Segment): Range {
   return { lane, seq: lastSeq + 1, lastSeq: firstSeq - 1 };

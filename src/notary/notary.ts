@@ -1,14 +1,13 @@
 import { describeFlaw, type Flaw, gapName } from "../audit/flaw.ts";
 import { LastReads } from "../audit/last-reads.ts";
 import { segmentTree } from "../audit/leaf.ts";
-import { LeafJoin } from "../audit/leaf-join.ts";
 import type { Signer } from "../audit/note.ts";
-import { describeDifference, type StateDifference } from "../audit/record.ts";
+import { describeDifference } from "../audit/record.ts";
 import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import { leafHash, type Tree } from "../audit/tree.ts";
 import { signTreeHead } from "../audit/tree-note.ts";
 import { TreeWalk } from "../audit/tree-walk.ts";
-import { ChainWalk, otherFlaws } from "../audit/verify.ts";
+import { AuditWalk, headFlaws, type StoredSegment } from "../audit/verify.ts";
 import type { Log } from "../core/log.ts";
 import { Refused } from "../core/refused.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
@@ -17,7 +16,7 @@ import { chainOf } from "../store/chain.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
 import { lastReadsSize, noteAllStored, storeLastReads } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { appendLeaves, type LeafRow, leafBefore, leavesWithSegments, readTree } from "../store/tree.ts";
+import { appendLeaves, type LeafRow, leafBefore, leavesInOrder, readTree } from "../store/tree.ts";
 import type { NewestCheckpoint } from "./newest-checkpoint.ts";
 import { StateWatch } from "./state-watch.ts";
 import type { Away } from "./witnessed-heads.ts";
@@ -63,18 +62,20 @@ export class Notary {
   readonly #witnesses: Witnesses;
   /** What machines read in the leaves that are to be appended. */
   readonly #reads: LastReads;
-  /** By subject: what the tables hold against the record. */
-  #differences = new Map<string, StateDifference>();
-  #flaws = new Map<string, Flaw>();
-  /** What is wrong with the tree itself. Then nothing is signed. */
-  #misfit: string | undefined;
+  /**
+   * Sentences by name: of the tree's end, over which nothing is signed then; of the last pass over the tree, and of this
+   * one; of the segments outside the tree; and of what the tables hold against the record.
+   */
+  readonly #flaws: Record<Place, Found> = {
+    ...{ end: new Map(), pass: new Map(), outside: new Map(), state: new Map() },
+  };
   #wholeAt = Number.NEGATIVE_INFINITY;
   /** When the last round began that took in all that it saw. */
   #completeAt = 0;
-  /** What the tree has and the audit has not, in sentences by lane: of the last pass over all leaves, and of this one. */
-  #joined = new Map<string, Set<string>>();
+  /** Lanes of which the tree has other segments. They get no more leaves. */
+  #unfit: ReadonlySet<string> = new Set();
   #passedAt: number | undefined;
-  #pass: { startedAt: number; walk: TreeWalk; next: number; found: Map<string, Set<string>> } | undefined;
+  #pass: Pass | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #working: Promise<void> | undefined;
   #stopping = false;
@@ -90,8 +91,7 @@ export class Notary {
 
   /** How many flaws are known. */
   get flaws(): number {
-    const joined = [...this.#joined.values()].reduce((sum, flaws) => sum + flaws.size, 0);
-    return this.#flaws.size + joined + this.#differences.size + (this.#misfit === undefined ? 0 : 1);
+    return new Set(Object.values(this.#flaws).flatMap((found) => [...found.keys()])).size;
   }
 
   /** Which witnesses have not signed the newest head. */
@@ -115,7 +115,7 @@ export class Notary {
   async #roundAndWitnesses(): Promise<void> {
     await this.round();
     this.#options.told?.();
-    if (this.#misfit === undefined && !this.#stopping) await this.#witnesses.ask();
+    if (this.#flaws.end.size === 0 && !this.#stopping) await this.#witnesses.ask();
   }
 
   /** Ends the round that is under way between two segments. */
@@ -138,22 +138,22 @@ export class Notary {
     if (tree === undefined) return;
     if ((await lastReadsSize(database)) !== tree.size && !(await this.#storeAllReads(tree))) return;
     const startedAt = now();
-    await this.#joinLeaves(tree, startedAt);
+    await this.#goOn(tree, startedAt);
     const isWhole = startedAt - this.#wholeAt >= wholeEveryMs;
     const chain = chainOf(database);
-    const walk = new ChainWalk(auditKey, chain);
+    const walk = new AuditWalk(auditKey, this.#saltKey, chain);
     const unreadable: Flaw[] = [];
     const sinceAt = isWhole ? undefined : this.#completeAt - lateMsMax;
     let batch: Leaf[] = [];
     let isFirst = true;
-    for await (const segment of segmentsByLane(database, { outsideTree: true, sinceAt })) {
+    for await (const segment of segmentsByLane(database, { isInTree: false, sinceAt })) {
       await rest?.();
       if (this.#stopping) break;
       const entries = decodeEntries(segment);
       const isInOrder = await walk.pass(segment);
       // The reads of what is not in order are stored all the same: the list of entries has them, too.
       this.#reads.note(entries ?? [], segment.at);
-      if (!isInOrder || this.#joined.has(segment.lane)) continue;
+      if (!isInOrder || this.#unfit.has(segment.lane)) continue;
       const { lane, firstSeq, lastSeq } = segment;
       const found = segmentTree(this.#saltKey, segment, entries);
       if (found === undefined) unreadable.push({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
@@ -165,50 +165,55 @@ export class Notary {
     }
     if (isFirst && batch.length > 0) isFirst = await this.#append(tree, batch);
     const isDone = isFirst && !this.#stopping;
-    const others = isWhole ? await otherFlaws(auditKey, chain) : [];
-    this.#note([...walk.flaws, ...unreadable, ...others], isWhole && isDone);
+    const ofHead = isWhole ? await headFlaws(auditKey, chain) : [];
+    const found = named([...walk.flaws, ...unreadable, ...ofHead]);
+    this.#note("outside", isWhole && isDone ? found : [...this.#flaws.outside, ...found]);
     if (isDone) this.#completeAt = startedAt;
     if (isWhole && isDone) this.#wholeAt = startedAt;
   }
 
   /**
-   * Holds the next leaves against their segments, and after the last one all leaves against the signed head. A pass
+   * Goes on with the pass over the tree and its segments, and in the end holds all leaves against the signed head. A pass
    * takes an hour at most, whatever came between two rounds.
    */
-  async #joinLeaves(tree: Tree, startedAt: number): Promise<void> {
+  async #goOn({ size, root }: Tree, startedAt: number): Promise<void> {
     const { database, auditKey, signers, rest } = this.#options;
-    const { size, root } = tree;
-    const begun = { startedAt: this.#passedAt ?? startedAt, walk: new TreeWalk(signers), next: 0, found: new Map() };
+    const begin = (): Pass => ({
+      startedAt: this.#passedAt ?? startedAt,
+      tree: new TreeWalk(signers),
+      next: 0,
+      walk: new AuditWalk(auditKey, this.#saltKey, chainOf(database), size),
+      last: undefined,
+    });
     // A tree that was put back is another one.
-    const pass = this.#pass === undefined || this.#pass.next > size ? begun : this.#pass;
+    const pass = this.#pass === undefined || this.#pass.next > size ? begin() : this.#pass;
     // A pass whose round fails begins again.
     this.#pass = undefined;
     const due = Math.ceil((size * (startedAt + roundEveryMs - pass.startedAt)) / passWithinMs);
     const to = Math.min(size, Math.max(pass.next + leavesPerRound, due));
-    const join = new LeafJoin({ auditKey, saltKey: this.#saltKey }, chainOf(database));
-    for await (const [leaf, segments] of leavesWithSegments(database, pass.next, to)) {
+    for await (const leaves of leavesInOrder(database, pass.next, to)) {
+      for (const leaf of leaves) pass.tree.pass(leaf);
+      await rest?.();
+    }
+    for await (const segment of segmentsByLane(database, { isInTree: true }, undefined, pass.last)) {
       await rest?.();
       if (this.#stopping) return;
-      pass.walk.pass(leaf);
-      await join.pass(leaf, segments);
+      await pass.walk.pass(segment);
+      pass.last = segment;
+      pass.next += 1;
+      if (pass.next >= to && to < size) break;
     }
     pass.next = to;
-    const { flaws } = await join.end();
-    for (const flaw of flaws) this.#nameOf(flaw.lane, describeFlaw(flaw), pass.found);
-    if (to < size) {
-      this.#pass = pass;
-      return;
-    }
-    pass.walk.compareRoot({ size, root });
-    for (const flaw of pass.walk.flaws) this.#nameOf("", flaw, pass.found);
-    this.#joined = pass.found;
-    this.#passedAt = startedAt;
-  }
-
-  /** Notes and logs what the tree does not find, under its lane. */
-  #nameOf(lane: string, sentence: string, found: Map<string, Set<string>>): void {
-    if (!this.#joined.get(lane)?.has(sentence)) this.#options.log({ event: "audit_flaw", flaw: sentence });
-    for (const flaws of new Set([found, this.#joined])) flaws.set(lane, (flaws.get(lane) ?? new Set()).add(sentence));
+    const isDone = to === size;
+    if (isDone) {
+      await pass.walk.end();
+      pass.tree.compareRoot({ size, root });
+      this.#passedAt = startedAt;
+    } else this.#pass = pass;
+    const ofTree = pass.tree.flaws.map((sentence) => [sentence, sentence] as const);
+    const found = [...named(pass.walk.flaws), ...ofTree];
+    this.#note("pass", isDone ? found : [...this.#flaws.pass, ...found]);
+    this.#unfit = isDone ? pass.walk.unfit : this.#unfit.union(pass.walk.unfit);
   }
 
   /**
@@ -249,34 +254,33 @@ export class Notary {
 
   /** The tree as it is stored; undefined if it is not one that was signed here, or does not go on from what is known. */
   async #readTree(): Promise<Tree | undefined> {
-    const { database, checkpoint, accepts, log, now } = this.#options;
-    const before = this.#misfit;
+    const { database, checkpoint, accepts, now } = this.#options;
     const { size, head, signed, acceptedAt, isPart } = await checkpoint.compare(database);
     this.#noteFile();
+    let [tree, flaw]: [Tree | undefined, string | undefined] = [undefined, undefined];
     try {
-      const tree = await readTree(database, size);
+      tree = await readTree(database, size);
       const isSigned = head === undefined ? size === 0 : signed?.size === size && signed.root.equals(tree.root);
-      if (!isSigned) this.#misfit = "The leaves of the tree are not those that the newest signed head is of.";
-      else this.#misfit = accepts && !isPart ? undefined : checkpoint.refusal;
+      if (!isSigned) flaw = "The leaves of the tree are not those that the newest signed head is of.";
+      else flaw = accepts && !isPart ? undefined : checkpoint.refusal;
       this.#acceptedAt = accepts ? Math.max(now(), acceptedAt + 1) : (signed?.acceptedAt ?? 0);
       // An older head does not say it. Then the columns of the leaves do, this once.
       this.#commands = signed?.commands ?? (await leafBefore(database, { lane: commandsLane, lastSeq: lastMax }));
-      if (this.#misfit === undefined) return tree;
     } catch (error) {
       if (!(error instanceof Refused) || error.kind !== "conflict") throw error;
-      this.#misfit = error.message;
+      flaw = error.message;
     }
-    if (this.#misfit !== before) log({ event: "audit_flaw", flaw: this.#misfit });
-    return undefined;
+    this.#note("end", flaw === undefined ? [] : [[flaw, flaw]]);
+    return flaw === undefined ? tree : undefined;
   }
 
   async #compareState(tree: Tree | undefined): Promise<void> {
-    const { database, log, now } = this.#options;
+    const { database, now } = this.#options;
     const found = await this.#state.note(database, now(), tree);
-    for (const one of found) {
-      if (!this.#differences.has(one.subject)) log({ event: "audit_flaw", flaw: describeDifference(one) });
-    }
-    this.#differences = new Map(found.map((one) => [one.subject, one]));
+    this.#note(
+      "state",
+      found.map((one) => [one.subject, describeDifference(one)]),
+    );
   }
 
   #noteFile(): void {
@@ -287,16 +291,30 @@ export class Notary {
     this.#unwritten = unwritten;
   }
 
-  /** @param isAll - whether these are all that there are */
-  #note(flaws: readonly Flaw[], isAll: boolean): void {
-    const known = this.#flaws;
-    const found = new Map(flaws.map((flaw) => [gapName(flaw), flaw]));
-    for (const [name, flaw] of found) {
-      if (!known.has(name)) this.#options.log({ event: "audit_flaw", flaw: describeFlaw(flaw) });
+  /** Takes this for all that is wrong there, and logs what was not known. */
+  #note(where: Place, found: Iterable<readonly [name: string, sentence: string]>): void {
+    const known = new Set(Object.values(this.#flaws).flatMap((some) => [...some.keys()]));
+    this.#flaws[where] = new Map(found);
+    for (const [name, flaw] of this.#flaws[where]) {
+      if (!known.has(name)) this.#options.log({ event: "audit_flaw", flaw });
     }
-    this.#flaws = isAll ? found : new Map([...known, ...found]);
   }
 }
+
+type Place = "end" | "pass" | "outside" | "state";
+/** Sentences by name. */
+type Found = ReadonlyMap<string, string>;
+
+const named = (flaws: readonly Flaw[]) => flaws.map((flaw) => [gapName(flaw), describeFlaw(flaw)] as const);
+
+/** How far the leaves of the tree, and the segments that they are of, were compared. */
+type Pass = {
+  readonly startedAt: number;
+  readonly tree: TreeWalk;
+  readonly walk: AuditWalk;
+  next: number;
+  last: StoredSegment | undefined;
+};
 
 type Leaf = Omit<LeafRow, "hashes"> & { readonly hash: Buffer };
 

@@ -10,7 +10,7 @@ import {
 } from "../audit/record.ts";
 import { commandsLane, decodeEntries, type Segment } from "../audit/segment.ts";
 import { leafHash, proveInclusion, type TreeHead, verifyInclusion } from "../audit/tree.ts";
-import { type Chain, ChainWalk, isProved } from "../audit/verify.ts";
+import { AuditWalk, type Chain, isProved } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import { chainOf } from "../store/chain.ts";
@@ -75,7 +75,7 @@ export class StateWatch {
 
   async #readOn(database: Database, tree: TreeHead | undefined): Promise<void> {
     const chain = chainOf(database);
-    const walk = new ChainWalk(this.#auditKey, chain);
+    const walk = new AuditWalk(this.#auditKey, saltKeyOf(this.#auditKey), chain);
     const end = this.#end;
     if (end !== undefined) {
       const there = await segmentBefore(database, { lane: commandsLane, seq: end.lastSeq + 1 });

@@ -1,6 +1,6 @@
 import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import { openTreeHead } from "../audit/tree-note.ts";
-import { ChainWalk } from "../audit/verify.ts";
+import { AuditWalk } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
 import { lockCommands } from "../desk/changes.ts";
 import { writing } from "../desk/context.ts";
@@ -10,6 +10,7 @@ import { Permit } from "../desk/permit.ts";
 import { kindsByRead } from "../kinds/kind.ts";
 import { Notary } from "../notary/notary.ts";
 import { openSigners } from "../notary/signers.ts";
+import { saltKeyOf } from "../seal/keyring.ts";
 import { chainOf } from "../store/chain.ts";
 import type { Database } from "../store/database.ts";
 import { beginAgain } from "../store/last-reads.ts";
@@ -99,9 +100,9 @@ function acceptedAlready(head: Pick<SignedHead, "size" | "note"> | undefined): O
 
 /** Whether somebody has put on record that they accept a tree of this size, and nobody has signed that yet. */
 async function isOnRecord(database: Database, auditKey: Uint8Array, size: number): Promise<boolean> {
-  const walk = new ChainWalk(auditKey, chainOf(database));
+  const walk = new AuditWalk(auditKey, saltKeyOf(auditKey), chainOf(database));
   const start = { lane: commandsLane, seq: 1 };
-  for await (const segment of segmentsByLane(database, { outsideTree: true }, start)) {
+  for await (const segment of segmentsByLane(database, { isInTree: false }, start)) {
     const isInOrder = await walk.pass(segment);
     const entries = decodeEntries(segment) ?? [];
     if (isInOrder && entries.some((one) => one.action === action && one.names[0] === String(size))) return true;

@@ -2,13 +2,12 @@ import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
 import { type Holding, hasSomewhere } from "../access/rights.ts";
 import { type Flaw, gapName, type Range } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
-import { LeafJoin, openKnown } from "../audit/leaf-join.ts";
-import { type LeafSet, sealLeaves, unionOf } from "../audit/leaf-set.ts";
+import { sealLeaves, unionOf } from "../audit/leaf-set.ts";
 import type { StateDifference } from "../audit/record.ts";
 import type { Segment } from "../audit/segment.ts";
 import type { TreeHead } from "../audit/tree.ts";
 import { openTreeHead } from "../audit/tree-note.ts";
-import { ChainWalk, compareCheckpoints, type Dropped, isProved, otherFlaws, sealDropped } from "../audit/verify.ts";
+import { AuditWalk, compareCheckpoints, type Dropped, headFlaws, knownLeaves, sealDropped } from "../audit/verify.ts";
 import { type Environment, environmentMask } from "../core/names.ts";
 import { Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
@@ -23,9 +22,9 @@ import { chainOf } from "../store/chain.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
 import { endException, readExceptions } from "../store/exceptions.ts";
 import { forgetUnlessStored } from "../store/last-reads.ts";
-import { countLanes, segmentsByLane } from "../store/segments.ts";
-import { leavesDropped, leavesDue, leavesWithSegments, treeEnd } from "../store/tree.ts";
-import { verifyTree } from "./audit-public.ts";
+import { segmentsByLane } from "../store/segments.ts";
+import { leavesDue, treeEnd } from "../store/tree.ts";
+import { verifyPublic } from "./audit-public.ts";
 
 /** What was found in the audit. */
 export type Verified = {
@@ -44,9 +43,9 @@ export type Verified = {
 export type Audited = Verified & { readonly differences: readonly StateDifference[] };
 
 /**
- * Verifies the audit in bounded memory: holds each leaf of the signed tree against its segment, and each segment that is
- * not in the tree against the one before. It shows nothing that an entry holds. For an operator it also compares what
- * the tables hold with the record.
+ * Verifies the audit in bounded memory: each segment against the one before and against its leaf of the signed tree, and
+ * the tree itself. It shows nothing that an entry holds. For an operator it also compares what the tables hold with the
+ * record.
  * @param checkpoints - from the log of a server
  * @param progress - called now and then with the number of entries verified so far
  */
@@ -70,45 +69,32 @@ async function verifySegments(
 ): Promise<Verified & { readonly signed: TreeHead | undefined }> {
   const auditKey = systemKeys.audit;
   const chain = chainOf(database);
-  let [entries, reported] = [0, 0];
-  const count = ({ firstSeq, lastSeq }: Segment) => {
-    entries += lastSeq - firstSeq + 1;
-    if (entries - reported < progressEvery) return;
-    reported = entries;
-    progress(entries);
-  };
-  // A notary may take segments in meanwhile. So what is outside comes first: nothing is passed over.
-  const walk = new ChainWalk(auditKey, chain);
-  for await (const segment of segmentsByLane(database, { outsideTree: true })) {
+  const { size } = await treeEnd(database);
+  const walk = new AuditWalk(auditKey, saltKeyOf(auditKey), chain, size);
+  let reported = 0;
+  for await (const segment of segmentsByLane(database, {})) {
     await walk.pass(segment);
-    count(segment);
+    if (walk.entries - reported < progressEvery) continue;
+    reported = walk.entries;
+    progress(reported);
   }
-  const join = new LeafJoin({ auditKey, saltKey: saltKeyOf(auditKey) }, chain);
+  progress(walk.entries);
+  await walk.end();
   const broken: string[] = [];
   const log = await findVerifiers(database, keyring, auditKey).catch((error: unknown) => {
     broken.push(error instanceof Problem ? error.message : "A row of audit_signers does not open.");
     return [];
   });
-  const tree = await verifyTree(database, log, async function* (size) {
-    for await (const [leaf, segments] of leavesWithSegments(database, 0, size)) {
-      await join.pass(leaf, segments);
-      for (const segment of segments) count(segment);
-      yield leaf;
-    }
-  });
-  progress(entries);
-  const { head: newest } = await treeEnd(database);
-  const joined = await join.end();
+  const tree = await verifyPublic(database, log);
   const compared = await compareCheckpoints(auditKey, chain, checkpoints);
-  const others = await otherFlaws(auditKey, chain);
-  const accepted = [...walk.accepted, ...joined.accepted, ...compared.accepted];
+  const accepted = [...walk.accepted, ...compared.accepted];
   return {
-    signed: newest && openTreeHead(newest.note, log),
-    entries,
-    lanes: await countLanes(database),
-    flaws: [...merged([...walk.flaws, ...joined.flaws, ...compared.flaws]), ...others],
+    signed: tree.head && openTreeHead(tree.head.note, log),
+    entries: walk.entries,
+    lanes: walk.lanes,
+    flaws: [...merged([...walk.flaws, ...compared.flaws]), ...(await headFlaws(auditKey, chain))],
     tree: [...broken, ...tree.flaws],
-    moreFlaws: walk.moreFlaws + joined.moreFlaws + tree.moreFlaws,
+    moreFlaws: walk.moreFlaws + tree.moreFlaws,
     accepted: [...new Map(accepted.map((one) => [gapName(one), one])).values()],
   };
 }
@@ -229,8 +215,9 @@ export async function pruneAudit(
     if (flaws.length + found.tree.length > 0) return { ...found, flaws };
   }
   await options.agree?.(keptFromAt);
-  const known = await knownLeaves(admin);
-  const leaves = sealLeaves(systemKeys.audit, unionOf([known, await leavesDue(database, keptFromAt)]));
+  const { accepted, pruned } = await knownLeaves(systemKeys.audit, chainOf(database));
+  const known = [pruned, ...accepted.map((one) => one.leaves), await leavesDue(database, keptFromAt)];
+  const leaves = sealLeaves(systemKeys.audit, unionOf(known));
   const pruning = { keptFromAt, leaves };
   if (database.dialect === "postgres") {
     await dropMonths(admin, [...lanes.values()], pruning);
@@ -241,15 +228,6 @@ export async function pruneAudit(
 }
 
 type Pruning = Pick<Pruned, "keptFromAt"> & { readonly leaves: string };
-
-/** The leaves whose segments are gone on purpose until now. */
-async function knownLeaves({ database, systemKeys }: AdminContext): Promise<LeafSet> {
-  const { accepted, pruned } = openKnown(systemKeys.audit, await chainOf(database).known());
-  if (pruned !== undefined) return unionOf([pruned, ...accepted.map(({ leaves }) => leaves)]);
-  const rows = await leavesDropped(database);
-  const gone = rows.filter(({ dropped }) => isProved(systemKeys.audit, dropped));
-  return unionOf([...accepted.map(({ leaves }) => leaves), gone.map(({ leaf }) => [leaf, leaf] as const)]);
-}
 
 /**
  * The latest start of a month, up to `keptFromAt`, at which every lane can be cut. An entry that a wrong clock dated

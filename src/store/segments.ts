@@ -1,10 +1,10 @@
-import { and, asc, countDistinct, desc, eq, gte, lte, max, min, or, type SQL, sql } from "drizzle-orm";
-import { flawsMax, type Range } from "../audit/flaw.ts";
+import { and, asc, desc, eq, getTableColumns, gte, isNotNull, isNull, lte, max, or, type SQL, sql } from "drizzle-orm";
 import type { LaneEnd } from "../audit/head.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
+import type { StoredSegment } from "../audit/verify.ts";
 import { type Database, literal } from "./database.ts";
-import { isOutsideTree } from "./tree.ts";
+import { isLeafOf } from "./tree.ts";
 
 // Audit segments are read in pages, so that memory is bounded and every statement is short.
 
@@ -17,8 +17,8 @@ export type SegmentFilter = {
   /** Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
   readonly beforeAt?: number | undefined;
-  /** Only those that no leaf of the tree is of, as the columns of the leaves say. */
-  readonly outsideTree?: boolean;
+  /** Whether the tree has a leaf of it, as the columns of the leaves say. */
+  readonly isInTree?: boolean;
 };
 
 /** Segments in order of time, or from the newest back. */
@@ -26,7 +26,7 @@ export async function* segmentsByTime(
   database: Database,
   filter: SegmentFilter,
   order: "oldest first" | "newest first",
-): AsyncGenerator<Segment[]> {
+): AsyncGenerator<StoredSegment[]> {
   const { auditSegments: s } = database.tables;
   const isOldestFirst = order === "oldest first";
   const [sorted, beyond] = isOldestFirst ? [asc, sql`>`] : [desc, sql`<`];
@@ -46,36 +46,24 @@ export async function newestMoment({ db, tables }: Database): Promise<number> {
   return Number(found?.at ?? 0);
 }
 
-/** Segments in order of lane, sequence and time. @param from - only this lane, from this sequence number on */
+/**
+ * Segments in order of lane, sequence and time, each with its leaf.
+ * @param from - only this lane, from this sequence number on
+ * @param after - only those behind this one
+ */
 export async function* segmentsByLane(
   database: Database,
   filter: SegmentFilter,
   from?: { readonly lane: string; readonly seq: number },
-): AsyncGenerator<Segment> {
+  after?: Segment,
+): AsyncGenerator<StoredSegment> {
   const { auditSegments: s } = database.tables;
-  const found = pages(database, [asc(s.lane), asc(s.firstSeq), asc(s.at)], (last) => {
+  const found = pages(database, [asc(s.lane), asc(s.firstSeq), asc(s.at)], (last = after) => {
     const start = from && and(eq(s.lane, from.lane), gte(s.firstSeq, last?.firstSeq ?? from.seq));
     const rest = last && sql`(${s.lane}, ${s.firstSeq}, ${s.at}) > (${last.lane}, ${last.firstSeq}, ${last.at})`;
     return and(matching(database, filter), start, rest);
   });
   for await (const page of found) yield* page;
-}
-
-/** Segments that end with the same entry of a lane as another one: at most 1000. */
-export async function doubledSegments({ db, tables }: Database): Promise<Range[]> {
-  const { auditSegments: s } = tables;
-  const rows = await db
-    .select({ lane: s.lane, seq: min(s.firstSeq), lastSeq: s.lastSeq })
-    .from(s)
-    .groupBy(s.lane, s.lastSeq)
-    .having(sql`count(*) > 1`)
-    .limit(flawsMax);
-  return rows.map(({ seq, ...one }) => ({ ...one, seq: Number(seq) }));
-}
-
-export async function countLanes({ db, tables }: Database): Promise<number> {
-  const [found] = await db.select({ lanes: countDistinct(tables.auditSegments.lane) }).from(tables.auditSegments);
-  return Number(found?.lanes ?? 0);
 }
 
 /** The segment of a lane that holds an entry; undefined if there is none. */
@@ -145,13 +133,15 @@ async function* pages(
   { db, tables }: Database,
   order: SQL[],
   where: (last: Segment | undefined) => SQL | undefined,
-): AsyncGenerator<Segment[]> {
+): AsyncGenerator<StoredSegment[]> {
+  const { auditLeaves: l, auditSegments: s } = tables;
   let last: Segment | undefined;
   let size = firstPageSize;
   for (;;) {
     const rows = await db
-      .select()
-      .from(tables.auditSegments)
+      .select({ ...getTableColumns(s), leaf: l.leaf, hashes: l.hashes })
+      .from(s)
+      .leftJoin(l, isLeafOf(tables))
       .where(where(last))
       .orderBy(...order)
       .limit(size);
@@ -169,8 +159,8 @@ const pageSizeMax = 256;
 const pageLength = 256 * 1024;
 
 function matching(database: Database, filter: SegmentFilter): SQL | undefined {
-  const { texts = [], traces = [], sinceAt, beforeAt, outsideTree } = filter;
-  const { auditSegments: s } = database.tables;
+  const { texts = [], traces = [], sinceAt, beforeAt, isInTree } = filter;
+  const { auditLeaves: l, auditSegments: s } = database.tables;
   const occursIn = (text: string) => sql`${database.indexOf(s.texts, sql`${JSON.stringify(text)}`)} > 0`;
   const isInNames = (trace: string) => {
     // The lists of names stand between these two texts, which no name has in it as JSON (`audit/segment.ts`).
@@ -188,6 +178,6 @@ function matching(database: Database, filter: SegmentFilter): SQL | undefined {
     ...traces.map(isInNames),
     sinceAt === undefined ? undefined : gte(s.at, sinceAt),
     beforeAt === undefined ? undefined : sql`${s.at} < ${beforeAt}`,
-    outsideTree ? isOutsideTree(database) : undefined,
+    isInTree === undefined ? undefined : isInTree ? isNotNull(l.leaf) : isNull(l.leaf),
   );
 }

@@ -1,11 +1,10 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { LaneEnd } from "../audit/head.ts";
-import type { IndexedLeaf } from "../audit/leaf-join.ts";
 import { type LeafSet, unionOf } from "../audit/leaf-set.ts";
 import { isCosigned } from "../audit/note.ts";
 import { commandsLane, type Segment } from "../audit/segment.ts";
 import { completingLeaf, type Node, peaksOf, Tree, type TreeHead } from "../audit/tree.ts";
-import type { Dropped } from "../audit/verify.ts";
+import type { StoredLeaf } from "../audit/tree-walk.ts";
 import { Refused } from "../core/refused.ts";
 import { type Database, databaseErrorCode } from "./database.ts";
 
@@ -208,99 +207,36 @@ export async function* leavesInOrder(
   { db, tables }: Pick<Database, "db" | "tables">,
   from: number,
   to: number,
-  pageSize = () => rowsPerPage,
-): AsyncGenerator<IndexedLeaf[]> {
+): AsyncGenerator<StoredLeaf[]> {
   const { auditLeaves: l } = tables;
   for (let next = from; next < to; ) {
-    const size = pageSize();
     const rows = await db
-      .select()
+      .select({ leaf: l.leaf, hashes: l.hashes })
       .from(l)
       .where(and(gte(l.leaf, next), lt(l.leaf, to)))
       .orderBy(asc(l.leaf))
-      .limit(size);
+      .limit(rowsPerPage);
     yield rows;
-    if (rows.length < size) return;
+    if (rows.length < rowsPerPage) return;
     next = (rows.at(-1)?.leaf ?? to) + 1;
   }
-}
-
-/** The same, each with all segments that its columns lead to. Memory is bounded. */
-export async function* leavesWithSegments(
-  database: Database,
-  from: number,
-  to: number,
-): AsyncGenerator<readonly [leaf: IndexedLeaf, segments: readonly Segment[]]> {
-  let size = 16;
-  for await (const leaves of leavesInOrder(database, from, to, () => size)) {
-    const found = new Map<string, Segment[]>();
-    let length = 1;
-    for (const [lane, some] of Map.groupBy(leaves, (leaf) => leaf.lane)) {
-      for (const segment of await segmentsEndingAt(database, lane, some)) {
-        const name = `${segment.lastSeq} ${lane}`;
-        found.set(name, [...(found.get(name) ?? []), segment]);
-        length += segment.texts.length + segment.entries.length;
-      }
-    }
-    for (const leaf of leaves) yield [leaf, found.get(`${leaf.lastSeq} ${leaf.lane}`) ?? []];
-    size = Math.ceil(Math.min(leavesPerPageMax, (size * pageLength) / length));
-  }
-}
-
-/** By the index of a lane's first entries: the segments from the one before the first leaf to the one of the last. */
-function segmentsEndingAt({ db, tables }: Database, lane: string, leaves: readonly IndexedLeaf[]): Promise<Segment[]> {
-  const { auditSegments: s } = tables;
-  const ends = leaves.map(({ lastSeq }) => lastSeq);
-  const isBefore = and(eq(s.lane, lane), lte(s.firstSeq, Math.min(...ends)));
-  const first = db
-    .select({ seq: max(s.firstSeq) })
-    .from(s)
-    .where(isBefore);
-  return db
-    .select()
-    .from(s)
-    .where(
-      and(
-        eq(s.lane, lane),
-        gte(s.firstSeq, sql`coalesce(${first}, 0)`),
-        lte(s.firstSeq, Math.max(...ends)),
-        inArray(s.lastSeq, ends),
-      ),
-    )
-    .orderBy(asc(s.firstSeq), asc(s.at));
 }
 
 /** The leaves whose segments are from before a moment, in epoch milliseconds. */
 export async function leavesDue({ db, tables }: Database, beforeAt: number): Promise<LeafSet> {
   const { auditLeaves: l, auditSegments: s } = tables;
-  const rows = await db
-    .select({ leaf: l.leaf })
-    .from(s)
-    .innerJoin(l, and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq)))
-    .where(lt(s.at, beforeAt));
+  const rows = await db.select({ leaf: l.leaf }).from(s).innerJoin(l, isLeafOf(tables)).where(lt(s.at, beforeAt));
   return unionOf([rows.map(({ leaf }) => [leaf, leaf] as const)]);
 }
 
-/**
- * The leaves up to the last entry of each lane that retention dropped, as programs before 0.3.0 noted it, with this note:
- * its seal is to be verified.
- */
-export function leavesDropped({
-  db,
-  tables,
-}: Database): Promise<{ readonly leaf: number; readonly dropped: Dropped }[]> {
-  const { auditLeaves: l, auditCheckpoints: c } = tables;
-  return db
-    .select({ leaf: l.leaf, dropped: c })
-    .from(l)
-    .innerJoin(c, and(eq(c.lane, l.lane), gte(c.seq, l.lastSeq)));
+/** The condition that a leaf is of a segment, as the columns of the leaf say. */
+export function isLeafOf({ auditLeaves: l, auditSegments: s }: Database["tables"]): SQL | undefined {
+  return and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq));
 }
 
-/** The condition that no leaf is of a segment, as the columns of the leaves say. */
+/** The condition that no leaf is of a segment. */
 export function isOutsideTree({ db, tables }: Pick<Database, "db" | "tables">): SQL {
-  const { auditLeaves: l, auditSegments: s } = tables;
-  const isOf = and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq));
-  return notExists(db.select({ one: sql`1` }).from(l).where(isOf));
+  return notExists(db.select({ one: sql`1` }).from(tables.auditLeaves).where(isLeafOf(tables)));
 }
 
 /** The signed heads in order of size, up to the one of this size. */
@@ -349,9 +285,6 @@ export async function lastCosigned({ db, tables }: Database): Promise<number> {
 }
 
 const rowsPerPage = 10_000;
-const leavesPerPageMax = 1000;
-/** Of the texts of a page's segments. */
-const pageLength = 4 * 1024 * 1024;
 const hashBytes = 32;
 /** As many as others read, with the log's own. */
 const signaturesMax = 15;

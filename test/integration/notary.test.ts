@@ -187,6 +187,12 @@ describeBoth("the notary", (w) => {
     await later.round();
     expect(later.flaws).toBe(1);
     expect(flaws()).toEqual([`Lane ${name}: the chain breaks at entry 3.`]);
+    // To take it away hides nothing, though no leaf is of it.
+    await w.sql`delete from audit_segments where lane = ${name} and last_seq = 3`;
+    clock.now = () => Date.now() + 3_600_000;
+    await later.round();
+    expect(later.flaws).toBe(1);
+    expect((await verifyAudit(w.admin)).flaws).toMatchObject([{ lane: name, seq: 3, lastSeq: 3, what: "broken" }]);
   });
 
   test("takes no segment that somebody added, or put into another place or lane", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import type { Checkpoint } from "../../src/audit/journal.ts";
 import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
-import { ChainWalk, compareCheckpoints } from "../../src/audit/verify.ts";
+import { AuditWalk, compareCheckpoints } from "../../src/audit/verify.ts";
 import { auditKey, entry, journalOn } from "../support/journal.ts";
 
 const from = Date.UTC(2026, 4, 7);
@@ -33,6 +33,8 @@ const chainOf = (segments: readonly Segment[]) => ({
   before: async ({ firstSeq }: Segment) => segments.findLast((one) => one.firstSeq < firstSeq),
   dropped: async () => undefined,
   known: async () => ({ acceptances: [], prunes: [] }),
+  leavesDropped: async () => [],
+  leafAt: async () => undefined,
   holding: async ({ seq }: { readonly seq: number }) =>
     segments.find(({ firstSeq, lastSeq }) => firstSeq <= seq && seq <= lastSeq),
   lastOf: async () => segments.at(-1)?.lastSeq ?? 0,
@@ -40,7 +42,7 @@ const chainOf = (segments: readonly Segment[]) => ({
 
 const walkOver = async (segments: readonly Segment[]) => {
   const sorted = segments.toSorted((a, b) => a.firstSeq - b.firstSeq || a.at - b.at);
-  const walk = new ChainWalk(auditKey, chainOf(sorted));
+  const walk = new AuditWalk(auditKey, auditKey, chainOf(sorted));
   for (const segment of sorted) await walk.pass(segment);
   return walk;
 };
