@@ -14,7 +14,7 @@ import { saltKeyOf } from "../seal/keyring.ts";
 import type { WitnessSetting } from "../settings/settings.ts";
 import { chainOf } from "../store/chain.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
-import { lastReadsSize, noteAllStored, storeLastReads } from "../store/last-reads.ts";
+import { areReadsStored, lastReadsPerWrite, noteAllStored, storeLastReads } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
 import { appendLeaves, type LeafRow, leafBefore, leavesInOrder, readTree } from "../store/tree.ts";
 import type { NewestCheckpoint } from "./newest-checkpoint.ts";
@@ -136,7 +136,7 @@ export class Notary {
     const tree = await this.#readTree();
     if (!this.#options.accepts) await this.#compareState(tree);
     if (tree === undefined) return;
-    if ((await lastReadsSize(database)) !== tree.size && !(await this.#storeAllReads(tree))) return;
+    if (!(await areReadsStored(database)) && !(await this.#storeAllReads())) return;
     const startedAt = now();
     await this.#goOn(tree, startedAt);
     const isWhole = startedAt - this.#wholeAt >= wholeEveryMs;
@@ -217,10 +217,10 @@ export class Notary {
   }
 
   /**
-   * Stores the last reads of all segments that there are: of a database that was brought up to date, put back, or
-   * appended to by an older program. @returns whether all were looked at
+   * Stores the last reads of all segments that there are, such as of a database that was brought up to date.
+   * @returns whether all were looked at
    */
-  async #storeAllReads({ size }: Tree): Promise<boolean> {
+  async #storeAllReads(): Promise<boolean> {
     const { database, kindsByRead, rest, now } = this.#options;
     const reads = new LastReads(kindsByRead);
     for await (const segment of segmentsByLane(database, {})) {
@@ -228,8 +228,12 @@ export class Notary {
       if (this.#stopping) return false;
       reads.note(decodeEntries(segment) ?? [], segment.at);
     }
-    await storeLastReads(database, reads.take());
-    await noteAllStored(database, size, now());
+    const all = reads.take();
+    while (all.length > 0) {
+      const some = all.splice(-lastReadsPerWrite);
+      await database.transaction((db) => storeLastReads({ ...database, db }, some));
+    }
+    await noteAllStored(database, now());
     return true;
   }
 
@@ -241,11 +245,10 @@ export class Notary {
     const people = leaves.filter(({ lane }) => lane === commandsLane).map(({ lastSeq }) => lastSeq);
     this.#commands = Math.max(this.#commands, ...people);
     const noted = { size: tree.size, root: tree.root, acceptedAt: this.#acceptedAt, commands: this.#commands };
-    await storeLastReads(database, this.#reads.take());
     const note = signTreeHead(noted, signers[0]);
-    if (!(await appendLeaves(database, before, rows, { size: noted.size, root: noted.root, at: now(), note }))) {
-      return false;
-    }
+    const head = { size: noted.size, root: noted.root, at: now(), note };
+    const reads = this.#reads.take();
+    if (!(await appendLeaves(database, before, rows, head, (inside) => storeLastReads(inside, reads)))) return false;
     checkpoint.take(noted, note);
     this.#noteFile();
     log({ event: "signed_checkpoint", size: noted.size, note });

@@ -1,46 +1,44 @@
-import { and, eq, exists, inArray, lt, min, sql } from "drizzle-orm";
+import { and, eq, exists, inArray, lt, min, ne, sql } from "drizzle-orm";
 import type { LastRead } from "../audit/last-reads.ts";
 import type { Database } from "./database.ts";
 import { isOutsideTree } from "./tree.ts";
 
 // When machines last read what. The notary writes it, and may write the same reads again: the latest time stays.
 
-/** Stores reads, unless later ones are stored. Those of projects that were deleted are left out. */
-export async function storeLastReads(database: Database, reads: readonly LastRead[]): Promise<void> {
-  const { lastReads: l, sets: s } = database.tables;
-  // Each transaction is short: on the embedded database, the journal waits for it.
-  for (let from = 0; from < reads.length; from += rowsPerWrite) {
-    const some = reads.slice(from, from + rowsPerWrite);
-    await database.transaction(async (db) => {
-      const ids = [...new Set(some.map(({ projectId }) => projectId))];
-      const found = await db.selectDistinct({ id: s.projectId }).from(s).where(inArray(s.projectId, ids));
-      const there = new Set(found.map(({ id }) => id));
-      const rows = some.filter(({ projectId }) => there.has(projectId));
-      if (rows.length === 0) return;
-      await db
-        .insert(l)
-        .values(rows)
-        .onConflictDoUpdate({
-          target: [l.projectId, l.kind, l.environment, l.name],
-          set: { at: sql`excluded.at` },
-          setWhere: sql`excluded.at > ${l.at}`,
-        });
-    });
+/**
+ * Stores reads within a transaction, unless later ones are stored. Those of projects that were deleted are left out.
+ * @param reads - a few thousand at most: on the embedded database, the journal waits for the transaction
+ */
+export async function storeLastReads({ db, tables }: Inside, reads: readonly LastRead[]): Promise<void> {
+  const { lastReads: l, sets: s } = tables;
+  for (let from = 0; from < reads.length; from += lastReadsPerWrite) {
+    const some = reads.slice(from, from + lastReadsPerWrite);
+    const ids = [...new Set(some.map(({ projectId }) => projectId))];
+    const found = await db.selectDistinct({ id: s.projectId }).from(s).where(inArray(s.projectId, ids));
+    const there = new Set(found.map(({ id }) => id));
+    const rows = some.filter(({ projectId }) => there.has(projectId));
+    if (rows.length === 0) continue;
+    await db
+      .insert(l)
+      .values(rows)
+      .onConflictDoUpdate({
+        target: [l.projectId, l.kind, l.environment, l.name],
+        set: { at: sql`excluded.at` },
+        setWhere: sql`excluded.at > ${l.at}`,
+      });
   }
 }
 
-/** Of how many leaves the reads are stored; undefined before the first time. */
-export async function lastReadsSize({ db, tables }: Database): Promise<number | undefined> {
-  const [row] = await db.select({ size: tables.lastReadsKnown.size }).from(tables.lastReadsKnown);
-  return row?.size;
+/** Whether the reads of all leaves are stored: all but the first time, those of new leaves are stored with them. */
+export async function areReadsStored({ db, tables: { lastReadsKnown: k } }: Database): Promise<boolean> {
+  return (await db.select().from(k).where(ne(k.size, unknownSize))).length > 0;
 }
 
 /**
  * Notes that the reads of all segments that there are were stored.
- * @param size - of the tree
  * @param now - epoch milliseconds
  */
-export async function noteAllStored(database: Database, size: number, now: number): Promise<void> {
+export async function noteAllStored(database: Database, now: number): Promise<void> {
   const { lastReadsKnown: k, auditSegments: s } = database.tables;
   await database.transaction(async (db) => {
     const [oldest] = await db.select({ at: min(s.at) }).from(s);
@@ -49,8 +47,8 @@ export async function noteAllStored(database: Database, size: number, now: numbe
     const byNameSinceAt = Math.max(sinceAt, known?.byNameSinceAt ?? now);
     await db
       .insert(k)
-      .values({ id: 1, size, sinceAt, byNameSinceAt })
-      .onConflictDoUpdate({ target: k.id, set: { size, sinceAt, byNameSinceAt } });
+      .values({ id: 1, size: 0, sinceAt, byNameSinceAt })
+      .onConflictDoUpdate({ target: k.id, set: { size: 0, sinceAt, byNameSinceAt } });
   });
 }
 
@@ -59,7 +57,7 @@ export async function noteAllStored(database: Database, size: number, now: numbe
  * what was written since the database's state.
  * @param now - epoch milliseconds
  */
-export async function beginAgain({ db, tables }: Pick<Database, "db" | "tables">, now: number): Promise<void> {
+export async function beginAgain({ db, tables }: Inside, now: number): Promise<void> {
   const { lastReadsKnown: k } = tables;
   const begins = { sinceAt: now, byNameSinceAt: now };
   await db
@@ -69,7 +67,7 @@ export async function beginAgain({ db, tables }: Pick<Database, "db" | "tables">
 }
 
 /** Within the transaction that deletes segments: all others are read again, if the notary has not had these. */
-export async function forgetUnlessStored(inside: Pick<Database, "db" | "tables">, beforeAt: number): Promise<void> {
+export async function forgetUnlessStored(inside: Inside, beforeAt: number): Promise<void> {
   const { auditSegments: s, lastReadsKnown: k } = inside.tables;
   const lost = inside.db
     .select({ one: sql`1` })
@@ -94,7 +92,7 @@ export async function findLastReads(
   projectId: string,
   kind: string,
 ): Promise<StoredReads | undefined> {
-  const { lastReads: l, lastReadsKnown: k, auditLeaves, auditCheckpointsSigned: c, auditSegments: s } = tables;
+  const { lastReads: l, lastReadsKnown: k, auditCheckpointsSigned: c, auditSegments: s } = tables;
   const signedAt = sql`coalesce((select ${c.at} from ${c} order by ${c.size} desc limit 1), 0)`;
   const rows = await db
     .select({
@@ -108,7 +106,7 @@ export async function findLastReads(
     })
     .from(k)
     .leftJoin(l, and(eq(l.projectId, projectId), eq(l.kind, kind)))
-    .where(sql`${k.size} = coalesce((select max(${auditLeaves.leaf}) + 1 from ${auditLeaves}), 0)`);
+    .where(ne(k.size, unknownSize));
   const [first] = rows;
   if (first === undefined) return undefined;
   const { sinceAt, byNameSinceAt, isBehind } = first;
@@ -119,7 +117,9 @@ export async function findLastReads(
   return { sinceAt, byNameSinceAt, behindSinceAt, reads };
 }
 
-const rowsPerWrite = 1000;
-/** Of no tree. */
+type Inside = Pick<Database, "db" | "tables">;
+
+export const lastReadsPerWrite = 1000;
+/** All segments are to be read. */
 const unknownSize = -1;
 const lagMs = 600_000;

@@ -63,8 +63,9 @@ export async function readNodes({ db, tables }: Database, nodes: readonly Node[]
 }
 
 /**
- * Appends leaves and the head that was signed over them, in one transaction. Their last reads must be stored.
+ * Appends leaves and the head that was signed over them, in one transaction.
  * @param before - the tree that they are appended to
+ * @param more - done in the same transaction
  * @returns false if the tree is another one by now, because another notary has appended or the database was put back:
  *   then nothing was stored
  */
@@ -73,19 +74,20 @@ export async function appendLeaves(
   before: TreeHead,
   leaves: readonly LeafRow[],
   head: SignedHead,
+  more: (inside: Database) => Promise<void>,
 ): Promise<boolean> {
-  const { auditLeaves: l, auditCheckpointsSigned: c, lastReadsKnown: k } = database.tables;
+  const { auditLeaves: l, auditCheckpointsSigned: c } = database.tables;
   const rows = leaves.map(({ lane, lastSeq, hashes }, at) => {
     return { leaf: before.size + at, lane, lastSeq, hashes: Buffer.concat(hashes) };
   });
   try {
     return await database.transaction(async (db) => {
-      const end = await treeEnd({ ...database, db });
+      const inside = { ...database, db };
+      const end = await treeEnd(inside);
       if (end.size !== before.size || (end.head && !end.head.root.equals(before.root))) return false;
       await db.insert(l).values(rows);
       await db.insert(c).values(head);
-      // A program that stores no reads leaves this as it is, and that is noticed.
-      await db.update(k).set({ size: head.size }).where(eq(k.size, before.size));
+      await more(inside);
       return true;
     });
   } catch (error) {

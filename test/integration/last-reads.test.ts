@@ -246,8 +246,8 @@ describeBoth("the record of last reads of a database that was put back", (w) => 
     await acceptRestore.run(w.admin, {}, { env: {}, agree: async () => {}, show: async () => {}, report: () => {} });
     const words = [expect.stringMatching(/^The record of these reads begins at \d{4}/)];
     expect((await unread(w, "var list", given)).warnings).toEqual(words);
-    // As after a notary of an older version: all segments are read again, and those of before the loss, too.
-    await w.run("update last_reads_known set size = 0");
+    // As after a retention: all segments are read again, and those of before the loss, too.
+    await w.run("update last_reads_known set size = -1");
     await notarize(w);
     expect((await unread(w, "var list", given)).warnings).toEqual(words);
     const row = (await unread(w, "account list", given)).document as { readsKnownSince: { withAll: number } }[];

@@ -28,7 +28,7 @@ const read = fc.record({
   daysAgo: fc.integer({ min: 0, max: 150 }),
 });
 const prune = fc.record({ op: fc.constant("prune" as const), days: fc.constantFrom(31, 62, 124) });
-const rest = fc.record({ op: fc.constantFrom("look" as const, "upgrade" as const, "append by another" as const) });
+const rest = fc.record({ op: fc.constantFrom("look" as const, "upgrade" as const) });
 const steps = fc.array(
   fc.oneof({ weight: 6, arbitrary: read }, { weight: 1, arbitrary: prune }, { weight: 2, arbitrary: rest }),
   {
@@ -67,17 +67,6 @@ async function record(w: World, { id, organization }: Place, step: ReadStep) {
   return keysOf(one).map((key): Read => ({ key, at }));
 }
 
-/** A notary of an older version appends, and stores no reads. */
-async function appendByAnother(w: World): Promise<void> {
-  const reads = await w.run("select project_id, kind, environment, name, at from last_reads");
-  const known = await w.run("select id, size, since_at, by_name_since_at from last_reads_known");
-  await notarize(w);
-  await w.run("delete from last_reads");
-  await w.run("delete from last_reads_known");
-  for (const row of reads) await w.run("insert into last_reads values (?, ?, ?, ?, ?)", Object.values(row));
-  for (const row of known) await w.run("insert into last_reads_known values (?, ?, ?, ?)", Object.values(row));
-}
-
 async function compare(w: World, place: Place, reads: readonly Read[]): Promise<void> {
   const project = await findProject(w.admin, place.where, "see");
   for (const { kind } of everyKind) {
@@ -112,9 +101,7 @@ describeBoth("the last reads", (w, dialect) => {
             kept = Math.min(kept, step.days);
             await pruneAudit(w.admin, step.days * dayMs);
           } else if (step.op === "upgrade") await w.run("delete from last_reads_known");
-          else if (step.op === "append by another") {
-            await appendByAnother(w);
-          } else {
+          else {
             await notarize(w);
             await compare(w, place, reads);
           }
