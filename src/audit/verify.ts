@@ -73,7 +73,7 @@ export type StoredSegment = Segment & { readonly leaf?: number | null; readonly 
  */
 export class AuditWalk {
   readonly #auditKey: Uint8Array;
-  readonly #saltKey: Uint8Array;
+  readonly #saltKey: Uint8Array | undefined;
   readonly #chain: WalkedChain;
   readonly #flaws: (Flaw & { lastSeq: number })[] = [];
   readonly #accepted = new Map<string, Range>();
@@ -86,12 +86,16 @@ export class AuditWalk {
   #entries = 0;
   #lanes = 0;
 
-  /** @param size - of the tree when the walk begins; 0 if not all segments are passed */
-  constructor(auditKey: Uint8Array, saltKey: Uint8Array, chain: WalkedChain, size = 0) {
+  /** @param tree - its size when the walk begins, and the key of its salts; without it, no leaf is looked at */
+  constructor(
+    auditKey: Uint8Array,
+    chain: WalkedChain,
+    tree?: { readonly size: number; readonly saltKey: Uint8Array },
+  ) {
     this.#auditKey = auditKey;
-    this.#saltKey = saltKey;
     this.#chain = chain;
-    this.#found = new Uint8Array(size);
+    this.#saltKey = tree?.saltKey;
+    this.#found = new Uint8Array(tree?.size ?? 0);
   }
 
   /** At most 1000 of what was found so far. */
@@ -184,7 +188,7 @@ export class AuditWalk {
   }
 
   #isLeaf({ leaf, hashes, ...segment }: StoredSegment): boolean {
-    if (leaf == null || hashes == null) return true;
+    if (leaf == null || hashes == null || this.#saltKey === undefined) return true;
     this.#found[leaf] = 1;
     const text = segmentTree(this.#saltKey, segment)?.leaf;
     return text !== undefined && leafHash(text).equals(hashes.subarray(0, 32));

@@ -34,6 +34,8 @@ export type AdminContext = Pick<Installation, "keyring" | "systemKeys" | "histor
     readonly database: Database;
     /** Epoch milliseconds. */
     readonly now: () => number;
+    /** When this process began, in epoch milliseconds. */
+    readonly startedAt: number;
   };
 
 /** Works in an installation. Closing closes its database. */
@@ -44,7 +46,8 @@ export function adminContextOf(
 ): AdminContext & { close(): Promise<void> } {
   const database = installation.open("admin");
   const { keyring, systemKeys, historyBytesMax, checkpoint } = installation;
-  return { keyring, systemKeys, historyBytesMax, checkpoint, database, now, ...who, close: () => database.close() };
+  const opened = { keyring, systemKeys, historyBytesMax, checkpoint, database, now, startedAt: performance.timeOrigin };
+  return { ...opened, ...who, close: () => database.close() };
 }
 
 /**

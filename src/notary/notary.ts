@@ -141,7 +141,7 @@ export class Notary {
     await this.#goOn(tree, startedAt);
     const isWhole = startedAt - this.#wholeAt >= wholeEveryMs;
     const chain = chainOf(database);
-    const walk = new AuditWalk(auditKey, this.#saltKey, chain);
+    const walk = new AuditWalk(auditKey, chain);
     const unreadable: Flaw[] = [];
     const sinceAt = isWhole ? undefined : this.#completeAt - lateMsMax;
     let batch: Leaf[] = [];
@@ -182,7 +182,7 @@ export class Notary {
       startedAt: this.#passedAt ?? startedAt,
       tree: new TreeWalk(signers),
       next: 0,
-      walk: new AuditWalk(auditKey, this.#saltKey, chainOf(database), size),
+      walk: new AuditWalk(auditKey, chainOf(database), { size, saltKey: this.#saltKey }),
       last: undefined,
     });
     // A tree that was put back is another one.

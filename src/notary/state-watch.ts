@@ -75,7 +75,7 @@ export class StateWatch {
 
   async #readOn(database: Database, tree: TreeHead | undefined): Promise<void> {
     const chain = chainOf(database);
-    const walk = new AuditWalk(this.#auditKey, saltKeyOf(this.#auditKey), chain);
+    const walk = new AuditWalk(this.#auditKey, chain);
     const end = this.#end;
     if (end !== undefined) {
       const there = await segmentBefore(database, { lane: commandsLane, seq: end.lastSeq + 1 });

@@ -10,7 +10,6 @@ import { Permit } from "../desk/permit.ts";
 import { kindsByRead } from "../kinds/kind.ts";
 import { Notary } from "../notary/notary.ts";
 import { openSigners } from "../notary/signers.ts";
-import { saltKeyOf } from "../seal/keyring.ts";
 import { chainOf } from "../store/chain.ts";
 import type { Database } from "../store/database.ts";
 import { beginAgain } from "../store/last-reads.ts";
@@ -34,11 +33,13 @@ export const acceptRestore = operation({
   inputs: {},
   run: async (admin, _, { agree }) => {
     const permit = Permit.operator(admin);
-    const { checkpoint, database, keyring, systemKeys, now } = admin;
+    const { checkpoint, database, keyring, systemKeys, now, startedAt } = admin;
     const { size, head, signed: shown, commands, isPart } = await checkpoint.compare(database);
     const before = counted(size, "segment");
     const acceptedAt = shown?.acceptedAt ?? 0;
-    if (checkpoint.refusal === undefined && acceptedAt > now() - atOnceMs) return acceptedAlready(head);
+    // Of several that were started at once, one is done already. What was put back after that, nobody has accepted.
+    const isAtOnce = acceptedAt > startedAt && acceptedAt <= now();
+    if (checkpoint.refusal === undefined && isAtOnce) return acceptedAlready(head);
     if (isPart) throw new Refused("conflict", checkpoint.refusal ?? "");
     await agree(
       `accept the database as it is, with ${before} in its tree. What was written after them is lost: keys that were revoked and persons who were removed since then are back`,
@@ -88,9 +89,6 @@ export const acceptRestore = operation({
   },
 });
 
-/** Several that were started at once see what the first one did. */
-const atOnceMs = 5000;
-
 function acceptedAlready(head: Pick<SignedHead, "size" | "note"> | undefined): Outcome {
   return done(
     { size: head?.size, note: head?.note },
@@ -100,7 +98,7 @@ function acceptedAlready(head: Pick<SignedHead, "size" | "note"> | undefined): O
 
 /** Whether somebody has put on record that they accept a tree of this size, and nobody has signed that yet. */
 async function isOnRecord(database: Database, auditKey: Uint8Array, size: number): Promise<boolean> {
-  const walk = new AuditWalk(auditKey, saltKeyOf(auditKey), chainOf(database));
+  const walk = new AuditWalk(auditKey, chainOf(database));
   const start = { lane: commandsLane, seq: 1 };
   for await (const segment of segmentsByLane(database, { isInTree: false }, start)) {
     const isInOrder = await walk.pass(segment);

@@ -70,7 +70,7 @@ async function verifySegments(
   const auditKey = systemKeys.audit;
   const chain = chainOf(database);
   const { size } = await treeEnd(database);
-  const walk = new AuditWalk(auditKey, saltKeyOf(auditKey), chain, size);
+  const walk = new AuditWalk(auditKey, chain, { size, saltKey: saltKeyOf(auditKey) });
   let reported = 0;
   for await (const segment of segmentsByLane(database, {})) {
     await walk.pass(segment);

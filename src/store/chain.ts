@@ -1,14 +1,14 @@
-import { and, eq, gte, max } from "drizzle-orm";
+import { eq, max } from "drizzle-orm";
 import { type Acceptance, parseGap } from "../audit/flaw.ts";
 import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import type { Chain } from "../audit/verify.ts";
 import type { Database } from "./database.ts";
 import { laneEnd, segmentHolding, segmentsByLane } from "./segments.ts";
-import { leafBefore, segmentBefore } from "./tree.ts";
+import { leafAt, leavesDropped, segmentBefore } from "./tree.ts";
 
 /** What a database holds beside the segments that are verified. */
 export function chainOf(database: Database): Chain {
-  const { auditCheckpoints: c, auditLeaves: l, auditSegments: s } = database.tables;
+  const { auditCheckpoints: c, auditSegments: s } = database.tables;
   return {
     before: ({ lane, firstSeq }) => segmentBefore(database, { lane, seq: firstSeq }),
     dropped: async (lane) => (await database.db.select().from(c).where(eq(c.lane, lane)))[0],
@@ -26,15 +26,8 @@ export function chainOf(database: Database): Chain {
       }
       return { acceptances, prunes };
     },
-    leavesDropped: () =>
-      database.db
-        .select({ leaf: l.leaf, dropped: c })
-        .from(l)
-        .innerJoin(c, and(eq(c.lane, l.lane), gte(c.seq, l.lastSeq))),
-    leafAt: async (leaf) => {
-      const [found] = await database.db.select({ lane: l.lane, lastSeq: l.lastSeq }).from(l).where(eq(l.leaf, leaf));
-      return found && { ...found, seq: (await leafBefore(database, found)) + 1 };
-    },
+    leavesDropped: () => leavesDropped(database),
+    leafAt: (leaf) => leafAt(database, leaf),
     holding: (entry) => segmentHolding(database, entry),
     lastOf: async (lane) => {
       const [last] = await database.db

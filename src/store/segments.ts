@@ -4,7 +4,7 @@ import type { Checkpoint } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
 import type { StoredSegment } from "../audit/verify.ts";
 import { type Database, literal } from "./database.ts";
-import { isLeafOf } from "./tree.ts";
+import { leafBeside } from "./tree.ts";
 
 // Audit segments are read in pages, so that memory is bounded and every statement is short.
 
@@ -134,14 +134,15 @@ async function* pages(
   order: SQL[],
   where: (last: Segment | undefined) => SQL | undefined,
 ): AsyncGenerator<StoredSegment[]> {
-  const { auditLeaves: l, auditSegments: s } = tables;
+  const { auditSegments: s } = tables;
+  const { leaves, isOf, read } = leafBeside(tables);
   let last: Segment | undefined;
   let size = firstPageSize;
   for (;;) {
     const rows = await db
-      .select({ ...getTableColumns(s), leaf: l.leaf, hashes: l.hashes })
+      .select({ ...getTableColumns(s), ...read })
       .from(s)
-      .leftJoin(l, isLeafOf(tables))
+      .leftJoin(leaves, isOf)
       .where(where(last))
       .orderBy(...order)
       .limit(size);
@@ -160,7 +161,8 @@ const pageLength = 256 * 1024;
 
 function matching(database: Database, filter: SegmentFilter): SQL | undefined {
   const { texts = [], traces = [], sinceAt, beforeAt, isInTree } = filter;
-  const { auditLeaves: l, auditSegments: s } = database.tables;
+  const { auditSegments: s } = database.tables;
+  const { leaf } = leafBeside(database.tables).read;
   const occursIn = (text: string) => sql`${database.indexOf(s.texts, sql`${JSON.stringify(text)}`)} > 0`;
   const isInNames = (trace: string) => {
     // The lists of names stand between these two texts, which no name has in it as JSON (`audit/segment.ts`).
@@ -178,6 +180,6 @@ function matching(database: Database, filter: SegmentFilter): SQL | undefined {
     ...traces.map(isInNames),
     sinceAt === undefined ? undefined : gte(s.at, sinceAt),
     beforeAt === undefined ? undefined : sql`${s.at} < ${beforeAt}`,
-    isInTree === undefined ? undefined : isInTree ? isNotNull(l.leaf) : isNull(l.leaf),
+    isInTree === undefined ? undefined : isInTree ? isNotNull(leaf) : isNull(leaf),
   );
 }

@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, or, type SQL, sql } from "drizzle-orm";
+import type { Range } from "../audit/flaw.ts";
 import type { LaneEnd } from "../audit/head.ts";
 import { type LeafSet, unionOf } from "../audit/leaf-set.ts";
 import { isCosigned } from "../audit/note.ts";
@@ -227,18 +228,41 @@ export async function* leavesInOrder(
 /** The leaves whose segments are from before a moment, in epoch milliseconds. */
 export async function leavesDue({ db, tables }: Database, beforeAt: number): Promise<LeafSet> {
   const { auditLeaves: l, auditSegments: s } = tables;
-  const rows = await db.select({ leaf: l.leaf }).from(s).innerJoin(l, isLeafOf(tables)).where(lt(s.at, beforeAt));
+  const rows = await db
+    .select({ leaf: l.leaf })
+    .from(s)
+    .innerJoin(l, leafBeside(tables).isOf)
+    .where(lt(s.at, beforeAt));
   return unionOf([rows.map(({ leaf }) => [leaf, leaf] as const)]);
 }
 
-/** The condition that a leaf is of a segment, as the columns of the leaf say. */
-export function isLeafOf({ auditLeaves: l, auditSegments: s }: Database["tables"]): SQL | undefined {
-  return and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq));
+/** The entries of a leaf, as its columns say; undefined if it is not there. */
+export async function leafAt(database: Database, leaf: number): Promise<Range | undefined> {
+  const { auditLeaves: l } = database.tables;
+  const [found] = await database.db.select({ lane: l.lane, lastSeq: l.lastSeq }).from(l).where(eq(l.leaf, leaf));
+  return found && { ...found, seq: (await leafBefore(database, found)) + 1 };
+}
+
+/** The leaves up to the last entry that retention dropped of each lane, with its note of that: the seal is to be verified. */
+export async function leavesDropped({ db, tables }: Database) {
+  const { auditLeaves: l, auditCheckpoints: c } = tables;
+  const isDropped = and(eq(c.lane, l.lane), gte(c.seq, l.lastSeq));
+  return db.select({ leaf: l.leaf, dropped: c }).from(l).innerJoin(c, isDropped);
+}
+
+/** Leaves beside segments: which is of one, as its columns say, and what is read of it. */
+export function leafBeside({ auditLeaves: l, auditSegments: s }: Database["tables"]) {
+  return {
+    leaves: l,
+    isOf: and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq)),
+    read: { leaf: l.leaf, hashes: l.hashes },
+  };
 }
 
 /** The condition that no leaf is of a segment. */
 export function isOutsideTree({ db, tables }: Pick<Database, "db" | "tables">): SQL {
-  return notExists(db.select({ one: sql`1` }).from(tables.auditLeaves).where(isLeafOf(tables)));
+  const { leaves, isOf } = leafBeside(tables);
+  return notExists(db.select({ one: sql`1` }).from(leaves).where(isOf));
 }
 
 /** The signed heads in order of size, up to the one of this size. */

@@ -62,8 +62,8 @@ describeBoth("a database that was put back", (w) => {
     await checkpoint.compare(database);
     return checkpoint.refusal;
   };
-  const accept = (checkpoint: NewestCheckpoint, agree = async (_: string) => {}, now = w.admin.now) => {
-    const admin: AdminContext = { ...w.admin, checkpoint, now };
+  const accept = (checkpoint: NewestCheckpoint, agree = async (_: string) => {}, startedAt = Date.now()) => {
+    const admin: AdminContext = { ...w.admin, checkpoint, startedAt };
     return acceptRestore.run(admin, {}, { env: {}, agree, show: async () => {}, report: () => {} });
   };
   const saved = (tables: readonly string[] = auditTables) => savedTables(w, tables);
@@ -237,11 +237,11 @@ describeBoth("a database that was put back", (w) => {
     const six = await Promise.all(Array.from({ length: 6 }, () => accept(knowing(file), together)));
     for (const { document } of six) expect(document).toMatchObject({ size: 5 });
     await unsigned();
-    const acceptedAt = Date.now();
+    const startedAt = Date.now() - 1;
     const slower = accept(knowing(file), async () => void (await accept(knowing(file))));
     expect((await slower).document).toMatchObject({ size: 5 });
-    // One that comes a moment later is shown nothing.
-    const seventh = await accept(knowing(file), refused, () => acceptedAt + 4000);
+    // One that was started at once, and is slower, is shown nothing.
+    const seventh = await accept(knowing(), refused, startedAt);
     expect(seventh.sentence).toContain("accepted already");
     expect(await listAudit(w.admin, { actions: ["audit.accept-restore"] })).toMatchObject([
       { actor: { name: "ann@host" }, names: ["2"] },
@@ -264,6 +264,11 @@ describeBoth("a database that was put back", (w) => {
     await back();
     expect(await compared(other)).toContain("its tree has 2 segments");
     expect(await compared(knowing(file))).toContain("its tree has 2 segments");
+    // Nor is it accepted by one that was started a moment after, on a host that knows no better.
+    await accepted();
+    await accept(knowing());
+    for (const one of [other, knowing(file)]) expect(await compared(one)).toBeUndefined();
+    expect(await listAudit(w.admin, { actions: ["audit.accept-restore"] })).toHaveLength(2);
   });
 
   const ours = witnessOf("witness.example", new Uint8Array(32).fill(8));

@@ -42,7 +42,7 @@ const chainOf = (segments: readonly Segment[]) => ({
 
 const walkOver = async (segments: readonly Segment[]) => {
   const sorted = segments.toSorted((a, b) => a.firstSeq - b.firstSeq || a.at - b.at);
-  const walk = new AuditWalk(auditKey, auditKey, chainOf(sorted));
+  const walk = new AuditWalk(auditKey, chainOf(sorted));
   for (const segment of sorted) await walk.pass(segment);
   return walk;
 };
