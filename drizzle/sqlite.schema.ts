@@ -23,4 +23,5 @@ export const {
   auditSigners,
   lastReads,
   lastReadsKnown,
+  jobReads,
 } = sqliteTables;

@@ -3,6 +3,7 @@ import { isSameMac } from "../core/hash.ts";
 import type { Environment, EnvironmentMask, TokenWords } from "../core/names.ts";
 import type { Grant, GrantRow, Plan } from "./grant.ts";
 import type { GrantSeals } from "./grant-seals.ts";
+import type { Job } from "./token.ts";
 
 /**
  * The row of a key or a trust, with its organization and, if its scope reaches it, the requested project. One
@@ -73,6 +74,8 @@ export type Caller = {
   readonly target: Target | null;
   /** From the presented token; undefined for a key. */
   readonly token?: TokenWords;
+  /** Undefined unless the trust counts the reads of each job. */
+  readonly job?: Job | undefined;
 };
 
 /** The refusal of a canary. The client gets the same answer as with any other key that has ended. */

@@ -2,6 +2,7 @@ import { createPublicKey } from "node:crypto";
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
 import { attempt } from "../core/attempt.ts";
 import { Fault } from "../core/fault.ts";
+import { sha256Of } from "../core/hash.ts";
 import type { TokenWords } from "../core/names.ts";
 
 /*
@@ -20,6 +21,27 @@ export type Terms = {
   readonly jwks: string | null;
   /** Whether the issuer is asked on the internet only, because a person named it who is no operator. */
   readonly isPublic?: boolean;
+  readonly perJob?: PerJob;
+};
+
+/** How often one job may read. */
+export type PerJob = {
+  /** How many answers with values it gets. */
+  readonly reads: number;
+  /** Which claims name a job: the first list that a token has whole. */
+  readonly claims: readonly (readonly string[])[];
+};
+
+/** The job of a token, by a trust that counts the reads of each. */
+export type Job = {
+  readonly trustId: string;
+  /** SHA-256 of the claims that name it, in hex. */
+  readonly job: string;
+  /** These claims for people. */
+  readonly claims: string;
+  readonly readsMax: number;
+  /** Epoch milliseconds; from then on no token of the job is taken, unless it reads again. */
+  readonly endsAt: number;
 };
 
 /** A trust whose seal was verified. */
@@ -93,7 +115,7 @@ export async function verifyToken(
   for (const some of Map.groupBy(trusts, ({ terms }) => terms.jwks).values()) {
     const unverified = await whyNotVerified(token, some[0]?.pinned ?? published, nowMs);
     for (const trust of some) {
-      const reason = unverified ?? whyNotMet(token, trust.terms);
+      const reason = unverified ?? whyNotMet(token, trust, nowMs);
       if (reason === undefined) fitting.push(trust);
       else reasons.add(reason);
     }
@@ -111,6 +133,23 @@ export async function verifyToken(
 
 /** The claims that name a run, as providers call them. */
 const runClaims = ["run_id", "job_id", "pipeline_id", "pipelineUuid", "oidc.circleci.com/job-id", "terraform_run_id"];
+
+/** The job that a token names; undefined if the trust counts no reads, or the token names no job. */
+export function jobOf({ payload }: Token, trust: Pick<Trust, "id" | "terms">, nowMs: number): Job | undefined {
+  const { id: trustId, terms } = trust;
+  const { perJob } = terms;
+  const names = perJob?.claims.find((some) => some.every((name) => typeof payload[name] === "string"));
+  if (perJob === undefined || names === undefined) return undefined;
+  const named = names.map((name) => [name, payload[name] as string] as const);
+  const claims = named.map(([name, value]) => `${name}=${value}`).join(" ");
+  const endsAt = nowMs + (names.includes("jti") ? tokenLastsMs : jobLastsMs);
+  return { trustId, job: sha256Of(JSON.stringify(named)), claims, readsMax: perJob.reads, endsAt };
+}
+
+/** More than the ten minutes in which a token is taken. */
+const tokenLastsMs = 3_600_000;
+/** As long as a workflow of GitHub may run. No provider that is known lets a job run longer. */
+const jobLastsMs = 35 * 86_400_000;
 
 /** What the audit records of a token. */
 export function wordsOf({ payload }: Token): TokenWords {
@@ -202,7 +241,8 @@ const noSuchKey = "the issuer has no such key as it names";
 const severalKeys = "several of the issuer's keys could have signed it";
 const unknownSigner: ReadonlySet<string> = new Set([notSigned, noSuchKey, severalKeys]);
 
-function whyNotMet(token: Token, { audience, claims }: Terms): string | undefined {
+function whyNotMet(token: Token, trust: Trust, nowMs: number): string | undefined {
+  const { audience, claims, perJob } = trust.terms;
   const { payload } = token;
   const { aud } = payload;
   // Kubernetes writes a list of one. In a longer list, another audience could have passed the token on.
@@ -211,6 +251,9 @@ function whyNotMet(token: Token, { audience, claims }: Terms): string | undefine
   for (const [name, value] of Object.entries(claims)) {
     if (!Object.hasOwn(payload, name)) return `its claim ${name} is missing`;
     if (payload[name] !== value) return `its claim ${name} ${isNot(token, name, value)}`;
+  }
+  if (perJob !== undefined && jobOf(token, trust, nowMs) === undefined) {
+    return `it names no job by ${perJob.claims.map((names) => names.join(" and ")).join(", or ")}, and the trust counts the reads of each`;
   }
   const event = payload["event_name"];
   if (!strangersEvents.has(event) || Object.hasOwn(claims, "event_name")) return undefined;

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from "typebox";
 import { type FaultCode, faults } from "../core/fault.ts";
 import { compareBytes, slugRule } from "../core/names.ts";
-import { receiptHeader } from "../core/receipt.ts";
+import { readsHeader, receiptHeader } from "../core/receipt.ts";
 import type { Endpoint } from "../gates/endpoint.ts";
 import { policies } from "../limit/bucket.ts";
 import { apiRoot, endpoints } from "./app.ts";
@@ -86,7 +86,7 @@ function describe(endpoint: Endpoint) {
         headers: headerRefs([
           ...usual,
           ...limited,
-          ...(isConditional ? ["ETag", receiptHeader] : []),
+          ...(isConditional ? ["ETag", receiptHeader, readsHeader] : []),
           ...(names.includes("format") ? [nonportable] : []),
         ]),
         content: {
@@ -200,6 +200,10 @@ const headers: Readonly<Record<string, unknown>> = {
   [receiptHeader]: header(
     "The audit entries of this answer, which were on the disk before it left: `LANE:NUMBER`, or `LANE:FIRST-LAST` for several files. Absent if the answer has no value.",
     "0199a3c4-5b1e-7c53-9d0f-3f6f5ab1c2d4:12",
+  ),
+  [readsHeader]: header(
+    "How many answers with values the trust gives one job, this one included. Absent if it gives as many as it is asked for, and for a key.",
+    "10",
   ),
   "Retry-After": header("Whole seconds after which one request will pass.", "2"),
   "WWW-Authenticate": header("The same for every refused key.", 'Bearer realm="keyhole"'),

@@ -7,6 +7,11 @@ export const machineActions = [requestAction] as const;
 /** A use of a canary: a key that was presented, or a variable that was read. */
 export const canaryActions = ["canary.key", "canary.variable"] as const;
 
+/** A job had all answers that its trust gives, and asked for another. */
+export const overuseAction = "trust.overused";
+/** What nobody should do. */
+export const alarmActions = [...canaryActions, overuseAction] as const;
+
 /** What a person changed with a command that is not an item of a kind. */
 export const peopleActions = [
   ...(["organization.create", "organization.plan", "organization.delete"] as const),
@@ -23,7 +28,7 @@ export type ReadAction = `${string}.read`;
 export type RevealAction = `${string}.reveal`;
 export type ChangeAction = (typeof peopleActions)[number] | `${string}.${"write" | "rollback"}` | RevealAction;
 export type KindAction = ReadAction | `${string}.${"write" | "rollback"}` | RevealAction;
-export type AuditAction = ReadAction | typeof requestAction | (typeof canaryActions)[number] | ChangeAction;
+export type AuditAction = ReadAction | typeof requestAction | (typeof alarmActions)[number] | ChangeAction;
 
 /** Who did it. */
 export type Actor = { readonly type: "key" | "trust"; readonly id: string } | PersonActor;

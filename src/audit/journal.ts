@@ -1,6 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { type Receipt, receiptName } from "../core/receipt.ts";
 import type { AuditEntry } from "./entry.ts";
+import { type JobRead, type JobReads, Overused } from "./job-reads.ts";
 import { encodeEntries, type Segment, segmentMac } from "./segment.ts";
 
 /**
@@ -8,7 +9,7 @@ import { encodeEntries, type Segment, segmentMac } from "./segment.ts";
  * `refused` if it is not, and `unknown` if nobody can tell. Never throws.
  * @param again - the same segment was tried before and its outcome is unknown
  */
-export type Append = (segment: Segment | undefined, again: boolean) => Promise<Appended>;
+export type Append = (segment: Segment | undefined, again: boolean, reads?: readonly JobReads[]) => Promise<Appended>;
 
 /** What became of a segment. */
 export type Appended = {
@@ -16,6 +17,8 @@ export type Appended = {
   readonly reason?: string;
   /** The segment was refused because another server has the lane so far. */
   readonly moved?: boolean;
+  /** It was not stored because a job would have more answers than it may: the count of each job, which is stored. */
+  readonly counts?: readonly number[];
 };
 
 /** The end of a lane: the number of its newest stored entry, and the mac of the segment that ends with it. */
@@ -75,10 +78,11 @@ export class Journal {
 
   /**
    * Resolves when every entry is durable, with their {@link receiptName}; undefined if there are none.
-   * @throws Fault `unavailable` if the deadline passes, the queue is full or the journal is closed. Some of the entries
+   * @param read - is counted in the commit that stores the first of them
+   * @throws Overused if the job had its answers; Fault `unavailable` if the deadline passes, the queue is full or the journal is closed. Some of the entries
    *   may be stored all the same: every answered read is stored, but not every stored read was answered.
    */
-  async record(entries: readonly AuditEntry[]): Promise<string | undefined> {
+  async record(entries: readonly AuditEntry[], read?: JobRead): Promise<string | undefined> {
     if (entries.length === 0) return undefined;
     if (this.#closed) throw new Fault("unavailable", "the journal is closed");
     const room = entriesQueuedMax - entries.length;
@@ -86,7 +90,7 @@ export class Journal {
     if (this.#queue.length > room) this.#queue = this.#queue.filter(({ call }) => call.left > 0);
     if (this.#queue.length > room) throw new Fault("unavailable", `${this.#queue.length} audit entries already wait`);
     const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const call: Call = { left: entries.length, first: undefined, resolve, reject };
+    const call: Call = { left: entries.length, first: undefined, uncounted: read, resolve, reject };
     for (const entry of entries) this.#queue.push({ entry, call });
     this.#working ??= this.#work();
     return this.#options.deadline.of(promise, () => {
@@ -115,7 +119,7 @@ export class Journal {
         await new Promise(setImmediate);
         const checks = this.#checks.splice(0);
         const batch = this.#nextBatch();
-        if (batch.length > 0) await this.#write(batch);
+        await this.#write(batch);
         if (checks.length === 0) continue;
         const { outcome } = await this.#options.append(undefined, false);
         for (const check of checks) check(outcome === "durable");
@@ -146,15 +150,19 @@ export class Journal {
   }
 
   async #write(batch: readonly Waiting[]): Promise<void> {
+    if (batch.length === 0) return;
     let segment = this.#segmentOf(batch);
+    const counted = countedIn(batch);
+    const reads = counted.map(([read, calls]) => ({ ...read, reads: calls.length }));
     const startedAtMs = performance.now();
-    let result = await this.#append(segment);
+    let result = await this.#append(segment, reads);
     if (result.moved) {
       // After a failover the new server may lack the newest segments. A new lane leaves one gap, at the old lane's end.
       this.#startLane();
       segment = this.#segmentOf(batch);
-      result = await this.#append(segment);
+      result = await this.#append(segment, reads);
     }
+    if (result.counts !== undefined) return this.#write(withoutOverused(batch, counted, result.counts));
     const { outcome, reason } = result;
     const commitMs = performance.now() - startedAtMs;
     if (outcome === "durable") {
@@ -174,10 +182,10 @@ export class Journal {
     if (this.#unannounced >= 1000) this.announce();
   }
 
-  async #append(segment: Segment): Promise<Appended> {
-    const result = await this.#options.append(segment, false);
+  async #append(segment: Segment, reads: readonly JobReads[]): Promise<Appended> {
+    const result = await this.#options.append(segment, false, reads);
     if (result.outcome !== "unknown") return result;
-    const retry = await this.#options.append(segment, true);
+    const { counts, ...retry } = await this.#options.append(segment, true, reads);
     // A refused retry does not prove that the first attempt stored nothing.
     return retry.outcome === "refused" ? { ...retry, outcome: "unknown" } : retry;
   }
@@ -212,13 +220,45 @@ type Call = {
   left: number;
   /** Its first entry that is stored. */
   first: Pick<Receipt, "lane" | "firstSeq"> | undefined;
+  /** The read that is to be counted with it. */
+  uncounted: JobRead | undefined;
   resolve: (receipt: string) => void;
   reject: (fault: Fault) => void;
 };
 type Waiting = { readonly entry: AuditEntry; readonly call: Call };
 
+type Counted = readonly (readonly [JobRead, readonly Call[]])[];
+
+/** The reads to count with a batch, and the calls that they belong to, in their order. */
+function countedIn(batch: readonly Waiting[]): Counted {
+  const calls = new Map<string, [JobRead, Call[]]>();
+  for (const call of new Set(batch.map(({ call }) => call))) {
+    const { uncounted: read } = call;
+    if (read === undefined) continue;
+    const key = `${read.trustId} ${read.job}`;
+    const [, others] = calls.get(key) ?? [read, []];
+    calls.set(key, [read, [...others, call]]);
+  }
+  return [...calls.values()];
+}
+
+/** Refuses the calls that are beyond what their job may have. @returns the others, which are counted */
+function withoutOverused(batch: readonly Waiting[], counted: Counted, counts: readonly number[]): readonly Waiting[] {
+  for (const [at, [read, calls]] of counted.entries()) {
+    const before = (counts[at] ?? 0) - calls.length;
+    for (const [index, call] of calls.entries()) {
+      call.uncounted = undefined;
+      if (before + index < read.readsMax) continue;
+      call.left = 0;
+      call.reject(new Overused(read));
+    }
+  }
+  return batch.filter(({ call }) => call.left > 0);
+}
+
 /** Notes that the next entry of a call is stored. */
 function advance(call: Call, lane: string, seq: number): void {
+  call.uncounted = undefined;
   call.first ??= { lane, firstSeq: seq };
   call.left -= 1;
   if (call.first.lane !== lane) {

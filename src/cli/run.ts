@@ -9,6 +9,7 @@ import { inheritedEntries, nameOf, textOf } from "../settings/inherited.ts";
 import type { CommandContext } from "../terminal/command.ts";
 import { write } from "../terminal/terminal.ts";
 import { parseInterval } from "../words/parse.ts";
+import { counted } from "../words/text.ts";
 import { pullWithProgress } from "./files.ts";
 import { harden, scrubEnvironment } from "./harden.ts";
 import { atMachine, receiptsOf, variablesVerb } from "./machine.ts";
@@ -62,6 +63,13 @@ export function runCommand(context: CommandContext) {
       if (watch === undefined) {
         await context.flush();
         launch(first, (command) => replaceBy(command, context.inherited));
+      }
+      const { readsPerJob } = source.client;
+      if (readsPerJob !== undefined) {
+        const [all, rest] = [counted(readsPerJob, "answer"), counted(readsPerJob - 1, "change")];
+        context.say(
+          `The trust gives a job ${all} with values: after ${rest} at most, the command is not watched any more.`,
+        );
       }
       // From here on the command runs beside us. Our environment and our memory hold the key, and it could look into both.
       scrubEnvironment(first.withheld);

@@ -5,6 +5,8 @@
 
 /** The header of an answer that has it. */
 export const receiptHeader = "Keyhole-Audit";
+/** The header of an answer to a job that gets a number of answers with values: that number. */
+export const readsHeader = "Keyhole-Reads-Per-Job";
 
 /** Entries of one lane. */
 export type Receipt = { readonly lane: string; readonly firstSeq: number; readonly lastSeq: number };

@@ -198,6 +198,7 @@ function factsOf(record: KeyRecord, now: number): Readonly<Record<string, Compon
           ))}
         </ul>
       ),
+      "Answers with values for a job": terms.perJob?.reads.toLocaleString("en") ?? "as many as it asks for",
       "Issuer's keys": terms.keys === "pinned" ? "pinned here" : "as the issuer publishes them",
     }),
     Created: <Ago at={record.createdAt} now={now} />,

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 
-import { canaryActions, peopleActions, personText } from "../audit/entry.ts";
+import { alarmActions, peopleActions, personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { changesOf, Env, First, joined, Name } from "../pages/parts.tsx";
@@ -20,7 +20,7 @@ export function Deed({ entry, keys, isLinked }: Told) {
   if (verb !== undefined && everyKind.some((descriptor) => descriptor.kind === kind)) {
     return <ItemDeed entry={entry} kind={kind} verb={verb} isLinked={isLinked} />;
   }
-  const action = [...peopleActions, ...canaryActions].find((known) => known === entry.action);
+  const action = [...peopleActions, ...alarmActions].find((known) => known === entry.action);
   if (action === undefined) return <code>{entry.action}</code>;
   const deed = deeds[action];
   const parts = (typeof deed === "string" ? deed : deed(entry)).split(/\{(\w+)\}/);
@@ -105,7 +105,7 @@ function whereOf({ organization, project }: AuditRecord): string {
  * first name, or the rest of them.
  */
 const deeds: Readonly<
-  Record<(typeof peopleActions | typeof canaryActions)[number], string | ((one: AuditRecord) => string)>
+  Record<(typeof peopleActions | typeof alarmActions)[number], string | ((one: AuditRecord) => string)>
 > = {
   "organization.create": "created the organization {organization}",
   "organization.plan": "set the plan of {organization} to {names}",
@@ -123,6 +123,7 @@ const deeds: Readonly<
   "key.rotate": "rotated the key {first}",
   "canary.key": "was presented: it is a canary of {organization}",
   "canary.variable": "used canaries: {names} in {environment} of {project}",
+  "trust.overused": "asked for more than its trust gives a job: {names}, in {environment} of {project}",
   "trust.create": "created the trust {names}",
   "trust.revoke": "revoked the trust {names}",
   // Pruning the audit and restoring a backup write the persons again, and name none.

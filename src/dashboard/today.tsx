@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { canaryActions } from "../audit/entry.ts";
+import { alarmActions } from "../audit/entry.ts";
 import { visibleLines } from "../core/visible.ts";
 import { changeActions } from "../kinds/kind.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
@@ -28,7 +28,7 @@ export async function todayPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       {await AgainstRecord(visit)}
-      {visit.may("audit") && (await canaryUses(visit))}
+      {visit.may("audit") && (await alarms(visit))}
       {await invitation(visit)}
       {!visit.may("see", "keys", "decide", "audit") && (
         <Empty>
@@ -141,14 +141,14 @@ async function lastProjects({ admin }: Visit): Promise<VNode> {
 
 const projectsMax = 5;
 
-/** The uses of canaries in the last week: nobody should use one. */
-async function canaryUses(visit: Visit): Promise<VNode | null> {
+/** What nobody should do, in the last week: uses of canaries, and jobs that asked for more than their trust gives. */
+async function alarms(visit: Visit): Promise<VNode | null> {
   const sinceAt = visit.admin.now() - weekMs;
-  const uses = await listAudit(visit.admin, { actions: canaryActions, sinceAt, limit: 12 });
+  const uses = await listAudit(visit.admin, { actions: alarmActions, sinceAt, limit: 12 });
   if (uses.length === 0) return null;
   return (
     <section class="danger">
-      <h2>Canaries that were used in the last 7 days</h2>
+      <h2>Alarms of the last 7 days</h2>
       {
         await entriesOf(visit, uses, (when, { lane, seq }) => (
           <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>{when}</a>

@@ -11,6 +11,7 @@ import { type Need, refusalOf } from "../access/grant.ts";
 import type { GrantSeals } from "../access/grant-seals.ts";
 import {
   isTokenShaped,
+  jobOf,
   type KeySet,
   readToken,
   type Trust,
@@ -18,13 +19,15 @@ import {
   verifyToken,
   wordsOf,
 } from "../access/token.ts";
+import type { AuditEntry } from "../audit/entry.ts";
+import type { Overused } from "../audit/job-reads.ts";
 import { Fault } from "../core/fault.ts";
 import type { AdmissionQueue } from "../limit/admission-queue.ts";
 import { type BucketName, type Decision, policies, rateLimitHeaders, retryAfterS } from "../limit/bucket.ts";
 import type { Limiter } from "../limit/limiter.ts";
 import type { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import { passed } from "../sets/stages.ts";
-import type { CanaryUses } from "./canary-uses.ts";
+import type { Alarms } from "./alarms.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** What gates 2 to 4 need from outside. */
@@ -42,7 +45,7 @@ export type Gatekeeper = {
   /** How many requests each kind of bucket has refused. */
   readonly refusals: Record<BucketName | "unrecognized", number>;
   readonly unrecognized: UnrecognizedLimiter;
-  readonly canaries: CanaryUses;
+  readonly alarms: Alarms;
   readonly lookupQueue: AdmissionQueue;
   /** Monotonic whole microseconds. */
   readonly nowUs: () => number;
@@ -106,7 +109,7 @@ async function recognize(
   if (known === undefined) {
     const peeked = gate.unrecognized.peek(text, gate.nowUs());
     if (!peeked.allowed) {
-      gate.canaries.noteLimited(digestText);
+      gate.alarms.noteLimited(digestText);
       throw limited(gate, "unrecognized", "unrecognized key", peeked.retryAfterUs);
     }
   } else {
@@ -147,9 +150,11 @@ async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, i
   const isPublished = trusts.some(({ pinned }) => pinned === null);
   const identify = (published: KeySet | undefined) =>
     inTurn(async () => {
-      const { digest } = await verifyToken(token, trusts, published, gate.now());
+      const now = gate.now();
+      const trust = await verifyToken(token, trusts, published, now);
+      const { digest } = trust;
       const row = await gate.lookUp({ digest, ...lookup });
-      return { ...authenticate(row, digest, gate.seals), token: wordsOf(token) };
+      return { ...authenticate(row, digest, gate.seals), token: wordsOf(token), job: jobOf(token, trust, now) };
     });
   const published = isPublished ? await gate.findIssuerKeys(token.issuer) : undefined;
   try {
@@ -170,10 +175,18 @@ function refused(gate: Gatekeeper, exchange: Exchange, text: string, digestText:
   const refusal = refuseUnrecognized(gate, text, error);
   const clientAddress = exchange.clientAddress(); // of every refused key: it takes some microseconds
   if (error instanceof CanaryRefusal) {
-    gate.canaries.noteKey(exchange, clientAddress, error.row, digestText, refusal === error);
+    gate.alarms.noteKey(exchange, clientAddress, error.row, digestText, refusal === error);
     gate.used(error.row.keyId);
   }
   return refusal;
+}
+
+/** Refuses a job that had its answers, as if its token were not known, and sounds the alarm. */
+export function refuseOveruse(gate: Gatekeeper, token: string, entry: AuditEntry, refusal: Overused): Fault {
+  gate.limiter.forget(digestKey(gate.pepper, token).toString("latin1"));
+  const fault = refuseUnrecognized(gate, token, refusal);
+  gate.alarms.noteOveruse(entry, fault === refusal);
+  return fault;
 }
 
 /** Takes one token of a recognized key. */

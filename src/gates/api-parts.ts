@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../audit/entry.ts";
+import type { JobRead } from "../audit/job-reads.ts";
 import type { FaultCode } from "../core/fault.ts";
 import type { ReadSource } from "../sets/lookup.ts";
 import type { Gatekeeper } from "./admit.ts";
@@ -9,7 +10,7 @@ export type ApiParts = {
   readonly gate: Gatekeeper;
   readonly source: ReadSource;
   readonly etagKey: Uint8Array;
-  readonly journal: { record(entries: readonly AuditEntry[]): Promise<string | undefined> };
+  readonly journal: { record(entries: readonly AuditEntry[], read?: JobRead): Promise<string | undefined> };
   /** Writes one event to the log; must return at once and never throw. */
   readonly log: (event: Readonly<Record<string, unknown>>) => void;
   /** Counts each answer; must return at once and never throw. Without it and `trace` nothing is timed. */

@@ -1,14 +1,15 @@
 import type { Caller, Lookup } from "../access/authenticate.ts";
 import { etagOf, isAmong } from "../access/etag.ts";
 import { reaches } from "../access/grant.ts";
-import type { ReadAction } from "../audit/entry.ts";
+import { overuseAction, printable, type ReadAction } from "../audit/entry.ts";
+import { Overused } from "../audit/job-reads.ts";
 import { attempt } from "../core/attempt.ts";
 import { Fault } from "../core/fault.ts";
 import type { Render } from "../core/held.ts";
 import { type Environment, environmentMask, everyEnvironment, slugPattern } from "../core/names.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
 import type { Read, Reading } from "../sets/lookup.ts";
-import { type Admission, admit, charge, noLookup } from "./admit.ts";
+import { type Admission, admit, charge, noLookup, refuseOveruse } from "./admit.ts";
 import type { ApiParts } from "./api-parts.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type Exchange, json, notModified } from "./exchange.ts";
@@ -84,8 +85,14 @@ export function readEndpoint<Q extends ItemsQuery, T>(items: ItemsRead<Q, T>): P
         ...(canaries && { canaries }),
       };
       const entries = read.entries.map((names) => ({ ...entry, names }));
-      const answer = await released(parts, exchange, entries, read, items.render(query), etag(read.fingerprint)); // 422 503, or on record
-      if (canaries !== undefined) parts.gate.canaries.noteRead(entry);
+      const [render, tag] = [items.render(query), etag(read.fingerprint)];
+      const answer = await released(parts, exchange, caller, entries, read, render, tag).catch((error: unknown) => {
+        if (!(error instanceof Overused)) throw error; // 422 503
+        const names = [printable(caller.job?.claims ?? "")];
+        const overuse = auditEntry(exchange, caller, read.project, environment, overuseAction, names);
+        throw refuseOveruse(parts.gate, token ?? "", overuse, error); // 401
+      }); // on record
+      if (canaries !== undefined) parts.gate.alarms.noteRead(entry);
       return answer;
     },
   };

@@ -1,8 +1,9 @@
 import type { Caller } from "../access/authenticate.ts";
-import { type AuditEntry, printable, type ReadAction, type requestAction } from "../audit/entry.ts";
+import { type AuditEntry, type overuseAction, printable, type ReadAction, type requestAction } from "../audit/entry.ts";
 import { release } from "../audit/release.ts";
 import type { Held, Render } from "../core/held.ts";
 import type { Environment } from "../core/names.ts";
+import { readsHeader } from "../core/receipt.ts";
 import type { Share } from "../limit/budget.ts";
 import { passed } from "../sets/stages.ts";
 import type { ReadProject } from "../sets/verified-set.ts";
@@ -14,6 +15,7 @@ import type { Exchange } from "./exchange.ts";
 export async function released<T>(
   parts: ApiParts,
   exchange: Exchange,
+  { job }: Pick<Caller, "job">,
   entries: readonly AuditEntry[],
   { held, share }: { readonly held: Held<T>; readonly share: Share },
   render: Render<T>,
@@ -21,9 +23,10 @@ export async function released<T>(
 ): Promise<Response> {
   try {
     passed(exchange.stages, "auditFromMs");
-    const body = await release(parts.journal, entries, held, render);
+    const body = await release(parts.journal, entries, held, render, job);
     passed(exchange.stages, "auditToMs");
-    return answer(parts, exchange, body, share, etag);
+    const headers = { ...body.headers, ...(job && { [readsHeader]: String(job.readsMax) }) };
+    return answer(parts, exchange, { ...body, headers }, share, etag);
   } catch (error) {
     share.release();
     throw error;
@@ -35,13 +38,13 @@ export async function recorded(parts: ApiParts, entry: AuditEntry): Promise<void
   await parts.journal.record([entry]);
 }
 
-/** The audit entry of a read, or of a request that was filed. */
+/** The audit entry of a read, of one that a job may not have any more, or of a request that was filed. */
 export function auditEntry(
   exchange: Exchange,
   caller: Caller,
   project: ReadProject,
   environment: Environment | null,
-  action: ReadAction | typeof requestAction,
+  action: ReadAction | typeof requestAction | typeof overuseAction,
   names: readonly string[],
 ): AuditEntry {
   const { grant, token } = caller;

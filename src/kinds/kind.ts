@@ -1,5 +1,5 @@
 import { projects, requests } from "../access/grant.ts";
-import { canaryActions, machineActions, peopleActions } from "../audit/entry.ts";
+import { alarmActions, machineActions, peopleActions } from "../audit/entry.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
 import { accounts } from "./accounts/entry.ts";
 import { files } from "./files/entry.ts";
@@ -40,6 +40,6 @@ export const changeActions: readonly string[] = [
 export const auditActions: readonly string[] = [
   ...everyKind.flatMap(({ actions }) => actions.filter((action) => action.endsWith(".read"))),
   ...machineActions,
-  ...canaryActions,
+  ...alarmActions,
   ...changeActions,
 ];

@@ -47,6 +47,7 @@ export class Client {
   readonly #receipts: KeptReceipt[] = [];
   readonly #keep: Api["keep"];
   #presented = "";
+  #readsPerJob: number | undefined;
 
   constructor(api: Api, clock: Clock = realClock) {
     const { root, socket, credential, timeoutMs, waitMs, say, keep } = api;
@@ -71,6 +72,11 @@ export class Client {
   /** The API key or token that was last sent, for keeping it from child processes and logs. */
   get key(): string {
     return this.#presented;
+  }
+
+  /** How many answers with values the trust gives this job; undefined if it gives as many as it is asked for. */
+  get readsPerJob(): number | undefined {
+    return this.#readsPerJob;
   }
 
   /** The audit entries of each answer with values so far. */
@@ -126,7 +132,8 @@ export class Client {
   }
 
   /** Notes the receipt of an answer with values, before anybody uses them. @throws Problem if one must be kept */
-  async #note(of: Asked, { receipt, requestId }: Pick<Answered, "receipt" | "requestId">): Promise<void> {
+  async #note(of: Asked, { receipt, requestId, readsPerJob }: Omit<Answered, "answer" | "etag">): Promise<void> {
+    this.#readsPerJob = readsPerJob;
     if (receipt !== undefined) this.#receipts.push({ entries: receipt, requestId, ...of });
     else if (this.#keep !== undefined) throw noReceipt(requestId);
     await this.#keep?.(this.#receipts);

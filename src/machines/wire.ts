@@ -1,5 +1,5 @@
 import { type Fetch, isLoopback, type JsonReply, type NoReply, requestJson, whyNoReply } from "../core/json-request.ts";
-import { parseReceipt, receiptHeader } from "../core/receipt.ts";
+import { parseReceipt, readsHeader, receiptHeader } from "../core/receipt.ts";
 import { visible } from "../core/visible.ts";
 
 /*
@@ -67,6 +67,8 @@ type Answer<T> = {
   readonly etag: string | undefined;
   /** The audit entries of the answer; undefined if it has no value, or the server does not say. */
   readonly receipt: string | undefined;
+  /** How many answers with values the trust gives the job; undefined if it gives as many as it is asked for. */
+  readonly readsPerJob?: number | undefined;
   readonly requestId?: string | undefined;
 };
 
@@ -154,7 +156,13 @@ function judge<T>(reply: JsonReply, { is, whyNot, ifNoneMatch }: Question<T>, da
   if (clause !== undefined) return untrusted(clause);
   const receipt = headers.get(receiptHeader) ?? "";
   const isReceipt = parseReceipt(receipt) !== undefined;
-  return { answer: body.json, etag: headers.get("etag") ?? undefined, receipt: isReceipt ? receipt : undefined };
+  const reads = headers.get(readsHeader);
+  return {
+    answer: body.json,
+    etag: headers.get("etag") ?? undefined,
+    receipt: isReceipt ? receipt : undefined,
+    readsPerJob: reads !== null && /^[1-9]\d{0,4}$/.test(reads) ? Number(reads) : undefined,
+  };
 }
 
 function untrusted(clause: string): Failure {

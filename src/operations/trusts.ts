@@ -18,9 +18,11 @@ import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done } from "../desk/outcome.ts";
 import { requireText } from "../desk/validate.ts";
 import { type KeyRecord, permittedReach, showKey } from "../people/keys.ts";
+import type { ReadsPerJob } from "../people/providers.ts";
 import { createTrust, validTrusts } from "../people/trusts.ts";
 import { fetchJson } from "../server/fetch-json.ts";
 import { parseSpiffeId, Unfit } from "../words/parse.ts";
+import { counted } from "../words/text.ts";
 import { credentialOperations, grantInputs, grantOf, summary } from "./credentials.ts";
 
 const jwksBytesMax = 256 * 1024;
@@ -42,18 +44,27 @@ const add = operation({
     audience: required(input("--audience <text>", "the tokens' only audience (aud)")),
     claims: input("--claim <name=value...>", "a claim that they must have, exactly; may be repeated", parseClaim),
     spiffeId: input("--spiffe-id <id>", "the tokens' SPIFFE id (sub)", parseSpiffeId),
+    readsPerJob: input(
+      "--reads-per-job <number>",
+      "how many answers with values one job gets, or unlimited (default: 10 for a known CI system)",
+      parseReads,
+    ),
     jwks: file("--jwks-file <file>", "the issuer's public keys, for a server that cannot fetch them", {
       bytesMax: jwksBytesMax,
     }),
   },
   check: (given) => [grantOf(given), claimsOf(given)],
-  run: async (admin, { name, issuer, audience, claims, spiffeId, jwks, ...given }) => {
-    const asked = { ...grantOf(given), name, issuer, audience, claims: claimsOf({ claims, spiffeId }) };
+  run: async (admin, { name, issuer, audience, claims, spiffeId, jwks, readsPerJob, ...given }) => {
+    const asked = { ...grantOf(given), name, issuer, audience, claims: claimsOf({ claims, spiffeId }), readsPerJob };
     if (jwks !== undefined) await permittedReach(admin, asked);
     const text = jwks && requireText(jwks.name, await jwks.read());
     const { trust, keys, warnings } = await createTrust(admin, { ...asked, ...(text !== undefined && { jwks: text }) });
     const counts = keys ? [`Keys of the set: ${keys.total}, of which ${keys.usable} can verify tokens.`] : [];
-    const words = [summary(trust), ...counts, ...warnings.map((warning) => `WARNING: ${warning}`)];
+    const reads = trust.terms?.perJob?.reads;
+    const perJob = reads
+      ? [`Each job gets ${counted(reads, "answer")} with values: --reads-per-job changes that.`]
+      : [];
+    const words = [summary(trust), ...perJob, ...counts, ...warnings.map((warning) => `WARNING: ${warning}`)];
     const document = { ...trust, ...(keys && { keys }), ...(warnings.length > 0 && { warnings }) };
     return { ...done(document, words.join("\n")), shows: { text: `${trust.id}\n` } };
   },
@@ -66,6 +77,7 @@ const termColumns: Columns<KeyRecord> = {
     Object.entries(terms?.claims ?? {})
       .map(([name, value]) => `${name}=${value}`)
       .join(" "),
+  "READS PER JOB": ({ terms }) => `${terms?.perJob?.reads ?? "unlimited"}`,
   KEYS: ({ terms }) => terms?.keys ?? "-",
 };
 
@@ -112,6 +124,15 @@ function claimsOf(given: {
   if (claims.has("sub")) throw usageProblem("--spiffe-id sets the claim sub: give it or --claim sub=…, not both.");
   return new Map([["sub", spiffeId], ...claims]);
 }
+
+function parseReads(text: string): ReadsPerJob {
+  if (text === "unlimited") return text;
+  const reads = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Number.NaN;
+  if (reads <= readsMax) return reads;
+  throw new Unfit(`takes a number from 1 to ${readsMax}, or unlimited.`);
+}
+
+const readsMax = 10_000;
 
 function parseClaim(text: string, before: ReadonlyMap<string, string> | undefined): ReadonlyMap<string, string> {
   const [, name = "", value = ""] = /^([^=]+)=(.+)$/su.exec(text) ?? [];

@@ -24,12 +24,13 @@ export async function grantStatements(admin: AdminContext, role: string, use: Ro
     from pg_class where oid = 'audit_segments'::regclass`)({});
   const schema = here?.schema ?? "public";
   const to = quoted(role);
-  const { read, append, note, none } = servingRights;
+  const { read, append, note, count, none } = servingRights;
   const granted = {
     serve: [
       ["SELECT", read],
       ["INSERT", append],
       [`INSERT, UPDATE (${note.column})`, [note.table]],
+      ["SELECT, INSERT, UPDATE, DELETE", count],
     ] as const,
     people: peoplesRights,
     notary: notarysRights,
@@ -44,7 +45,7 @@ export async function grantStatements(admin: AdminContext, role: string, use: Ro
     `GRANT CONNECT ON DATABASE ${quoted(here?.database ?? "")} TO ${to};`,
     `REVOKE ALL ON SCHEMA ${schema}, drizzle FROM ${to};`,
     `GRANT USAGE ON SCHEMA ${schema}, drizzle TO ${to};`,
-    `REVOKE ALL ON ${tables([...new Set([...read, ...append, ...none, ...months])])}, drizzle."__drizzle_migrations" FROM ${to};`,
+    `REVOKE ALL ON ${tables([...new Set([...read, ...append, ...count, ...none, ...months])])}, drizzle."__drizzle_migrations" FROM ${to};`,
     `GRANT SELECT ON drizzle."__drizzle_migrations" TO ${to};`,
     ...granted.map(
       ([privileges, names]) => `GRANT ${privileges} ON ${tables(withMonths(privileges, names))} TO ${to};`,

@@ -435,8 +435,8 @@ function seenSlugs(admin: AdminContext, row: KeyRow): string[] {
     .map(([slug]) => slug);
 }
 
-function shownTerms({ issuer, audience, claims, jwks }: Terms): ShownTerms {
-  return { issuer, audience, claims, keys: jwks === null ? "published" : "pinned" };
+function shownTerms({ issuer, audience, claims, jwks, perJob }: Terms): ShownTerms {
+  return { issuer, audience, claims, ...(perJob && { perJob }), keys: jwks === null ? "published" : "pinned" };
 }
 
 /** Whether servers accept a key or a trust, and if not, why. */

@@ -1,4 +1,4 @@
-import type { Terms } from "../access/token.ts";
+import type { PerJob, Terms } from "../access/token.ts";
 import { Refused } from "../core/refused.ts";
 
 /* What Keyhole knows about token issuers. An issuer that is not in this table needs the claim `sub`. */
@@ -15,6 +15,8 @@ type Provider = {
   readonly passing: RegExp;
   /** A claim that binds a branch or a deployment environment. */
   readonly binding: string;
+  /** Which claims name a job, the first that a token has; `jti` unless it says otherwise. */
+  readonly job?: PerJob["claims"];
 };
 
 const providers: readonly Provider[] = [
@@ -25,6 +27,7 @@ const providers: readonly Provider[] = [
     pins: ["repository_id", "repository_owner_id"],
     passing: /^(?:run_id|run_number|run_attempt|check_run_id)=/,
     binding: "ref=refs/heads/main",
+    job: [["check_run_id"], ["run_id", "run_attempt"]],
   },
   {
     name: "GitLab",
@@ -33,6 +36,7 @@ const providers: readonly Provider[] = [
     pins: ["project_id", "namespace_id"],
     passing: /^(?:pipeline_id|job_id)=/,
     binding: "ref_path=refs/heads/main",
+    job: [["job_id"]],
   },
   {
     name: "Buildkite",
@@ -41,6 +45,7 @@ const providers: readonly Provider[] = [
     pins: ["organization_id"],
     passing: /^(?:sub=.*:commit:|build_id=|build_number=|job_id=)/,
     binding: "build_branch=main",
+    job: [["job_id"]],
   },
   {
     name: "Bitbucket",
@@ -48,6 +53,7 @@ const providers: readonly Provider[] = [
     pins: ["repositoryUuid", "workspaceUuid"],
     passing: /^(?:sub|pipelineUuid|stepUuid)=/,
     binding: "branchName=main",
+    job: [["stepUuid"]],
   },
   {
     name: "CircleCI",
@@ -55,6 +61,7 @@ const providers: readonly Provider[] = [
     pins: ["oidc.circleci.com/project-id"],
     passing: /^(?:sub=.*\/user\/|oidc\.circleci\.com\/(?:pipeline|workflow|job)-id=)/,
     binding: "oidc.circleci.com/vcs-ref=refs/heads/main",
+    job: [["oidc.circleci.com/job-id"]],
   },
   {
     name: "HCP Terraform",
@@ -88,6 +95,28 @@ export function requirePinned({ issuer, claims }: Pinned): void {
   const why = name === undefined ? "" : ` Names can be registered again by somebody else, ids cannot.`;
   throw new Refused("invalid", `${name ?? "This issuer"} needs ${options}, to say whose tokens these are.${why}`);
 }
+
+/**
+ * How often a job of a new trust may read; undefined for as often as it likes.
+ * @param asked - by default, 10 for a provider of the table
+ * @throws Refused `invalid` if the issuer's tokens name no job
+ */
+export function requirePerJob(
+  { issuer, claims }: Pinned,
+  asked: ReadsPerJob | undefined = providerAt(issuer) && readsByDefault,
+): PerJob | undefined {
+  if (asked === undefined || asked === "unlimited") return undefined;
+  const provider = providerAt(issuer);
+  if (provider === undefined && claims["sub"]?.startsWith("spiffe:")) {
+    const words = "Tokens of SPIFFE name no job, so the reads of one cannot be counted: leave out --reads-per-job.";
+    throw new Refused("invalid", words);
+  }
+  return { reads: asked, claims: provider?.job ?? [["jti"]] };
+}
+
+/** A bound, or none. */
+export type ReadsPerJob = number | "unlimited";
+const readsByDefault = 10;
 
 /** What a person should know of claims that are taken. */
 export function claimWarnings(terms: Pinned): string[] {

@@ -10,7 +10,7 @@ import { trustList, trustsFull } from "../store/lookups.ts";
 import { termsBytesMax } from "../store/reach.ts";
 import { spiffeIdBytesMax } from "../words/parse.ts";
 import { createCredential, isWithinRights, type NewKey } from "./keys.ts";
-import { claimWarnings, requirePinned } from "./providers.ts";
+import { claimWarnings, type ReadsPerJob, requirePerJob, requirePinned } from "./providers.ts";
 
 export type NewTrust = NewKey & {
   readonly issuer: string;
@@ -18,6 +18,7 @@ export type NewTrust = NewKey & {
   readonly claims: ReadonlyMap<string, string>;
   /** The text of a JSON Web Key Set, in place of the one that the issuer publishes. */
   readonly jwks?: string | undefined;
+  readonly readsPerJob?: ReadsPerJob | undefined;
 };
 
 /**
@@ -69,13 +70,18 @@ async function requireRoom(admin: AdminContext, slug: string | undefined, terms:
 const personsTrustsMax = 200;
 const personsBytesMax = 512 * 1024;
 
-function requireTerms({ issuer, audience, claims, jwks }: NewTrust, isOperator: boolean): Terms {
+function requireTerms(asked: NewTrust, isOperator: boolean): Terms {
+  const { audience, jwks } = asked;
+  const issuer = requireIssuer(asked.issuer, jwks !== undefined, isOperator);
+  const claims = requireClaims(issuer, asked.claims);
+  const perJob = requirePerJob({ issuer, claims }, asked.readsPerJob);
   const terms = {
-    issuer: requireIssuer(issuer, jwks !== undefined, isOperator),
+    issuer,
     audience: requireWord("The audience", audience),
-    claims: requireClaims(issuer, claims),
+    claims,
     jwks: jwks === undefined ? null : requireKeySet(jwks),
     ...(!isOperator && { isPublic: true }),
+    ...(perJob && { perJob }),
   };
   if (Buffer.byteLength(JSON.stringify(terms)) <= termsBytesMax) return terms;
   throw new Refused("invalid", `A trust takes at most ${termsBytesMax / 1024} KiB, its key set included.`);

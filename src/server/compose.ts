@@ -10,8 +10,8 @@ import { Fault } from "../core/fault.ts";
 import type { Log } from "../core/log.ts";
 import { configProblem } from "../core/problem.ts";
 import { version } from "../core/version.ts";
+import { Alarms } from "../gates/alarms.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
-import { CanaryUses } from "../gates/canary-uses.ts";
 import type { Installation } from "../installation/installation.ts";
 import { AdmissionQueue } from "../limit/admission-queue.ts";
 import { MemoryBudget } from "../limit/budget.ts";
@@ -26,6 +26,7 @@ import { auditPartitions } from "../store/audit-months.ts";
 import { contentQueries } from "../store/contents.ts";
 import { type Database, databaseErrorCode, warm } from "../store/database.ts";
 import { nextExpiry } from "../store/expiry.ts";
+import { pruneJobReads } from "../store/job-reads.ts";
 import type { JournalStore } from "../store/journal.ts";
 import { keyLookups, keyUseWriter, trustList } from "../store/lookups.ts";
 import { isPooled } from "../store/postgres.ts";
@@ -72,9 +73,9 @@ export async function openKeyhole(
   const store = installation.openJournal();
   const open = () => journalOf(store, systemKeys.audit, log, (batch) => metrics?.measureBatch(batch));
   const journal = open();
-  // Uses of canary keys have a lane of their own: in the lane of reads, other callers' receipts would count them.
-  const ofCanaries = open();
-  const canaries = new CanaryUses((entries) => ofCanaries.record(entries), log);
+  // Alarms have a lane of their own: in the lane of reads, other callers' receipts would count the uses of canary keys.
+  const ofAlarms = open();
+  const alarms = new Alarms((entries) => ofAlarms.record(entries), log);
   const commands = commandsCheckpoint(database, log);
   const limits = await openLimits(buckets, log);
   const memory = new MemoryBudget();
@@ -84,22 +85,24 @@ export async function openKeyhole(
   const { checkpoint } = installation;
   const watch = await watchCheckpoint(checkpoint, database, log);
   const announce = () => {
-    for (const one of [journal, ofCanaries]) one.announce();
+    for (const one of [journal, ofAlarms]) one.announce();
     void commands.announceNews();
+    // What fails now is tried again in a minute.
+    void pruneJobReads(background, Date.now()).catch(() => {});
   };
   const flushUses = setInterval(() => {
     void uses.flush(Date.now());
-    void canaries.flush();
+    void alarms.flush();
   }, usesEveryMs);
   const timers = [timer, flushUses, setInterval(announce, checkpointEveryMs)];
   // prom-client, OpenTelemetry and the MCP SDK are large: they are loaded only if somebody asks for them.
-  const metrics = metered ? await openMetrics(databases, journal, limits, memory, canaries) : undefined;
+  const metrics = metered ? await openMetrics(databases, journal, limits, memory, alarms) : undefined;
   const traces = tracesUrl === undefined ? undefined : (await import("./traces.ts")).startTraces(tracesUrl, version);
   return {
     gate: {
       ...limits,
       ...trusts,
-      canaries,
+      alarms,
       pepper: systemKeys.pepper,
       seals: new GrantSeals(systemKeys.grant),
       lookUp: keyLookups(lookups),
@@ -134,8 +137,8 @@ export async function openKeyhole(
       watch.stop();
       limits.shared?.close();
       await traces?.close();
-      await canaries.flush();
-      await Promise.all([journal.close(), ofCanaries.close(), commands.announceNews()]);
+      await alarms.flush();
+      await Promise.all([journal.close(), ofAlarms.close(), commands.announceNews()]);
       await uses.close(
         () => performance.now(),
         () => Bun.sleep(10),
@@ -216,7 +219,7 @@ async function openMetrics(
   journal: Journal,
   { limiter, shared, refusals, lookupQueue }: Awaited<ReturnType<typeof openLimits>>,
   memory: MemoryBudget,
-  canaries: CanaryUses,
+  alarms: Alarms,
 ): Promise<Metrics> {
   const { Metrics, daysLeft } = await import("./metrics.ts");
   const metrics = new Metrics(version, database.dialect);
@@ -232,7 +235,9 @@ async function openMetrics(
   const refused = () => ({ ...refusals, lane: lookupQueue.refused });
   metrics.watch("keyhole_limiter_refusals_total", "Requests refused with 429.", refused, { label: "bucket" });
   const usesHelp = "Requests with a canary key, and reads of canaries by machines.";
-  metrics.watch("keyhole_canary_uses_total", usesHelp, () => ({ ...canaries.counts }), { label: "kind" });
+  metrics.watch("keyhole_canary_uses_total", usesHelp, () => ({ ...alarms.canaries }), { label: "kind" });
+  const overusesHelp = "Requests of jobs that had all answers that their trust gives a job.";
+  metrics.watch("keyhole_trust_overuses_total", overusesHelp, () => alarms.overuses);
   metrics.watch("keyhole_limiter_buckets", "Buckets in memory that are not full.", () => limiter.size);
   const expiryHelp = "Days until the next live key or trust expires, and until the next variable is to be rotated.";
   const days = daysLeft(nextExpiry(background, setBytesMax), Date.now);

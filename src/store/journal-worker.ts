@@ -1,4 +1,5 @@
 import { Database as SqliteFile } from "bun:sqlite";
+import type { JobReads } from "../audit/job-reads.ts";
 import type { Appended } from "../audit/journal.ts";
 import { Refused } from "../core/refused.ts";
 import type { JournalOrder, SegmentValues } from "./journal.ts";
@@ -11,11 +12,11 @@ declare const self: Worker;
 
 let file: SqliteFile | undefined;
 let isInPlace = () => false;
-let write: ((segment: SegmentValues | undefined) => void) | undefined;
+let write: ((segment: SegmentValues | undefined, reads: readonly JobReads[]) => Appended) | undefined;
 
 self.onmessage = ({ data }: MessageEvent<JournalOrder>) => {
   if ("open" in data) open(data.open, data.insert);
-  else if ("append" in data) self.postMessage(append(data.append));
+  else if ("append" in data) self.postMessage(append(data.append, data.reads));
   else {
     file?.close();
     self.postMessage({ outcome: "durable" } satisfies Appended);
@@ -33,7 +34,8 @@ function open(path: string, insertText: string): void {
   const requireUntouched = sqliteGuard(opened);
   const version = opened.query<{ schema_version: number }, []>("PRAGMA schema_version");
   let passed: number | undefined;
-  const insertOne = opened.transaction((segment: SegmentValues | undefined) => {
+  const count = opened.query<{ reads: number }, [string, Uint8Array, number, number]>(countText);
+  const insertOne = opened.transaction((segment: SegmentValues | undefined, reads: readonly JobReads[]): Appended => {
     // This connection reads the schema again only if its number has changed, and does so in these transactions alone.
     const now = version.get()?.schema_version;
     if (now !== passed) {
@@ -41,23 +43,32 @@ function open(path: string, insertText: string): void {
       requireUntouched();
       passed = now;
     }
+    const counts = reads.map(({ trustId, job, reads, endsAt }) => {
+      return count.get(trustId, Buffer.from(job, "hex"), reads, endsAt)?.reads ?? Number.MAX_SAFE_INTEGER;
+    });
+    if (counts.some((count, at) => count > (reads[at]?.readsMax ?? 0))) return { outcome: "refused", counts };
     if (segment !== undefined) insert.run(...segment);
+    return { outcome: "durable" };
   });
   isInPlace = isSameDatabase(path);
   file = opened;
   write = insertOne.immediate;
 }
 
-function append(segment: SegmentValues | undefined): Appended {
+const countText = `insert into job_reads (trust_id, job, reads, ends_at) values (?, ?, ?, ?)
+  on conflict (trust_id, job) do update set reads = reads + excluded.reads, ends_at = excluded.ends_at returning reads`;
+
+function append(segment: SegmentValues | undefined, reads: readonly JobReads[]): Appended {
   const reason = "the database's files were deleted or replaced";
   if (!isInPlace()) return { outcome: "refused", reason };
+  let appended: Appended | undefined;
   try {
     const nowMs = () => performance.now();
-    retryBusy(() => write?.(segment), Bun.sleepSync, nowMs);
+    appended = retryBusy(() => write?.(segment, reads), Bun.sleepSync, nowMs);
   } catch (error) {
     // Whatever failed, the transaction was rolled back.
     const reason = error instanceof Refused ? error.message : String((error as { code?: unknown }).code);
     return { outcome: "refused", reason };
   }
-  return isInPlace() ? { outcome: "durable" } : { outcome: "unknown", reason };
+  return isInPlace() && appended !== undefined ? appended : { outcome: "unknown", reason };
 }

@@ -1,3 +1,4 @@
+import type { JobReads } from "../audit/job-reads.ts";
 import type { Append, Appended } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
 import { Deadline } from "../core/deadline.ts";
@@ -29,10 +30,10 @@ export function postgresJournal(servers: Servers, now: () => number = Date.now):
     return deadline.of(answer, giveUp);
   };
   /** Undefined if none of the statements stored the row. */
-  const store = async (at: number, parameters: readonly unknown[]) => {
+  const store = async (at: number, parameters: readonly unknown[], isCounted: boolean) => {
     const month = monthOf(at).name;
     const first = month === last.month ? last.way : 0;
-    const statements = [...statementsOf(month).entries()];
+    const statements = [...statementsOf(month, isCounted).entries()];
     for (const [way, text] of [...statements.slice(first), ...statements.slice(0, first)]) {
       const [stored] = await ask(text, parameters).catch(passingOver);
       if (stored === undefined) continue;
@@ -51,7 +52,7 @@ export function postgresJournal(servers: Servers, now: () => number = Date.now):
     return { outcome: "refused", reason };
   };
   return {
-    append: async (segment, again) => {
+    append: async (segment, again, reads = []) => {
       const begins = segment?.firstSeq === 1;
       const home = begins ? "" : homes.get(segment?.lane ?? "");
       if (segment && home === undefined) return moved;
@@ -61,8 +62,11 @@ export function postgresJournal(servers: Servers, now: () => number = Date.now):
           const [found] = ofMonth.length > 0 ? ofMonth : await ask(checkOf(defaultPartition), []);
           return found?.["sound"] === true ? { outcome: "durable" } : keptOut();
         }
-        const stored = await store(segment.at, [...valuesOf(segment), home]);
+        const isCounted = reads.length > 0;
+        const parameters = [...valuesOf(segment), home, ...(isCounted ? [JSON.stringify(reads)] : [])];
+        const stored = await store(segment.at, parameters, isCounted);
         if (stored === undefined) return keptOut();
+        if (stored["server"] === null) return { outcome: "refused", counts: countsOf(reads, stored["counted"]) };
         homes.delete(segment.lane);
         homes.set(segment.lane, stored["server"] as string);
         if (homes.size > lanesMax) homes.delete(homes.keys().next().value as string);
@@ -87,6 +91,12 @@ function passingOver(error: unknown): Record<string, unknown>[] {
   throw error;
 }
 
+/** The stored count of each job, from a JSON array of those that were raised. */
+function countsOf(reads: readonly JobReads[], counted: unknown): number[] {
+  const counts = new Map(JSON.parse(counted as string) as [job: string, count: number][]);
+  return reads.map(({ trustId, job }) => counts.get(`${trustId} ${job}`) ?? Number.MAX_SAFE_INTEGER);
+}
+
 /** In the order of `columns`. */
 function valuesOf({ lane, firstSeq, lastSeq, at, mac, texts, entries }: Segment) {
   return [lane, firstSeq, lastSeq, at, mac, texts, entries] as const;
@@ -96,7 +106,7 @@ export type SegmentValues = ReturnType<typeof valuesOf>;
 /** What the embedded journal's thread is told: where the database is, then one segment, or none, at a time. */
 export type JournalOrder =
   | { readonly open: string; readonly insert: string }
-  | { readonly append: SegmentValues | undefined }
+  | { readonly append: SegmentValues | undefined; readonly reads: readonly JobReads[] }
   | { readonly close: true };
 
 /** A journal on the embedded database, in its own thread (see `journal-worker.ts`). */
@@ -122,7 +132,7 @@ export function sqliteJournal(path: string): JournalStore {
       send(order);
     });
   return {
-    append: (segment) => ask({ append: segment && valuesOf(segment) }),
+    append: (segment, _, reads = []) => ask({ append: segment && valuesOf(segment), reads }),
     close: async () => {
       await ask({ close: true });
       thread.terminate();
@@ -153,13 +163,38 @@ const server = "extract(epoch from pg_postmaster_start_time())::text";
  * Each names the partition itself. PostgreSQL then locks it before it takes the snapshot that the conditions are judged
  * by, so whatever may swallow the row is seen. A row that is routed by its parent would lock its partition afterwards.
  */
-function statementsOf(month: string): readonly string[] {
-  const into = (partition: string, condition: string) => `
-    insert into public.${partition} (${columns}) select $1, $2, $3, $4, $5, $6, $7
-    from ${catalogueOf(partition)} and ${condition}
-    returning ${server} as server, pg_catalog.sqrt(-($8::text not in ('', ${server}))::integer)`;
+function statementsOf(month: string, isCounted: boolean): readonly string[] {
+  const into = (partition: string, condition: string) => {
+    const found = `from ${catalogueOf(partition)} and ${condition}`;
+    const insert = `insert into public.${partition} (${columns}) select $1, $2, $3, $4, $5, $6, $7 ${found}`;
+    const here = `returning ${server} as server, pg_catalog.sqrt(-($8::text not in ('', ${server}))::integer)`;
+    return isCounted ? counting(found, insert, here) : `${insert} ${here}`;
+  };
   return [into(month, neverExtended), into(month, notExtended), into(defaultPartition, notExtended)];
 }
+
+/**
+ * Counts the reads in $9, and stores the row unless a job would have too many: one statement, and so one commit. The
+ * order keeps two servers from waiting for each other.
+ * @returns a statement with no row unless the partition takes rows
+ */
+const counting = (found: string, insert: string, here: string) => `
+  with asked as materialized (
+    select "trustId" as trust, job, reads, "readsMax" as most, "endsAt" as ends
+    from pg_catalog.jsonb_to_recordset($9::text::jsonb)
+      as a("trustId" text, job text, reads bigint, "readsMax" bigint, "endsAt" bigint)
+  ), counted as (
+    insert into public.job_reads as j (trust_id, job, reads, ends_at)
+    select trust, pg_catalog.decode(job, 'hex'), reads, ends from asked where exists (select 1 ${found})
+    order by trust, job
+    on conflict (trust_id, job) do update set reads = j.reads + excluded.reads, ends_at = excluded.ends_at
+    returning trust_id as trust, pg_catalog.encode(job, 'hex') as job, reads
+  ), stored as (
+    ${insert} and not exists (select 1 from counted join asked using (trust, job) where counted.reads > asked.most)
+    ${here}
+  )
+  select json_agg(json_build_array(trust || ' ' || job, reads))::text as counted, (select server from stored) as server
+  from counted having count(*) > 0`;
 
 /** Whether a partition takes rows; no row if it is none. Fails if the journal could not be written, and stores nothing. */
 const checkOf = (partition: string) => `

@@ -8,6 +8,7 @@ import postgresNotary from "../../drizzle/postgres/0005_notary.sql" with { type:
 import postgresExceptions from "../../drizzle/postgres/0006_exceptions.sql" with { type: "text" };
 import postgresCosignatures from "../../drizzle/postgres/0007_cosignatures.sql" with { type: "text" };
 import postgresLastReads from "../../drizzle/postgres/0008_last_reads.sql" with { type: "text" };
+import postgresJobReads from "../../drizzle/postgres/0009_job_reads.sql" with { type: "text" };
 import postgresJournal from "../../drizzle/postgres/meta/_journal.json" with { type: "json" };
 import sqliteTables from "../../drizzle/sqlite/0000_tables.sql" with { type: "text" };
 import sqliteSeal from "../../drizzle/sqlite/0001_organization_seal.sql" with { type: "text" };
@@ -18,6 +19,7 @@ import sqliteNotary from "../../drizzle/sqlite/0005_notary.sql" with { type: "te
 import sqliteExceptions from "../../drizzle/sqlite/0006_exceptions.sql" with { type: "text" };
 import sqliteCosignatures from "../../drizzle/sqlite/0007_cosignatures.sql" with { type: "text" };
 import sqliteLastReads from "../../drizzle/sqlite/0008_last_reads.sql" with { type: "text" };
+import sqliteJobReads from "../../drizzle/sqlite/0009_job_reads.sql" with { type: "text" };
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
 import { sha256Of } from "../core/hash.ts";
 import { HostRefused } from "../core/refused.ts";
@@ -36,6 +38,7 @@ export const migrations = {
     "0006_exceptions": postgresExceptions,
     "0007_cosignatures": postgresCosignatures,
     "0008_last_reads": postgresLastReads,
+    "0009_job_reads": postgresJobReads,
   }),
   sqlite: listed(sqliteJournal.entries, {
     "0000_tables": sqliteTables,
@@ -47,6 +50,7 @@ export const migrations = {
     "0006_exceptions": sqliteExceptions,
     "0007_cosignatures": sqliteCosignatures,
     "0008_last_reads": sqliteLastReads,
+    "0009_job_reads": sqliteJobReads,
   }),
 };
 

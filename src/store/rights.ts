@@ -27,6 +27,8 @@ export const servingRights = {
   append: [tables.auditSegments, tables.variableRequests].map(getTableName),
   /** Rows are made, and this column of theirs is changed. */
   note: { table: getTableName(tables.keyUses), column: "last_used_at" },
+  /** Counts, which nobody else relies on. */
+  count: [getTableName(tables.jobReads)],
   /** What only commands touch, and a view for people. */
   none: [
     ...[tables.setVersions, tables.rosters, tables.auditCheckpoints, tables.auditCosignatures].map(getTableName),

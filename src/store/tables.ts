@@ -422,6 +422,23 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     () => [kit.check("last_reads_known_rule", "id = 1")],
   );
 
+  /**
+   * How many answers with values each job got by a trust that allows so many (`audit/journal.ts`). It is a count, and not
+   * sealed.
+   */
+  const jobReads = table(
+    "job_reads",
+    {
+      trustId: text("trust_id").notNull(),
+      /** SHA-256 of the claims that name the job (`access/token.ts`). */
+      job: bytes("job").notNull(),
+      reads: bigint("reads").notNull(),
+      /** From then on, the issuer gives the job no token. */
+      endsAt: bigint("ends_at").notNull(),
+    },
+    (t) => [kit.primaryKey({ columns: [t.trustId, t.job] }), kit.index("job_reads_end").on(t.endsAt)],
+  );
+
   return {
     organizations,
     projects,
@@ -444,6 +461,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     auditSigners,
     lastReads,
     lastReadsKnown,
+    jobReads,
   };
 }
 

@@ -71,6 +71,11 @@ const wellScenarios: readonly Scenario[] = [
     ["KeyholeCanaryUsed"],
   ],
   [
+    "one read too many by a job",
+    { 'keyhole_trust_overuses_total{instance="a"}': grows(1, 1, { from: 80, count: 1 }) },
+    ["KeyholeTrustOverused"],
+  ],
+  [
     "one audit batch that was not written",
     {
       'keyhole_audit_batches_total{instance="a",outcome="durable"}': grows(100),

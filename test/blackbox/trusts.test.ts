@@ -4,9 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import Provider from "oidc-provider";
-import { audience, compact, newSigningKey, publicJwk, startRunner } from "../support/issuer.ts";
+import { audience, compact, newSigningKey, publicJwk, startRunner, usualClaims } from "../support/issuer.ts";
 import { runBinary } from "../support/keyhole.ts";
-import { eventually, serverOf, siteOf } from "../support/server.ts";
+import { eventually, onBoth, type Server, serverOf, siteOf } from "../support/server.ts";
 
 /** OpenID Connect as others wrote it: a certified provider, which gives its client `job` tokens. */
 async function startProvider() {
@@ -43,6 +43,36 @@ async function startProvider() {
   };
   return { url, token, stop: () => server.close() };
 }
+
+onBoth("a server that is killed while a job reads", (dialect) => {
+  const site = siteOf(dialect, { production: { API_TOKEN: "value of the token" } });
+
+  test("loses no count: before and after, the job gets no more than its trust says", async () => {
+    const key = newSigningKey("ES256");
+    const [jwks, iss] = [join(site.folder, "jwks.json"), "https://issuer.example"];
+    writeFileSync(jwks, JSON.stringify({ keys: [publicJwk("one", key)] }));
+    const terms = ["--issuer", iss, "--audience", audience, "--claim", "sub=job", "--jwks-file", jwks];
+    const reach = ["--project", "web", "--env", "production", "--reads-per-job", "20"];
+    const added = await site.here(["trust", "add", "--name", "job", ...terms, ...reach]);
+    expect(added.stderr).toContain("Each job gets 20 answers with values");
+    const token = compact({ alg: "ES256", kid: "one" }, usualClaims(iss), key);
+    const answered = async (server: Server, isEnough: (count: number) => boolean) => {
+      let count = 0;
+      const asked = Array.from({ length: 30 }, async () => {
+        const answer = await server.get("/projects/web/variables?environment=production", token).catch(() => undefined);
+        if (answer?.status === 200 && isEnough(++count)) await server.kill();
+      });
+      await Promise.all(asked);
+      return count;
+    };
+    const before = await answered(await site.serve(), (count) => count === 5);
+    expect(before).toBeWithin(5, 21);
+    const after = await answered(await site.serve(), () => false);
+    const [row] = await site.sql("select reads from job_reads");
+    expect(Number(row?.["reads"])).toBeGreaterThanOrEqual(before + after);
+    expect(before + after).toBeWithin(5, 21);
+  });
+});
 
 describe("a machine without a stored key", () => {
   const site = siteOf("sqlite", { production: { API_TOKEN: "value of the token" } });
@@ -190,6 +220,10 @@ describe("a machine without a stored key", () => {
   });
 
   test.each([
+    ...["0", "ten", "10001"].map((reads): [what: string, terms: string[], says: string] => {
+      const terms = ["--issuer", "https://issuer.example", "--claim", "sub=a", "--reads-per-job", reads];
+      return [`${reads} reads for each job`, terms, "it takes a number from 1 to 10000, or unlimited"];
+    }),
     ["a claim twice", ["--issuer", "https://issuer.example", "--claim", "sub=a", "--claim", "sub=b"], "given before"],
     [
       "a name that can be registered again",

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { mintKey } from "../../src/access/api-key.ts";
 import type { Environment } from "../../src/core/names.ts";
 import type { Organization } from "../../src/desk/organizations.ts";
-import { CanaryUses } from "../../src/gates/canary-uses.ts";
+import { Alarms } from "../../src/gates/alarms.ts";
 import { revealVariable, revealVariables } from "../../src/kinds/variables/reveal.ts";
 import {
   copyVariables,
@@ -50,7 +50,7 @@ const staging = "/projects/web/variables?environment=staging";
 
 /** What is on record of canaries, oldest first. */
 async function usesOf({ admin, keyhole }: World, filter: AuditFilter = {}) {
-  await keyhole.gate.canaries.flush(); // what the server does each second
+  await keyhole.gate.alarms.flush(); // what the server does each second
   const found = await listAudit(admin, { ...filter, actions: ["canary.key", "canary.variable"], limit: 1000 });
   return found.map(({ action, names }) => `${action} ${names}`);
 }
@@ -109,7 +109,7 @@ describeBoth("a canary key", (w, _, once) => {
     const { key } = await bait(w);
     const done: string[] = [];
     let isAway = true;
-    const canaries = new CanaryUses(
+    const alarms = new Alarms(
       async (entries) => {
         if (entries.length > 0) done.push("record");
         if (isAway) throw new Error("away");
@@ -117,15 +117,15 @@ describeBoth("a canary key", (w, _, once) => {
       },
       ({ event }) => done.push(String(event)),
     );
-    const client = w.client(({ gate }) => ({ gate: { ...gate, canaries } }));
+    const client = w.client(({ gate }) => ({ gate: { ...gate, alarms } }));
     expect((await client.ask("/organization", { key })).status).toBe(401);
     await nextTurn();
-    expect([done, canaries.counts]).toEqual([[], { key: 1, read: 0 }]);
-    await canaries.flush();
+    expect([done, alarms.canaries]).toEqual([[], { key: 1, read: 0 }]);
+    await alarms.flush();
     expect(done).toEqual(["canary", "record"]);
     expect(await usesOf(w, { keyId: key.id })).toEqual([]);
     isAway = false;
-    await canaries.flush();
+    await alarms.flush();
     expect(done).toEqual(["canary", "record", "record"]);
     expect(await usesOf(w, { keyId: key.id })).toEqual([`canary.key ${key.id}`]);
   });
@@ -148,16 +148,16 @@ describeBoth("a canary key", (w, _, once) => {
 
   once("leaves ten entries of a flood, and all of it in the count", async () => {
     const { key } = await bait(w);
-    const canaries = new CanaryUses((entries) => w.keyhole.journal.record(entries), w.keyhole.log);
-    const client = w.client(({ gate }) => ({ gate: { ...gate, canaries, nowUs: () => 0 } }));
+    const alarms = new Alarms((entries) => w.keyhole.journal.record(entries), w.keyhole.log);
+    const client = w.client(({ gate }) => ({ gate: { ...gate, alarms, nowUs: () => 0 } }));
     const ask = () => client.handle(requestOf("/organization", { key }));
     const answers = await Promise.all(Array.from({ length: 50 }, ask));
     for (let at = 0; at < 450; at++) answers.push(await ask());
     const statuses = answers.map(({ status }) => status);
     expect(statuses.filter((status) => status === 401)).toHaveLength(10);
-    await canaries.flush();
+    await alarms.flush();
     expect(await usesOf(w, { keyId: key.id })).toEqual(Array(10).fill(`canary.key ${key.id}`));
-    expect(canaries.counts).toEqual({ key: 500, read: 0 });
+    expect(alarms.canaries).toEqual({ key: 500, read: 0 });
   });
 
   test("is listed as what it is, and never as one that works", async () => {
@@ -428,7 +428,7 @@ describeOnce("the pages of canaries", (w) => {
     expect((await visitor.send(set, sent)).status).toBe(200);
     expect((await visitor.page(`/p/${project.where}/variables`)).html).toContain('<b class="due"> canary</b>');
     expect((await visitor.page(`/p/${project.where}/variables/item?name=BAIT`)).html).toContain("A canary:");
-    const heading = "Canaries that were used in the last 7 days";
+    const heading = "Alarms of the last 7 days";
     expect((await visitor.page("/")).html).not.toContain(heading);
     await w.ask("/organization", { key: secret });
     await revealVariable(w.admin, project.where, "staging", "BAIT");

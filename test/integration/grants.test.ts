@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
+import { Overused } from "../../src/audit/job-reads.ts";
 import { type Installation, openInstallation } from "../../src/installation/installation.ts";
 import { kindsByRead } from "../../src/kinds/kind.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
@@ -14,7 +15,9 @@ import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import { summed } from "../../src/server/metrics.ts";
 import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
 import { defaultPartition, makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
+import { pruneJobReads } from "../../src/store/job-reads.ts";
 import { rightsBeyondServing } from "../../src/store/rights.ts";
+import { entry } from "../support/journal.ts";
 import { connectAgent } from "../support/mcp.ts";
 import { rightsIn, withPostgres } from "../support/postgres.ts";
 import { type Client, clientOf, everything, type Key, openWorld, type Placed, type World } from "../support/world.ts";
@@ -126,6 +129,16 @@ function suite() {
     await expect(raw`delete from audit_leaves`).rejects.toMatchObject({ code: "42501" });
   });
 
+  test("counts the reads of jobs, and forgets those that are not needed", async () => {
+    const read = { trustId: "trust-1", job: "00", readsMax: 1, endsAt: 1 };
+    expect(await keyhole.journal.record([entry], read)).toBeString();
+    await expect(keyhole.journal.record([entry], read)).rejects.toBeInstanceOf(Overused);
+    const background = installation.open("journal");
+    await pruneJobReads(background, 2);
+    await background.close();
+    expect(await w.sql`select 1 as one from job_reads`).toEqual([]);
+  });
+
   test("records what left, and when the key was last used", async () => {
     const answer = await client.ask("/projects/web/variables?environment=production", { key });
     expect(answer.json).toMatchObject({ variables: [{ key: "TOKEN", value: "a-token-of-grants" }] });
@@ -178,6 +191,7 @@ function suite() {
       ),
       audit_segments: "INSERT",
       ...Object.fromEntries(months.map((name) => [name, "INSERT"])),
+      job_reads: "DELETE INSERT SELECT UPDATE",
       key_uses: "INSERT SELECT UPDATE",
       variable_requests: "INSERT SELECT",
     });
@@ -242,7 +256,7 @@ function suite() {
   test("prints the statements that it applies, and does not make a role", async () => {
     const statements = await grantStatements(w.admin, 'of "Ann"');
     const appended = ["audit_segments", "variable_requests", ...months].map((name) => `public."${name}"`).join(", ");
-    expect(statements.at(-2)).toBe(`GRANT INSERT ON ${appended} TO "of ""Ann""";`);
+    expect(statements.at(-3)).toBe(`GRANT INSERT ON ${appended} TO "of ""Ann""";`);
     await expect(applyGrants(w.admin, "nobody here")).rejects.toThrow(
       'There is no role "nobody here": create it first',
     );

@@ -137,6 +137,33 @@ describe("the journal", () => {
     expect(await next).toBe(`${lane}:489`);
   });
 
+  const ofJob = { trustId: "trust-1", job: "00", readsMax: 3, endsAt: 1 };
+
+  test("counts a job's reads with their entries, and writes without those that are too many", async () => {
+    const { append, answer } = byHand();
+    const reads: unknown[] = [];
+    const { journal, batches } = open((...asked) => {
+      reads.push(asked[2]);
+      return append(...asked);
+    });
+    const calls = [1, 2, 3, 4].map((at) => journal.record([numberedEntry(at)], ofJob).catch(codeOf));
+    const key = journal.record(numberedEntries(2, 10));
+    await answer({ outcome: "refused", counts: [5] }); // of which one was there before
+    await answer({ outcome: "durable" });
+    const { lane } = (batches[1] as Batch).segment;
+    expect(await Promise.all(calls)).toEqual([`${lane}:1`, `${lane}:2`, "unauthorized", "unauthorized"]);
+    expect(await key).toBe(`${lane}:3-4`);
+    expect(reads).toEqual([[{ ...ofJob, reads: 4 }], []]);
+  });
+
+  test("refuses what was counted twice because nobody knew, and leaves the lane", async () => {
+    const { journal, batches } = open(inTurn({ outcome: "unknown" }, { outcome: "refused", counts: [4] }));
+    expect(await journal.record([entry], ofJob).catch(codeOf)).toBe("unavailable");
+    await journal.record([entry]);
+    expect(batches[2]?.segment).toMatchObject({ firstSeq: 1 });
+    expect(batches[2]?.segment.lane).not.toBe(batches[1]?.segment.lane);
+  });
+
   test("sends a batch of unknown outcome once more, unchanged, and accepts that it is on record already", async () => {
     const { journal, batches } = open(inTurn({ outcome: "unknown", reason: "CONNECTION_CLOSED" }));
     await Promise.all([journal.record([numberedEntry(1)]), journal.record([numberedEntry(2)])]);
@@ -485,9 +512,9 @@ type Batch = { readonly segment: Segment; readonly entries: readonly AuditEntry[
 function open(append: Append = async () => ({ outcome: "durable" })) {
   const batches: Batch[] = [];
   const checkpoints: Checkpoint[] = [];
-  const noting: Append = (segment, again) => {
+  const noting: Append = (segment, again, reads) => {
     if (segment) batches.push({ segment, entries: decodeEntries(segment) as AuditEntry[], again });
-    return append(segment, again);
+    return append(segment, again, reads);
   };
   const checkpoint = (one: Checkpoint) => checkpoints.push(one);
   const journal = journalOn(noting, { now: () => 1_700_000_000_000, checkpoint, deadline: ofTwoSeconds() });

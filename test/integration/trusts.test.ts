@@ -6,11 +6,23 @@ import { sealGrant } from "../../src/access/grant.ts";
 import { IssuerKeys } from "../../src/access/issuer-keys.ts";
 import { TrustDirectory } from "../../src/access/trust-directory.ts";
 import type { Gatekeeper } from "../../src/gates/admit.ts";
+import { Limiter } from "../../src/limit/limiter.ts";
+import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
 import { listAudit } from "../../src/people/audit.ts";
-import { type KeyRecord, listAccess, listExpiring, listKeys, revokeKey, rotateKey } from "../../src/people/keys.ts";
+import {
+  createCredential,
+  type KeyRecord,
+  listAccess,
+  listExpiring,
+  listKeys,
+  revokeKey,
+  rotateKey,
+} from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { createTrust, type NewTrust } from "../../src/people/trusts.ts";
+import { openKeyhole } from "../../src/server/compose.ts";
 import { fetchJson } from "../../src/server/fetch-json.ts";
+import { pruneJobReads } from "../../src/store/job-reads.ts";
 import { trustList } from "../../src/store/lookups.ts";
 import {
   audience,
@@ -25,7 +37,17 @@ import {
   usualClaims,
 } from "../support/issuer.ts";
 import { asPerson } from "../support/persons.ts";
-import { type Answer, describeBoth, firstOf, headersOf, usualHeaders, type World } from "../support/world.ts";
+import {
+  type Answer,
+  answerOf,
+  clientOf,
+  describeBoth,
+  firstOf,
+  headersOf,
+  requestOf,
+  usualHeaders,
+  type World,
+} from "../support/world.ts";
 
 const values = "/projects/web/variables?environment=production";
 
@@ -192,6 +214,98 @@ describeBoth("a trust", (w, _, once) => {
     }
     await setPlan(w.admin, stage.slug, "free");
     expect((await stage.ask(token)).json).toMatchObject({ code: "plan_required" });
+  });
+
+  describe("that gives each job so many answers with values", () => {
+    const terms = { readsPerJob: 3 };
+    const overuses = () => listAudit(w.admin, { actions: ["trust.overused"], limit: 1000 });
+    /** A server of its own, with empty buckets. */
+    const start = async (stage: Stage) => {
+      const keyhole = await openKeyhole(w.installation, (event) => w.log.push(event));
+      const own = { ...stage.gate(), limiter: new Limiter(), unrecognized: new UnrecognizedLimiter() };
+      const { handle } = clientOf({ ...keyhole, gate: { ...keyhole.gate, ...own } });
+      const get = async (token: string, path = values, headers = {}) =>
+        answerOf(await handle(requestOf(path, { key: token, headers })));
+      return { get, gate: keyhole.gate, [Symbol.asyncDispose]: () => keyhole.close() };
+    };
+    const countOf = async ({ trust }: Stage) =>
+      (await w.sql`select reads from job_reads where trust_id = ${trust.id}`).map(({ reads }) => reads);
+
+    test("gives no more over two servers, whatever asks at once, and none after a restart", async () => {
+      await using stage = await openStage(w, { terms });
+      const token = stage.issuer.token();
+      {
+        await using one = await start(stage);
+        await using two = await start(stage);
+        const both = [one, two] as const;
+        const asked = Array.from({ length: 200 }, (_, at) => both[(at % 2) as 0 | 1].get(token));
+        const answers = (await Promise.all(asked)).map(({ status }) => status);
+        expect(
+          Object.fromEntries(
+            Map.groupBy(answers, String)
+              .entries()
+              .map(([s, all]) => [s, all.length]),
+          ),
+        ).toEqual({
+          200: 3,
+          401: 20, // ten of each server's limiter of unrecognized keys
+          429: 177,
+        });
+        const other = await stage.ask(stage.issuer.token({ jti: "token-2" }));
+        expect([other.status, other.headers.get("keyhole-reads-per-job")]).toEqual([200, "3"]);
+      }
+      await using later = await start(stage);
+      expect((await later.get(token)).status).toBe(401);
+    });
+
+    test("refuses the next one as an unknown key, and tells the audit, the log and the metrics", async () => {
+      await using stage = await openStage(w, { terms });
+      const token = stage.issuer.token({ run_id: "4711" });
+      const [first] = [await stage.ask(token), await stage.ask(token)];
+      const etag = first.headers.get("etag") ?? "";
+      expect((await stage.client.ask(values, { key: token, headers: { "if-none-match": etag } })).status).toBe(304);
+      expect((await stage.ask(token, `${values}&metadata_only=true`)).status).toBe(200);
+      expect((await stage.ask(token, "/projects/other/variables?environment=production")).status).toBe(404);
+      expect((await stage.ask(token)).status).toBe(200);
+      expect(await countOf(stage)).toEqual([3]);
+      const before = w.keyhole.gate.alarms.overuses;
+      const reason = `trust ${stage.trust.id} gives a job 3 answers with values, and this job had them`;
+      await stage.refuses(token, reason);
+      expect((await stage.ask(token, `${values}&metadata_only=true`)).status).toBe(200);
+      await w.keyhole.gate.alarms.flush();
+      const rung = { project: "web", environment: "production", organization: stage.slug };
+      const words = { jti: "token-1", sub: "job", run: "4711" };
+      const of = ({ actor }: { readonly actor: object }) => "id" in actor && actor.id === stage.trust.id;
+      expect((await overuses()).filter(of)).toMatchObject([{ ...rung, names: ["jti=token-1"], token: words }]);
+      const logged = w.log.filter(({ event, trustId }) => event === "trust_overused" && trustId === stage.trust.id);
+      expect(logged).toMatchObject([{ ...rung, ...words, job: "jti=token-1" }]);
+      expect(w.keyhole.gate.alarms.overuses).toBe(before + 1);
+    });
+
+    once("counts by the first claims that a token has whole, and takes none without", async () => {
+      await using stage = await openStage(w);
+      await revokeKey(w.admin, stage.trust.id);
+      const perJob = { reads: 1, claims: [["check"], ["run", "attempt"]] };
+      const asked = { organization: stage.slug, projects: ["web"], environments: ["production"] };
+      const terms = { issuer: stage.issuer.url, audience, claims: { sub: "job" }, jwks: null, perJob };
+      await createCredential(w.admin, asked, terms);
+      const statusOf = async (claims: Claims) => (await stage.ask(stage.issuer.token(claims))).status;
+      expect(await statusOf({ check: "1", run: "1", jti: "a" })).toBe(200);
+      expect(await statusOf({ check: "1", run: "2", jti: "b" })).toBe(401);
+      expect(await statusOf({ run: "1", attempt: "1" })).toBe(200);
+      expect(await statusOf({ run: "1", attempt: "2" })).toBe(200);
+      expect(await statusOf({ run: "1", attempt: "2", jti: "c" })).toBe(401);
+      await stage.refuses(stage.issuer.token({ run: "1", attempt: 2 }), "it names no job by check, or run and attempt");
+    });
+
+    test("forgets the counts of jobs that have ended, and no others", async () => {
+      await using stage = await openStage(w, { terms });
+      await stage.ask(stage.issuer.token());
+      await pruneJobReads(w.admin.database, Date.now() + 3_500_000);
+      expect(await countOf(stage)).toEqual([1]);
+      await pruneJobReads(w.admin.database, Date.now() + 3_700_000);
+      expect(await countOf(stage)).toEqual([]);
+    });
   });
 
   test("is the actor of its audit entries, with the token's own words made printable and short", async () => {
@@ -637,6 +751,11 @@ describeBoth("a trust", (w, _, once) => {
       ["with a private key", { jwks: JSON.stringify(pem) }, "The key set holds a private or a shared key"],
       ["with a key set that is none", { jwks: "{}" }, "it is no JSON Web Key Set"],
       ["with a key set that is no JSON", { jwks: "{" }, "it is not JSON"],
+      [
+        "with a count of reads for SPIFFE",
+        { claims: { sub: "spiffe://example.org/web" }, readsPerJob: 3 },
+        "SPIFFE name no job",
+      ],
       ["with a long key set", { jwks: JSON.stringify({ keys: Array(95).fill(long) }) }, "at most 16 KiB"],
     ];
     once.each(refused)("%s", async (_, terms, says) => {

@@ -1,23 +1,25 @@
 import type { KeyRow } from "../access/authenticate.ts";
-import { type AuditEntry, printable } from "../audit/entry.ts";
+import { type AuditEntry, overuseAction, printable } from "../audit/entry.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**
- * The uses of canaries that this process sees. A request only notes its use: the log and the journal get it from
- * {@link CanaryUses.flush}, at most a second later. Done at once, that work made the answer to a canary measurably later
+ * What rings in this process: uses of canaries, and jobs that ask for more than their trust gives. A request only notes
+ * it: the log and the journal get it from {@link Alarms.flush}, at most a second later. Done at once, that work made the answer to a canary measurably later
  * than the answer to any other key, and the answer to the request behind it, too.
  *
- * An entry is written for each request with a canary key that the limiter of unrecognized keys lets pass: ten at once,
- * and ten a minute. So a flood neither fills the journal nor slows others. The counts have all of them.
+ * An entry is written for each refused request that the limiter of unrecognized keys lets pass: ten at once for each
+ * text, and ten a minute. So a flood neither fills the journal nor slows others. The counts have all of them.
  */
-export class CanaryUses {
+export class Alarms {
   /** Requests with a canary key, and reads of canaries. */
-  readonly counts = { key: 0, read: 0 };
+  readonly canaries = { key: 0, read: 0 };
+  /** Requests of jobs that had all their answers. */
+  overuses = 0;
   readonly #record: (entries: readonly AuditEntry[]) => Promise<unknown>;
   readonly #log: (event: Readonly<Record<string, unknown>>) => void;
   /** The digests of canary keys, oldest first. Each was found in the database, so strangers cannot fill it. */
   readonly #known = new Set<string>();
-  #noted: (KeyUse | ReadUse)[] = [];
+  #noted: (KeyUse | AuditEntry)[] = [];
   #waiting: AuditEntry[] = [];
 
   /** @param record - puts entries on record */
@@ -41,7 +43,7 @@ export class CanaryUses {
     digest: string,
     passed: boolean,
   ): void {
-    this.counts.key += 1;
+    this.canaries.key += 1;
     this.#known.add(digest);
     if (this.#known.size > knownMax) this.#known.delete(this.#known.values().next().value as string);
     if (!passed || this.#noted.length >= waitingMax) return;
@@ -50,20 +52,29 @@ export class CanaryUses {
 
   /** Counts a request that the limiter refused before its key was looked up, if its key is a canary. */
   noteLimited(digest: string): void {
-    if (this.#known.has(digest)) this.counts.key += 1;
+    if (this.#known.has(digest)) this.canaries.key += 1;
   }
 
   /** Notes a read of canaries that is on record. */
   noteRead(entry: AuditEntry): void {
-    this.counts.read += 1;
+    this.canaries.read += 1;
     if (this.#noted.length < waitingMax) this.#noted.push(entry);
+  }
+
+  /** Notes a request of a job that had all its answers. @param passed - whether the limiter let it pass */
+  noteOveruse(entry: AuditEntry, passed: boolean): void {
+    this.overuses += 1;
+    if (passed && this.#noted.length < waitingMax) this.#noted.push(entry);
   }
 
   /** Logs what was noted, and writes the entries that wait. Those that could not be written wait for the next call. */
   async flush(): Promise<void> {
     for (const use of this.#noted.splice(0)) {
-      if ("actor" in use) this.#log(readEvent(use));
-      else this.#take(use);
+      if (!("actor" in use)) this.#take(use);
+      else {
+        this.#log(eventOf(use));
+        if (use.action === overuseAction) this.#wait(use);
+      }
     }
     const entries = this.#waiting;
     this.#waiting = [];
@@ -78,9 +89,11 @@ export class CanaryUses {
     const organization = organizationSlug ?? "";
     const nowhere = { organization, projectId: "", project: "", environment: null } as const;
     const actor = { type: "key", id: keyId } as const;
-    if (this.#waiting.length < waitingMax) {
-      this.#waiting.push({ actor, action: "canary.key", names: [keyId], ...nowhere, ...who });
-    }
+    this.#wait({ actor, action: "canary.key", names: [keyId], ...nowhere, ...who });
+  }
+
+  #wait(entry: AuditEntry): void {
+    if (this.#waiting.length < waitingMax) this.#waiting.push(entry);
   }
 }
 
@@ -90,14 +103,16 @@ type KeyUse = Pick<KeyRow, "keyId" | "organizationId" | "organizationSlug"> & {
   readonly clientAddress: string;
   readonly userAgent: string | null;
 };
-/** A read of canaries, as it is on record. */
-type ReadUse = AuditEntry;
 
-function readEvent({ actor, canaries, organization, project, environment, ...rest }: ReadUse) {
-  const { requestId, clientAddress, userAgent } = rest;
+/** Of a read of canaries, or of a job that had its answers. */
+function eventOf({ actor, action, canaries, organization, project, environment, ...rest }: AuditEntry) {
+  const { requestId, clientAddress, userAgent, names, token } = rest;
   const who = actor.type === "person" ? {} : { [`${actor.type}Id`]: actor.id };
-  const what = { names: canaries, organization, project, environment };
-  return { event: "canary", kind: "read", ...who, ...what, requestId, clientAddress, userAgent };
+  const what =
+    action === overuseAction
+      ? { event: "trust_overused", ...who, job: names[0], ...token }
+      : { event: "canary", kind: "read", ...who, names: canaries };
+  return { ...what, organization, project, environment, requestId, clientAddress, userAgent };
 }
 
 const knownMax = 1024;
