@@ -255,22 +255,34 @@ function whyNotMet(token: Token, trust: Trust, nowMs: number): string | undefine
   if (perJob !== undefined && jobOf(token, trust, nowMs) === undefined) {
     return `it names no job by ${perJob.claims.map((names) => names.join(" and ")).join(", or ")}, and the trust counts the reads of each`;
   }
-  const event = payload["event_name"];
-  if (!strangersEvents.has(event) || Object.hasOwn(claims, "event_name")) return undefined;
-  return `somebody without write access can start its job (${event}); a trust takes it only by the claim event_name=${event}`;
+  for (const [name, isStrangers] of strangersClaims) {
+    const value = payload[name];
+    if (typeof value !== "string" || Object.hasOwn(claims, name) || !isStrangers.test(value)) continue;
+    return `somebody without write access can start its job (${value}); a trust takes it only by the claim ${name}=${value}`;
+  }
+  return undefined;
 }
 
 /**
- * The events of GitHub, and of others with its tokens, by which somebody without write access starts a job that can have
- * a token, also through an app that answers to them: `ref` and `environment` say nothing about who did. A job of a fork's
- * `pull_request` gets no token.
- * https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows
+ * Claims that say that somebody without write access may have started the job, or wrote what it runs: neither `ref` nor
+ * `environment` says who did.
  */
-const strangersEvents: ReadonlySet<unknown> = new Set([
-  ...["pull_request_target", "workflow_run", "issue_comment", "issues", "discussion", "discussion_comment"],
-  ...["pull_request_review", "pull_request_review_comment", "fork", "watch", "gollum"],
-  ...["check_run", "check_suite", "status"],
-]);
+const strangersClaims: readonly (readonly [claim: string, isStrangers: RegExp])[] = [
+  // GitHub, and others with its tokens: events of people, and of apps that answer to them. A job of a fork's
+  // `pull_request` gets no token.
+  // https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows
+  [
+    "event_name",
+    /^(?:pull_request_(?:target|review|review_comment)|workflow_run|issues|issue_comment|discussion(?:_comment)?|fork|watch|gollum|check_run|check_suite|status)$/,
+  ],
+  // GitLab: also of a fork. Before 18.2.2, its token had the id of the project that it asks to change.
+  // https://gitlab.com/gitlab-org/gitlab/-/issues/548165
+  ["pipeline_source", /^(?:merge_request_event|external_pull_request_event)$/],
+  // Buildkite: a branch of a fork, if the pipeline builds forks and puts their owner before the branch.
+  ["build_branch", /:/],
+  // CircleCI: a pull request of a fork, if the project builds them and gives them secrets.
+  ["oidc.circleci.com/vcs-ref", /^refs\/(?:heads\/)?pull\/\d/],
+];
 
 /** How a claim differs from a text: by its type, or by what it says. */
 function isNot({ text, payload }: Token, name: string, wanted: string): string {

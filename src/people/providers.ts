@@ -13,8 +13,12 @@ type Provider = {
   readonly pins: readonly string[];
   /** As `NAME=VALUE`: what only the tokens of one run have, or of the jobs that one person started. */
   readonly passing: RegExp;
-  /** A claim that binds a branch or a deployment environment. */
+  /** A claim that binds a branch. */
   readonly binding: string;
+  /** Claims that narrow it more: a deployment environment, then the workflow at a commit. */
+  readonly safer?: string;
+  /** How somebody without write access can have a job with a token that no claim tells from others, and what to do. */
+  readonly strangers?: string;
   /** Which claims name a job, the first that a token has; `jti` unless it says otherwise. */
   readonly job?: PerJob["claims"];
 };
@@ -27,6 +31,7 @@ const providers: readonly Provider[] = [
     pins: ["repository_id", "repository_owner_id"],
     passing: /^(?:run_id|run_number|run_attempt|check_run_id)=/,
     binding: "ref=refs/heads/main",
+    safer: "environment=production (a deployment environment with reviewers), job_workflow_ref=…@COMMIT",
     job: [["check_run_id"], ["run_id", "run_attempt"]],
   },
   {
@@ -35,7 +40,8 @@ const providers: readonly Provider[] = [
     subject: /^project_path:/,
     pins: ["project_id", "namespace_id"],
     passing: /^(?:pipeline_id|job_id)=/,
-    binding: "ref_path=refs/heads/main",
+    binding: "ref_path=refs/heads/main with ref_protected=true",
+    safer: "environment=production with environment_protected=true",
     job: [["job_id"]],
   },
   {
@@ -46,6 +52,8 @@ const providers: readonly Provider[] = [
     passing: /^(?:sub=.*:commit:|build_id=|build_number=|job_id=)/,
     binding: "build_branch=main",
     job: [["job_id"]],
+    strangers:
+      "If the pipeline builds pull requests of forks, let Buildkite put their owner before the branch: otherwise a fork's branch main has the claim build_branch=main.",
   },
   {
     name: "Bitbucket",
@@ -53,6 +61,7 @@ const providers: readonly Provider[] = [
     pins: ["repositoryUuid", "workspaceUuid"],
     passing: /^(?:sub|pipelineUuid|stepUuid)=/,
     binding: "branchName=main",
+    safer: "deploymentEnvironmentUuid=…",
     job: [["stepUuid"]],
   },
   {
@@ -73,10 +82,15 @@ const providers: readonly Provider[] = [
   },
 ];
 
-/** Claims that bind a branch, a tag or a deployment environment, of any issuer. */
+/** Claims of any issuer that bind a deployment environment, or the phase of a run; `run_phase` stands in a subject. */
+const deployments: ReadonlySet<string> = new Set([
+  ...["environment", "environment_protected", "deploymentEnvironmentUuid", "terraform_run_phase", "run_phase"],
+]);
+
+/** Claims that bind one, or a branch or a tag. */
 const bindings: ReadonlySet<string> = new Set([
-  ...["ref", "ref_path", "ref_protected", "environment", "environment_protected", "build_branch", "build_tag"],
-  ...["branchName", "deploymentEnvironmentUuid", "oidc.circleci.com/vcs-ref", "terraform_run_phase"],
+  ...deployments,
+  ...["ref", "ref_path", "ref_protected", "build_branch", "build_tag", "branchName", "oidc.circleci.com/vcs-ref"],
 ]);
 
 /** What terms say of tokens. */
@@ -133,14 +147,46 @@ function nameWarnings({ issuer, claims }: Pinned): string[] {
 }
 
 function bindingWarnings({ issuer, claims }: Pinned): string[] {
-  const { binding } = providerAt(issuer) ?? providerLike(claims["sub"]) ?? {};
-  const isBound =
-    Object.keys(claims).some((claim) => bindings.has(claim)) ||
-    /:(?:ref|environment|run_phase):/.test(claims["sub"] ?? "");
-  if (binding === undefined || isBound) return [];
+  const provider = providerAt(issuer) ?? providerLike(claims["sub"]);
+  if (provider === undefined) return [];
+  const { name, binding, safer, strangers } = provider;
+  const bound = [
+    ...Object.keys(claims),
+    ...(/:(ref|environment|run_phase):/.exec(claims["sub"] ?? "")?.slice(1) ?? []),
+  ];
   const reason = "No claim binds a branch or a deployment environment: every job may use this trust, on any branch.";
-  return [`${reason} Narrow it with a claim such as ${binding}.`];
+  const isBound = bound.some((claim) => bindings.has(claim));
+  const isDeployment = bound.some((claim) => deployments.has(claim));
+  const branch = "A branch is all that says which jobs these are, and whoever may push there can change the job.";
+  const event = claims["event_name"];
+  const isUnknown = name === "GitHub" && event !== undefined && !githubEvents.has(event);
+  const workflow = claims["job_workflow_ref"] ?? "";
+  return [
+    ...(isBound
+      ? []
+      : [`${reason} Narrow it with a claim such as ${safer ? `${safer} or, least of all, ` : ""}${binding}.`]),
+    ...(safer && isBound && !isDeployment && !isAtCommit.test(workflow) ? [`${branch} Safer: ${safer}.`] : []),
+    ...(workflow !== "" && !isAtCommit.test(workflow) ? [branchOf(workflow)] : []),
+    ...(isUnknown ? [`GitHub has no event ${JSON.stringify(event)}, so no token will fit the claim event_name.`] : []),
+    ...(strangers === undefined || isDeployment ? [] : [strangers]),
+  ];
 }
+
+const isAtCommit = /@[0-9a-f]{40}$/;
+
+function branchOf(workflow: string): string {
+  const at = workflow.slice(workflow.indexOf("@") + 1);
+  return `The claim job_workflow_ref names ${JSON.stringify(at)}, a branch or a tag: what the workflow does can change. Name a commit.`;
+}
+
+/** https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows */
+const githubEvents: ReadonlySet<string> = new Set([
+  ...["branch_protection_rule", "check_run", "check_suite", "create", "delete", "deployment", "deployment_status"],
+  ...["discussion", "discussion_comment", "fork", "gollum", "image_version", "issue_comment", "issues", "label"],
+  ...["merge_group", "milestone", "page_build", "public", "pull_request", "pull_request_review", "push", "schedule"],
+  ...["pull_request_review_comment", "pull_request_target", "registry_package", "release", "repository_dispatch"],
+  ...["status", "watch", "workflow_call", "workflow_dispatch", "workflow_run", "dynamic"],
+]);
 
 function providerAt(issuer: string): Provider | undefined {
   const address = URL.parse(issuer);

@@ -64,6 +64,8 @@ const bitbucketClaims = {
   stepUuid: "{5a6b7c8d-5555-4000-8000-000000000005}",
 };
 
+const vcsRef = "oidc.circleci.com/vcs-ref";
+
 /** What a job of CircleCI says of itself. */
 const circleClaims = {
   iss: "https://oidc.circleci.com/org/8c1d2e3f-1111-4000-8000-000000000001",
@@ -188,14 +190,20 @@ describeBoth("a trust", (w, _, once) => {
     await stage.refuses(issuer.token({ ...svid, iss: undefined }), "it names no issuer");
   });
 
-  once("takes a job that a stranger can start by the very event that it names", async () => {
+  const strangers = [
+    ["event_name", "workflow_run", "issue_comment", "push"],
+    ["pipeline_source", "merge_request_event", "external_pull_request_event", "push"],
+    ["build_branch", "friend:main", "thief:main", "main"],
+    [vcsRef, "refs/heads/pull/7", "refs/pull/8/head", "refs/heads/pull-me"],
+  ] as const;
+  once.each(strangers)("takes a job that a stranger can start by the very %s that it names", async (...row) => {
+    const [claim, named, other, own] = row;
     await using stage = await openStage(w);
-    const claims = new Map(Object.entries({ sub: "job", repository_id: "7", event_name: "workflow_run" }));
-    await stage.add({ claims });
-    const job = (event_name: string) => stage.issuer.token({ repository_id: "7", event_name });
-    expect((await stage.ask(job("workflow_run"))).status).toBe(200);
-    await stage.refuses(job("issue_comment"), "it fits none: its claim");
-    expect((await stage.ask(stage.issuer.token({ event_name: "push" }))).status).toBe(200);
+    await stage.add({ claims: new Map(Object.entries({ sub: "job", repository_id: "7", [claim]: named })) });
+    const job = (value: string) => stage.issuer.token({ repository_id: "7", [claim]: value });
+    expect((await stage.ask(job(named))).status).toBe(200);
+    await stage.refuses(job(other), "it fits none: its claim");
+    expect((await stage.ask(stage.issuer.token({ [claim]: own }))).status).toBe(200);
   });
 
   once("passes the same gates as a key", async () => {
@@ -366,6 +374,13 @@ describeBoth("a trust", (w, _, once) => {
       ["of a stranger's change request", { event_name: "pull_request_target" }, "(pull_request_target); a trust takes"],
       ["of a workflow that a stranger's started", { event_name: "workflow_run" }, "the claim event_name=workflow_run"],
       ["of a stranger's comment", { event_name: "issue_comment" }, "somebody without write access can start its job"],
+      [
+        "of a merge request",
+        { pipeline_source: "merge_request_event" },
+        "the claim pipeline_source=merge_request_event",
+      ],
+      ["of a fork's branch", { build_branch: "thief:main" }, "the claim build_branch=thief:main"],
+      ["of a fork's pull request", { [vcsRef]: "refs/heads/pull/7" }, `the claim ${vcsRef}=refs/heads/pull/7`],
       ["of no issuer", { iss: undefined }, "it names no issuer"],
       ["of a list of issuers", { iss: ["x"] }, "it names no issuer"],
       ["of an issuer that no trust names", { iss: "https://other.example" }, "no trust names its issuer"],
@@ -854,20 +869,42 @@ describeBoth("a trust", (w, _, once) => {
     const [kite, bitbucket, circle] = ["https://agent.buildkite.com", bitbucketClaims.iss, circleClaims.iss];
     const [project, ref] = ["oidc.circleci.com/project-id", "oidc.circleci.com/vcs-ref"];
     const main = "refs/heads/main";
+    const inProduction = { repository_id: "3", environment: "production" };
+    const onlyBranch = /A branch is all .* Safer: .*nvironment/;
     const loose = /No claim binds a branch or a deployment environment/;
     const rows: [what: string, issuer: string, claims: Record<string, string>, warns: RegExp | ""][] = [
       ["every branch of a repository", github, { repository_id: "1" }, loose],
       ["every repository of an owner", github, { repository_owner_id: "1" }, loose],
-      ["one branch", github, { repository_id: "2", ref: main }, ""],
+      ["one branch", github, { repository_id: "2", ref: main }, onlyBranch],
       ["one deployment environment", github, { repository_id: "3", environment: "production" }, ""],
-      ["a subject with its branch", github, { repository_id: "4", sub: `repo:a/b:ref:${main}` }, ""],
+      ["a subject with its branch", github, { repository_id: "4", sub: `repo:a/b:ref:${main}` }, onlyBranch],
+      [
+        "a workflow at a branch",
+        github,
+        { ...inProduction, job_workflow_ref: `a/b/c.yml@${main}` },
+        /a branch or a tag/,
+      ],
+      ["a workflow at a commit", github, { ...inProduction, job_workflow_ref: `a/b/c.yml@${"0a".repeat(20)}` }, ""],
+      ["an event of GitHub", github, { ...inProduction, event_name: "workflow_run" }, ""],
+      [
+        "no event of GitHub",
+        github,
+        { ...inProduction, event_name: "pull-request" },
+        /GitHub has no event "pull-request"/,
+      ],
       ["a subject without one", github, { repository_id: "5", sub: "repo:a/b:pull_request" }, loose],
       ["every branch of a GitLab project", gitlab, { project_id: "1" }, loose],
-      ["every protected branch in GitLab", gitlab, { project_id: "9", ref_protected: "true" }, ""],
+      ["every protected branch in GitLab", gitlab, { project_id: "9", ref_protected: "true" }, onlyBranch],
       ["every branch in Buildkite", kite, { organization_id: "1" }, loose],
+      [
+        "a branch in Buildkite",
+        kite,
+        { organization_id: "2", build_branch: "main" },
+        /put their owner before the branch/,
+      ],
       ["every branch in Bitbucket", bitbucket, { repositoryUuid: "{1}" }, loose],
       ["every repository of a workspace", bitbucket, { workspaceUuid: "{1}" }, loose],
-      ["one branch in Bitbucket", bitbucket, { repositoryUuid: "{2}", branchName: "main" }, ""],
+      ["one branch in Bitbucket", bitbucket, { repositoryUuid: "{2}", branchName: "main" }, onlyBranch],
       ["one environment", bitbucket, { repositoryUuid: "{3}", deploymentEnvironmentUuid: "{4}" }, ""],
       ["every branch in CircleCI", circle, { [project]: "1" }, loose],
       ["one branch in CircleCI", circle, { [project]: "2", [ref]: main }, ""],
@@ -879,7 +916,7 @@ describeBoth("a trust", (w, _, once) => {
       ["Forgejo", "https://forgejo.example", { sub: `repo:acme/web:ref:${main}` }, /has the form of GitHub's/],
       ["a GitLab", "https://git.example", { sub: "project_path:acme/web:ref_type:branch:ref:main" }, /project_id=…/],
       ["Buildkite", "https://ci.example", { sub: `organization:acme:pipeline:web:ref:${main}` }, /organiz/],
-      ["one with its id", "https://git.example", { sub: `repo:a/b:ref:${main}`, repository_id: "1" }, ""],
+      ["one with its id", "https://git.example", { sub: `repo:a/b:ref:${main}`, repository_id: "1" }, onlyBranch],
       [
         "HCP Terraform",
         terraform,
