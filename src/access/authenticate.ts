@@ -1,7 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { isSameMac } from "../core/hash.ts";
 import type { Environment, EnvironmentMask, TokenWords } from "../core/names.ts";
-import type { Grant, GrantRow, Plan } from "./grant.ts";
+import type { Grant, GrantRow, OrganizationPlan } from "./grant.ts";
 import type { GrantSeals } from "./grant-seals.ts";
 import type { Job } from "./token.ts";
 
@@ -14,7 +14,7 @@ export type KeyRow = GrantRow & {
   readonly live: number;
   readonly organizationSlug: string | null;
   readonly organizationName: string | null;
-  readonly plan: Plan | null;
+  readonly plan: OrganizationPlan | null;
   /** Null if the request names no project, or one that the key does not reach. */
   readonly target: Target | null;
 };
@@ -70,7 +70,12 @@ export type StoredSet = {
 /** A key, or a trust with a token, that is valid now. Made for one request and never kept. */
 export type Caller = {
   readonly grant: Grant;
-  readonly organization: { readonly id: string; readonly slug: string; readonly name: string; readonly plan: Plan };
+  readonly organization: {
+    readonly id: string;
+    readonly slug: string;
+    readonly name: string;
+    readonly plan: OrganizationPlan;
+  };
   readonly target: Target | null;
   /** From the presented token; undefined for a key. */
   readonly token?: TokenWords;

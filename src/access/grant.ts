@@ -13,7 +13,7 @@ export type Resource = { readonly name: string; readonly bit: number };
 export const projects: Resource = { name: "projects", bit: 1 };
 export const requests: Resource = { name: "requests", bit: 16 };
 
-export type Plan = "free" | "pro";
+export type OrganizationPlan = "free" | "pro";
 
 /** What a key or a trust may reach. */
 export type Grant = {
@@ -50,7 +50,11 @@ export type Need = {
 };
 
 /** Gate 4: plan, then surface, then resource. @returns the code of the first that refuses, or undefined */
-export function refusalOf(plan: Plan, grant: Pick<Grant, "surfaces" | "resources">, need: Need): FaultCode | undefined {
+export function refusalOf(
+  plan: OrganizationPlan,
+  grant: Pick<Grant, "surfaces" | "resources">,
+  need: Need,
+): FaultCode | undefined {
   if (plan !== "pro") return "plan_required";
   if (need.surface && !(grant.surfaces & bitsOf(surfaces, [need.surface]))) return "surface_required";
   if (need.resource && !(grant.resources & need.resource.bit)) return "resource_required";

@@ -46,7 +46,7 @@ import {
 import {
   type Audited,
   acceptGaps,
-  pruneAudit,
+  planPruning,
   requireAuditor,
   type Verified,
   verifyAudit,
@@ -261,16 +261,18 @@ const prune = operation({
     keepMs: input("--keep <duration>", "the least time to keep entries (default: 400d)", parseDuration),
     force: flag("--force", "also delete entries that do not verify"),
   },
-  run: async (admin, { keepMs = 400 * dayMs, force }, person) => {
-    const day = (at: number) => formatTime(at).slice(0, 10);
+  plan: async (admin, { keepMs = 400 * dayMs, force }) => {
+    const plan = await planPruning(admin, keepMs, force);
+    if (!("apply" in plan)) throw flawed(plan, { more: ["Nothing was deleted; --force deletes it anyway."] });
+    const { keptFromAt, entries } = plan.pruned;
     const which = force ? "audit entries, even those that do not verify," : "audit entries";
-    const agree = (keptFromAt: number) => person.agree(`delete all ${which} from before ${day(keptFromAt)}`);
-    const pruned = await pruneAudit(admin, keepMs, { unverified: force, agree });
-    if ("flaws" in pruned) {
-      throw flawed(pruned, { more: ["Nothing was deleted; --force deletes it anyway."] });
-    }
+    const deed = `delete all ${which} from before ${formatTime(keptFromAt).slice(0, 10)}`;
+    return { deed, seen: { keptFromAt, entries }, document: plan.pruned, apply: plan.apply };
+  },
+  run: async (_admin, _given, { document: pruned, apply }) => {
+    await apply();
     const entries = counted(pruned.entries, "entry", "entries");
-    return done(pruned, `Deleted ${entries} from before ${day(pruned.keptFromAt)}.`);
+    return done(pruned, `Deleted ${entries} from before ${formatTime(pruned.keptFromAt).slice(0, 10)}.`);
   },
 });
 

@@ -63,7 +63,7 @@ const restoreOne = act({
   right: "operator",
   asks: "needs --yes",
   inputs: { file: input("<file>", "the backup"), force: flag("--force", "replace a database that is not empty") },
-  act: async (context, { file, force }, { agree }) => {
+  act: async (context, { file, force }, ask) => {
     const config = readConfig(context.env);
     const deed = (replaces: boolean) =>
       replaces
@@ -73,7 +73,7 @@ const restoreOne = act({
       force,
       actor: actorOf(context.env),
       say: context.say,
-      agree: (replaces) => agree(deed(replaces)),
+      agree: (replaces) => ask({ deed: deed(replaces), seen: { database: String(replaces) } }),
     }).catch((error: unknown) => {
       throw readFailure(file, error);
     });

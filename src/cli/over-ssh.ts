@@ -28,13 +28,18 @@ export async function sendOverSsh(context: CommandContext, host: string, command
   if (!/^[^\s-]\S*$/.test(host)) throw configProblem("KEYHOLE_SSH must be a host for ssh, such as keyhole@bastion.");
   if (!isPeoples(command)) throw usageProblem(`${path} does not run over SSH: run it on ${host}, without KEYHOLE_SSH.`);
   const row = rowOf(command) as Row;
-  const given = command.opts() as { readonly out?: string; readonly force?: true; readonly yes?: true };
-  const { force, yes } = given;
+  const given = command.opts() as {
+    readonly out?: string;
+    readonly force?: true;
+    readonly yes?: true;
+    readonly dryRun?: true;
+  };
+  const { force, yes, dryRun } = given;
   const out = fileOf(given.out);
   if (out !== undefined && context.json) throw usageProblem("Over SSH, give either --json or --out.");
   const { words, input } = await sentBy(context, row, command);
   const { stdin, stderr } = context.terminal;
-  const asks = (row.asks !== undefined && !yes) || row.showsFirst;
+  const asks = (row.asks !== undefined && !yes && !dryRun) || row.showsFirst;
   const needsTerminal =
     asks && input === undefined && out === undefined && !context.json && stdin.isTTY && stderr.isTTY;
   const line = words.map(quoted).join(" ");

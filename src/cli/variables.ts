@@ -26,7 +26,7 @@ const edit = act({
   right: "operator",
   asks: "needs --yes",
   inputs: { project, environment, literal },
-  act: async (context, { project, environment, literal = false }, { agree }) => {
+  act: async (context, { project, environment, literal = false }, ask) => {
     const before = await withAdmin(context, (admin) =>
       revealVariables(admin, project, environment, (variables) => textOf(`${project}, ${environment}`, variables)),
     );
@@ -36,12 +36,13 @@ const edit = act({
       const { variables, warnings } = await edited(context, edit, before.text, isLiteral);
       const { changed, removed } = changesIn(before.variables, variables);
       if (changed.length + removed.length === 0) return undefined;
-      const options = { remove: removed, version: before.version, projectId: before.projectId, warnings };
+      const { seen } = before;
+      const options = { remove: removed, seen, warnings };
       return withAdmin(context, async (admin) => {
         if (removed.length > 0) {
           await setVariables(admin, project, environment, changed, { ...options, dryRun: true });
           const gone = `${counted(removed.length, "variable")}: ${listNames(removed)}`;
-          await agree(`change ${project}, ${environment}, and delete ${gone}`);
+          await ask({ deed: `change ${project}, ${environment}, and delete ${gone}`, seen });
         }
         return setVariables(admin, project, environment, changed, options);
       });

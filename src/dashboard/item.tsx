@@ -3,13 +3,14 @@
 import type { ComponentChildren } from "preact";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
 import { Actions, Ago, counted, Env, Facts, Lead, Name, Opened, Operators, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
-import { seenFields, type Visit } from "../pages/visit.ts";
+import type { Visit } from "../pages/visit.ts";
 import { type AuditRecord, listAudit } from "../people/audit.ts";
 import { compareEnvironments } from "../people/comparison.ts";
 import { type ItemHistory, listItemHistory } from "../people/history.ts";
@@ -35,7 +36,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
   const audited = visit.reached(project, "audit");
   const shared = {
     ...{ where, kind, name, now: admin.now() },
-    project: seenFields(project),
+    project: seenOf(project),
     revealed: isShown ? visit.reached(project, "reveal") : [],
     written,
   };
@@ -78,7 +79,7 @@ type Place = {
   readonly environment: Environment;
   readonly now: number;
   /** The hidden fields that name the project. */
-  readonly project: ReturnType<typeof seenFields>;
+  readonly project: ReturnType<typeof seenOf>;
   /** The environments in which the person may see values, and in which they may write. */
   readonly revealed: readonly Environment[];
   readonly written: readonly Environment[];

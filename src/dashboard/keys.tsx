@@ -163,7 +163,7 @@ export async function keyPage(visit: Visit): Promise<Answer> {
             The next request with this {record.type} is refused, for good.
             {record.type === "key" && " Revoke it, too, if the key is lost: Keyhole does not store it."}
           </p>
-          <Change action={`/keys/${record.id}/revoke`} button="Revoke" danger>
+          <Change action={`/keys/${record.id}/revoke`} button="Revoke" danger hidden={{ [record.type]: record.id }}>
             <Field name="again" label={["Type the name again: ", <Word>{record.name}</Word>]} required />
           </Change>
         </section>

@@ -6,7 +6,7 @@ import { Refused } from "../core/refused.ts";
 import { commandLine } from "../desk/command-line.ts";
 import { requireMembers } from "../desk/validate.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
-import { create, rotate } from "../operations/keys.ts";
+import { create, rotate, seenKey } from "../operations/keys.ts";
 import { handOver } from "../pages/carry-out.ts";
 import {
   Box,
@@ -239,7 +239,7 @@ export function RotateForm({ record, now }: { readonly record: KeyRecord; readon
         )}
         The old key stays valid for as long as you choose, unless it expires earlier.
       </p>
-      <Change action={`/keys/${id}/rotate`} button="Rotate" secret="once" hidden={{ expiresAt: expiresAt ?? "never" }}>
+      <Change action={`/keys/${id}/rotate`} button="Rotate" secret="once" hidden={seenKey(record)}>
         <Field name="overlap" label="The old key stays valid" options={Object.keys(overlaps)} value="24 hours" />
       </Change>
     </section>
@@ -250,8 +250,7 @@ export function RotateForm({ record, now }: { readonly record: KeyRecord; readon
 export async function rotateShown(visit: Visit): Promise<Answer> {
   const { form } = visit;
   const overlapMs = chosenTime(form, "overlap", overlaps) ?? 0;
-  const seen = { expiresAt: form.read("expiresAt") === "never" ? null : form.number("expiresAt") };
-  const made = await handOver(visit, rotate, { id: visit.param("id"), overlapMs, seen }, "/keys");
+  const made = await handOver(visit, rotate, { id: visit.param("id"), overlapMs }, "/keys");
   return shownOnce(made, await showKey(visit.admin, visit.param("id")));
 }
 

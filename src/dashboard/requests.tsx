@@ -2,7 +2,7 @@
 import { reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { approve, reject } from "../operations/requests.ts";
-import { carryOut, typedIn } from "../pages/carry-out.ts";
+import { carryOut, requireShown, typedIn } from "../pages/carry-out.ts";
 import {
   Ago,
   type Cells,
@@ -21,8 +21,7 @@ import {
 } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { asksFor, listRequests, type RequestRecord, requestWarnings, showRequest } from "../people/requests.ts";
-import { digestOf } from "../sets/verified-set.ts";
+import { listRequests, type RequestRecord, requestWarnings, seenRequest, showRequest } from "../people/requests.ts";
 
 /** How many decided or expired requests are listed at first. */
 const closedMax = 100;
@@ -104,12 +103,12 @@ export async function requestPage(visit: Visit): Promise<Answer> {
 
 function Decision({ request, now }: { readonly request: RequestRecord; readonly now: number }) {
   const { id, name, environment, expiresAt } = request;
-  const seen = digestOf(asksFor(request));
+  const hidden = seenRequest(request);
   return (
     <>
       <section>
         <h2>Approve it with a value</h2>
-        <Change action={`/requests/${id}/approve`} button="Approve" hidden={{ seen }}>
+        <Change action={`/requests/${id}/approve`} button="Approve" hidden={hidden}>
           <Field
             name="value"
             label="Value"
@@ -122,7 +121,7 @@ function Decision({ request, now }: { readonly request: RequestRecord; readonly 
       </section>
       <section class="danger">
         <h2>Reject it</h2>
-        <Change action={`/requests/${id}/reject`} button="Reject" danger hidden={{ seen }}>
+        <Change action={`/requests/${id}/reject`} button="Reject" danger hidden={hidden}>
           <Field
             name="reason"
             label="Reason"
@@ -140,28 +139,20 @@ function Decision({ request, now }: { readonly request: RequestRecord; readonly 
 
 /** Writes the value that was asked for. @throws Refused `conflict` if the request is not what the page showed */
 export async function approveShown(visit: Visit): Promise<Answer> {
-  const { form } = visit;
-  const shown = await asShown(visit);
+  const { admin, form } = visit;
+  const request = await showRequest(admin, visit.param("id"));
+  const { id, name, environment } = request;
+  requireShown(form, seenRequest(request)); // before the name that it showed is asked for
   const value = form.read("value");
   if (value === "") throw new Refused("invalid", "There is no value. Nothing was written.");
-  form.requireAgain(shown.name, [shown.environment]);
-  return carryOut(visit, approve, { id: shown.id, value: typedIn(value), seen: shown }, "/requests");
+  form.requireAgain(name, [environment]);
+  return carryOut(visit, approve, { id, value: typedIn(value) }, "/requests");
 }
 
 /** Rejects it. @throws Refused `conflict` if the request is not what the page showed */
 export async function rejectShown(visit: Visit): Promise<Answer> {
-  const { id } = await asShown(visit);
-  return carryOut(visit, reject, { id, reason: visit.form.find("reason") || undefined }, "/requests");
-}
-
-/** The request as it is now. @throws Refused `conflict` if it is not what the page showed */
-async function asShown(visit: Visit): Promise<RequestRecord> {
-  const request = await showRequest(visit.admin, visit.param("id"));
-  if (digestOf(asksFor(request)) === visit.form.read("seen")) return request;
-  throw new Refused(
-    "conflict",
-    "The request has changed since it was shown: load the page again. Nothing was changed.",
-  );
+  const given = { id: visit.param("id"), reason: visit.form.find("reason") || undefined };
+  return carryOut(visit, reject, given, "/requests");
 }
 
 function isPending({ status }: RequestRecord): boolean {

@@ -1,6 +1,8 @@
 /** @jsxImportSource preact */
+
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
 import { requireSets, shownEnvironments } from "../editing/open.ts";
 import { descriptorOf } from "../kinds/kind.ts";
@@ -9,7 +11,7 @@ import type { ItemChange, ItemForm, StoredItem } from "../pages/kind-pages.ts";
 import { Ago, Change, Name, NameAgain, NewName } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
-import { seenFields, type Visit } from "../pages/visit.ts";
+import type { Visit } from "../pages/visit.ts";
 import type { Entry } from "../sets/kind.ts";
 import { joined } from "../words/text.ts";
 import { requireKind } from "./grid.tsx";
@@ -25,7 +27,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
   const item = { ...stored, entries: new Map([...stored.entries].filter(isSeen)) };
   const holders = [...item.entries.keys()];
   const name = holders.length === 0 && item.unseen.length === 0 ? undefined : asked;
-  const hidden = { ...seenFields(item.project, item.sets), ...(name === undefined ? { new: "yes" } : { name }) };
+  const hidden = { ...seenOf(item.project, item.sets), ...(name === undefined ? { new: "yes" } : { name }) };
   const changedAt = Math.max(...[...item.entries.values()].map(({ updatedAt }) => updatedAt));
   const main = (
     <>

@@ -1,7 +1,9 @@
 /** @jsxImportSource preact */
+
 import type { VNode } from "preact";
 import { surfacesByDefault } from "../access/grant.ts";
 import type { Environment } from "../core/names.ts";
+import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
 import { requireSets, shownEnvironments } from "../editing/open.ts";
 import { everyKind, resourcesByDefault } from "../kinds/kind.ts";
@@ -23,7 +25,7 @@ import {
 } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
-import { seenFields, type Visit } from "../pages/visit.ts";
+import type { Visit } from "../pages/visit.ts";
 import { listKeys, wasAnyUsed } from "../people/keys.ts";
 import { listOrganizations } from "../people/organizations.ts";
 import { listProjects, type Project } from "../people/projects.ts";
@@ -138,7 +140,7 @@ const forms: Readonly<Record<Step, (visit: Visit) => Promise<VNode>>> = {
     if (place === undefined) return <BeyondRights />;
     const { where, sets, environment, project } = place;
     const empty = shownEnvironments(project, sets).map((one) => [`value.${one}`, ""]);
-    const hidden = { ...seenFields(project, sets), ...Object.fromEntries(empty), new: "yes", start: "yes" };
+    const hidden = { ...seenOf(project, sets), ...Object.fromEntries(empty), new: "yes", start: "yes" };
     const { [`value.${environment}`]: _, ...others } = hidden as Record<string, string | number>;
     return (
       <>

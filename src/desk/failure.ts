@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { Problem } from "../core/problem.ts";
+import { exits, Problem } from "../core/problem.ts";
 import { HostRefused, Refused, type RefusedKind, unusable } from "../core/refused.ts";
 import { serverFailures } from "../installation/unreachable.ts";
 
@@ -30,6 +30,7 @@ function failureForOperator(error: unknown): Failure {
   const refused = refusedIn(error);
   if (refused !== undefined) return { code: refused.kind, message: refused.message };
   if (isConfiguration(error)) return { code: "unavailable", message: error.message };
+  if (isMisuse(error)) return { code: "invalid", message: error.message };
   const known = knownFailure(error);
   if (known !== undefined) return known;
   return { code: "internal_error", message: `Something failed inside Keyhole (${nameOf(error)}). Please report it.` };
@@ -44,6 +45,7 @@ function failureForPerson(error: unknown): Failure {
   }
   if (refused !== undefined) return { code: refused.kind, message: refused.message };
   if (isConfiguration(error)) return { code: "unavailable", message: unusable };
+  if (isMisuse(error)) return { code: "invalid", message: error.message };
   const known = knownFailure(error);
   if (known === undefined) {
     const message = `Something failed inside Keyhole (${nameOf(error)}): tell an operator, who can report it.`;
@@ -62,6 +64,11 @@ function refusedIn(error: unknown): Refused | undefined {
 /** Whether a setting of this host is wrong. */
 function isConfiguration(error: unknown): error is Problem {
   return error instanceof Problem && error.code === "invalid_configuration";
+}
+
+/** Whether an operation refuses what it was given, in the words of a command. */
+function isMisuse(error: unknown): error is Problem {
+  return error instanceof Problem && error.exitCode === exits.usage;
 }
 
 /** What an operator is told of a failure that has a code, and others if that is something else. */

@@ -122,8 +122,8 @@ export function typed(source: ReadWords, flags = "", help = ""): Input<ReadInput
   return { flags, help, source: { ...source, isTyped: true } };
 }
 
-/** What only a form of the dashboard gives, such as the versions that it showed: a command has no word for it. */
-export function ofForm<T>(): Input<T | undefined> {
+/** What only a form of the dashboard gives, such as a value for each environment: a command has no word for it. */
+export function formOnly<T>(): Input<T | undefined> {
   return { flags: "", help: "" };
 }
 

@@ -1,7 +1,8 @@
 import type { Right } from "../access/rights.ts";
 import type { AdminContext } from "./context.ts";
 import type { Given, Inputs } from "./inputs.ts";
-import type { Facts, Outcome } from "./outcome.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Plan } from "./plan.ts";
 
 /*
  * What people do with an installation is a row. The command line, its help, the door over SSH, the sender over SSH,
@@ -19,20 +20,38 @@ import type { Facts, Outcome } from "./outcome.ts";
  *   right: "write",
  *   asks: "needs --yes",
  *   inputs: { project, slug: input("<slug>", "the new slug") },
- *   run: async (admin, { project, slug }, { agree }) => {
- *     await agree(`rename project ${project} to ${slug}`);
- *     return done(await renameProject(admin, project, { slug }), `Renamed project ${project} to ${slug}.`);
+ *   plan: async (admin, { project, slug }) => {
+ *     const { id } = await findRenamable(admin, project, slug);
+ *     return { deed: `rename project ${project} to ${slug}`, seen: { project: id }, document: { project, slug } };
  *   },
+ *   run: async (admin, { project, slug }, { seen }) =>
+ *     done(await renameProject(admin, project, { slug }, seen), `Renamed project ${project} to ${slug}.`),
  * });
  */
-export type Operation<I extends Inputs = Inputs> = Words<I> & {
+export type Operation<I extends Inputs = Inputs> = Immediate<I> | Planned<I>;
+
+/** An operation that does at once what it is told. */
+export type Immediate<I extends Inputs = Inputs> = Row<I> & {
+  readonly plan?: never;
+  readonly asks?: never;
+  run(admin: AdminContext, given: Given<I>, person: Interaction): Promise<Outcome>;
+};
+
+/** An operation that says first what it would do: before it asks, on a page, and for `--dry-run`. */
+export type Planned<I extends Inputs = Inputs, P extends Plan = Plan> = Row<I> & {
+  /** Refuses everything that may refuse the operation. */
+  plan(admin: AdminContext, given: Given<I>, person: Interaction): Promise<P>;
+  /** Does what the plan says. @throws Refused `conflict` if something is no longer as `plan.seen` says */
+  run(admin: AdminContext, given: Given<I>, plan: P, person: Interaction): Promise<Outcome>;
+};
+
+type Row<I extends Inputs> = Words<I> & {
   /** Whether it begins an installation if there is none. */
   readonly begins?: true;
   /** Refuses words that no installation is needed to judge. Commands run it, forms do not. */
   check?(given: Given<I>): unknown;
   /** For a long one, what its progress is called: such as `Resealing` and `projects`. */
   readonly progress?: readonly [doing: string, what: string];
-  run(admin: AdminContext, given: Given<I>, person: Interaction): Promise<Outcome>;
 };
 
 /** What the help of a command says, and what it takes. */
@@ -52,29 +71,23 @@ export type Words<I extends Inputs = Inputs> = {
    * revocation must never hang or fail because nobody answers.
    */
   readonly asks?: "needs --yes" | "goes on";
-  /** Whether a person reads what {@link Interaction.show} shows before they type a value. */
+  /** Whether a person reads what the plan shows before they type a value. */
   readonly showsFirst?: true;
   readonly inputs: I;
 };
 
-/** How an operation speaks with the person for whom it runs: on a terminal, or at a form. */
+/** What an operation gets of the process that it runs in. */
 export type Interaction = {
   /** The settings of the process. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /**
-   * Asks whether to go on. Call it after everything that may refuse the operation.
-   * @param deed - what it will do, such as `delete project acme/web`
-   * @throws Problem unless the answer is yes
-   */
-  readonly agree: (deed: string) => Promise<void>;
-  /** Shows something before the operation goes on. */
-  readonly show: (facts: Facts, warnings: readonly string[]) => Promise<void>;
   /** Tells how far a long operation is. */
   readonly report: (done: number, total?: number) => void;
 };
 
-/** A row of the table. It is a function so that the types of its inputs are inferred. */
-export function operation<const I extends Inputs>(row: Operation<I>): Operation<I> {
+/** A row of the table. It is a function so that the types of its inputs and of its plan are inferred. */
+export function operation<const I extends Inputs, P extends Plan>(row: Planned<I, P>): Planned<I, P>;
+export function operation<const I extends Inputs>(row: Immediate<I>): Immediate<I>;
+export function operation(row: Operation): Operation {
   return row;
 }
 

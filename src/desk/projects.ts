@@ -136,15 +136,14 @@ export function noProject(where: string, nearest = ""): Refused {
 }
 
 /**
- * Checks that the project at a path is still the one that the person saw there.
- * @param seenId - undefined if nothing was shown
+ * Checks that the project at a path is still the one that somebody saw there.
  * @throws Refused `conflict` if another project has taken the path since
  */
 export function requireSeenProject(
   project: Pick<FoundProject, "id" | "organization" | "slug">,
-  seenId: string | undefined,
+  seen: { readonly project?: string | undefined },
 ): void {
-  if ((seenId ?? project.id) === project.id) return;
+  if ((seen.project ?? project.id) === project.id) return;
   const words = `${projectPath(project)} is another project now than the one that was shown`;
   throw new Refused("conflict", `${words}. Nothing was done: look at it again.`);
 }

@@ -3,7 +3,8 @@ import { everyRight, type Right } from "../access/rights.ts";
 import { compareBytes, type Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { type FoundProject, projectPath, requireSeenProject, uses } from "../desk/projects.ts";
+import { isAsSeen, type Seen, seenOf } from "../desk/plan.ts";
+import { type FoundProject, findProject, projectPath, requireSeenProject, uses } from "../desk/projects.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import { VerifiedSet } from "../sets/verified-set.ts";
@@ -81,25 +82,28 @@ export function openSets<E extends Entry>(
   return Array.fromAsync(from, (environment) => openSet(admin, { project, descriptor, environment }));
 }
 
-/** The project and the version of a set as a person saw it. An absent member was not looked at. */
-export type SeenSet = {
-  readonly version?: number | undefined;
-  /** Its project: another one may have taken the path since, with versions of its own. */
-  readonly projectId?: string | undefined;
-};
+/** What somebody sees of sets who has a right there. */
+export async function seenAt(
+  admin: AdminContext,
+  where: string,
+  right: Right | readonly Right[],
+  descriptor: KindDescriptor,
+  among: readonly Environment[],
+) {
+  const project = await findProject(admin, where, right, among);
+  return seenOf(project, await requireSets(admin, project, descriptor));
+}
 
 /**
- * Checks before a write that the set is the one that the person has seen, at the same version.
+ * Checks before a write that the set is the one that somebody has seen, at the same version.
  * @throws Refused `conflict` if it is another project's, or somebody wrote it since
  */
-export function requireSeen(
-  { version, ...of }: SetOf & { readonly version: number },
-  { version: seen = version, projectId }: SeenSet,
-): void {
-  requireSeenProject(of.project, projectId);
-  if (seen === version) return;
+export function requireSeen({ version, ...of }: SetOf & { readonly version: number }, seen: Seen): void {
+  requireSeenProject(of.project, seen);
+  const what = `version.${of.environment}`;
+  if (isAsSeen(seen, { [what]: version })) return;
   const name = setName(of).replace("the", "The");
-  const words = `${name} are at version ${version} now, not ${seen}.`;
+  const words = `${name} are at version ${version} now, not ${seen[what]}.`;
   throw new Refused("conflict", `${words} Nothing was written: look at them again.`);
 }
 

@@ -11,7 +11,7 @@ import { didYouMean } from "../words/nearest.ts";
 import { findSet, type Item, lastChangedIn, openSetAt, type SetOf } from "./open.ts";
 
 /** Which item somebody wants to see. */
-export type Seen = {
+export type RevealAsked = {
   readonly where: string;
   readonly name: string;
   /** By default the one in which it changed last, as in the API, of those in which the person may see values. */
@@ -27,7 +27,7 @@ export type Seen = {
 export async function revealItem<E extends Entry, T>(
   admin: AdminContext,
   descriptor: KindDescriptor<E>,
-  { where, name, environment: only, version }: Seen,
+  { where, name, environment: only, version }: RevealAsked,
   use: (item: Item<E>, environment: Environment, project: FoundProject & { readonly db: Db }) => T | Promise<T>,
 ): Promise<T> {
   const found = await findProject(admin, where, "reveal", only && [only]);

@@ -7,6 +7,7 @@ import { writing } from "../desk/context.ts";
 import { operation } from "../desk/operation.ts";
 import { done, type Outcome } from "../desk/outcome.ts";
 import { Permit } from "../desk/permit.ts";
+import { isAsSeen } from "../desk/plan.ts";
 import { kindsByRead } from "../kinds/kind.ts";
 import { Notary } from "../notary/notary.ts";
 import { openSigners } from "../notary/signers.ts";
@@ -31,19 +32,28 @@ export const acceptRestore = operation({
   right: "operator",
   asks: "needs --yes",
   inputs: {},
-  run: async (admin, _, { agree }) => {
-    const permit = Permit.operator(admin);
-    const { checkpoint, database, keyring, systemKeys, now, startedAt } = admin;
+  plan: async (admin) => {
+    Permit.operator(admin);
+    const { checkpoint, database, now, startedAt } = admin;
     const { size, head, signed: shown, commands, isPart } = await checkpoint.compare(database);
-    const before = counted(size, "segment");
     const acceptedAt = shown?.acceptedAt ?? 0;
+    const seen = { segments: size, commands: commands?.seq ?? 0, acceptedAt };
     // Of several that were started at once, one is done already. What was put back after that, nobody has accepted.
     const isAtOnce = acceptedAt > startedAt && acceptedAt <= now();
-    if (checkpoint.refusal === undefined && isAtOnce) return acceptedAlready(head);
+    if (checkpoint.refusal === undefined && isAtOnce) {
+      const already = acceptedAlready(head);
+      return { seen, document: { size }, sentence: already.sentence, already };
+    }
     if (isPart) throw new Refused("conflict", checkpoint.refusal ?? "");
-    await agree(
-      `accept the database as it is, with ${before} in its tree. What was written after them is lost: keys that were revoked and persons who were removed since then are back`,
-    );
+    const deed = `accept the database as it is, with ${counted(size, "segment")} in its tree. What was written after them is lost: keys that were revoked and persons who were removed since then are back`;
+    return { deed, seen, document: { size }, already: undefined };
+  },
+  run: async (admin, _, { already: accepted, seen }) => {
+    if (accepted !== undefined) return accepted;
+    const permit = Permit.operator(admin);
+    const { checkpoint, database, keyring, systemKeys, now } = admin;
+    const { segments: size, acceptedAt } = seen;
+    const before = counted(size, "segment");
     const signers = await openSigners(database, keyring, systemKeys.audit);
     const change = { action, organization: null, names: [String(size)] } as const;
     await writing(admin, permit, async (db) => {
@@ -53,7 +63,7 @@ export const acceptRestore = operation({
       const end = await treeEnd(inside);
       const isSigned = (openTreeHead(end.head?.note ?? "", signers)?.acceptedAt ?? 0) > acceptedAt;
       if (isSigned || (await isOnRecord(inside, systemKeys.audit, end.size))) return [undefined, []];
-      if (end.size !== size || (end.commands?.seq ?? 0) !== (commands?.seq ?? 0))
+      if (!isAsSeen(seen, { segments: end.size, commands: end.commands?.seq ?? 0 }))
         throw new Refused("conflict", changedSince);
       await beginAgain(inside, now());
       return [undefined, [change]];

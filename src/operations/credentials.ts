@@ -6,6 +6,7 @@ import { excerpt } from "../core/visible.ts";
 import { choices, completed, flag, type Given, id, input, ofOrganization, wide } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
+import { isAsSeen, type Seen } from "../desk/plan.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
 import {
   type CredentialType,
@@ -122,10 +123,14 @@ export function credentialOperations(
     right: "keys",
     asks: "goes on",
     inputs: { id: id(type) },
-    run: async (admin, { id }, { agree }) => {
-      const found = await showKey(admin, id, type);
-      await agree(`revoke ${nameOf(found)} of ${found.organization}, for good`);
-      const revoked = await revokeKey(admin, found.id, type);
+    plan: async (admin, { id: asked }) => {
+      const found = await showKey(admin, asked, type);
+      const { id, name, organization } = found;
+      const deed = `revoke ${nameOf(found)} of ${organization}, for good`;
+      return { deed, seen: { [type]: id }, document: { id, name, organization } };
+    },
+    run: async (admin, _, { document }) => {
+      const revoked = await revokeKey(admin, document.id, type);
       return done(revoked, `Revoked ${nameOf(revoked)} of ${revoked.organization}.`);
     },
   });
@@ -151,22 +156,21 @@ export function summary(record: KeyRecord): string {
   ].join("\n");
 }
 
-/**
- * Asks whether to do something that cuts off keys and trusts, and names the active ones.
- * @param find - those that it would cut off now
- * @returns those that were named @throws Refused `conflict` if they are others once somebody has agreed
- */
-export async function agreeToCutOff(
-  agree: (deed: string) => Promise<void>,
-  deed: string,
-  find: () => Promise<readonly KeyRecord[]>,
-): Promise<readonly KeyRecord[]> {
-  const findActive = async () => (await find()).filter(({ status }) => status === "active");
-  const active = await findActive();
-  await agree(active.length === 0 ? deed : `${deed}, and cut off ${listed(active.map(nameOf))}`);
-  const ids = (records: readonly KeyRecord[]) => records.map(({ id }) => id).join();
-  if (ids(await findActive()) === ids(active)) return active;
+/** The deed of something that cuts off keys and trusts: it names the active ones. `keys` are their ids. */
+export function cuttingOff(deed: string, found: readonly KeyRecord[]) {
+  const active = found.filter(({ status }) => status === "active");
+  const words = active.length === 0 ? deed : `${deed}, and cut off ${listed(active.map(nameOf))}`;
+  return { deed: words, keys: idsOf(active), active };
+}
+
+/** @throws Refused `conflict` if other keys and trusts would be cut off than somebody saw */
+export function requireSeenKeys(seen: Seen, found: readonly KeyRecord[]): void {
+  if (isAsSeen(seen, { keys: idsOf(found.filter(({ status }) => status === "active")) })) return;
   throw new Refused("conflict", "The keys that this cuts off are not those that were shown any more: run it again.");
+}
+
+function idsOf(records: readonly KeyRecord[]): string {
+  return records.map(({ id }) => id).join();
 }
 
 /** A key or a trust in messages, such as `key 0199a3c4-… (ci)`. */

@@ -1,6 +1,6 @@
 import type { NamesWritten } from "../audit/entry.ts";
 import { excerpt } from "../core/visible.ts";
-import { choice, environment, flag, input, ofForm, project, required, wide } from "../desk/inputs.ts";
+import { choice, environment, flag, input, project, required, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, list } from "../desk/outcome.ts";
 import { findProject } from "../desk/projects.ts";
@@ -12,7 +12,6 @@ import {
   requireAnyLeft,
   requireOther,
   rollBack,
-  type SeenWay,
   undo,
   type Writer,
 } from "../people/rollback.ts";
@@ -74,22 +73,24 @@ const purge = operation({
   right: "operator",
   asks: "needs --yes",
   inputs: { project, environment, kind },
-  run: async (admin, { project, environment, kind }, { agree }) => {
-    const set = { where: project, environment, kind };
-    const what = `the ${kind} of ${project} in ${environment}`;
+  plan: async (admin, { project, environment, kind }) => {
     const { id } = await findProject(admin, project, "write", [environment]);
-    await agree(`remove all earlier versions of ${what}, for good`);
-    const { removed, warnings } = await purgeHistory(admin, set, id);
-    const sentence = `Removed ${counted(removed, "earlier version")} of ${what}. Older backups still have them.`;
-    return done({ project, environment, kind, removed }, sentence, warnings);
+    const deed = `remove all earlier versions of ${setText({ project, environment, kind })}, for good`;
+    return { deed, seen: { project: id }, document: { project, environment, kind } };
+  },
+  run: async (admin, { project, environment, kind }, { seen, document }) => {
+    const { removed, warnings } = await purgeHistory(admin, { where: project, environment, kind }, seen);
+    const words = `Removed ${counted(removed, "earlier version")} of ${setText(document)}.`;
+    return done({ ...document, removed }, `${words} Older backups still have them.`, warnings);
   },
 });
 
-const ofWay = {
-  wide: flag("--wide", "name everything that changes"),
-  dryRun: flag("--dry-run", "say what it would add, change and delete, and write nothing"),
-  seen: ofForm<SeenWay>(),
-};
+/** A set in messages. */
+function setText({ project, environment, kind }: { project: string; environment: string; kind: string }): string {
+  return `the ${kind} of ${project} in ${environment}`;
+}
+
+const wideNames = flag("--wide", "name everything that changes");
 
 export const rollback = operation({
   path: "rollback",
@@ -106,23 +107,23 @@ export const rollback = operation({
     kind,
     to: required(input("--to <version>", "the version, which `keyhole history` lists", parseCount)),
     name: input("--name <name>", "put only this one back, and keep the others as they are"),
-    ...ofWay,
+    wide: wideNames,
   },
-  run: async (admin, { project, environment, kind, to, name, wide, dryRun, seen }, { agree }) => {
-    const set = { where: project, environment, kind };
-    const what = `the ${kind} of ${project} in ${environment}`;
-    const plan = await planRollback(admin, set, to, { name, seen });
+  plan: async (admin, { project, environment, kind, to, name, wide }) => {
+    const plan = await planRollback(admin, { where: project, environment, kind }, to, name);
     requireOther(plan);
-    const takesBack = plan.between.length > 0 ? `. That takes back ${writersOf(plan.between)}` : "";
+    const what = setText({ project, environment, kind });
+    const after = plan.between.length > 0 ? `That takes back ${writersOf(plan.between)}` : "";
     const one = name !== undefined && `${excerpt(name)}, of ${what}, back to what it was in version ${to}`;
-    const whole = `roll ${what} back from version ${plan.from} to ${to}: ${planned(plan, wide)}`;
-    const deed = `${one ? `put ${one}` : whole}${takesBack}`;
-    const { projectId: _, ...rest } = plan;
-    const document = { project, environment, kind, ...rest };
-    if (dryRun) return done(document, `Nothing was written. It would ${deed}.`, []);
-    await agree(deed);
-    const { version, warnings } = await rollBack(admin, set, plan);
+    const act = one ? `put ${one}` : `roll ${what} back from version ${plan.from} to ${to}`;
+    const { seen, ...rest } = plan;
+    const deed = [one ? act : `${act}: ${plannedText(plan, wide)}`, after].filter(Boolean).join(". ");
     const did = one ? `Put ${one}` : `Rolled ${what} back to version ${to}: ${changesOf(plan, wide)}`;
+    return { deed, act, after, seen, names: plan, document: { project, environment, kind, ...rest }, did };
+  },
+  run: async (admin, { project, environment, kind, to, name }, { seen, document, did }) => {
+    const set = { where: project, environment, kind };
+    const { version, warnings } = await rollBack(admin, set, { seen, to, name });
     return done({ ...document, version }, `${did}. This is version ${version}.`, warnings);
   },
 });
@@ -138,24 +139,25 @@ export const undoOne = operation({
     environment,
     kind,
     version: input("<version>", "the version, which `keyhole history` lists", parseCount),
-    ...ofWay,
+    wide: wideNames,
   },
-  run: async (admin, { project, environment, kind, version, wide, dryRun, seen }, { agree }) => {
-    const set = { where: project, environment, kind };
-    const plan = await planUndo(admin, set, version, seen);
+  plan: async (admin, { project, environment, kind, version, wide }) => {
+    const plan = await planUndo(admin, { where: project, environment, kind }, version);
     requireAnyLeft(plan);
-    const what = `version ${version} of the ${kind} of ${project} in ${environment}`;
+    const what = `version ${version} of ${setText({ project, environment, kind })}`;
     const names = plan.left.map(({ name, version, by }) => `${name} (version ${version}, by ${by})`);
-    const left = names.length > 0 && `Not undone, because written since: ${wide ? names.join(", ") : listed(names)}`;
-    const deed = `undo ${what}, by ${excerpt(plan.by)}: ${planned(plan, wide)}${left ? `. ${left}` : ""}`;
-    const { projectId: _, version: __, ...rest } = plan;
-    const document = { project, environment, kind, undone: version, ...rest };
-    if (dryRun) return done(document, `Nothing was written. It would ${deed}.`, []);
-    await agree(deed);
-    const written = await undo(admin, set, plan);
-    const sentence = `Undid ${what}: ${changesOf(plan, wide)}. This is version ${written.version}.`;
-    const whole = left ? `${sentence} ${left}.` : sentence;
-    return done({ ...document, version: written.version }, whole, written.warnings);
+    const left = wide ? names.join(", ") : listed(names);
+    const after = names.length > 0 ? `Not undone, because written since: ${left}` : "";
+    const act = `undo ${what}, by ${excerpt(plan.by)}`;
+    const deed = [`${act}: ${plannedText(plan, wide)}`, after].filter(Boolean).join(". ");
+    const { seen, version: undone, ...rest } = plan;
+    const document = { project, environment, kind, undone, ...rest };
+    return { deed, act, after, seen, names: plan, document, did: `Undid ${what}: ${changesOf(plan, wide)}` };
+  },
+  run: async (admin, { project, environment, kind, version: undone }, { seen, document, did, after }) => {
+    const { version, warnings } = await undo(admin, { where: project, environment, kind }, { seen, version: undone });
+    const sentence = `${did}. This is version ${version}.${after && ` ${after}.`}`;
+    return done({ ...document, version }, sentence, warnings);
   },
 });
 
@@ -164,13 +166,13 @@ function mebibytes(bytes: number): string {
 }
 
 /** Such as `add A, B; delete C`, and how to see all of many. */
-function planned(plan: NamesWritten, wide: boolean | undefined): string {
+function plannedText(plan: NamesWritten, wide: boolean | undefined): string {
   const more = wide || changesOf(plan) === changesOf(plan, true) ? "" : " (--wide names them)";
   return changesOf(plan, wide, ["add", "change", "delete"]) + more;
 }
 
 /** Such as `version 7 by ben, and versions 8 and 9 by ana`. */
-export function writersOf(writers: readonly Writer[]): string {
+function writersOf(writers: readonly Writer[]): string {
   const groups = [...Map.groupBy(writers, ({ by }) => by)].map(([by, versions]) => {
     const numbers = versions.map(({ version }) => String(version));
     const which = numbers.length > 10 ? listed(numbers) : joined(numbers);

@@ -1,7 +1,8 @@
 import { findKeys } from "../access/api-key.ts";
 import { Refused } from "../core/refused.ts";
+import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { flag, id, input, ofForm, out, typed, wide } from "../desk/inputs.ts";
+import { flag, formOnly, id, input, out, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { list, type Outcome } from "../desk/outcome.ts";
 import {
@@ -13,6 +14,7 @@ import {
   revokeKey,
   rotateKey,
   shortKeyIds,
+  showKey,
 } from "../people/keys.ts";
 import { parseDuration } from "../words/parse.ts";
 import { counted, formatTime, joined } from "../words/text.ts";
@@ -22,7 +24,7 @@ const outKey = { ...out, help: "write the key to this new file, mode 0600, inste
 
 const canary = flag("--canary", "bait: it opens nothing, and every use of it is on record");
 
-const projectIds = ofForm<NonNullable<NewKey["projectIds"]>>();
+const projectIds = formOnly<NonNullable<NewKey["projectIds"]>>();
 
 export const create = operation({
   path: "key create",
@@ -55,13 +57,23 @@ export const rotate = operation({
     id: id("key"),
     overlapMs: input("--overlap <duration>", "how long the old key stays valid (default: 24h)", parseDuration),
     out: outKey,
-    seen: ofForm<Pick<KeyRecord, "expiresAt">>(),
   },
-  run: async (admin, { id, overlapMs = dayMs, seen }) => {
+  plan: async (admin, { id: asked }) => {
+    const found = await showKey(admin, asked, "key");
+    const { id, name } = found;
+    const sentence = `Nothing was changed. It would make a new key in place of key ${id} (${excerpt(name)}).`;
+    return { seen: seenKey(found), document: { id, name }, sentence };
+  },
+  run: async (admin, { overlapMs = dayMs }, { document: { id }, seen }) => {
     const { successor, predecessor } = await rotateKey(admin, id, overlapMs, seen);
     return handedOver(successor, predecessor);
   },
 });
+
+/** What somebody sees of a key that they rotate. */
+export function seenKey({ id, expiresAt }: KeyRecord) {
+  return { key: id, expiresAt: expiresAt ?? 0 };
+}
 
 const dayMs = 86_400_000;
 
@@ -77,20 +89,21 @@ export const find = operation({
     revoke: flag("--revoke", "revoke those that are active. The next request with them is refused"),
     wide,
   },
-  run: async (admin, { text, revoke: ends }, { agree }) => {
+  plan: async (admin, { text, revoke: ends }) => {
     requireSeesKeys(admin); // before anything is read
     const texts = await findKeys(text.chunks());
     const found = await identifyKeys(admin, texts);
-    const active = found.filter(({ status }) => status === "active");
-    if (ends && active.length > 0) await agree(`revoke ${joined(active.map(nameOf))}, for good`);
-    const revoked = ends ? await revokeEach(admin, active) : [];
+    const active = ends ? found.filter(({ status }) => status === "active") : [];
     const others = texts.length - found.length;
-    const warnings =
-      others > 0
-        ? [
-            `${counted(others, "more text has", "more texts have")} the form of a key of Keyhole, and none is a key that you may see.`,
-          ]
-        : [];
+    const deed = active.length > 0 ? `revoke ${joined(active.map(nameOf))}, for good` : undefined;
+    const words = `${counted(others, "more text has", "more texts have")} the form of a key of Keyhole`;
+    const warnings = others > 0 ? [`${words}, and none is a key that you may see.`] : [];
+    const sentence = `Nothing was changed.${deed === undefined ? "" : ` It would ${deed}.`}`;
+    const document = { keys: found, others };
+    return { deed, seen: { keys: active.map(({ id }) => id).join() }, document, warnings, sentence, found, active };
+  },
+  run: async (admin, _, { found, active, warnings, document: { others } }) => {
+    const revoked = await revokeEach(admin, active);
     const now = found.map((key) => revoked.find(({ id }) => id === key.id) ?? key);
     const sentence = revoked.length > 0 ? `Revoked ${joined(revoked.map(nameOf))}.` : "";
     const document = { keys: now, others };

@@ -14,7 +14,7 @@ import {
 } from "../people/organizations.ts";
 import { listProjects } from "../people/projects.ts";
 import { counted, formatTime, joined } from "../words/text.ts";
-import { agreeToCutOff } from "./credentials.ts";
+import { cuttingOff, requireSeenKeys } from "./credentials.ts";
 
 const plans = ["free", "pro"] as const;
 
@@ -66,13 +66,18 @@ const plan = operation({
   right: "operator",
   asks: "needs --yes",
   inputs: { organization, plan: choice("<plan>", "the plan", plans) },
-  run: async (admin, { organization: slug, plan: chosen }, { agree }) => {
+  plan: async (admin, { organization: slug, plan: chosen }) => {
     const { id, plan: before } = await findOrganization(admin, slug);
-    if (chosen === "free" && before !== "free") {
-      const deed = `put organization ${slug} on plan free, where nothing can be read over the API`;
-      await agreeToCutOff(agree, deed, () => listKeys(admin, slug));
-    }
-    return done(await setPlan(admin, slug, chosen, id), `Organization ${slug} is on plan ${chosen}.`);
+    const document = { organization: slug, plan: chosen };
+    const sentence = `Nothing was written. Organization ${slug} would be on plan ${chosen}.`;
+    if (chosen !== "free" || before === "free") return { seen: { organization: id }, document, sentence };
+    const words = `put organization ${slug} on plan free, where nothing can be read over the API`;
+    const { deed, keys } = cuttingOff(words, await listKeys(admin, slug));
+    return { deed, seen: { organization: id, keys }, document };
+  },
+  run: async (admin, { organization: slug, plan: chosen }, { seen }) => {
+    requireSeenKeys(seen, await listKeys(admin, slug));
+    return done(await setPlan(admin, slug, chosen, seen), `Organization ${slug} is on plan ${chosen}.`);
   },
 });
 
@@ -83,14 +88,17 @@ const remove = operation({
   right: "operator",
   asks: "needs --yes",
   inputs: { organization },
-  run: async (admin, { organization: slug }, { agree }) => {
+  plan: async (admin, { organization: slug }) => {
     const { id } = await findOrganization(admin, slug);
     const credentials = await listKeys(admin, slug);
     const trusts = credentials.filter(({ type }) => type === "trust").length;
     const projects = (await listProjects(admin, slug)).length;
-    const seen = { projects, keys: credentials.length - trusts, trusts };
-    await agree(`delete organization ${slug} with ${held(seen)}, for good`);
-    const gone = await deleteOrganization(admin, slug, { id, ...seen });
+    const counts = { projects, keys: credentials.length - trusts, trusts };
+    const deed = `delete organization ${slug} with ${held(counts)}, for good`;
+    return { deed, seen: { organization: id, ...counts }, document: { slug, ...counts } };
+  },
+  run: async (admin, { organization: slug }, { seen }) => {
+    const gone = await deleteOrganization(admin, slug, seen);
     return done({ slug, deleted: true, ...gone }, `Deleted organization ${slug} with ${held(gone)}.`);
   },
 });

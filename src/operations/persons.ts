@@ -125,11 +125,17 @@ const revoke = operation({
     if (Object.values(given).every((value) => value === undefined)) return;
     throw usageProblem("Name the RIGHTS to take there, or nothing but the person to remove them.");
   },
-  run: async (admin, { name, rights, asTheyAre, ...given }, { agree }) => {
+  plan: async (admin, { name, rights, asTheyAre, ...given }) => {
+    if (rights !== undefined) {
+      const sentence = `Nothing was changed. It would take ${rights.join(",")} from ${name} in these places.`;
+      return { seen: { person: name }, document: { name, ...placesOf(rights, given) }, sentence };
+    }
+    if (!asTheyAre) await showPerson(admin, name);
+    return { deed: `remove ${name} with all rights`, seen: { person: name }, document: { name } };
+  },
+  run: async (admin, { name, rights, asTheyAre, ...given }) => {
     const trust = { asTheyAre };
     if (rights !== undefined) return mayNow(await revokeRights(admin, name, placesOf(rights, given), trust));
-    if (!asTheyAre) await showPerson(admin, name);
-    await agree(`remove ${name} with all rights`);
     const person = await removePerson(admin, name, trust);
     return done({ ...person, removed: true }, `Removed ${name}. Keys that they made stay: keyhole key list`);
   },

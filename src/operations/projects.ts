@@ -18,7 +18,7 @@ import {
   showProject,
 } from "../people/projects.ts";
 import { counted, formatTime, joined } from "../words/text.ts";
-import { agreeToCutOff, nameOf } from "./credentials.ts";
+import { cuttingOff, nameOf, requireSeenKeys } from "./credentials.ts";
 
 export const makeProject = operation({
   path: "project create",
@@ -85,20 +85,25 @@ const rename = operation({
     slug: input("<slug>", "the new slug"),
     name: input("--name <name>", "new display name (default: the old one)"),
   },
-  run: async (admin, { project, slug, name }, { agree }) => {
-    const before = await findRenamable(admin, project, slug);
-    const path = `${before.organization.slug}/${before.slug}`;
-    const isMoved = slug !== before.slug;
-    const deed = `rename project ${path} to ${before.organization.slug}/${slug}`;
-    const keys = isMoved ? await agreeToCutOff(agree, deed, () => listing(admin, project)) : [];
-    const renamed = await renameProject(admin, path, { slug, name }, before.id);
-    const kept = `Project ${path} keeps its slug. Its name is ${excerpt(renamed.name)}.`;
-    const lines = [isMoved ? `Renamed project ${path} to ${renamed.organization}/${slug}.` : kept];
-    if (keys.length > 0) {
-      const which = keys.map(nameOf).join(", ");
-      lines.push(`Cut off, because they list it as ${before.slug}: ${which}. Create new ones.`);
+  plan: async (admin, { project, slug }) => {
+    const { id, organization, slug: before } = await findRenamable(admin, project, slug);
+    const [from, to] = [`${organization.slug}/${before}`, `${organization.slug}/${slug}`];
+    const plan = { document: { from, to }, before, from };
+    if (from === to) {
+      return { ...plan, seen: { project: id }, cut: [], sentence: `Nothing was written. ${from} would keep its slug.` };
     }
-    return done({ ...renamed, keysWithOldSlug: keys.map(({ id }) => id) }, lines.join("\n"));
+    const { deed, keys, active } = cuttingOff(`rename project ${from} to ${to}`, await listing(admin, project));
+    return { ...plan, deed, seen: { project: id, keys }, cut: active };
+  },
+  run: async (admin, { project, slug, name }, { seen, cut, before, from }) => {
+    requireSeenKeys(seen, await listing(admin, project));
+    const renamed = await renameProject(admin, from, { slug, name }, seen);
+    const kept = `Project ${from} keeps its slug. Its name is ${excerpt(renamed.name)}.`;
+    const lines = [slug === before ? kept : `Renamed project ${from} to ${renamed.organization}/${slug}.`];
+    if (cut.length > 0) {
+      lines.push(`Cut off, because they list it as ${before}: ${cut.map(nameOf).join(", ")}. Create new ones.`);
+    }
+    return done({ ...renamed, keysWithOldSlug: cut.map(({ id }) => id) }, lines.join("\n"));
   },
 });
 
@@ -109,17 +114,26 @@ const remove = operation({
   right: "write",
   asks: "needs --yes",
   inputs: { project },
-  run: async (admin, { project }, { agree }) => {
+  plan: async (admin, { project }) => {
     await findWhole(admin, project);
     const found = await showProject(admin, project);
     const path = `${found.organization}/${found.slug}`;
-    const held = joined(everyKind.map(({ item }) => counted(found[`${item}Count`] ?? 0, item)));
-    await agreeToCutOff(agree, `delete project ${path} with ${held}, for good`, () => listing(admin, project));
-    const gone = await deleteProject(admin, path, found);
-    const went = joined(everyKind.map(({ kind, item }) => counted(gone[kind] ?? 0, item)));
-    return done({ project, deleted: true, ...gone }, `Deleted project ${project} with ${went}.`);
+    const counts = Object.fromEntries(everyKind.map(({ kind, item }) => [kind, found[`${item}Count`] ?? 0]));
+    const words = `delete project ${path} with ${heldIn(counts)}, for good`;
+    const { deed, keys } = cuttingOff(words, await listing(admin, project));
+    return { deed, seen: { project: found.id, keys, ...counts }, document: { project, ...counts } };
+  },
+  run: async (admin, { project }, { seen }) => {
+    requireSeenKeys(seen, await listing(admin, project));
+    const gone = await deleteProject(admin, project, seen);
+    return done({ project, deleted: true, ...gone }, `Deleted project ${project} with ${heldIn(gone)}.`);
   },
 });
+
+/** Such as `3 variables, 1 account and 0 files`. @param counts - by kind */
+function heldIn(counts: Readonly<Record<string, number>>): string {
+  return joined(everyKind.map(({ kind, item }) => counted(counts[kind] ?? 0, item)));
+}
 
 /** The active keys and trusts that list a project: they lose it if it is deleted. */
 async function listing(admin: AdminContext, project: string): Promise<KeyRecord[]> {

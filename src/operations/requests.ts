@@ -1,6 +1,6 @@
 import { variableValueBytesMax } from "../core/names.ts";
 import { excerpt } from "../core/visible.ts";
-import { flag, id, input, ofForm, ofOrganization, typed, wide } from "../desk/inputs.ts";
+import { flag, id, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, factsOf, list, one } from "../desk/outcome.ts";
 import {
@@ -10,6 +10,7 @@ import {
   rejectRequest,
   requestWarnings,
   requireDecider,
+  seenRequest,
   shortRequestIds,
   showRequest,
 } from "../people/requests.ts";
@@ -70,19 +71,18 @@ export const approve = operation({
       "--file <file>",
       "read the value from this file",
     ),
-    seen: ofForm<RequestRecord>(),
   },
-  run: async (admin, { id, value, seen }, { show }) => {
-    const request = seen ?? (await showRequest(admin, id));
+  plan: async (admin, { id }) => {
+    const request = await showRequest(admin, id);
     await requireDecider(admin, request);
-    // The person approves what the screen shows, even if somebody changes the row in between.
-    const before = warningsAbout(request);
-    await show(factsOf(request, allDetails), before);
-    const { request: approved, warnings } = await approveRequest(
-      admin,
-      request,
-      await value.read({ name: request.name }),
-    );
+    const facts = factsOf(request, allDetails);
+    const sentence = `Nothing was written. It would create ${request.name} in ${placeOf(request)}.`;
+    const warnings = warningsAbout(request);
+    return { seen: seenRequest(request), document: request, shows: facts, warnings, sentence };
+  },
+  run: async (admin, { value }, { document: request, warnings: before }) => {
+    const text = await value.read({ name: request.name });
+    const { request: approved, warnings } = await approveRequest(admin, request, text);
     const made = done(approved, `Created ${approved.name} in ${placeOf(approved)}.`, warnings);
     return { ...made, document: { ...approved, warnings: [...before, ...warnings] } };
   },
@@ -97,7 +97,13 @@ export const reject = operation({
     id: id("request"),
     reason: input("--reason <reason>", "why, in at most 500 characters; agents can read it"),
   },
-  run: async (admin, { id, reason }) => {
+  plan: async (admin, { id }) => {
+    const request = await showRequest(admin, id);
+    await requireDecider(admin, request);
+    const sentence = `Nothing was written. It would reject ${request.name} for ${placeOf(request)}.`;
+    return { seen: seenRequest(request), document: request, sentence };
+  },
+  run: async (admin, { reason }, { document: { id } }) => {
     const request = await rejectRequest(admin, id, reason);
     return done(request, `Rejected ${request.name} for ${placeOf(request)}.`);
   },

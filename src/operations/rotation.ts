@@ -2,7 +2,7 @@ import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { completed, flag, input } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { done } from "../desk/outcome.ts";
-import { rotateData, rotateRoot } from "../people/rotation.ts";
+import { planFinish, rotateData, rotateRoot } from "../people/rotation.ts";
 import { readConfig } from "../settings/settings.ts";
 import { counted, listed } from "../words/text.ts";
 
@@ -20,13 +20,19 @@ const root = operation({
   check: ({ finishes, deleteOld }) => {
     if (deleteOld && !finishes) throw usageProblem("--delete-old goes with --finish.");
   },
-  run: async (admin, { finishes, deleteOld = false }, { env, agree: ask, report }) => {
+  plan: async (admin, { finishes, deleteOld }, { env }) => {
+    const document = { rootId: admin.keyring.rootId };
+    const sentence = "Nothing was changed. It would rewrap every stored key with the first root key.";
+    if (!finishes) return { seen: {}, document, sentence };
     const config = readConfig(env);
+    const older = (await planFinish(admin, config)).join(", ");
     const fate = deleteOld ? "delete it: earlier backups cannot be read without it" : "keep it in a file beside it";
-    const file = `${config.dataFolder}/root.key`;
-    const agree = (ids: readonly string[]) =>
-      ask(`take the older root key (${ids.join(", ")}) out of ${file} and ${fate}`);
-    const finish = finishes === true && { agree, deletesOld: deleteOld };
+    const deed = `take the older root key (${older}) out of ${config.dataFolder}/root.key and ${fate}`;
+    return { deed, seen: { older }, document };
+  },
+  run: async (admin, { finishes, deleteOld = false }, { seen }, { env, report }) => {
+    const config = readConfig(env);
+    const finish = finishes === true && { seen, deletesOld: deleteOld };
     const rotated = await rotateRoot(admin, config, finish, report);
     const { rootId, olderRootIds, systemKeys, dataKeys, source, dropped, kept } = rotated;
     const older = `older root key (${olderRootIds.join(", ")})`;

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from "preact";
 import type { Environment } from "../core/names.ts";
+import type { VersionedSet } from "../desk/plan.ts";
 import type { FoundProject } from "../desk/projects.ts";
 import type { Steers } from "./parts.tsx";
 import type { Done, Route } from "./route.ts";
-import type { VersionedSet, Visit } from "./visit.ts";
+import type { Visit } from "./visit.ts";
 
 /** What a kind brings to the dashboard, beside the pages that all kinds share. */
 export type KindPages = {

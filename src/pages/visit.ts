@@ -118,20 +118,9 @@ export class Form {
     return environments.filter((environment) => all.includes(environment));
   }
 
-  /** What the form showed of a set: {@link seenFields}. */
-  seen(environment: Environment): { readonly version: number; readonly projectId: string } {
-    return { version: this.number(`version.${environment}`), projectId: this.read("project") };
-  }
-
-  /** What it showed of several sets of a project. @throws Refused `invalid` if one is not there */
-  seenIn(shown: readonly Environment[]) {
-    const versions = new Map(shown.map((environment) => [environment, this.seen(environment).version]));
-    return { versions, projectId: this.read("project") };
-  }
-
   /** @throws Refused `conflict` if the form showed another project than the one that has its path now */
   requireProject(project: FoundProject): void {
-    requireSeenProject(project, this.find("project"));
+    requireSeenProject(project, { project: this.find("project") });
   }
 
   /**
@@ -162,18 +151,6 @@ export class Form {
   number(name: string): number {
     return requireNumber(name, this.read(name));
   }
-}
-
-/** A set of an environment, as a form shows it. */
-export type VersionedSet = { readonly environment: Environment; readonly stored: { readonly version: number } };
-
-/** Hidden fields: which project a form shows, and the version of each of its sets. {@link Form.seen} reads them. */
-export function seenFields(
-  { id }: Pick<FoundProject, "id">,
-  sets: readonly VersionedSet[] = [],
-): Readonly<Record<string, string | number>> {
-  const versions = sets.map(({ environment, stored }) => [`version.${environment}`, stored.version] as const);
-  return { project: id, ...Object.fromEntries(versions) };
 }
 
 /** What a person has chosen for as long as their session lives. */

@@ -186,45 +186,40 @@ export type Pruned = {
  * the cut, so that the rest can be verified. The segments are verified first: pruning must not remove traces of
  * tampering.
  *
- * @param options - `unverified` deletes without verifying; `agree` is called last, asks a person, and throws on a no
- * @returns the flaws if there are any: then nothing was deleted
+ * @returns how many are deleted, and `apply`, which deletes them; or the flaws if there are any
+ * @param unverified - whether to delete without verifying
  * @throws Refused `unavailable` if others use the table for too long
  */
-export async function pruneAudit(
+export async function planPruning(
   admin: AdminContext,
   keepMs: number,
-  options: {
-    readonly unverified?: boolean | undefined;
-    readonly agree?: (keptFromAt: number) => Promise<void>;
-  } = {},
-): Promise<Pruned | Verified> {
+  unverified = false,
+): Promise<Verified | { readonly pruned: Pruned; readonly apply: () => Promise<void> }> {
   Permit.operator(admin);
   const { database, systemKeys } = admin;
   await makeAuditMonths(database, admin.now());
   const before = monthOf(admin.now() - keepMs).fromAt;
-  const keptFromAt = options.unverified ? before : await inOrderBefore(database, before);
+  const keptFromAt = unverified ? before : await inOrderBefore(database, before);
   const marks: Mark[] = [];
   let entries = 0;
   for await (const segment of marking(segmentsByLane(database, { beforeAt: keptFromAt }), marks)) {
     entries += segment.lastSeq - segment.firstSeq + 1;
   }
   const lanes = new Map(marks.map((mark) => [mark.lane, mark]));
-  if (!options.unverified) {
+  if (!unverified) {
     const found = await verifySegments(admin);
     const flaws = found.flaws.filter(({ lane, seq, what }) => what !== "head" && seq <= (lanes.get(lane)?.seq ?? 0));
     if (flaws.length + found.tree.length > 0) return { ...found, flaws };
   }
-  await options.agree?.(keptFromAt);
-  const { accepted, pruned } = await knownLeaves(systemKeys.audit, chainOf(database));
-  const known = [pruned, ...accepted.map((one) => one.leaves), await leavesDue(database, keptFromAt)];
-  const leaves = sealLeaves(systemKeys.audit, unionOf(known));
-  const pruning = { keptFromAt, leaves };
-  if (database.dialect === "postgres") {
-    await dropMonths(admin, [...lanes.values()], pruning);
-  } else {
+  const apply = async () => {
+    const { accepted, pruned } = await knownLeaves(systemKeys.audit, chainOf(database));
+    const known = [pruned, ...accepted.map((one) => one.leaves), await leavesDue(database, keptFromAt)];
+    const leaves = sealLeaves(systemKeys.audit, unionOf(known));
+    const pruning = { keptFromAt, leaves };
+    if (database.dialect === "postgres") return dropMonths(admin, [...lanes.values()], pruning);
     for (const [index, mark] of marks.entries()) await deleteUpTo(admin, mark, pruning, index === 0);
-  }
-  return { keptFromAt, entries, lanes: lanes.size };
+  };
+  return { pruned: { keptFromAt, entries, lanes: lanes.size }, apply };
 }
 
 type Pruning = Pick<Pruned, "keptFromAt"> & { readonly leaves: string };

@@ -3,6 +3,7 @@ import type { NamesWritten } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
+import type { Seen } from "../desk/plan.ts";
 import { findProject, lockProject, noProject, requireSeenProject } from "../desk/projects.ts";
 import { deleteUnusedContents } from "../editing/contents.ts";
 import { keptSizes } from "../editing/kept-versions.ts";
@@ -138,14 +139,14 @@ export async function readRecords(
 
 /**
  * Removes all versions of a set but the current one, and the contents of files that only they needed. For operators.
- * @param seenId - of the project that a person agreed to purge; `conflict` if it is another one now
  * @returns how many versions, and what a person must be warned of
+ * @throws Refused `conflict` if it is another project than somebody saw
  */
-export async function purgeHistory(admin: AdminContext, { where, environment, kind }: SetAt, seenId?: string) {
+export async function purgeHistory(admin: AdminContext, { where, environment, kind }: SetAt, seen: Seen = {}) {
   const descriptor = descriptorOf(kind);
   const permit = Permit.operator(admin);
   const found = await findProject(admin, where, "write", [environment]);
-  requireSeenProject(found, seenId);
+  requireSeenProject(found, seen);
   const { sets: s, setVersions: v } = admin.database.tables;
   return writing(admin, permit, async (db) => {
     const project = await lockProject(admin, db, found);

@@ -18,6 +18,7 @@ import { type AdminContext, writing } from "../desk/context.ts";
 import { findById, noId, shortIds } from "../desk/ids.ts";
 import { findOrganization, type Organization, ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
+import { isAsSeen, type Seen } from "../desk/plan.ts";
 import { findProject, nearestProject, noProject, projectPath, requireSeenProject } from "../desk/projects.ts";
 import { displayName, requireEnvironments, requireMembers } from "../desk/validate.ts";
 import { everyKind, resources, resourcesByDefault } from "../kinds/kind.ts";
@@ -278,7 +279,7 @@ export async function rotateKey(
   admin: AdminContext,
   asked: string,
   overlapMs: number,
-  shown?: Pick<KeyRecord, "expiresAt">,
+  seen: Seen = {},
 ): Promise<{ successor: KeyRecord & { key: string }; predecessor: KeyRecord }> {
   const { apiKeys: k } = admin.database.tables;
   const key = mintKey();
@@ -304,7 +305,7 @@ export async function rotateKey(
     }
     // SQL may have shown another row until now.
     requirePermits(admin, old);
-    if (shown !== undefined && shown.expiresAt !== old.expiresAt) {
+    if (!isAsSeen(seen, { expiresAt: old.expiresAt ?? 0 })) {
       const words = `The key ${id} was rotated since it was shown: look at it again. Nothing was changed.`;
       throw new Refused("conflict", words);
     }
@@ -487,7 +488,7 @@ async function slugsToIds(
     const where = projectPath({ organization, slug: missing });
     throw noProject(where, await nearestProject(admin, organization, where, ["keys"]));
   }
-  for (const row of rows) requireSeenProject({ ...row, organization }, seen?.get(row.slug));
+  for (const row of rows) requireSeenProject({ ...row, organization }, { project: seen?.get(row.slug) });
   return readableList(JSON.stringify(Object.fromEntries(rows.map(({ slug, id }) => [slug, id]))));
 }
 

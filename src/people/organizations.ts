@@ -1,10 +1,11 @@
 import { asc, eq } from "drizzle-orm";
-import { type Plan, sealOrganization } from "../access/grant.ts";
+import { type OrganizationPlan, sealOrganization } from "../access/grant.ts";
 import { belongsTo } from "../access/rights.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { noOrganization, type Organization, requireSlug, verified } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
+import { isAsSeen, type Seen } from "../desk/plan.ts";
 import { displayName, unlessExists } from "../desk/validate.ts";
 
 /** What a new organization is to be called. */
@@ -33,9 +34,9 @@ export async function createOrganization(admin: AdminContext, asked: AskedOrgani
 
 /**
  * Changes a plan from the next request on.
- * @param seenId - of the organization that a person agreed to change; `conflict` if it is another one now
+ * @throws Refused `conflict` if it is another organization than the one that somebody saw
  */
-export async function setPlan(admin: AdminContext, slug: string, plan: string, seenId?: string): Promise<Organization> {
+export async function setPlan(admin: AdminContext, slug: string, plan: string, seen: Seen = {}): Promise<Organization> {
   const { organizations } = admin.database.tables;
   const permit = Permit.operator(admin);
   const chosen = requirePlan(plan);
@@ -47,7 +48,7 @@ export async function setPlan(admin: AdminContext, slug: string, plan: string, s
       .returning();
     if (!changed) throw noOrganization(slug);
     const organization = verified(admin, changed);
-    if ((seenId ?? organization.id) !== organization.id) throw changedSince(slug);
+    if (!isAsSeen(seen, { organization: organization.id })) throw changedSince(slug);
     return [organization, [{ action: "organization.plan", organization, names: [chosen] }]];
   });
 }
@@ -57,13 +58,13 @@ export type OrganizationCounts = { readonly projects: number; readonly keys: num
 
 /**
  * Deletes an organization with its projects, keys and trusts; audit entries stay.
- * @param seen - the one that a person agreed to delete; `conflict` if it is another one now, or holds something else
  * @returns how many went with it
+ * @throws Refused `conflict` if it is another one than somebody saw, or holds something else
  */
 export async function deleteOrganization(
   admin: AdminContext,
   slug: string,
-  seen?: OrganizationCounts & { readonly id: string },
+  seen: Seen = {},
 ): Promise<OrganizationCounts> {
   const permit = Permit.operator(admin);
   const { organizations: o, projects: p, apiKeys: k } = admin.database.tables;
@@ -78,8 +79,7 @@ export async function deleteOrganization(
     await db.delete(o).where(eq(o.id, found.id));
     const organization = { id: found.id, slug };
     const gone = { projects: projects.length, keys: keys.length - trusts, trusts };
-    const { id, ...agreed } = seen ?? { id: found.id, ...gone };
-    if (id !== found.id || !Bun.deepEquals(agreed, gone)) throw changedSince(slug);
+    if (!isAsSeen(seen, { organization: found.id, ...gone })) throw changedSince(slug);
     return [gone, [{ action: "organization.delete", organization, names: [] }]];
   });
 }
@@ -99,7 +99,7 @@ function changedSince(slug: string): Refused {
   return new Refused("conflict", `${words}. Nothing was done: look at it again.`);
 }
 
-function requirePlan(plan: string): Plan {
+function requirePlan(plan: string): OrganizationPlan {
   if (plan === "free" || plan === "pro") return plan;
   throw new Refused("invalid", `${JSON.stringify(plan)} is not a plan: free or pro.`);
 }

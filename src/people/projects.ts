@@ -4,6 +4,7 @@ import { type Environment, environmentMask, environments, environmentsOf, everyE
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { ofOrganization, requireSlug } from "../desk/organizations.ts";
+import { isAsSeen, type Seen } from "../desk/plan.ts";
 import {
   findProject,
   lockProject,
@@ -137,27 +138,27 @@ function recordOf(
  * Deletes a project with everything in it; audit entries stay. Keys and trusts that list it keep their list and reach
  * nothing by it, not even a project that takes its slug later.
  *
- * @param seen - the project that a person agreed to delete; `conflict` if it is another, or holds something else
  * @returns how many items of each kind went with it
+ * @throws Refused `conflict` if it is another project than somebody saw, or holds something else
  */
 export async function deleteProject(
   admin: AdminContext,
   where: string,
-  seen?: Project,
+  seen: Seen = {},
 ): Promise<Readonly<Record<string, number>>> {
   const found = await findWhole(admin, where);
-  requireSeenProject(found, seen?.id);
+  requireSeenProject(found, seen);
   const { organization, id, slug, permit } = found;
   const project = { id, slug };
   const { projects } = admin.database.tables;
   return writing(admin, permit, async (db) => {
     const [gone] = await db.delete(projects).where(eq(projects.id, project.id)).returning();
     if (!gone) throw noProject(where);
-    if (seen && everyKind.some((kind) => countIn(gone, kind) !== seen[`${kind.item}Count`])) {
+    const counts = Object.fromEntries(everyKind.map((descriptor) => [descriptor.kind, countIn(gone, descriptor)]));
+    if (!isAsSeen(seen, counts)) {
       const words = `${projectPath(found)} does not hold what was shown any more`;
       throw new Refused("conflict", `${words}. Nothing was deleted: look at it again.`);
     }
-    const counts = Object.fromEntries(everyKind.map((descriptor) => [descriptor.kind, countIn(gone, descriptor)]));
     return [counts, [{ action: "project.delete", organization, project, names: [] }]];
   });
 }
@@ -193,20 +194,19 @@ export async function setProjectEnvironments(admin: AdminContext, where: string,
  * means that all nine are sealed again, with their kept versions. Keys and trusts that list the project carry its old
  * slug and no longer reach it.
  *
- * @param seenId - of the project that a person agreed to rename
- * @throws Refused `conflict` if a set or a kept version does not open, or it is another project
+ * @throws Refused `conflict` if a set or a kept version does not open, or it is another project than somebody saw
  */
 export async function renameProject(
   admin: AdminContext,
   where: string,
   asked: { readonly slug: string; readonly name?: string | undefined },
-  seenId?: string,
+  seen: Seen = {},
 ): Promise<Project> {
   const { projects: p } = admin.database.tables;
   const { slug } = asked;
   const name = asked.name === undefined ? {} : { name: displayName("project", asked.name) };
   const found = await findRenamable(admin, where, slug);
-  requireSeenProject(found, seenId);
+  requireSeenProject(found, seen);
   const { organization, id, permit } = found;
   const work = writing(admin, permit, async (db) => {
     const project = await lockProject(admin, db, found);

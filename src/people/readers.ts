@@ -1,4 +1,4 @@
-import { bitsOf, type Plan, type Resource, refusalOf, type Surface, surfaces } from "../access/grant.ts";
+import { bitsOf, type OrganizationPlan, type Resource, refusalOf, type Surface, surfaces } from "../access/grant.ts";
 import type { Right } from "../access/rights.ts";
 import { resources } from "../kinds/kind.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
@@ -10,7 +10,7 @@ export type Gets = "values" | "names" | undefined;
 
 /** What a key or a trust gets of a kind, wherever it reaches: gate 4 judges it as it judges a request. */
 export function keyGets(
-  plan: Plan,
+  plan: OrganizationPlan,
   key: { readonly surfaces: readonly Surface[]; readonly resources: readonly string[] },
   { resource, surfaceAlone }: Pick<KindDescriptor, "resource" | "surfaceAlone">,
 ): Gets {

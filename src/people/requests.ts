@@ -16,6 +16,7 @@ import { variables } from "../kinds/variables/entry.ts";
 import { nameWarnings, valueWarnings } from "../kinds/variables/env-file.ts";
 import { validateVariables, variableItem } from "../kinds/variables/write.ts";
 import { newCoin } from "../seal/canary.ts";
+import { digestOf } from "../sets/verified-set.ts";
 import type { Db } from "../store/database.ts";
 import { type KeyRecord, keyStatus } from "./keys.ts";
 
@@ -149,8 +150,12 @@ export async function rejectRequest(admin: AdminContext, asked: string, reason?:
   });
 }
 
-/** What the person who approves agrees to. */
-export function asksFor({ organization, project, environment, name, keyId, keyStatus, reason }: RequestRecord): string {
+/** What somebody sees who decides about a request. */
+export function seenRequest(request: RequestRecord) {
+  return { request: digestOf(asksFor(request)) };
+}
+
+function asksFor({ organization, project, environment, name, keyId, keyStatus, reason }: RequestRecord): string {
   return JSON.stringify([organization, project, environment, name, keyId, keyStatus, reason]);
 }
 

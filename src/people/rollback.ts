@@ -2,6 +2,8 @@ import type { NamesWritten } from "../audit/entry.ts";
 import { compareBytes } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../desk/context.ts";
+import type { Seen } from "../desk/plan.ts";
+import { seenOf } from "../desk/plan.ts";
 import { type FoundProject, findProject, type LockedProject, placeOf, projectPath } from "../desk/projects.ts";
 import { deleteUnusedContents, namesContent, openContent } from "../editing/contents.ts";
 import {
@@ -26,19 +28,11 @@ import { namesOf, readRecords, type SetAt, type VersionRecord } from "./history.
 
 /* Two ways back in the history of a set: to an earlier version, or to what one version changed, as it was before. */
 
-/** Names that a rollback or undo writes, and the version that it was planned for. */
-type WayBack = NamesWritten & {
-  /** The version that was current when this was found out. */
-  readonly from: number;
-  /** Its project: another one may have taken the path since. */
-  readonly projectId: string;
-};
+/** Names that a rollback or undo writes, and what it was planned for: the project, and the version current then. */
+type WayBack = NamesWritten & { readonly from: number; readonly seen: ReturnType<typeof seenOf> };
 
 /** Who wrote a version. Null: its record was changed with SQL. */
 export type Writer = { readonly version: number; readonly by: string | null };
-
-/** The set as a form showed it: what was planned for another one is refused. */
-export type SeenWay = Pick<WayBack, "from" | "projectId">;
 
 /** What a rollback does. */
 export type Rollback = WayBack & {
@@ -62,13 +56,8 @@ export type Undo = WayBack & {
  * @throws Refused `invalid` if `to` is the current version, `not_found` if it is not kept or has no such item,
  *   `conflict` if something does not open, `ambiguous`
  */
-export function planRollback(
-  admin: AdminContext,
-  set: SetAt,
-  to: number,
-  { name, seen }: { readonly name?: string | undefined; readonly seen?: SeenWay | undefined } = {},
-): Promise<Rollback> {
-  return planWay(admin, set, seen, async (current, project) => {
+export function planRollback(admin: AdminContext, set: SetAt, to: number, name?: string): Promise<Rollback> {
+  return planWay(admin, set, async (current, project) => {
     requireFreshToCompare(admin, placeOf(project), [set.environment]);
     return wayTo(admin, current, project.now, to, name);
   });
@@ -82,12 +71,8 @@ export function planRollback(
  * @throws Refused as {@link planRollback} and {@link requireOther}; `conflict` if the set was written since; `bound` if
  *   the project would have too many files
  */
-export function rollBack(
-  admin: AdminContext,
-  set: SetAt,
-  plan: SeenWay & Pick<Rollback, "to" | "name">,
-): Promise<Written> {
-  return goBack(admin, set, plan, async (current, { now }) => {
+export function rollBack(admin: AdminContext, set: SetAt, plan: Planned<"to" | "name", Rollback>): Promise<Written> {
+  return goBack(admin, set, plan.seen, async (current, { now }) => {
     const way = await wayTo(admin, current, now, plan.to, plan.name);
     requireOther(way.plan);
     return way;
@@ -106,8 +91,8 @@ export function requireOther({ name, to, ...plan }: Rollback): void {
  * @throws Refused `invalid` if the version changed nothing; `not_found` if it, or the version before it, is not kept;
  *   `conflict` if something does not open, or if SQL changed the record of a version since
  */
-export function planUndo(admin: AdminContext, set: SetAt, version: number, seen?: SeenWay): Promise<Undo> {
-  return planWay(admin, set, seen, (current, { now }) => wayBefore(admin, current, now, version));
+export function planUndo(admin: AdminContext, set: SetAt, version: number): Promise<Undo> {
+  return planWay(admin, set, (current, { now }) => wayBefore(admin, current, now, version));
 }
 
 /**
@@ -118,8 +103,8 @@ export function planUndo(admin: AdminContext, set: SetAt, version: number, seen?
  * @throws Refused as {@link planUndo}; `invalid` if nothing is left to take back; `conflict` if the set was written
  *   since; `bound` if the project would have too many files
  */
-export function undo(admin: AdminContext, set: SetAt, plan: SeenWay & Pick<Undo, "version">): Promise<Written> {
-  return goBack(admin, set, plan, async (current, { now }) => {
+export function undo(admin: AdminContext, set: SetAt, plan: Planned<"version", Undo>): Promise<Written> {
+  return goBack(admin, set, plan.seen, async (current, { now }) => {
     const way = await wayBefore(admin, current, now, plan.version);
     requireAnyLeft(way.plan);
     return way;
@@ -140,6 +125,9 @@ const rights = ["see", "write"] as const;
 
 type Written = { readonly version: number; readonly warnings: readonly string[] };
 
+/** What must be known of a plan to carry it out. */
+type Planned<K extends keyof Plan, Plan> = Pick<Plan, K> & { readonly seen: Seen };
+
 /** The current version, verified and opened. */
 type Current = { readonly verified: VerifiedSet; readonly before: OpenSet };
 
@@ -148,18 +136,13 @@ type Way<Plan> = { readonly plan: Plan; readonly changes: SetChanges };
 
 type Find<Plan> = (current: Current, project: FoundProject & { readonly now: number }) => Promise<Way<Plan>>;
 
-async function planWay<Plan>(
-  admin: AdminContext,
-  set: SetAt,
-  seen: SeenWay | undefined,
-  find: Find<Plan>,
-): Promise<Plan> {
+async function planWay<Plan>(admin: AdminContext, set: SetAt, find: Find<Plan>): Promise<Plan> {
   const project = await findProject(admin, set.where, rights, [set.environment]);
-  const current = await openCurrent(admin, project, set, seen);
+  const current = await openCurrent(admin, project, set, {});
   return (await find(current, { ...project, now: admin.now() })).plan;
 }
 
-async function goBack(admin: AdminContext, set: SetAt, seen: SeenWay, find: Find<WayBack>): Promise<Written> {
+async function goBack(admin: AdminContext, set: SetAt, seen: Seen, find: Find<WayBack>): Promise<Written> {
   const { where, environment, kind } = set;
   const descriptor = descriptorOf(kind);
   const work = async (project: LockedProject) => {
@@ -179,11 +162,11 @@ async function openCurrent(
   admin: AdminContext,
   project: OpenSet["project"],
   { environment, kind }: SetAt,
-  seen: SeenWay | undefined,
+  seen: Seen,
 ): Promise<Current> {
   const of = { project, descriptor: descriptorOf(kind), environment };
   const verified = await requireSet(admin, of);
-  requireSeen({ ...of, version: verified.stored.version }, { version: seen?.from, projectId: seen?.projectId });
+  requireSeen({ ...of, version: verified.stored.version }, seen);
   return { verified, before: openItems(of, verified) };
 }
 
@@ -215,7 +198,14 @@ async function wayTo(
     .filter(({ version }) => version > to && version <= from)
     .sort((a, b) => a.version - b.version);
   const { changes, ...written } = await changesOf(admin, before, wanted, to, now);
-  const plan = { from, to, ...(name !== undefined && { name }), projectId: project.id, ...written, between };
+  const plan = {
+    from,
+    to,
+    ...(name !== undefined && { name }),
+    seen: seenOf(project, [verified]),
+    ...written,
+    between,
+  };
   return { plan, changes };
 }
 
@@ -250,7 +240,8 @@ async function wayBefore(
   const earlier = isOpened ? (await openVersion(admin, before, version - 1)).items : new Map<string, Item>();
   const wanted = new Map(back.map((name) => [name, earlier.get(name)]));
   const { changes, ...written } = await changesOf(admin, before, wanted, version - 1, now);
-  return { plan: { from, version, by: undone.actor.name, projectId: project.id, ...written, left }, changes };
+  const seen = seenOf(project, [verified]);
+  return { plan: { from, version, by: undone.actor.name, seen, ...written, left }, changes };
 }
 
 function writerOf({ version, actor }: VersionRecord) {

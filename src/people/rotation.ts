@@ -5,6 +5,7 @@ import { Refused } from "../core/refused.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
+import { isAsSeen, type Seen } from "../desk/plan.ts";
 import {
   everyProject,
   type FoundProject,
@@ -59,8 +60,8 @@ export type RootRotation = {
 
 /** How a rotation of the generated root key ends. */
 export type Finish = {
-  /** Asked before anything changes, with the ids of the root keys that go. */
-  readonly agree: (olderRootIds: readonly string[]) => Promise<void>;
+  /** The root keys that somebody saw go: {@link planFinish} says which. */
+  readonly seen: Seen;
   /** Whether the older root keys are not kept beside the new one. */
   readonly deletesOld: boolean;
 };
@@ -82,7 +83,7 @@ export async function rotateRoot(
   Permit.operator(admin);
   const source = rootKeyName(config);
   if (config.rootKey.from !== "folder") {
-    if (finish) throw new Refused("invalid", `The root keys come from ${source}: take the older one out there.`);
+    if (finish) throw notGenerated(source);
     return { ...(await rewrapAll(admin, source, report)), source, dropped: false, kept: [] };
   }
   using _ = lockKeyFile(config);
@@ -90,15 +91,40 @@ export async function rotateRoot(
   const opened = async () => ({ ...admin, keyring: await openKeyring(config, true, () => {}) });
   removeKeyDrafts(config);
   const before = await opened();
-  const left = await requireKnownRoots(before, source);
   if (finish) {
-    if (left === 0) requireOlder(before, source);
-    await requireOpening(before);
-    await finish.agree(before.keyring.rootIds.slice(1));
-  } else addRootKey(config);
+    const older = await olderRoots(before, source);
+    if (!isAsSeen(finish.seen, { older: older.join(", ") })) {
+      throw new Refused("conflict", "The older root key is another one than was shown. Nothing was changed.");
+    }
+  } else {
+    await requireKnownRoots(before, source);
+    addRootKey(config);
+  }
   const rewrapped = await rewrapAll(await opened(), source, report);
   const kept = finish ? dropOlderRootKeys(config, !finish.deletesOld) : [];
   return { ...rewrapped, source, dropped: finish !== false, kept };
+}
+
+/**
+ * The root keys that a rotation drops in the end.
+ * @throws as {@link rotateRoot}, but changes nothing
+ */
+export async function planFinish(admin: AdminContext, config: Config): Promise<readonly string[]> {
+  Permit.operator(admin);
+  const source = rootKeyName(config);
+  if (config.rootKey.from !== "folder") throw notGenerated(source);
+  using _ = lockKeyFile(config);
+  return olderRoots({ ...admin, keyring: await openKeyring(config, true, () => {}) }, source);
+}
+
+function notGenerated(source: string): Refused {
+  return new Refused("invalid", `The root keys come from ${source}: take the older one out there.`);
+}
+
+async function olderRoots(admin: AdminContext, source: string): Promise<readonly string[]> {
+  if ((await requireKnownRoots(admin, source)) === 0) requireOlder(admin, source);
+  await requireOpening(admin);
+  return admin.keyring.rootIds.slice(1);
 }
 
 async function rewrapAll(admin: AdminContext, source: string, report: Report) {

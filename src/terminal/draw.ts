@@ -1,9 +1,9 @@
 import { Argument, type Command, Option } from "@commander-js/extra-typings";
 import type { Given, Input, Inputs, ReadWords } from "../desk/inputs.ts";
-import type { Interaction, Operation, Words } from "../desk/operation.ts";
+import type { Operation, Words } from "../desk/operation.ts";
+import { type Ask, askAt } from "./ask.ts";
 import { type CommandContext, noun, verb } from "./command.ts";
 import { localName, readChunks, readSource } from "./input.ts";
-import { interactionAt } from "./interaction.ts";
 
 /* Draws the command line from rows: `operation` in `desk/operation.ts`, and `act` below. */
 
@@ -11,7 +11,7 @@ import { interactionAt } from "./interaction.ts";
 export type Act<I extends Inputs = Inputs> = Omit<Words<I>, "right"> & {
   /** Undefined: it runs where it is typed, whatever KEYHOLE_SSH says, and never through the door. */
   readonly right?: Words["right"];
-  act(context: CommandContext, given: Given<I>, person: Interaction): Promise<void>;
+  act(context: CommandContext, given: Given<I>, ask: Ask): Promise<void>;
 };
 
 /** A row of the table. It is a function so that the types of its inputs are inferred. */
@@ -56,6 +56,7 @@ function commandOf(row: Row, context: CommandContext): Command {
       return [name, option.attributeName()] as const;
     });
   if (row.asks !== undefined) command.option("--yes", "do it without asking");
+  if ("plan" in row) command.option("--dry-run", "say what it would do, and change nothing");
   return command.action(async () => {
     const values: Readonly<Record<string, unknown>> = command.opts();
     const given = Object.fromEntries([
@@ -67,10 +68,10 @@ function commandOf(row: Row, context: CommandContext): Command {
     );
     const all = { ...given, ...Object.fromEntries(sources) };
     const yes = values["yes"] === true;
-    if ("act" in row) return row.act(context, all, interactionAt(context, row, yes));
+    if ("act" in row) return row.act(context, all, askAt(context, row, yes));
     // With the database, which a command of machines does not load.
     const { perform } = await import("./perform.ts");
-    await perform(context, row, all, yes);
+    await perform(context, row, all, { yes, dryRun: values["dryRun"] === true });
   });
 }
 

@@ -1,35 +1,48 @@
 import { writeFile } from "node:fs/promises";
 import { exits, Problem } from "../core/problem.ts";
 import { tryStat, writeWhole } from "../core/whole-file.ts";
+import type { AdminContext } from "../desk/context.ts";
 import { fileOf } from "../desk/inputs.ts";
 import type { Interaction, Operation } from "../desk/operation.ts";
 import type { Outcome, SecretOutput } from "../desk/outcome.ts";
+import { unasked, wouldDo } from "../desk/plan.ts";
 import { withAdmin } from "./admin.ts";
 import { answer, answerRows, blockOf, handOver } from "./answer.ts";
+import { askAt, showFirst } from "./ask.ts";
 import type { CommandContext } from "./command.ts";
 import { toProblem } from "./failure.ts";
-import { interactionAt } from "./interaction.ts";
 import { withProgress } from "./terminal.ts";
 
-/** Runs an operation, and shows what came of it. @param given - by the names of its inputs */
+/**
+ * Runs an operation, and shows what came of it. If it has a plan, it asks first, or with `dryRun` only says what it would
+ * do.
+ * @param given - by the names of its inputs
+ */
 export async function perform(
   context: CommandContext,
   row: Operation,
   given: Readonly<Record<string, unknown>>,
-  yes = false,
+  { yes = false, dryRun = false }: { readonly yes?: boolean; readonly dryRun?: boolean } = {},
 ): Promise<void> {
   row.check?.(given);
+  const carryOut = async (admin: AdminContext, report: Interaction["report"]) => {
+    const person = { env: context.env, report };
+    if (row.plan === undefined) return row.run(admin, given, person);
+    const plan = await row.plan(admin, given, person);
+    if (dryRun) return wouldDo(plan);
+    if (row.showsFirst) await showFirst(context, plan);
+    await askAt(context, row, yes)(plan);
+    return row.run(admin, given, plan.deed === undefined ? unasked(plan) : plan, person);
+  };
   const run = () => {
     const work = (report: Interaction["report"]) =>
-      withAdmin(context, (admin) => row.run(admin, given, interactionAt(context, row, yes, report)), {
-        begin: row.begins,
-      });
+      withAdmin(context, (admin) => carryOut(admin, report), { begin: row.begins });
     return row.progress === undefined
       ? work(() => {})
       : withProgress(context.terminal.stderr, ...row.progress, (report) => work(report));
   };
   const { out: named, force, wide } = given as { out?: string; force?: true; wide?: true };
-  const out = fileOf(named);
+  const out = dryRun ? undefined : fileOf(named);
   if (out !== undefined && !("force" in row.inputs)) requireFree(out);
   const outcome = out === undefined ? await run() : await runInto(context, out, force === true, run);
   const { document, sentence = "", warnings = [], shows } = outcome;

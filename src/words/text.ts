@@ -19,6 +19,14 @@ export function listed(items: readonly string[]): string {
   return items.length > 10 ? `${shown} and ${items.length - 10} more` : shown;
 }
 
+/** The first lines of many, how many more, and the last one. */
+export function firstLines(lines: readonly string[]): readonly string[] {
+  const more = lines.length - linesMax;
+  return more <= 0 ? lines : [...lines.slice(0, linesMax - 1), `… and ${more} more.`, ...lines.slice(-1)];
+}
+
+const linesMax = 21;
+
 /**
  * A sentence that names what nobody sees in a value: blanks, line breaks and invisible characters at its ends, and
  * carriage returns anywhere. They are stored as they are, and many are a mistake.

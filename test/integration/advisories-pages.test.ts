@@ -309,13 +309,14 @@ describeOnce("the incident at Vercel of April 2026: a stolen session, ten minute
     w.clock.nowMs = signedInAt + 6 * 60_000;
     const planned = { ...(await formOf(`${b}/${copyFrom}`)), names: "C" };
     const { to: copyPlan = "" } = await visitor.send(`${b}/variables/promote`, planned);
+    const copyForm = await visitor.hidden(copyPlan);
     const { to: pastePlan = "" } = await another.send(`${b}/variables/paste`, pasting);
     const uses: Readonly<Record<string, () => Promise<{ readonly status: number }>>> = {
       "POST /p/:org/:project/:kind/reveal": () =>
         visitor.send(`${a}/variables/reveal`, { name: "A", environment: "production" }),
       "GET /p/:org/:project/variables/promote": () => visitor.page(`${a}/${copyFrom}`),
       "GET /p/:org/:project/variables/promote/:draft": () => visitor.page(copyPlan),
-      "POST /p/:org/:project/variables/promote/:draft": () => visitor.send(copyPlan, {}),
+      "POST /p/:org/:project/variables/promote/:draft": () => visitor.send(copyPlan, copyForm),
       "POST /p/:org/:project/variables/promote": () => visitor.send(`${a}/variables/promote`, copied),
       "GET /p/:org/:project/variables/paste/:draft": () => another.page(pastePlan),
       "POST /p/:org/:project/variables/paste": () => another.send(`${b}/variables/paste`, pasting),
@@ -323,8 +324,8 @@ describeOnce("the incident at Vercel of April 2026: a stolen session, ten minute
       "POST /p/:org/:project/undo": () => visitor.send(`${a}/undo`, undone),
       "POST /keys": () => visitor.send("/keys", key),
       "POST /keys/:id/rotate": () =>
-        visitor.send(`/keys/${id}/rotate`, { overlap: "24 hours", expiresAt: expiresAt ?? "never" }),
-      "POST /keys/:id/revoke": () => visitor.send(`/keys/${id}/revoke`, { again: "ci" }),
+        visitor.send(`/keys/${id}/rotate`, { key: id, overlap: "24 hours", expiresAt: expiresAt ?? 0 }),
+      "POST /keys/:id/revoke": () => visitor.send(`/keys/${id}/revoke`, { key: id, again: "ci" }),
     };
     // A new page that may show a value, or change a key, needs a line above.
     const mayUse = routes.filter(({ isSecret, method, rights }) => {

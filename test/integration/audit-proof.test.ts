@@ -3,12 +3,12 @@ import { cosign, encodeWitness, noteText, parseVerifier, type Verifier, witnessO
 import { checkProof } from "../../src/audit/proof.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { pruneAudit } from "../../src/people/audit-chain.ts";
 import { auditKeys, proveAudit, provenPages } from "../../src/people/audit-proof.ts";
 import { verifyPublic } from "../../src/people/audit-public.ts";
 import { canary, spellingsOf } from "../support/canary.ts";
 import { entry, journalOn } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
+import { pruneAudit } from "../support/prune.ts";
 import { describeBoth } from "../support/world.ts";
 
 const kindOf = (error: unknown) => (error instanceof Refused ? error.kind : error);

@@ -115,11 +115,10 @@ describeOnce("undoing one change", (w) => {
     const { where, visitor, undo, path } = await mistaken();
     const before = await actions(w, where);
     const main = withoutTags((await visitor.page(path)).html);
-    expect(main).toContain("ben wrote version 4 of the variables of");
+    expect(main).toContain("It would undo version 4 of the variables of");
     expect(main).toContain("changed: TOKEN");
-    expect(main).toContain("What stays: 1 name that somebody has written since");
-    expect(main).toContain("TAKEN, in version 5 by ana");
-    const hidden = { kind: "variables", environment: "production", from: "5", version: "4" };
+    expect(main).toContain("Not undone, because written since: TAKEN (version 5, by ana).");
+    const hidden = { kind: "variables", environment: "production", "version.production": "5", version: "4" };
     expect(await visitor.hidden(path, undo)).toEqual({ ...hidden, project: expect.any(String) });
     expect(await actions(w, where)).toEqual(before);
   });
@@ -137,8 +136,8 @@ describeOnce("undoing one change", (w) => {
     expect(html).toContain(
       "changed TOKEN. This is version 6. Not undone, because written since: TAKEN (version 5, by ana).",
     );
-    expect(withoutTags((await visitor.page(path)).html)).toContain("Nothing is left to undo");
-    expect((await visitor.send(undo, { ...shown, from: 6, again: where })).status).toBe(400);
+    expect(withoutTags((await visitor.page(path)).html)).toContain("Nothing of version 4 is left to undo");
+    expect((await visitor.send(undo, { ...shown, "version.production": 6, again: where })).status).toBe(400);
   });
   test("is refused if somebody wrote since it was shown", async () => {
     const { where, visitor, undo, path } = await mistaken("staging");
@@ -155,7 +154,7 @@ describeOnce("putting one item back", (w) => {
     await setVariables(w.admin, where, "production", [{ name: "NEW", value: "" }]);
     const path = `${undoPath(2)}&name=TOKEN`;
     const main = withoutTags((await visitor.page(path)).html);
-    expect(main).toContain("TOKEN would be written as it was in version 2, and nothing else.");
+    expect(main).toContain("It would put TOKEN, of the variables of");
     expect(main).toContain("That takes back version 3 by ann@host.");
     const shown = await visitor.hidden(path, undo);
     expect((await visitor.send(undo, shown)).status).toBe(400);
@@ -163,9 +162,10 @@ describeOnce("putting one item back", (w) => {
     expect(to).toBe(`/p/${where}/variables/item?name=TOKEN`);
     expect(await revealVariable(w.admin, where, "production", "TOKEN")).toBe("the-first-value");
     expect(await revealVariable(w.admin, where, "production", "NEW")).toBe("");
-    expect((await visitor.send(undo, { ...shown, again: where })).status).toBe(409);
+    // It is the same now.
+    expect((await visitor.send(undo, { ...shown, again: where })).status).toBe(400);
     expect(withoutTags((await visitor.page(path)).html)).toContain("TOKEN is the same in version 2 and now");
-    expect((await visitor.send(undo, { ...shown, from: 5, again: where })).status).toBe(400);
+    expect((await visitor.send(undo, { ...shown, "version.production": 5, again: where })).status).toBe(400);
     expect((await visitor.page(`${undoPath(2)}&name=NEW`)).status).toBe(404);
   });
 });
@@ -177,11 +177,11 @@ describeOnce("going back to a version", (w) => {
     const before = await actions(w, where);
     const { html } = await visitor.page(undoPath(2));
     const main = withoutTags(html);
-    expect(main).toContain("are at version 4. Version 2 would be written again, as a new version:");
+    expect(main).toContain("back from version 4 to 2:");
     expect(main).toContain("changed: TOKEN");
     expect(main).toContain("deleted: NEW");
     expect(main).toContain("That takes back versions 3 and 4 by ann@host.");
-    const hidden = { kind: "variables", environment: "production", from: "4", to: "2" };
+    const hidden = { kind: "variables", environment: "production", "version.production": "4", to: "2" };
     expect(await visitor.hidden(undoPath(2), undo)).toEqual({ ...hidden, project: expect.any(String) });
     expect(await actions(w, where)).toEqual(before);
   });
@@ -232,7 +232,7 @@ describeOnce("going back to a version", (w) => {
   test("says so if there is nothing to undo, if there is no such version, and if it is no number", async () => {
     const { where, visitor, undoPath, undo } = await furnish(w);
     await setVariables(w.admin, where, "production", [{ name: "TOKEN", value: "the-first-value" }]);
-    expect(withoutTags((await visitor.page(undoPath(2))).html)).toContain("there is nothing to undo.");
+    expect(withoutTags((await visitor.page(undoPath(2))).html)).toContain("There is nothing to undo:");
     expect((await visitor.page(undoPath(4))).status).toBe(400);
     expect((await visitor.page(undoPath(999_999_999_999_999))).status).toBe(404);
     for (const to of ["", "-1", "1e3", "x"]) {

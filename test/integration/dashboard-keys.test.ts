@@ -214,7 +214,7 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
   test("is refused from the next request on, and that is on record", async () => {
     const { org, visitor } = await furnish(w);
     const { id, key } = await make(w, visitor, org);
-    const { to } = await visitor.send(`/keys/${id}/revoke`, { again: "ci" });
+    const { to } = await visitor.send(`/keys/${id}/revoke`, { key: id, again: "ci" });
     expect(to).toBe(`/keys/${id}`);
     expect((await w.ask("/projects", { key })).status).toBe(401);
     expect((await actionsOn(w, id)).at(-1)).toEqual(["key.revoke", "ann@host"]);
@@ -227,7 +227,7 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
     const { org, visitor } = await furnish(w);
     const { id } = await make(w, visitor, org);
     for (const again of ["", "cI", "ci2"]) {
-      const { status, error } = await visitor.send(`/keys/${id}/revoke`, { again });
+      const { status, error } = await visitor.send(`/keys/${id}/revoke`, { key: id, again });
       expect([status, error]).toEqual([400, "To revoke it, type ci again. Nothing was changed."]);
     }
     expect((await showKey(w.admin, id)).status).toBe("active");
@@ -237,7 +237,7 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
     const { id } = await w.key(organization, { name: "safe" });
     await w.sql`update api_keys set name = ${"a\u202eb\u0007"} where id = ${id}`;
     expect((await visitor.page(`/keys/${id}`)).html).toContain("a\\u202eb\\u0007");
-    expect((await visitor.send(`/keys/${id}/revoke`, { again: "a\\u202eb\\u0007" })).status).toBe(200);
+    expect((await visitor.send(`/keys/${id}/revoke`, { key: id, again: "a\\u202eb\\u0007" })).status).toBe(200);
     expect((await showKey(w.admin, id)).status).toBe("revoked");
   });
   test("is a trust, too", async () => {
@@ -249,7 +249,7 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
     expect(html).toContain("https://issuer.example");
     expect(html).toContain("sub = &lt;b>x&lt;/b>");
     expect(html).not.toContain("Rotate it");
-    expect((await visitor.send(`/keys/${trust.id}/revoke`, { again: "deploy" })).status).toBe(200);
+    expect((await visitor.send(`/keys/${trust.id}/revoke`, { trust: trust.id, again: "deploy" })).status).toBe(200);
     expect((await showKey(w.admin, trust.id, "trust")).status).toBe("revoked");
     expect((await visitor.page(`/keys/${trust.id}`)).html).toContain(`Revoked trust ${trust.id} (deploy) of ${org}.`);
     expect((await actionsOn(w, trust.id)).at(-1)).toEqual(["trust.revoke", "ann@host"]);

@@ -239,8 +239,9 @@ describeOnce("the page that takes a pasted text", (w) => {
     const text = `SAME=${same}\r\n# a comment\r\nCHANGED=${after}\r\nPATH=${added}\r\n`;
     const paste = (fields: Fields = {}) =>
       visitor.send(at("variables/paste"), { environment: "staging", text, ...fields });
+    const apply = async (to = "", typed: Fields = {}) => visitor.send(to, { ...(await visitor.hidden(to)), ...typed });
     const stagingNames = async () => (await listVariables(w.admin, where, "staging")).map(({ name }) => name);
-    return { ...placed, text, after, added, paste, stagingNames };
+    return { ...placed, text, after, added, paste, apply, stagingNames };
   }
 
   test("says what would be added, changed and deleted, with warnings, and has written nothing", async () => {
@@ -266,14 +267,14 @@ describeOnce("the page that takes a pasted text", (w) => {
   });
 
   test("applies exactly that, once, and puts it on record", async () => {
-    const { where, visitor, at, paste, after, added, stagingNames } = await pasting(w);
+    const { where, visitor, at, paste, apply, after, added, stagingNames } = await pasting(w);
     const { to = "" } = await paste({ prune: "yes" });
-    expect(await visitor.send(to, {})).toEqual({ status: 200, to: at("variables") });
+    expect(await apply(to)).toEqual({ status: 200, to: at("variables") });
     expect(await stagingNames()).toEqual(["CHANGED", "PATH", "SAME"]);
     expect(await revealVariable(w.admin, where, "staging", "CHANGED")).toBe(after);
     expect(await revealVariable(w.admin, where, "staging", "PATH")).toBe(added);
     const { html } = await visitor.page(at("variables"));
-    expect(html).toContain(`Wrote ${where}, staging: 1 added, 1 changed, 1 deleted.`);
+    expect(html).toContain("Imported 3 variables: 1 created, 2 updated, 1 deleted.");
     // The newest entries are of looking at the values, above.
     const entries = await listAudit(w.admin, { project: where, limit: 3 });
     expect(entries[0]).toMatchObject({
@@ -302,10 +303,11 @@ describeOnce("the page that takes a pasted text", (w) => {
     expect(await visitor.send(second.to as string, {})).toEqual({ status: 404, error: gone });
     w.clock.nowMs = undefined;
 
-    const third = await paste({ prune: "yes" });
+    const { to: third = "" } = await paste();
+    const form = await visitor.hidden(third);
     await setVariables(w.admin, where, "staging", [{ name: "NEWER", value: "1" }]);
     const untouched = await stored(w);
-    expect(await visitor.send(third.to as string, {})).toEqual({
+    expect(await visitor.send(third, form)).toEqual({
       status: 409,
       error: `The variables of ${where} in staging are at version 5 now, not 4. Nothing was written: look at them again.`,
     });
@@ -314,7 +316,7 @@ describeOnce("the page that takes a pasted text", (w) => {
   });
 
   test("asks for the project's name in production", async () => {
-    const { where, visitor, paste, added } = await pasting(w);
+    const { where, visitor, paste, apply, added } = await pasting(w);
     const { to = "" } = await paste({ environment: "production" });
     expect((await visitor.page(to)).html).toContain('name="again"');
     const untouched = await stored(w);
@@ -322,7 +324,7 @@ describeOnce("the page that takes a pasted text", (w) => {
       expect(await visitor.send(to, typed)).toEqual({ status: 400, error: again(where) });
     }
     expect(await stored(w)).toBe(untouched);
-    expect((await visitor.send(to, { again: where })).status).toBe(200);
+    expect((await apply(to, { again: where })).status).toBe(200);
     expect(await revealVariable(w.admin, where, "production", "PATH")).toBe(added);
   });
 
@@ -333,31 +335,31 @@ describeOnce("the page that takes a pasted text", (w) => {
     const refused: readonly (readonly [text: string, error: string])[] = [
       [
         `A=1\r\n${value}\r\nTWO WORDS=1\r\nA="${value}`,
-        "Nothing was written.\nline 2: this is not an assignment of the form NAME=value.\n" +
-          "line 3: this is not an assignment of the form NAME=value.\n" +
-          "line 4: A has a quote that is never closed, so nothing after it could be read.\n" +
-          "line 4: A is already set on line 1.",
+        "line 2: this is not an assignment of the form NAME=value\n" +
+          "line 3: this is not an assignment of the form NAME=value\n" +
+          "line 4: A has a quote that is never closed, so nothing after it could be read\n" +
+          "line 4: A is already set on line 1\nNothing was imported.",
       ],
-      [`1ST=${value}`, "Nothing was written.\nline 1: 1ST is not a valid variable name."],
-      [`A=${"x".repeat(64 * 1024 + 1)}`, "Nothing was written.\nline 1: A is longer than 65536 bytes."],
-      ["", "The text has no variables. Nothing was written."],
-      ["# only a comment", "The text has no variables. Nothing was written."],
+      [`1ST=${value}`, "line 1: 1ST is not a valid variable name\nNothing was imported."],
+      [`A=${"x".repeat(64 * 1024 + 1)}`, "line 1: A is longer than 65536 bytes\nNothing was imported."],
+      ["", "The text holds no variables."],
+      ["# only a comment", "The text holds no variables."],
     ];
     for (const [text, error] of refused) expect(await paste({ text })).toEqual({ status: 400, error });
     const many = await paste({ text: `${value}\n`.repeat(1000) });
     expect(many.error?.split("\n")).toHaveLength(22);
-    expect(many.error).toEndWith("\nline 21 and those after it were not looked at.");
+    expect(many.error).toEndWith("\nline 21 and those after it were not looked at\nNothing was imported.");
     const error = '"nowhere" is not an environment: development, staging, production.';
     expect(await paste({ environment: "nowhere" })).toEqual({ status: 400, error });
     expect(await stored(w)).toBe(untouched);
   });
 
   test("takes 1000 values and one of 64 KiB, and has nothing to apply if all of them are there", async () => {
-    const { where, visitor, paste, stagingNames } = await pasting(w);
+    const { where, visitor, paste, apply, stagingNames } = await pasting(w);
     const text = [...Array(1000).keys()].map((at) => `N${at}=${at}`).join("\n");
     const large = `${text}\nLARGE="${"x".repeat(64 * 1024)}"`;
     const { to = "" } = await paste({ text: large });
-    expect((await visitor.send(to, {})).status).toBe(200);
+    expect((await apply(to)).status).toBe(200);
     expect(await stagingNames()).toHaveLength(1004);
     expect((await revealVariable(w.admin, where, "staging", "LARGE")).length).toBe(64 * 1024);
     const again = await paste({ text: large });
@@ -421,7 +423,8 @@ describeBoth("the page that promotes variables", (w) => {
   test("copies what was chosen, once, and puts on record that the values left and arrived", async () => {
     const { where, visitor, at, choose, secret } = await promoting(w);
     const { to = "" } = await choose({ names: ["DIFFERS", "ONLY"] });
-    expect(await visitor.send(to, { again: where })).toEqual({ status: 200, to: at("variables") });
+    const form = await visitor.hidden(to);
+    expect(await visitor.send(to, { ...form, again: where })).toEqual({ status: 200, to: at("variables") });
     expect(await revealVariable(w.admin, where, "production", "DIFFERS")).toBe(secret);
     const names = (await listVariables(w.admin, where, "production")).map(({ name }) => name);
     expect(names).toEqual(["DIFFERS", "EXTRA", "ONLY", "SAME"]);
@@ -449,16 +452,16 @@ describeBoth("the page that promotes variables", (w) => {
     expect(await stored(w)).toBe(untouched);
   });
 
-  test("refuses if somebody wrote the source or the target after the page, or after the plan", async () => {
+  test("refuses if somebody wrote the source or the target after the plan", async () => {
     for (const environment of ["staging", "production"]) {
       const { where, visitor, choose } = await promoting(w);
       const { to = "" } = await choose({ names: ["DIFFERS"] });
+      const form = await visitor.hidden(to);
       await setVariables(w.admin, where, environment, [{ name: "OTHER", value: "1" }]);
       const untouched = await stored(w);
-      for (const answer of [await choose({ names: ["DIFFERS"] }), await visitor.send(to, { again: where })]) {
-        const newer = `The variables of ${where} in ${environment} are at version 3 now, not 2`;
-        expect(answer).toMatchObject({ status: 409, error: expect.stringContaining(newer) });
-      }
+      const newer = `The variables of ${where} in ${environment} are at version 3 now, not 2`;
+      const answer = await visitor.send(to, { ...form, again: where });
+      expect(answer).toMatchObject({ status: 409, error: expect.stringContaining(newer) });
       expect(await stored(w)).toBe(untouched);
     }
   });
@@ -632,7 +635,7 @@ describeOnce("the page that sets an account", (w) => {
     const deletions = [
       [{ ...staleDelete, again: "stripe" }, 409, changed],
       [{ ...staleDelete, again: "" }, 400, again("stripe")],
-      [{ ...staleDelete, name: "never" }, 409, changed],
+      [{ ...staleDelete, name: "never" }, 404, "There is no account"],
     ] as const;
     for (const [fields, status, error] of deletions) {
       const reply = await visitor.send(at("accounts/delete"), fields);

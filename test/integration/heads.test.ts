@@ -7,10 +7,11 @@ import { SignIn } from "../../src/dashboard/sign-in.ts";
 import { RosterWatch, whoIs } from "../../src/desk/roster.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
+import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { backUp, restore } from "../../src/people/backup.ts";
 import { addPerson, grantRights, listPersons, removePerson } from "../../src/people/persons.ts";
 import { putHeadBack, savedHead, unsealHead } from "../support/heads.ts";
+import { pruneAudit } from "../support/prune.ts";
 import { describeBoth, type Row, type World } from "../support/world.ts";
 
 /*

@@ -330,9 +330,9 @@ describeOnce("a rollback", (w) => {
     await set("C", "3");
     w.clock.nowMs += 1000;
     const plan = await planRollback(w.admin, production(where), 3);
-    const projectId = (await findProject(w.admin, where, "see")).id;
+    const seen = { project: (await findProject(w.admin, where, "see")).id, "version.production": 5 };
     const between = [4, 5].map((version) => ({ version, by: "ann@host" }));
-    expect(plan).toEqual({ from: 5, to: 3, projectId, added: [], changed: ["A"], deleted: ["C"], between });
+    expect(plan).toEqual({ from: 5, to: 3, seen, added: [], changed: ["A"], deleted: ["C"], between });
     expect(await rollBack(w.admin, production(where), plan)).toEqual({ version: 6, warnings: [] });
     expect(await listVariables(w.admin, where, "production")).toEqual([
       { name: "A", updatedAt: w.clock.nowMs },

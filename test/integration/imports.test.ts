@@ -1,12 +1,15 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Refused } from "../../src/core/refused.ts";
+import { seenAt } from "../../src/editing/open.ts";
 import type { DryRun } from "../../src/editing/write-project.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { variables } from "../../src/kinds/variables/entry.ts";
 import {
   copyVariables,
   listVariables,
   type Place,
+  type SeenSets,
   setVariables,
   type VariablesWrite,
   type WriteOptions,
@@ -19,7 +22,7 @@ import { describeBoth, type Placed, stored, type World } from "../support/world.
 
 type Values = Readonly<Record<string, string>>;
 
-type Options = WriteOptions & DryRun;
+type Options = WriteOptions & SeenSets & DryRun;
 
 function load(w: World, { where }: Placed, values: Values, options: Options = {}): Promise<VariablesWrite> {
   return setVariables(w.admin, where, "staging", entriesOf(values), options);
@@ -106,13 +109,12 @@ describeBoth("an import", (w, _, once) => {
 
   once("deletes nothing that nobody was asked about", async () => {
     const web = await project();
-    const { deleted } = await load(w, web, file, { prune: true, dryRun: true });
+    const seen = await seenAt(w.admin, web.where, "write", variables, ["staging"]);
+    await load(w, web, file, { prune: true, seen, dryRun: true });
     await setVariables(w.admin, web.where, "staging", [{ name: "LATE", value: "1" }]);
-    await expect(load(w, web, file, { prune: true, agreed: deleted })).rejects.toThrow(
-      "Somebody has added LATE since. Nothing was written: run the command again.",
-    );
+    await expect(load(w, web, file, { prune: true, seen })).rejects.toThrow("Nothing was written: look at them again.");
     expect(await valuesOf(w, web)).toEqual({ ...before, LATE: "1" });
-    await load(w, web, file, { prune: true, agreed: [...deleted, "LATE"] });
+    await load(w, web, file, { prune: true });
     expect(await valuesOf(w, web)).toEqual(file);
   });
 

@@ -9,6 +9,7 @@ import { setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
 import { createTrust } from "../../src/people/trusts.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
+import { performed } from "../support/perform.ts";
 import { asPerson } from "../support/persons.ts";
 import {
   type Answer,
@@ -380,9 +381,8 @@ function swapped(key: string): string {
 }
 
 describeBoth("a leaked text", (w) => {
-  const asked = { env: {}, agree: async () => {}, show: async () => {}, report: () => {} };
   const search = (admin: World["admin"], text: string, revoke?: true) =>
-    find.run(admin, { text: typedIn(text), revoke, wide: undefined }, asked);
+    performed(find, admin, { text: typedIn(text), revoke });
   const said = async (...asked: Parameters<typeof search>) => {
     const { document, warnings = [] } = await search(...asked);
     expect(JSON.stringify(document)).not.toMatch(/kh_\w{8}/);

@@ -2,6 +2,7 @@
  * What no machine asked for: `var list --unread` and its kin, the column of the grid and its chip. For whom they are
  * there, what they say where the record is young, and what no read is.
  */
+
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import type { Right } from "../../src/access/rights.ts";
@@ -18,14 +19,15 @@ import { variableOperations } from "../../src/kinds/variables/operations.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { acceptRestore } from "../../src/operations/audit.ts";
 import { listAudit } from "../../src/people/audit.ts";
-import { pruneAudit } from "../../src/people/audit-chain.ts";
 import { backUp, restore } from "../../src/people/backup.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { entry, journalOn } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
+import { performed } from "../support/perform.ts";
 import { personIn } from "../support/persons.ts";
+import { pruneAudit } from "../support/prune.ts";
 import { describeBoth, openWorld, type World } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
@@ -35,8 +37,7 @@ const rows = [...variableOperations.rows, ...accountOperations.rows, ...fileOper
 
 /** Runs `NOUN list --unread`. */
 async function unread(w: World, path: string, given: object, admin = w.admin): Promise<Outcome> {
-  const row = rows.find((one) => one.path === path) as unknown as Pick<Operation, "run">;
-  return row.run(admin, given as never, {} as never);
+  return performed(rows.find((one) => one.path === path) as Operation, admin, given);
 }
 
 function namesIn({ document }: Outcome): unknown[] {
@@ -243,7 +244,7 @@ describeBoth("the record of last reads of a database that was put back", (w) => 
     const { where } = await oldPlace(w);
     const given = { project: where, environment: "production", unreadMs: 90 * dayMs };
     expect((await unread(w, "var list", given)).warnings).toEqual([]);
-    await acceptRestore.run(w.admin, {}, { env: {}, agree: async () => {}, show: async () => {}, report: () => {} });
+    await performed(acceptRestore, w.admin, {});
     const words = [expect.stringMatching(/^The record of these reads begins at \d{4}/)];
     expect((await unread(w, "var list", given)).warnings).toEqual(words);
     // As after a retention: all segments are read again, and those of before the loss, too.

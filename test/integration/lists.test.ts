@@ -25,6 +25,7 @@ import { renameProject } from "../../src/people/projects.ts";
 import { createTrust } from "../../src/people/trusts.ts";
 import { kinds, namesOf, ofKind } from "../support/kinds.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
+import { performed } from "../support/perform.ts";
 import { asPerson, personIn } from "../support/persons.ts";
 import { describeBoth, everything, expectTooMany, insertProjects, numbered } from "../support/world.ts";
 
@@ -208,7 +209,7 @@ describeBoth("a list", (w) => {
     );
     const run = async (path: string, admin: typeof ana, given: object) => {
       const row = rows.find((one) => one.path === path) as Operation;
-      return (await row.run(admin, given as never, undefined as never)).document;
+      return (await performed(row, admin, given)).document;
     };
     const idsFrom = async (...list: Parameters<typeof run>) =>
       ((await run(...list)) as { id?: string; name: string }[]).map(({ id, name }) => id ?? name);

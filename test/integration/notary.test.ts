@@ -16,12 +16,13 @@ import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
 import { Notary } from "../../src/notary/notary.ts";
 import { quarterOf } from "../../src/notary/rests.ts";
 import { type OpenedSigner, openSigners } from "../../src/notary/signers.ts";
-import { acceptGaps, pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
+import { acceptGaps, verifyAudit } from "../../src/people/audit-chain.ts";
 import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
 import type { Database } from "../../src/store/database.ts";
 import { readNodes, treeEnd } from "../../src/store/tree.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
 import { entry, journalOn } from "../support/journal.ts";
+import { pruneAudit } from "../support/prune.ts";
 import { savedTables } from "../support/saved.ts";
 import { describeBoth, type LogEvent, type Row, type World } from "../support/world.ts";
 

@@ -3,10 +3,12 @@ import { Readable } from "node:stream";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { complete } from "../../src/cli/completion.ts";
 import { isPeoples, judgeCommand, leadsThrough } from "../../src/cli/door.ts";
+import { Refused } from "../../src/core/refused.ts";
 import { file, flag, force, out, project, typed } from "../../src/desk/inputs.ts";
 import { operation } from "../../src/desk/operation.ts";
 import { done } from "../../src/desk/outcome.ts";
-import { carryOut, typedIn } from "../../src/pages/carry-out.ts";
+import { carryOut, planned, typedIn } from "../../src/pages/carry-out.ts";
+import { Form } from "../../src/pages/visit.ts";
 import { showProject } from "../../src/people/projects.ts";
 import { type CommandContext, frame, noun } from "../../src/terminal/command.ts";
 import { commandFor } from "../../src/terminal/draw.ts";
@@ -28,10 +30,13 @@ const greet = operation({
     loud: flag("--loud", "in capitals"),
     text: typed({ bytesMax: 100, what: () => "The greeting", unlessEmpty: "say nothing" }),
   },
-  run: async (admin, { project, loud, text }, { agree }) => {
-    const { slug } = await showProject(admin, project);
+  plan: async (admin, { project, text }) => {
+    const { id, slug } = await showProject(admin, project);
     const words = Buffer.from(await text.read()).toString();
-    await agree(`greet ${slug}`);
+    return { deed: `greet ${slug}`, seen: { project: id, words: words.length }, document: { slug }, words };
+  },
+  run: async (_, { loud }, { document: { slug }, words, seen }) => {
+    if (seen.words !== words.length) throw new Refused("conflict", "It has changed.");
     const said = loud ? words.toUpperCase() : words;
     return done({ slug, said }, `${slug}: ${said} (${counted(said.length, "character")})`, ["It may blush."]);
   },
@@ -107,10 +112,36 @@ describeBoth("one row", (w) => {
 
   test("is the answer to a form of the dashboard", async () => {
     const given = { project: "web", loud: undefined, text: typedIn("hello") };
-    expect(await carryOut({ admin: w.admin }, greet, given, "/p/acme/web")).toEqual({
-      to: "/p/acme/web",
-      notice: "web: hello (5 characters) It may blush.",
+    const { deed, seen } = await planned({ admin: w.admin }, greet, given);
+    expect(deed).toBe("greet web");
+    const send = (fields: object) => {
+      const form = new Form(new URLSearchParams(Object.entries(fields)).toString());
+      return carryOut({ admin: w.admin, form }, greet, given, "/p/acme/web");
+    };
+    expect(await send(seen)).toEqual({ to: "/p/acme/web", notice: "web: hello (5 characters) It may blush." });
+    for (const changed of [{ words: 4 }, { project: "another" }]) {
+      await expect(send({ ...seen, ...changed })).rejects.toMatchObject({ kind: "conflict" });
+    }
+    await expect(send({})).rejects.toMatchObject({ kind: "invalid" });
+  });
+
+  test("says what it would do, and does not", async () => {
+    expect(await ran(w, ["greeting", "send", "web", "--dry-run"])).toMatchObject({
+      code: "done",
+      stdout: "",
+      stderr: "Nothing was written. It would greet web.\n",
     });
+  });
+
+  test("cannot ask without a plan that says what was seen", () => {
+    const words = { path: "x", about: "x", examples: ["x"], right: "write", inputs: {} } as const;
+    const run = async () => done({}, "");
+    // @ts-expect-error: it asks, and has no plan
+    operation({ ...words, asks: "needs --yes", run });
+    // @ts-expect-error: it asks about something, and does not say what it saw
+    operation({ ...words, asks: "needs --yes", plan: async () => ({ deed: "x", document: {} }), run });
+    // @ts-expect-error: nothing that runs can ask
+    operation({ ...words, run: async (_, __, { agree }) => done({}, await agree("x")) });
   });
 });
 

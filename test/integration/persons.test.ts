@@ -11,7 +11,7 @@ import { variables } from "../../src/kinds/variables/entry.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { AuditTail, auditPages, listAudit, showAudit } from "../../src/people/audit.ts";
-import { pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
+import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { createKey, revokeKey, rotateKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
 import { deleteOrganization, listOrganizations } from "../../src/people/organizations.ts";
 import {
@@ -28,6 +28,7 @@ import { planRollback } from "../../src/people/rollback.ts";
 import { createTrust } from "../../src/people/trusts.ts";
 import { eventually } from "../support/eventually.ts";
 import { asPerson, personIn } from "../support/persons.ts";
+import { pruneAudit } from "../support/prune.ts";
 import { describeBoth, describeOnce, type World, withAdmins } from "../support/world.ts";
 
 const everywhere = { projects: null, environments: null };
@@ -281,7 +282,7 @@ describeBoth("the roster in the database", (w) => {
     const now = Date.now();
     w.clock.nowMs = now + 100 * 86_400_000;
     try {
-      await pruneAudit(w.admin, 30 * 86_400_000, { unverified: true });
+      await pruneAudit(w.admin, 30 * 86_400_000, true);
       expect((await showPerson(w.admin, name)).name).toBe(name);
       expect((await new RosterWatch().current(w.admin)).persons.map((one) => one.name)).toContain(name);
     } finally {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { cosign, encodeWitness, openNote, signerOf, signNote, witnessOf } from "../../src/audit/note.ts";
 import { openTreeHead, signTreeHead } from "../../src/audit/tree-note.ts";
 import type { AdminContext } from "../../src/desk/context.ts";
+import type { Plan } from "../../src/desk/plan.ts";
 import { kindsByRead } from "../../src/kinds/kind.ts";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
 import { Notary } from "../../src/notary/notary.ts";
@@ -18,6 +19,7 @@ import { startWitness } from "../../src/server/witness.ts";
 import { type Database, databaseErrorCode } from "../../src/store/database.ts";
 import { putHeadBack } from "../support/heads.ts";
 import { visitorOf } from "../support/pages.ts";
+import { performed } from "../support/perform.ts";
 import { savedTables } from "../support/saved.ts";
 import { describeBoth, type LogEvent, type Row, type World } from "../support/world.ts";
 
@@ -62,9 +64,9 @@ describeBoth("a database that was put back", (w) => {
     await checkpoint.compare(database);
     return checkpoint.refusal;
   };
-  const accept = (checkpoint: NewestCheckpoint, agree = async (_: string) => {}, startedAt = Date.now()) => {
+  const accept = (checkpoint: NewestCheckpoint, agree = async (_: Plan) => {}, startedAt = Date.now()) => {
     const admin: AdminContext = { ...w.admin, checkpoint, startedAt };
-    return acceptRestore.run(admin, {}, { env: {}, agree, show: async () => {}, report: () => {} });
+    return performed(acceptRestore, admin, {}, agree);
   };
   const saved = (tables: readonly string[] = auditTables) => savedTables(w, tables);
 
@@ -214,7 +216,7 @@ describeBoth("a database that was put back", (w) => {
     expect([late.flaws, await size()]).toEqual([1, 2]);
 
     const deeds: string[] = [];
-    const refused = async (deed: string) => {
+    const refused = async ({ deed = "" }: Plan) => {
       deeds.push(deed);
       throw new Error("no");
     };

@@ -98,20 +98,25 @@ describeBoth("a draft of somebody whose rights are taken", (w) => {
     expect(await shown(paster, pasted)).toEqual([200, "changed: B deleted", true]);
     expect(await shown(promoter, promoted)).toEqual([200, undefined, true]);
 
+    const [before, copied] = [await paster.hidden(pasted), await promoter.hidden(promoted)];
     await revokeRights(w.admin, name, { rights: ["reveal"], ...web });
     const untouched = await stored(w);
-    expect(await paster.send(pasted, {})).toMatchObject({ status: 409, error: expect.stringContaining("your rights") });
-    expect(await promoter.send(promoted, {})).toMatchObject({ status: 404 });
+    expect(await paster.send(pasted, before)).toMatchObject({
+      status: 409,
+      error: expect.stringContaining("The plan"),
+    });
+    expect(await promoter.send(promoted, copied)).toMatchObject({ status: 404 });
     expect(await shown(promoter, promoted)).toEqual([404, undefined, false]);
     expect(await stored(w)).toBe(untouched);
     expect(await shown(paster, pasted)).toEqual([200, "changed: A , B deleted", false]);
+    const now = await paster.hidden(pasted);
 
     // What the text does not have is named to whoever may see names.
     await revokeRights(w.admin, name, { rights: ["see"], ...web });
     expect((await paster.page(pasted)).html).not.toContain("NOT_IN_TEXT");
-    expect(await paster.send(pasted, {})).toMatchObject({ status: 404 });
+    expect(await paster.send(pasted, now)).toMatchObject({ status: 404 });
     await grantRights(w.admin, name, { rights: ["see"], ...web });
-    expect(await paster.send(pasted, {})).toMatchObject({ status: 200 });
+    expect(await paster.send(pasted, now)).toMatchObject({ status: 200 });
     expect((await listVariables(w.admin, where, "staging")).map(({ name }) => name)).toEqual(["A", "B"]);
   });
 });

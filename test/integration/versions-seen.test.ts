@@ -1,11 +1,19 @@
 /**
  * What a person writes after looking: it is refused if somebody else wrote what they looked at.
  */
+
 import { expect, test } from "bun:test";
 import { type Environment, environments } from "../../src/core/names.ts";
+import type { Seen } from "../../src/desk/plan.ts";
 import { deleteAccount, listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { copyVariables, listVariables, setVariables, writeVariables } from "../../src/kinds/variables/write.ts";
+import {
+  copyVariables,
+  listVariables,
+  type Place,
+  setVariables,
+  writeVariables,
+} from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { listHistory } from "../../src/people/history.ts";
 import { describeBoth, describeOnce, stored, type World } from "../support/world.ts";
@@ -34,10 +42,11 @@ describeBoth("a write of several environments", (w) => {
       w.admin,
       where,
       new Map([
-        ["production", { entries: [{ name: "A", value: "new p", rotateBy: "2099-01-31" }], version: 2 }],
-        ["development", { entries: one("B", "new d"), remove: ["OLD", "NEVER"], version: 2 }],
-        ["staging", { entries: one("A", "s"), prune: true, agreed: ["OLD"] }],
+        ["production", { entries: [{ name: "A", value: "new p", rotateBy: "2099-01-31" }] }],
+        ["development", { entries: one("B", "new d"), remove: ["OLD", "NEVER"] }],
+        ["staging", { entries: one("A", "s"), prune: true }],
       ]),
+      { seen: { "version.production": 2, "version.development": 2 } },
     );
     const nothing = { added: [], updated: 0, changed: [], deleted: [], warnings: [] };
     expect([...written]).toEqual([
@@ -67,18 +76,18 @@ describeBoth("a write of several environments", (w) => {
     const organization = where.split("/")[0];
     await setVariables(w.admin, where, "staging", one("A", "theirs"));
     const untouched = await stored(w);
-    const fine = { entries: one("A", "mine"), version: 2 };
-    const bad: [object, object][] = [
-      [fine, changedBySomebodyElse(`variables of ${organization}/${slug} in staging`)],
-      [{ entries: one("A", "mine"), version: 4 }, { kind: "conflict" }],
-      [{ entries: one("A", "mine"), prune: true, agreed: [] }, { kind: "conflict" }],
+    const fine = { entries: one("A", "mine") };
+    const bad: [object, object, number?][] = [
+      [fine, changedBySomebodyElse(`variables of ${organization}/${slug} in staging`), 2],
+      [fine, { kind: "conflict" }, 4],
       [{ entries: one("A", "mine"), remove: ["A"] }, { kind: "invalid" }],
       [{ entries: one("not a name", "mine") }, { kind: "invalid" }],
       [{ entries: one("A", "x".repeat(64 * 1024 + 1)) }, { kind: "bound" }],
     ];
-    for (const [staging, refusal] of bad) {
+    for (const [staging, refusal, version = 3] of bad) {
       const changes = new Map(Object.entries({ development: fine, staging: staging as typeof fine }));
-      await expect(writeVariables(w.admin, where, changes)).rejects.toMatchObject(refusal);
+      const seen = { "version.development": 2, "version.staging": version };
+      await expect(writeVariables(w.admin, where, changes, { seen })).rejects.toMatchObject(refusal);
     }
     const nowhere = writeVariables(w.admin, where, new Map([["nowhere", fine]]));
     await expect(nowhere).rejects.toMatchObject({ kind: "invalid" });
@@ -89,8 +98,10 @@ describeBoth("a write of several environments", (w) => {
     const { where } = await project();
     const version = await versionOf(w, where, "production");
     const write = (value: string) => {
-      const change = { entries: one("A", value), version };
-      return writeVariables(w.admin, where, new Map(["staging", "production"].map((place) => [place, change])));
+      const change = { entries: one("A", value) };
+      const places = ["staging", "production"] as const;
+      const seen = Object.fromEntries(places.map((place) => [`version.${place}`, version]));
+      return writeVariables(w.admin, where, new Map(places.map((place) => [place, change])), { seen });
     };
     const outcomes = await Promise.allSettled(["1", "2", "3", "4"].map(write));
     const won = outcomes.findIndex(({ status }) => status === "fulfilled");
@@ -103,30 +114,33 @@ describeBoth("a write of several environments", (w) => {
 
 describeOnce("a copy", (w) => {
   test("is refused if its source or its target was written after the person looked", async () => {
-    const { organization, where: web } = await w.place({ variables: { staging: { A: "1", B: "2" } } });
-    const { where: api } = await w.project(organization, "api", { variables: { production: { C: "3" } } });
-    const [from, to] = [
-      { project: web, environment: "staging" },
-      { project: api, environment: "production" },
+    const { where: web } = await w.place({
+      variables: { staging: { A: "1", B: "2" }, production: { C: "3" } },
+    });
+    const [from, to] = (["staging", "production"] as const).map((environment) => ({ project: web, environment })) as [
+      Place,
+      Place,
     ];
-    const seen = (of: { from: number; to: number }) => ({ from: { version: of.from }, to: { version: of.to } });
-    const versions = { from: await versionOf(w, web, "staging"), to: await versionOf(w, api, "production") };
+    const seen = (of: { from: number; to: number }) => {
+      return { seen: { "version.staging": of.from, "version.production": of.to } };
+    };
+    const versions = { from: await versionOf(w, web, "staging"), to: await versionOf(w, web, "production") };
     await setVariables(w.admin, web, "staging", [], { remove: ["B"] });
     // Also if what was chosen is gone.
     await expect(copyVariables(w.admin, from, to, ["B"], seen(versions))).rejects.toMatchObject(
       changedBySomebodyElse(`variables of ${web} in staging`),
     );
     const looked = { ...versions, from: versions.from + 1 };
-    await setVariables(w.admin, api, "production", one("C", "theirs"));
+    await setVariables(w.admin, web, "production", one("C", "theirs"));
     const untouched = await stored(w);
     await expect(copyVariables(w.admin, from, to, ["A"], seen(looked))).rejects.toMatchObject(
-      changedBySomebodyElse(`variables of ${api} in production`),
+      changedBySomebodyElse(`variables of ${web} in production`),
     );
     expect(await stored(w)).toBe(untouched);
     const again = { ...looked, to: looked.to + 1 };
     const copied = await copyVariables(w.admin, from, to, ["A"], seen(again));
     expect(copied).toMatchObject({ added: ["A"], changed: [], same: [] });
-    expect(await revealVariable(w.admin, api, "production", "A")).toBe("1");
+    expect(await revealVariable(w.admin, web, "production", "A")).toBe("1");
   });
 });
 
@@ -134,21 +148,23 @@ describeOnce("an account", (w) => {
   test("is written and deleted only as the person saw every environment that they looked at", async () => {
     const { where } = await w.place();
     await setAccount(w.admin, where, "ci", ["staging", "production"], { user: "first" });
-    const versions = environments.map((one) => versionOf(w, where, one, "accounts").then((n) => [one, n] as const));
-    const seen = new Map(await Promise.all(versions));
-    const write = (user: string, versions: ReadonlyMap<Environment, number>) =>
-      setAccount(w.admin, where, "ci", ["staging"], { user }, { versions });
+    const versions = environments.map((one) =>
+      versionOf(w, where, one, "accounts").then((n) => [`version.${one}`, n] as const),
+    );
+    const seen = Object.fromEntries(await Promise.all(versions));
+    const write = (user: string, seen: Seen) => setAccount(w.admin, where, "ci", ["staging"], { user }, { seen });
     await setAccount(w.admin, where, "mail", ["production"], { user: "theirs" });
     const untouched = await stored(w);
     const refusal = changedBySomebodyElse(`accounts of ${where} in production`);
     await expect(write("second", seen)).rejects.toMatchObject(refusal);
-    await expect(deleteAccount(w.admin, where, "ci", { versions: seen })).rejects.toMatchObject(refusal);
-    await expect(deleteAccount(w.admin, where, "never", { versions: seen })).rejects.toMatchObject(refusal);
+    await expect(deleteAccount(w.admin, where, "ci", { seen })).rejects.toMatchObject(refusal);
+    await expect(deleteAccount(w.admin, where, "never", { seen })).rejects.toMatchObject(refusal);
     expect(await stored(w)).toBe(untouched);
-    const looked = new Map([...seen, ["production", (seen.get("production") ?? 0) + 1] as const]);
+    const looked = { ...seen, "version.production": (seen["version.production"] ?? 0) + 1 };
     expect(await write("second", looked)).toMatchObject({ created: false, dropped: ["production"] });
     // Who names no version of an environment has not looked at it.
-    await deleteAccount(w.admin, where, "ci", { versions: new Map([["development", seen.get("development") ?? 0]]) });
+    const { "version.development": version = 0 } = seen;
+    await deleteAccount(w.admin, where, "ci", { seen: { "version.development": version } });
     expect((await listAccounts(w.admin, where)).map(({ name }) => name)).toEqual(["mail"]);
   });
 });

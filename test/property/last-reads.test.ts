@@ -2,6 +2,7 @@
  * The last reads against a model: whatever machines read, whenever the notary looks, retention deletes, the program is
  * brought up to date or another notary appends, no read is made up, and none is missing from where the record begins.
  */
+
 import { expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import type { AuditEntry } from "../../src/audit/entry.ts";
@@ -9,9 +10,9 @@ import { environments } from "../../src/core/names.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { findKindReads } from "../../src/editing/last-reads.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
-import { pruneAudit } from "../../src/people/audit-chain.ts";
 import { entry, journalOn } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
+import { pruneAudit } from "../support/prune.ts";
 import { describeBoth, type Place, type World } from "../support/world.ts";
 
 setDefaultTimeout(120_000);

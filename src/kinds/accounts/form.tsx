@@ -30,10 +30,10 @@ export const form: ItemForm<AccountEntry> = {
   ),
   deletion: ({ entries, unseen }) => <p>It would be gone from {joined([...entries.keys(), ...unseen])}.</p>,
   change,
-  removal: (visit, name, { project, entries, unseen }) => {
-    const given = { project: visit.where, name, seen: visit.form.seenIn(project.permit.environments) };
-    return { targets: [...entries.keys(), ...unseen], write: (to) => carryOut(visit, remove, given, to) };
-  },
+  removal: (visit, name, { entries, unseen }) => ({
+    targets: [...entries.keys(), ...unseen],
+    write: (to) => carryOut(visit, remove, { project: visit.where, name }, to),
+  }),
 };
 
 /** Rows of a name and a value. Those that stay empty are not written. */
@@ -60,7 +60,7 @@ function Fields() {
   );
 }
 
-function change(visit: Visit, name: string, { project, entries, unseen }: StoredItem): ItemChange {
+function change(visit: Visit, name: string, { entries, unseen }: StoredItem): ItemChange {
   const { where, form } = visit;
   const values = fieldsIn(form);
   const { targets } = validateAccount(name, form.all("environment"), values);
@@ -80,7 +80,6 @@ function change(visit: Visit, name: string, { project, entries, unseen }: Stored
     name,
     values: typedIn(JSON.stringify(values)),
     environments: targets,
-    seen: form.seenIn(project.permit.environments),
   };
   return { targets, dropped, write: (to) => carryOut(visit, set, given, to) };
 }

@@ -6,7 +6,6 @@ import {
   completed,
   environmentList,
   input,
-  ofForm,
   project,
   requireOneEnvironment,
   typed,
@@ -16,13 +15,12 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
-import { decodeText, formatTime } from "../../words/text.ts";
+import { decodeText, formatTime, joined } from "../../words/text.ts";
 import { accounts } from "./entry.ts";
 import { revealAccount } from "./reveal.ts";
-import { type AccountOptions, deleteAccount, listAccounts, type SeenAccounts, setAccount } from "./write.ts";
+import { type AccountWrite, deleteAccount, listAccounts, setAccount } from "./write.ts";
 
 const name = completed(input("<name>", "the account"), "items");
-const seen = ofForm<SeenAccounts>();
 
 export const set = operation({
   path: "account set",
@@ -43,26 +41,34 @@ export const set = operation({
       prompt: (given) => `Values of ${given["name"]} as a JSON object`,
     }),
     environments: environmentList("all environments it belongs to; asks before it removes it from one"),
-    seen,
   },
-  run: async (admin, { project, name, values: given, environments, seen }, { agree }) => {
+  plan: async (admin, { project, name, values: given, environments }) => {
     await findProject(admin, project, "write", environments);
     const values = parseValues(await given.read());
-    const write = (more: AccountOptions) =>
-      setAccount(admin, project, name, environments, values, { ...seen, ...more });
-    const planned = await write({ dryRun: true });
-    const { dropped } = planned;
-    if (dropped.length > 0) await agree(`take account ${name} out of ${dropped.join(", ")}`);
-    // What nobody was asked about may have changed since, but it is the same project.
-    const { created, warnings } = await write(
-      dropped.length > 0 ? planned.seen : { agreed: [], projectId: planned.seen.projectId },
-    );
-    const status = created ? "created" : "updated";
-    const document = { project, name, environments, status, ...(dropped.length > 0 && { dropped }) };
-    const gone = dropped.length > 0 ? ` It is no longer in ${dropped.join(", ")}.` : "";
-    return done(document, `Account ${name} ${status} in ${project} for ${environments.join(", ")}.${gone}`, warnings);
+    const would = await setAccount(admin, project, name, environments, values, { dryRun: true });
+    const { dropped, seen } = would;
+    const out = dropped.length > 0 && `take account ${name} out of ${dropped.join(", ")}`;
+    const sentence = `Nothing was written. ${setText({ project, name, environments }, would, "would be ")}`;
+    const status = would.created ? "created" : "updated";
+    const document = { project, name, environments, status, ...(out && { dropped }) };
+    return { ...(out && { deed: out }), seen, document, sentence, values, dropped };
+  },
+  run: async (admin, { project, name, environments }, { seen, document, values, dropped }) => {
+    const written = await setAccount(admin, project, name, environments, values, { seen, agreed: dropped });
+    const status = written.created ? "created" : "updated";
+    return done({ ...document, status }, setText(document, written), written.warnings);
   },
 });
+
+function setText(
+  { project, name, environments }: { project: string; name: string; environments: readonly string[] },
+  { created, dropped }: AccountWrite,
+  would = "",
+): string {
+  const did = `Account ${name} ${would}${created ? "created" : "updated"} in ${project} for ${environments.join(", ")}.`;
+  if (dropped.length === 0) return did;
+  return `${did} It ${would === "" ? "is" : "would be"} no longer in ${dropped.join(", ")}.`;
+}
 
 const get = operation({
   path: "account get",
@@ -109,9 +115,14 @@ export const remove = operation({
   about: "Delete a shared account.",
   examples: ["keyhole account delete acme/web stripe"],
   right: "write",
-  inputs: { project, name, seen },
-  run: async (admin, { project, name, seen }) => {
-    await deleteAccount(admin, project, name, seen);
+  inputs: { project, name },
+  plan: async (admin, { project, name }) => {
+    const { environments, seen } = await deleteAccount(admin, project, name, { dryRun: true });
+    const sentence = `Nothing was written. It would delete account ${name} from ${project}, ${joined(environments)}.`;
+    return { seen, document: { project, name, environments }, sentence };
+  },
+  run: async (admin, { project, name }, { seen }) => {
+    await deleteAccount(admin, project, name, { seen });
     return done({ project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
   },
 });

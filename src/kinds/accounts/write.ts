@@ -1,20 +1,14 @@
 import { type Environment, environments, environmentsOf } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
+import type { Seen } from "../../desk/plan.ts";
+import { seenOf } from "../../desk/plan.ts";
 import { findProject, type PlannedProject } from "../../desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
-import {
-  itemsOf,
-  type OpenSet,
-  openItems,
-  requireSeen,
-  requireSets,
-  type SeenSet,
-  type SetOf,
-} from "../../editing/open.ts";
+import { itemsOf, type OpenSet, openItems, requireSeen, requireSets, type SetOf } from "../../editing/open.ts";
 import { noItem } from "../../editing/reveal.ts";
-import { type SetChanges, writeSets } from "../../editing/write.ts";
-import { changingProject, type DryRun, writingProject } from "../../editing/write-project.ts";
+import type { SetChanges } from "../../editing/write.ts";
+import { changingProject, type DryRun } from "../../editing/write-project.ts";
 import { unseenIn } from "../../words/text.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
@@ -23,13 +17,11 @@ export type AccountWrite = {
   readonly created: boolean;
   readonly dropped: readonly Environment[];
   readonly warnings: readonly string[];
-  readonly seen: SeenAccounts;
+  readonly seen: ReturnType<typeof seenOf>;
 };
 
-/** The sets as the person saw them. The change is refused if one of them has changed since. */
-export type SeenAccounts = Pick<SeenSet, "projectId"> & {
-  readonly versions?: ReadonlyMap<Environment, number> | undefined;
-};
+/** The sets as somebody saw them: the change is refused if one of them has changed since. */
+type SeenAccounts = { readonly seen?: Seen };
 
 /** The most bytes an account's fields may take as JSON. */
 const accountBytesMax = 64 * 1024;
@@ -45,7 +37,7 @@ export async function setAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  { agreed = environments, dryRun, ...seen }: AccountOptions = {},
+  { agreed = environments, dryRun, seen = {} }: AccountOptions = {},
 ): Promise<AccountWrite> {
   const { targets, value, warnings } = validateAccount(name, environmentNames, values);
   await findProject(admin, where, "write", targets);
@@ -65,8 +57,7 @@ export async function setAccount(
       const before = openItems({ project, descriptor: accounts, environment: set.environment }, set);
       changes.set(before, new Map([[name, item]]));
     }
-    const versions = new Map(sets.map(({ environment, stored }) => [environment, stored.version]));
-    const outcome = { created: holders.length === 0, dropped, warnings, seen: { projectId: project.id, versions } };
+    const outcome = { created: holders.length === 0, dropped, warnings, seen: seenOf(project, sets) };
     return { changes, outcomeOf: () => outcome };
   };
   return changingProject(admin, found, accounts, plan, { dryRun });
@@ -97,33 +88,37 @@ export async function listAccounts(admin: AdminContext, where: string) {
   });
 }
 
-/** Deletes an account from every environment in which the person may write. */
+/**
+ * Deletes an account from every environment in which the person may write.
+ * @returns the environments that had it, and what was read; a dry run deletes nothing
+ */
 export async function deleteAccount(
   admin: AdminContext,
   where: string,
   name: string,
-  seen: SeenAccounts = {},
-): Promise<void> {
+  { seen = {}, dryRun }: SeenAccounts & DryRun = {},
+) {
   const found = await findProject(admin, where, "write");
-  await writingProject(admin, found, accounts, async (project) => {
-    const holders = (await requireSeenSets(admin, project, seen)).filter(({ names }) => names.includes(name));
+  const plan = async (project: PlannedProject) => {
+    const sets = await requireSeenSets(admin, project, seen);
+    const holders = sets.filter(({ names }) => names.includes(name));
     if (holders.length === 0) {
       throw await noItem(admin, { project, descriptor: accounts }, name, found.permit.environments, where);
     }
     const opened = holders.map((set) =>
       openItems({ project, descriptor: accounts, environment: set.environment }, set),
     );
-    const changes = new Map(opened.map((set) => [set, new Map([[name, null]])]));
-    return [undefined, await writeSets(admin, project, accounts, changes)];
-  });
+    const outcome = { environments: holders.map(({ environment }) => environment), seen: seenOf(project, sets) };
+    return { changes: new Map(opened.map((set) => [set, new Map([[name, null]])])), outcomeOf: () => outcome };
+  };
+  return changingProject(admin, found, accounts, plan, { dryRun });
 }
 
 /** The sets of every environment. @throws Refused `conflict` if one is not what the person has seen */
-async function requireSeenSets(admin: AdminContext, project: SetOf["project"], { versions, projectId }: SeenAccounts) {
+async function requireSeenSets(admin: AdminContext, project: SetOf["project"], seen: Seen) {
   const sets = await requireSets(admin, project, accounts);
   for (const { environment, stored } of sets) {
-    const of = { project, descriptor: accounts, environment, version: stored.version };
-    requireSeen(of, { version: versions?.get(environment), projectId });
+    requireSeen({ project, descriptor: accounts, environment, version: stored.version }, seen);
   }
   return sets;
 }

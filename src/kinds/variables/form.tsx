@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { goOn } from "../../pages/carry-out.ts";
+import { carryOut, typedIn } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
 import { Ago, Box, Boxes, Env, Field } from "../../pages/parts.tsx";
 import type { Form, Visit } from "../../pages/visit.ts";
 import { isDay } from "../../words/parse.ts";
 import { dueAtOf, type VariableEntry } from "./entry.ts";
-import { deletedSentence, savedSentence } from "./operations.ts";
-import { type EnvironmentWrite, validateVariables, warningsIn, writeVariables } from "./write.ts";
+import { remove, set } from "./operations.ts";
+import { validateVariables } from "./write.ts";
 
 /** A value for each environment, and a day to rotate them by. */
 export const form: ItemForm<VariableEntry> = {
@@ -36,17 +36,11 @@ export const form: ItemForm<VariableEntry> = {
   ),
   deletion: ({ entries, unseen }) => <Boxes legend="From" name="from" options={[...entries.keys(), ...unseen]} />,
   change,
-  removal: ({ admin, where, form }, name) => {
-    const targets = form.environments("from");
+  removal: (visit, name) => {
+    const targets = visit.form.environments("from");
     if (targets.length === 0) throw new Refused("invalid", "No environment is chosen. Nothing was deleted.");
-    const write = (environment: Environment) => ({ entries: [], remove: [name], ...form.seen(environment) });
-    return {
-      targets,
-      write: async (to) => {
-        await writeVariables(admin, where, new Map(targets.map((environment) => [environment, write(environment)])));
-        return goOn(to, { sentence: deletedSentence(where, name, targets) });
-      },
-    };
+    const given = { project: visit.where, environments: targets, name };
+    return { targets, write: (to) => carryOut(visit, remove, given, to) };
   },
 };
 
@@ -119,29 +113,23 @@ function ValueField({ environment, help }: { readonly environment: Environment; 
   );
 }
 
-function change(
-  { admin, where, form }: Visit,
-  name: string,
-  { shown, entries, unseen }: StoredItem<VariableEntry>,
-): ItemChange {
+function change(visit: Visit, name: string, { shown, entries, unseen }: StoredItem<VariableEntry>): ItemChange {
+  const { admin, where, form } = visit;
   const values = valuesIn(form, shown);
   const day = readDay(form, admin.now());
-  const changes = [...values].map(([environment, value]): [Environment, EnvironmentWrite] => {
-    // An empty day does not take away one that the form did not show.
-    const isKept = day === "keep" || (day === null && unseen.includes(environment));
-    const rotateBy = isKept ? (entries.get(environment)?.rotateBy ?? null) : day;
-    const canary = form.has("canary") || undefined;
-    return [environment, { entries: [{ name, value, rotateBy, canary }], ...form.seen(environment) }];
-  });
+  const each = new Map(
+    [...values].map(([environment, value]) => {
+      // An empty day does not take away one that the form did not show.
+      const isKept = day === "keep" || (day === null && unseen.includes(environment));
+      return [environment, { value, rotateBy: isKept ? (entries.get(environment)?.rotateBy ?? null) : day }];
+    }),
+  );
   // What is wrong with a name is said before the name is asked for again.
-  for (const [, { entries }] of changes) validateVariables(entries);
-  return {
-    targets: [...values.keys()],
-    write: async (to) => {
-      const written = await writeVariables(admin, where, new Map(changes));
-      return goOn(to, { sentence: savedSentence(where, name, written), warnings: warningsIn(written) });
-    },
-  };
+  for (const { value } of each.values()) validateVariables([{ name, value }]);
+  const targets = [...values.keys()];
+  const canary = form.has("canary") ? (true as const) : undefined;
+  const given = { project: where, environments: targets, name, value: typedIn(""), each, canary };
+  return { targets, write: (to) => carryOut(visit, set, given, to) };
 }
 
 /**

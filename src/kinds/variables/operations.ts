@@ -1,5 +1,6 @@
-import { environments, variableValueBytesMax } from "../../core/names.ts";
+import { type Environment, environments, variableValueBytesMax } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
+import { requireFreshToCompare } from "../../desk/context.ts";
 import {
   atVersion,
   choice,
@@ -7,9 +8,9 @@ import {
   environment,
   file,
   flag,
+  formOnly,
   ifVersion,
   input,
-  ofForm,
   project,
   type ReadInput,
   severalEnvironments,
@@ -17,11 +18,13 @@ import {
   wide,
 } from "../../desk/inputs.ts";
 import { type Operations, operation } from "../../desk/operation.ts";
-import { type Columns, done, list, type Outcome } from "../../desk/outcome.ts";
-import { findProject } from "../../desk/projects.ts";
+import { type Columns, done, list } from "../../desk/outcome.ts";
+import type { Seen } from "../../desk/plan.ts";
+import { findProject, placeOf } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
-import type { DryRun } from "../../editing/write-project.ts";
+import { seenAt } from "../../editing/open.ts";
 import { setBytesMax } from "../../sets/kind.ts";
+import { digestOf } from "../../sets/verified-set.ts";
 import { parseComingDay, parseCount, parseList } from "../../words/parse.ts";
 import { counted, decodeText, formatTime, joined } from "../../words/text.ts";
 import { variables } from "./entry.ts";
@@ -31,11 +34,12 @@ import {
   copyVariables,
   deleteVariable,
   listVariables,
+  type NewVariable,
   type Place,
-  type SeenEnds,
+  seenByCopy,
   setVariables,
+  type VariablesCopy,
   type VariablesWrite,
-  type WriteOptions,
   warningsIn,
   writeVariables,
 } from "./write.ts";
@@ -48,7 +52,7 @@ export const literal = flag(
   "take text that another tool has encrypted, and references of other tools, as they are",
 );
 
-const set = operation({
+export const set = operation({
   path: "var set",
   about: "Create or replace a variable. Its value is read from stdin, byte for byte, or from a hidden prompt.",
   examples: [
@@ -80,33 +84,63 @@ const set = operation({
     ),
     canary: flag("--canary", "bait: read like any other, and every use of it is on record; it stays one until deleted"),
     version: ifVersion,
+    each: formOnly<ReadonlyMap<Environment, Pick<NewVariable, "value" | "rotateBy">>>(),
   },
-  check: ({ environments, version }) => {
-    if (version === undefined || environments.length === 1) return;
-    throw usageProblem("var set: --if-version needs a single environment: each has versions of its own.");
+  check: ({ environments, version }) => requireOne("var set", environments, version),
+  plan: async (admin, { project, environments, name, value: given, each, rotateBy = null, canary, version }) => {
+    const seen = await seenAt(admin, project, "write", variables, environments);
+    const all = each ?? { value: await given.read(), rotateBy };
+    const changes = new Map(
+      environments.map((environment) => {
+        const own = all instanceof Map ? all.get(environment) : all;
+        return [environment, { entries: [{ name, canary, ...own }] }];
+      }),
+    );
+    const would = await writeVariables(admin, project, changes, { seen: ifAt(environments, version), dryRun: true });
+    const sentence = `Nothing was written. ${savedSentence(project, name, would, ["It would create", "It would update"])}`;
+    return { seen, document: { project, key: name, ...savedPlaces(would) }, sentence, changes };
   },
-  run: async (admin, { project, environments, name, value: given, rotateBy = null, canary, version }) => {
-    await findProject(admin, project, "write", environments);
-    const write = { entries: [{ name, value: await given.read(), rotateBy, canary }], version };
-    const changes = new Map(environments.map((environment) => [environment, write]));
-    const written = await writeVariables(admin, project, changes);
-    const places = [...written].map(([environment, { added }]) => {
-      return { environment, status: added.length === 1 ? "created" : "updated" };
-    });
-    const where = places.length === 1 ? places[0] : { environments: places };
+  run: async (admin, { project, environments, name, rotateBy, canary, version }, { seen, changes }) => {
+    const asked = { ...seen, ...ifAt(environments, version) };
+    const written = await writeVariables(admin, project, changes, { seen: asked });
+    const where = savedPlaces(written);
     const document = { project, ...where, key: name, ...(rotateBy && { rotateBy }), ...(canary && { canary }) };
-    const day = rotateBy === null ? "" : ` Rotate it by ${rotateBy}.`;
+    const day = rotateBy ? ` Rotate it by ${rotateBy}.` : "";
     const bait = canary ? " It is a canary: every use of it is on record." : "";
     return done(document, savedSentence(project, name, written) + day + bait, warningsIn(written));
   },
 });
 
+/** @throws Problem for `--if-version` with several environments */
+function requireOne(path: string, among: readonly Environment[], version: number | undefined): void {
+  if (version === undefined || among.length === 1) return;
+  throw usageProblem(`${path}: --if-version needs a single environment: each has versions of its own.`);
+}
+
+/** What `--if-version` says that somebody saw of the first environment. */
+function ifAt([environment]: readonly Environment[], version: number | undefined): Seen {
+  return version === undefined ? {} : { [`version.${environment}`]: version };
+}
+
+/** Where a variable was created, and where it was updated, for a document. */
+function savedPlaces(written: ReadonlyMap<Environment, VariablesWrite>) {
+  const places = [...written].map(([environment, { added }]) => {
+    return { environment, status: added.length === 1 ? "created" : "updated" };
+  });
+  return places.length === 1 ? places[0] : { environments: places };
+}
+
 /** Says where a variable was created, and where it was updated. */
-export function savedSentence(where: string, name: string, written: ReadonlyMap<string, VariablesWrite>): string {
+function savedSentence(
+  where: string,
+  name: string,
+  written: ReadonlyMap<string, VariablesWrite>,
+  verbs: readonly [create: string, update: string] = ["Created", "Updated"],
+): string {
   const places = Map.groupBy(written.keys(), (environment) =>
-    written.get(environment)?.added.length === 1 ? "Created" : "Updated",
+    written.get(environment)?.added.length === 1 ? verbs[0] : verbs[1],
   );
-  const sentences = (["Created", "Updated"] as const).flatMap((did) => {
+  const sentences = verbs.flatMap((did) => {
     const those = places.get(did);
     return those === undefined ? [] : [`${did} ${name} in ${where}, ${joined(those)}.`];
   });
@@ -180,22 +214,26 @@ const diff = operation({
   },
 });
 
-const remove = operation({
+export const remove = operation({
   path: "var delete",
   about: "Delete a variable.",
   examples: ["keyhole var delete acme/web production OLD_TOKEN"],
   right: "write",
-  inputs: { project, environment, name, version: ifVersion },
-  run: async (admin, { project, environment, name, version }) => {
-    await deleteVariable(admin, project, environment, name, { version });
-    const document = { project, environment, key: name, status: "deleted" };
-    return done(document, deletedSentence(project, name, [environment]));
+  inputs: { project, environments: severalEnvironments, name, version: ifVersion },
+  check: ({ environments, version }) => requireOne("var delete", environments, version),
+  plan: async (admin, { project, environments, name, version }) => {
+    const seen = await seenAt(admin, project, "write", variables, environments);
+    await deleteVariable(admin, project, environments, name, { seen: ifAt(environments, version), dryRun: true });
+    const where = environments.length === 1 ? { environment: environments[0] } : { environments };
+    const sentence = `Nothing was written. It would delete ${name} from ${project}, ${joined(environments)}.`;
+    return { seen, document: { project, ...where, key: name }, sentence };
+  },
+  run: async (admin, { project, environments, name, version }, { seen, document }) => {
+    await deleteVariable(admin, project, environments, name, { seen: { ...seen, ...ifAt(environments, version) } });
+    const sentence = `Deleted ${name} from ${project}, ${joined(environments)}.`;
+    return done({ ...document, status: "deleted" }, sentence);
   },
 });
-
-export function deletedSentence(where: string, name: string, from: readonly string[]): string {
-  return `Deleted ${name} from ${where}, ${joined(from)}.`;
-}
 
 export const copy = operation({
   path: "var copy",
@@ -214,43 +252,68 @@ export const copy = operation({
       input("--keys <names>", "only these variables, comma-separated (default: all)", parseList),
       "items",
     ),
-    dryRun: flag("--dry-run", "say what it would add and change, and write nothing"),
-    seen: ofForm<SeenEnds>(),
   },
   check: ({ to, toEnvironment }) => {
     if (to !== undefined || toEnvironment !== undefined) return;
     throw usageProblem("var copy: name a target with --to-env or --to.");
   },
-  run: async (admin, { project, environment, to = project, toEnvironment = environment, names, dryRun, seen }) => {
-    const [source, target] = [
-      { project, environment },
-      { project: to, environment: toEnvironment },
-    ];
-    const { added, changed, same, warnings } = await copyVariables(admin, source, target, names, { ...seen, dryRun });
-    const place = `${to}, ${toEnvironment}`;
-    const counts = `${added.length} added, ${changed.length} changed, ${same.length} the same already`;
-    const sentence = dryRun
-      ? `Nothing was written. In ${place} there would be ${counts}.`
-      : `Copied ${counted(added.length + changed.length, "variable")} to ${place}: ${counts}.`;
-    return eachChange(target, { added, changed, same }, dryRun ? "WOULD BE" : "IS", { warnings, sentence, none: "" });
+  plan: async (admin, given) => {
+    const [source, target] = endsOf(given);
+    const seen = await seenByCopy(admin, source, target);
+    const would = await copyVariables(admin, source, target, given.names, { dryRun: true });
+    const sentence = `Nothing was written. In ${target.project}, ${target.environment} there would be ${counts(would)}.`;
+    return {
+      seen,
+      names: { ...would, deleted: [] },
+      same: would.same.length,
+      ...eachChange(target, would, "WOULD BE"),
+      warnings: would.warnings,
+      sentence,
+    };
+  },
+  run: async (admin, given, { seen }) => {
+    const [source, target] = endsOf(given);
+    const copied = await copyVariables(admin, source, target, given.names, { seen });
+    const { added, changed, warnings } = copied;
+    const what = counted(added.length + changed.length, "variable");
+    const sentence = `Copied ${what} to ${target.project}, ${target.environment}: ${counts(copied)}.`;
+    const { document, shows } = eachChange(target, copied, "IS");
+    return { ...done(document, sentence, warnings), shows };
   },
 });
+
+function endsOf(given: {
+  readonly project: string;
+  readonly environment: Environment;
+  readonly to: string | undefined;
+  readonly toEnvironment: Environment | undefined;
+}): readonly [source: Place, target: Place] {
+  const { project, environment, to = project, toEnvironment = environment } = given;
+  return [
+    { project, environment },
+    { project: to, environment: toEnvironment },
+  ];
+}
+
+function counts({ added, changed, same }: VariablesCopy): string {
+  return `${added.length} added, ${changed.length} changed, ${same.length} the same already`;
+}
 
 /** Lists what happened to each variable, or would happen. The document has a list for each change. */
 function eachChange(
   target: Place,
-  changes: Readonly<Record<string, readonly string[]>>,
+  { added, changed, same, deleted }: Partial<VariablesCopy & VariablesWrite>,
   heading: "IS" | "WOULD BE",
-  { warnings, sentence, none }: { warnings: readonly string[]; sentence: string; none: string },
-): Outcome {
-  const rows = Object.entries(changes).flatMap(([change, names]) =>
+  none = "",
+) {
+  const changes = { added, changed, ...(same && { same }), ...(deleted && { deleted }) };
+  const rows = Object.entries(changes).flatMap(([change, names = []]) =>
     names.map((name) => [name, change === "same" ? "the same already" : change]),
   );
-  const shows = { headers: ["NAME", heading], rows, none };
-  return { ...done({ ...target, ...changes }, sentence, warnings), shows };
+  return { document: { ...target, ...changes }, shows: { headers: ["NAME", heading], rows, none } };
 }
 
-const importAll = operation({
+export const importAll = operation({
   path: "var import",
   about: "Create or replace all variables of a file, or none of them if anything in it is wrong.",
   examples: [
@@ -265,41 +328,47 @@ const importAll = operation({
     file: file("<file>", "the file, or - for stdin", { bytesMax: setBytesMax }),
     format: choice("--format <format>", "what the file is (default: env)", ["env", "json", "yaml"]),
     prune: flag("--prune", "also delete the variables that the file does not have; asks first"),
-    dryRun: flag("--dry-run", "say which variables it would add, change and delete, and write nothing"),
     allowEmpty: flag("--allow-empty", "succeed if it holds no variables"),
     literal,
     version: ifVersion,
   },
-  run: async (admin, given, { agree }) => {
-    const { project, environment, file, format = "env", prune = false, dryRun, allowEmpty, literal, version } = given;
-    // Reading the file and asking take their time: another project may have the path by then.
-    const { id: projectId } = await findProject(admin, project, prune ? ["write", "see"] : "write", [environment]);
-    const { variables, warnings } = await readImport(file, format, literal === true);
-    if (variables.length === 0 && !allowEmpty) {
-      throw usageProblem(`${file.name} holds no variables; --allow-empty accepts that.`);
+  plan: async (admin, { project, environment, file, format = "env", prune = false, allowEmpty, literal, version }) => {
+    const sets = await seenAt(admin, project, prune ? ["write", "see"] : "write", variables, [environment]);
+    requireFreshToCompare(admin, placeOf(await findProject(admin, project, "write")), [environment]);
+    const { variables: entries, warnings } = await readImport(file, format, literal === true);
+    if (entries.length === 0 && !allowEmpty) {
+      const how = file.name === "" ? "" : "; --allow-empty accepts that";
+      throw usageProblem(`${file.name || "The text"} holds no variables${how}.`);
     }
     const place = { project, environment };
-    const write = (more: WriteOptions & DryRun) =>
-      setVariables(admin, project, environment, variables, { prune, version, projectId, warnings, ...more });
-    const plan = prune || dryRun ? await write({ dryRun: true }) : undefined;
-    if (dryRun && plan !== undefined) return wouldBe(place, plan);
-    const imports = `import ${counted(variables.length, "variable")} into ${project}, ${environment}`;
-    if (plan !== undefined) await agree(`${imports}, and delete ${deletions(plan.deleted)}`);
-    const written = await write({ agreed: plan?.deleted });
-    const { added, updated, deleted } = written;
+    const asked = { prune, warnings };
+    const only = ifAt([environment], version);
+    const would = await setVariables(admin, project, environment, entries, { ...asked, seen: only, dryRun: true });
+    const { added, changed, deleted } = would;
+    const imports = `import ${counted(entries.length, "variable")} into ${project}, ${environment}`;
+    const counts = `add ${added.length}, change ${changed.length} and delete ${deleted.length}`;
+    // What is named depends on rights, too.
+    const seen = { ...sets, plan: digestOf(JSON.stringify([added, changed, deleted])) };
+    return {
+      ...(prune && { deed: `${imports}, and delete ${deletions(deleted)}` }),
+      seen,
+      names: would,
+      same: would.updated - changed.length,
+      ...eachChange(place, { added, changed, deleted }, "WOULD BE", "Each variable of the file has its value already."),
+      warnings: would.warnings,
+      sentence: `Nothing was written. The import would ${counts}.`,
+      write: (seen: Seen) =>
+        setVariables(admin, project, environment, entries, { ...asked, seen: { ...seen, ...only } }),
+    };
+  },
+  run: async (_, { project, environment, prune }, { seen, write }) => {
+    const { added, updated, deleted, warnings } = await write(seen);
     const created = added.length;
     const counts = [`${created} created`, `${updated} updated`, ...(prune ? [`${deleted.length} deleted`] : [])];
     const sentence = `Imported ${counted(created + updated, "variable")}: ${counts.join(", ")}.`;
-    return done({ ...place, created, updated, ...(prune && { deleted }) }, sentence, written.warnings);
+    return done({ project, environment, created, updated, ...(prune && { deleted }) }, sentence, warnings);
   },
 });
-
-function wouldBe(place: Place, { added, changed, deleted, warnings }: VariablesWrite): Outcome {
-  const none = "Each variable of the file has its value already.";
-  const counts = `add ${added.length}, change ${changed.length} and delete ${deleted.length}`;
-  const sentence = `Nothing was written. The import would ${counts}.`;
-  return eachChange(place, { added, changed, deleted }, "WOULD BE", { warnings, sentence, none });
-}
 
 /** Names what a prune deletes. */
 function deletions(names: readonly string[]): string {
@@ -314,8 +383,9 @@ const namesMax = 20;
 async function readImport({ name, read }: ReadInput, format: ImportFormat, isLiteral: boolean) {
   const { parseImport } = await import("./import-text.ts"); // with a parser that no other operation needs
   const { variables, warnings, problems } = parseImport(format, decodeText(await read(), name), () => isLiteral);
-  if (problems.length === 0) return { variables, warnings: warnings.map((warning) => `${name}: ${warning}`) };
-  const lines = problems.map((problem) => `${name}: ${problem}\n`).join("");
+  const at = name === "" ? "" : `${name}: `;
+  if (problems.length === 0) return { variables, warnings: warnings.map((warning) => `${at}${warning}`) };
+  const lines = problems.map((problem) => `${at}${problem}\n`).join("");
   throw new Problem(exits.usage, "invalid", `${lines}Nothing was imported.`);
 }
 

@@ -5,7 +5,6 @@ import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { requireSets, shownEnvironments } from "../../editing/open.ts";
-import { carryOut } from "../../pages/carry-out.ts";
 import {
   Ago,
   Box,
@@ -22,12 +21,10 @@ import {
 } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
-import { seenFields, type Visit } from "../../pages/visit.ts";
+import type { Visit } from "../../pages/visit.ts";
 import { variables } from "./entry.ts";
-import { copy } from "./operations.ts";
 import { keepDraft } from "./plan-page.tsx";
 import { type Difference, diffVariables } from "./reveal.ts";
-import { copyVariables } from "./write.ts";
 
 /** Two environments side by side, to copy variables from one to the other with their values unseen. */
 export async function promotePage(visit: Visit): Promise<Answer> {
@@ -138,9 +135,8 @@ async function choice({ admin, where }: Visit, from: Environment, to: Environmen
     );
   }
   if (!mayCopy) return tables;
-  const hidden = { from, to, ...seenFields(project, sets) };
   return (
-    <Change action={projectPagePath(where, "variables/promote")} button="Copy what is chosen" hidden={hidden}>
+    <Change action={projectPagePath(where, "variables/promote")} button="Copy what is chosen" hidden={{ from, to }}>
       <p class="quiet">You see what would change before anything is written. Values are copied unseen, on record.</p>
       {tables}
     </Change>
@@ -157,21 +153,7 @@ export async function promote(visit: Visit): Promise<Answer> {
   const names = [...form.all("names")];
   if (from === to) throw new Refused("invalid", "Choose two different environments. Nothing was copied.");
   if (names.length === 0) throw new Refused("invalid", "No variable is chosen. Nothing was copied.");
-  // The versions and the project are those that the page showed.
-  const seen = { from: form.seen(from), to: form.seen(to) };
-  const [source, target] = [
-    { project: where, environment: from },
-    { project: where, environment: to },
-  ];
-  const given = { project: where, environment: from, to: where, toEnvironment: to, names, seen };
-  return keepDraft(visit, projectPagePath(where, "variables/promote"), {
-    environment: to,
-    plan: async (admin) => {
-      const plan = await copyVariables(admin, source, target, names, { ...seen, dryRun: true });
-      const { added, changed, same, warnings } = plan;
-      return { added, changed, deleted: [], warnings, same: same.length };
-    },
-    again: ["Choose others", projectPagePath(where, "variables/promote", { from, to })],
-    write: (visit) => carryOut(visit, copy, given, projectPagePath(where, "variables")),
-  });
+  const copies = { project: where, environment: from, to: where, toEnvironment: to, names };
+  const again = ["Choose others", projectPagePath(where, "variables/promote", { from, to })] as const;
+  return keepDraft(visit, projectPagePath(where, "variables/promote"), { environment: to, again, copies });
 }

@@ -1,8 +1,10 @@
 import { compareBytes } from "../../core/names.ts";
 import { type AdminContext, requireFreshToCompare, writing } from "../../desk/context.ts";
+import type { Seen } from "../../desk/plan.ts";
+import { seenOf } from "../../desk/plan.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment } from "../../desk/validate.ts";
-import { type OpenSet, openSet, openSetAt, type SeenSet } from "../../editing/open.ts";
+import { type OpenSet, openItems, openSet, openSetAt, requireSet } from "../../editing/open.ts";
 import { revealItem, revealOf } from "../../editing/reveal.ts";
 import type { NamedValue } from "../../formats/dotenv.ts";
 import { type VariableEntry, variables } from "./entry.ts";
@@ -29,14 +31,15 @@ export async function revealVariables(
   where: string,
   environment: string,
   render: (variables: readonly NamedValue[]) => string,
-): Promise<{ readonly text: string; readonly variables: readonly NamedValue[] } & Required<SeenSet>> {
+): Promise<{ readonly text: string; readonly variables: readonly NamedValue[]; readonly seen: Seen }> {
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "reveal", [target]);
   return writing(admin, project.permit, async (db) => {
     const of = { project: { ...project, db }, descriptor: variables, environment: target };
-    const { items, version } = await openSet(admin, of);
+    const set = await requireSet(admin, of);
+    const { items } = openItems(of, set);
     const opened = [...items].map(([name, item]) => ({ name, value: storedValue(item) }));
-    const revealed = { text: render(opened), variables: opened, version, projectId: project.id };
+    const revealed = { text: render(opened), variables: opened, seen: seenOf(project, [set]) };
     return [revealed, items.size === 0 ? [] : [revealOf(admin, of, items.values())]];
   });
 }

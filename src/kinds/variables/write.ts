@@ -1,15 +1,22 @@
 import { eq } from "drizzle-orm";
 import { may } from "../../access/rights.ts";
-import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
+import {
+  compareBytes,
+  type Environment,
+  environmentsOf,
+  isVariableName,
+  variableValueBytesMax,
+} from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
-import { findProject, type PlannedProject, placeOf } from "../../desk/projects.ts";
-import { requireEnvironment, requireText } from "../../desk/validate.ts";
-import { type Item, type OpenSet, openSet, requireSeen, requireSet, type SeenSet } from "../../editing/open.ts";
+import type { Seen } from "../../desk/plan.ts";
+import { findProject, type PlannedProject, placeOf, requireSeenProject } from "../../desk/projects.ts";
+import { requireEnvironment, requireEnvironments, requireText } from "../../desk/validate.ts";
+import { type Item, type OpenSet, openSet, openSets, requireSeen, requireSet, seenAt } from "../../editing/open.ts";
 import { noItem, revealOf } from "../../editing/reveal.ts";
-import { type NewItem, type PlannedSet, type SetChanges, writeSets } from "../../editing/write.ts";
-import { changingProject, type DryRun, writingProject } from "../../editing/write-project.ts";
+import type { NewItem, PlannedSet, SetChanges } from "../../editing/write.ts";
+import { changingProject, type DryRun } from "../../editing/write-project.ts";
 import { isCanary, newCoin } from "../../seal/canary.ts";
 import { isMarked } from "../../store/expiry.ts";
 import { didYouMean } from "../../words/nearest.ts";
@@ -25,12 +32,9 @@ export type NewVariable = {
   readonly canary?: boolean | undefined;
 };
 
-/** The set as the caller saw it: the write is refused if it has changed since. */
-export type WriteOptions = SeenSet & {
+export type WriteOptions = {
   /** Whether the environment's other variables are deleted. */
   readonly prune?: boolean;
-  /** The variables that a person agreed to delete; the write is refused if it would delete another one. */
-  readonly agreed?: readonly string[] | undefined;
   /** Variables that are deleted. */
   readonly remove?: readonly string[];
   /** What the reader of a text warns of, line by line. Default: what there is to say about each name and value. */
@@ -49,6 +53,9 @@ export type VariablesWrite = {
   readonly warnings: readonly string[];
 };
 
+/** The sets as somebody saw them: the write is refused if one of them has changed since. */
+export type SeenSets = { readonly seen?: Seen | undefined };
+
 /** What is written in one environment. */
 export type EnvironmentWrite = WriteOptions & { readonly entries: readonly NewVariable[] };
 
@@ -58,9 +65,10 @@ export async function setVariables(
   where: string,
   environment: string,
   entries: readonly NewVariable[],
-  { dryRun, ...options }: WriteOptions & DryRun = {},
+  { seen, dryRun, ...options }: WriteOptions & SeenSets & DryRun = {},
 ): Promise<VariablesWrite> {
-  const written = await writeVariables(admin, where, new Map([[environment, { ...options, entries }]]), dryRun);
+  const changes = new Map([[environment, { ...options, entries }]]);
+  const written = await writeVariables(admin, where, changes, { seen, dryRun });
   return [...written.values()][0] as VariablesWrite;
 }
 
@@ -72,7 +80,7 @@ export async function writeVariables(
   admin: AdminContext,
   where: string,
   changes: ReadonlyMap<string, EnvironmentWrite>,
-  dryRun?: boolean,
+  { seen = {}, dryRun }: SeenSets & DryRun = {},
 ): Promise<ReadonlyMap<Environment, VariablesWrite>> {
   const asked = new Map(
     [...changes].map(([place, { entries, ...options }]) => {
@@ -85,6 +93,7 @@ export async function writeVariables(
   const plan = async (project: PlannedProject) => {
     const plans = await Array.fromAsync(asked, async ([environment, { given, options }]) => {
       const before = await openSet(admin, { project, descriptor: variables, environment });
+      requireSeen(before, seen);
       const isCompared = mayCompare(admin, placeOf(found), environment);
       return planWrite(admin, before, given, options, project.now, isCompared);
     });
@@ -125,11 +134,10 @@ function planWrite(
   { rights, systemKeys: { listing } }: AdminContext,
   before: OpenSet<VariableEntry>,
   given: ReadonlyMap<string, CheckedVariable>,
-  { prune = false, agreed, remove = [], warnings, ...seen }: WriteOptions,
+  { prune = false, remove = [], warnings }: WriteOptions,
   now: number,
   isCompared: boolean,
 ): Plan {
-  requireSeen(before, seen);
   const changes = new Map<string, NewItem<VariableEntry> | null>();
   const changed: string[] = [];
   const canaries: string[] = [];
@@ -148,11 +156,6 @@ function planWrite(
   const both = [...unwanted].find((name) => given.has(name));
   if (both !== undefined) throw new Refused("invalid", `${both} is to be written and deleted at once.`);
   const pruned = [...before.items.keys()].filter((name) => unwanted.has(name));
-  const mayGo = new Set(agreed ?? pruned);
-  const surprise = pruned.find((name) => !mayGo.has(name));
-  if (surprise !== undefined) {
-    throw new Refused("conflict", `Somebody has added ${surprise} since. Nothing was written: run the command again.`);
-  }
   for (const name of pruned) changes.set(name, null);
   const entries = [...given.values()];
   const about = warnings ? [...warnings, ...unseenInValues(entries)] : entries.flatMap(warningsAbout);
@@ -181,9 +184,6 @@ export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted"> & {
   readonly same: readonly string[];
 };
 
-/** The sets as a person saw them: the copy is refused if the source or the target has changed since. */
-export type SeenEnds = { readonly from?: SeenSet; readonly to?: SeenSet };
-
 /**
  * Copies variables to another environment or project with their days of rotation: all of them, or on any failure none.
  * That their values left the source is on record there.
@@ -194,26 +194,29 @@ export async function copyVariables(
   from: Place,
   to: Place,
   names?: readonly string[],
-  { from: seenSource = {}, to: seenTarget = {}, dryRun }: SeenEnds & DryRun = {},
+  { seen = {}, dryRun }: SeenSets & DryRun = {},
 ): Promise<VariablesCopy> {
   const [source, target] = [requireEnvironment(from.environment), requireEnvironment(to.environment)];
   const origin = await findProject(admin, from.project, "reveal", [source]);
   const found = await findProject(admin, to.project, ["reveal", "write"], [target]);
   requireFreshToCompare(admin, placeOf(origin), [source]);
   requireFreshToCompare(admin, placeOf(found), [target]);
-  if (found.id === origin.id && source === target) {
+  const isWithin = found.id === origin.id;
+  if (isWithin && source === target) {
     const words = "The source and the target are the same environment: name another with --to-env or --to.";
     throw new Refused("invalid", words);
   }
   const plan = async (project: PlannedProject) => {
     const db = project.db && { db: project.db };
     const opened = await openSet(admin, { project: { ...origin, ...db }, descriptor: variables, environment: source });
-    requireSeen(opened, seenSource);
-    const seen = may(admin.rights, "see", placeOf(origin), source) ? opened.items.keys() : [];
-    const chosen = chosenOf(opened, from, names, seen);
+    if (isWithin) requireSeen(opened, seen);
+    else requireSeenProject(origin, { project: seen["source"] as string | undefined });
+    const inSight = may(admin.rights, "see", placeOf(origin), source) ? opened.items.keys() : [];
+    const chosen = chosenOf(opened, from, names, inSight);
     const given = validateVariables(chosen.map((item) => copied(admin, item)));
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
-    const plan = planWrite(admin, before, given, seenTarget, project.now, true);
+    requireSeen(before, seen);
+    const plan = planWrite(admin, before, given, {}, project.now, true);
     const isMade = (name: string) => {
       const old = before.items.get(name)?.entry;
       return given.get(name)?.canary === true && old !== undefined && !isCanary(admin.systemKeys.listing, old);
@@ -330,21 +333,33 @@ export async function listDueVariables(admin: AdminContext, withinMs: number): P
   return found;
 }
 
+/** Deletes a variable from these environments, each of which must have it; a dry run only says whether it can. */
 export async function deleteVariable(
   admin: AdminContext,
   where: string,
-  environment: string,
+  from: string | readonly string[],
   name: string,
-  seen: SeenSet = {},
+  { seen = {}, dryRun }: SeenSets & DryRun = {},
 ): Promise<void> {
-  const target = requireEnvironment(environment);
-  const found = await findProject(admin, where, "write", [target]);
-  await writingProject(admin, found, variables, async (project) => {
-    const before = await openSet(admin, { project, descriptor: variables, environment: target });
-    requireSeen(before, seen);
-    if (!before.items.has(name)) throw await noItem(admin, before, name, [target], `${where} ${target}`);
-    return [undefined, await writeSets(admin, project, variables, new Map([[before, new Map([[name, null]])]]))];
-  });
+  const targets = environmentsOf(requireEnvironments([from].flat()));
+  const found = await findProject(admin, where, "write", targets);
+  const plan = async (project: PlannedProject) => {
+    const sets = await openSets(admin, project, variables, targets);
+    for (const set of sets) requireSeen(set, seen);
+    const missing = sets.filter(({ items }) => !items.has(name)).map(({ environment }) => environment);
+    if (missing.length > 0) {
+      throw await noItem(admin, { project, descriptor: variables }, name, missing, `${where} ${missing.join(", ")}`);
+    }
+    return { changes: new Map(sets.map((set) => [set, new Map([[name, null]])])), outcomeOf: () => undefined };
+  };
+  await changingProject(admin, found, variables, plan, { dryRun });
+}
+
+/** What somebody sees of the ends of a copy. */
+export async function seenByCopy(admin: AdminContext, from: Place, to: Place): Promise<Seen> {
+  const source = await seenAt(admin, from.project, "reveal", variables, [requireEnvironment(from.environment)]);
+  const target = await seenAt(admin, to.project, "write", variables, [requireEnvironment(to.environment)]);
+  return source.project === target.project ? { ...source, ...target } : { ...target, source: source.project };
 }
 
 /** A variable whose name and value may be stored. */

@@ -1,0 +1,10 @@
+import type { AdminContext } from "../../src/desk/context.ts";
+import { planPruning } from "../../src/people/audit-chain.ts";
+
+/** Plans a pruning of the audit and carries it out. @returns how many entries went, or the flaws */
+export async function pruneAudit(admin: AdminContext, keepMs: number, unverified = false) {
+  const plan = await planPruning(admin, keepMs, unverified);
+  if (!("apply" in plan)) return plan;
+  await plan.apply();
+  return plan.pruned;
+}
