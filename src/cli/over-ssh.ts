@@ -7,7 +7,6 @@ import { withoutSettings } from "../settings/inherited.ts";
 import { type CommandContext, optionsGiven, pathOf } from "../terminal/command.ts";
 import { type Row, rowOf } from "../terminal/draw.ts";
 import { readSource } from "../terminal/input.ts";
-import { requireOpen } from "../terminal/terminal.ts";
 import { quoted } from "../words/shell.ts";
 import { isPeoples } from "./door.ts";
 
@@ -45,10 +44,7 @@ export async function sendOverSsh(context: CommandContext, host: string, command
   const line = words.map(quoted).join(" ");
   const env = withoutSettings(context.env);
   const ask = () => run(env, host, needsTerminal ? "-t" : "-T", line, input, out !== undefined);
-  if (out === undefined) {
-    requireOpen(context.terminal.stdout); // before a key is made that nobody would have
-    return (await ask()).code;
-  }
+  if (out === undefined) return (await ask()).code;
   // A file that cannot be written is refused before a key is made that nobody would have.
   let code: number | undefined;
   const failed = new Error("the command failed: nothing is written");

@@ -1,5 +1,3 @@
-import { isUtf8 } from "node:buffer";
-import { existsSync, readFileSync } from "node:fs";
 import { delimiter } from "node:path";
 import {
   type Argument,
@@ -51,10 +49,9 @@ export function startedAs(
   return `${found === null ? shellWord(execPath) : "bun"} run keyhole`;
 }
 
-/** Refuses arguments that are not UTF-8, which the runtime has damaged. Linux still shows them. */
+/** Refuses arguments that are not UTF-8: the runtime puts U+FFFD in place of what it cannot read. */
 export function refuseMangled(args: readonly string[]): void {
-  const cmdline = "/proc/self/cmdline";
-  if (!args.some((arg) => arg.includes("\uFFFD")) || !existsSync(cmdline) || isUtf8(readFileSync(cmdline))) return;
+  if (!args.some((arg) => arg.includes("\uFFFD"))) return;
   throw usageProblem("An argument is not UTF-8, so it would not arrive unchanged. Give a value like this on stdin.");
 }
 

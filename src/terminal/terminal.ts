@@ -1,7 +1,5 @@
-import { readFileSync, readlinkSync } from "node:fs";
-import { createInterface, type Key } from "node:readline";
+import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
-import { attempt } from "../core/attempt.ts";
 import { exits, interrupted, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
 import { oneLine, visible } from "../core/visible.ts";
 
@@ -108,7 +106,6 @@ export function unlessClosed(error: unknown): void {
  */
 export async function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> {
   if (text.length === 0) return;
-  requireOpen(stream);
   await new Promise<void>((resolve, reject) => {
     stream.write(text, (error) => {
       if (!error) return resolve();
@@ -127,68 +124,39 @@ export async function writeSecret(stream: NodeJS.WriteStream, text: string | Uin
   });
 }
 
-/**
- * The runtime opens /dev/null in place of a standard output that was closed when the program began. It does so with
- * close-on-exec, which no stream has that was passed on. Linux shows that.
- * @throws Problem if standard output was closed
- */
-export function requireOpen(stream: NodeJS.WriteStream): void {
-  if (!("fd" in stream) || stream.fd !== 1) return;
-  const flags = attempt(() => /^flags:\s*(\d+)/m.exec(readFileSync("/proc/self/fdinfo/1", "utf8"))?.[1]) ?? "0";
-  const isReplaced = (Number.parseInt(flags, 8) & closeOnExec) !== 0 && readlinkSync("/proc/self/fd/1") === "/dev/null";
-  if (isReplaced) throw new Problem(exits.failed, "unwritable", "The output could not be written: it is closed.");
-}
-
-const closeOnExec = 0o2000000;
-
-/**
- * Asks for a value without showing it. A paste of several lines is one value if the terminal marks pastes, as nearly
- * all do. Returns the bytes typed before Enter; none if the input ended. @throws Problem after Ctrl-C or a signal
- */
+/** Asks for a value without showing it. @returns what was typed before Enter; nothing if the input ended */
 export async function readHidden(terminal: Terminal, question: string): Promise<Uint8Array> {
   const { stdin, stderr } = terminal;
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const reader = createInterface({ input: stdin, output: silent, terminal: true, historySize: 0, crlfDelay: 1000 });
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
-  const lines: string[] = [];
-  let pasting = false;
   let settling: ReturnType<typeof setTimeout> | undefined;
-
-  const onKey = (_text: string | undefined, { name, sequence = "" }: Key) => {
-    if (name === "paste-start") pasting = true;
-    else if (name === "paste-end") pasting = false;
-    // readline would treat these as commands or line ends, and change the value.
-    else if (pasting && /[^\P{Cc}\t\r\n]|[\u2028\u2029]/u.test(sequence)) reject(usageProblem(controls));
-  };
   const onLine = (line: string) => {
     if (settling !== undefined) return reject(usageProblem(severalLines));
-    lines.push(line);
-    if (pasting) return;
-    // Lines that follow at once are an unmarked paste. If only the first were taken, a shell would run the others.
+    // Lines that follow at once are a paste. If only the first were taken, a shell would run the others.
     settling = setTimeout(() => {
-      const text = lines.join("\n");
       if (reader.line !== "") reject(usageProblem(severalLines));
-      else if (text.includes("\ufffd")) reject(usageProblem(notText));
-      else resolve(Buffer.from(text));
+      else if (line.includes("\ufffd")) reject(usageProblem("What was typed is not UTF-8 text."));
+      else resolve(Buffer.from(line));
     }, 50);
   };
   using _ = onInterrupt(reject);
-  stdin.on("keypress", onKey);
   reader
     .on("line", onLine)
     .on("SIGINT", () => reject(interrupted(2)))
     .on("SIGTSTP", () => {}) // without a listener, readline would turn echo on
     .on("close", () => resolve(new Uint8Array()));
-  stderr.write(`${visible(question)} (hidden, Enter ends it): ${bracketedPaste.on}`);
+  stderr.write(`${visible(question)} (hidden, Enter ends it): `);
   try {
     return await promise;
   } finally {
     clearTimeout(settling);
-    stdin.off("keypress", onKey);
     reader.close();
-    stderr.write(`${bracketedPaste.off}\n`);
+    stderr.write("\n");
   }
 }
+
+const severalLines = "The prompt takes one line: give the value on stdin, as in `keyhole … < value.txt`.";
 
 /** What was typed before Enter; empty if the input ended. @throws Problem after Ctrl-C or a signal */
 export async function readLine(terminal: Terminal, question: string): Promise<string> {
@@ -215,11 +183,6 @@ export async function readLine(terminal: Terminal, question: string): Promise<st
     if (!ended) terminal.stderr.write("\n");
   }
 }
-
-const useStdin = "give the value on stdin, as in `keyhole … < value.txt`.";
-const severalLines = `This terminal cannot take a paste of several lines: ${useStdin}`;
-const controls = `The prompt cannot take a paste with control characters: ${useStdin}`;
-const notText = "What was typed is not UTF-8 text.";
 
 /** Reports progress; the total may be unknown. */
 export type Report = (done: number, total?: number) => void;
@@ -300,5 +263,3 @@ function fit(cell: string, width: number): string {
 
 const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
 const eraseToEnd = "\x1b[K";
-/** Makes the terminal mark pasted text, so that a line break in it does not count as Enter. */
-const bracketedPaste = { on: "\x1b[?2004h", off: "\x1b[?2004l" };

@@ -55,8 +55,7 @@ describe("on a terminal", () => {
     ["a word", `${canary}\r`, canary],
     ["a corrected word", `wr\x7f\x7fü${canary}\r`, `ü${canary}`],
     ["a word with Ctrl-Z, which does not suspend", `${canary}\x1a${canary}\r`, canary.repeat(2)],
-    ["a paste of several lines", `\x1b[200~BEGIN\r${canary}\r\x1b[201~\r`, `BEGIN\n${canary}\n`],
-    ["a paste of 20,000 characters", `\x1b[200~${canary.repeat(2500)}\x1b[201~\r`, canary.repeat(2500)],
+    ["a paste of 20,000 characters", `${canary.repeat(2500)}\r`, canary.repeat(2500)],
   ])("%s is stored as it was typed, and the screen never shows it", async (_, keys, value) => {
     const terminal = place.onTerminal(set);
     await terminal.shows(prompt);
@@ -71,9 +70,7 @@ describe("on a terminal", () => {
     ["Ctrl-C", "half\x03", 130],
     ["Enter alone", "\r", 2],
     ["Ctrl-D", "\x04", 2],
-    ["a paste that the terminal did not mark", "one\ntwo\n", 2],
-    ["a paste with a control character", "\x1b[200~one\x15two\x1b[201~\r", 2],
-    ["a paste with an escape sequence", "\x1b[200~one\x1b[31mtwo\x1b[201~\r", 2],
+    ["a paste of several lines", "one\ntwo\n", 2],
   ])("%s stores nothing", async (_, keys, expected) => {
     await place.here(set, "before");
     const terminal = place.onTerminal(set);
@@ -91,7 +88,7 @@ describe("on a terminal", () => {
     terminal.kill("SIGTERM");
     const { exitCode, screen } = await terminal.ended;
     expect(exitCode).toBe(143);
-    expect(screen).toEndWith("\x1b[?2004l\r\nkeyhole: Interrupted: nothing was written.\r\n");
+    expect(screen).toEndWith("\r\nkeyhole: Interrupted: nothing was written.\r\n");
   });
 
   test("a program that asks for JSON is not asked, even on a terminal", async () => {
