@@ -81,7 +81,7 @@ export async function gridPage(visit: Visit): Promise<Answer> {
         }
         filter={kind}
         tools={mayWrite && <Actions items={actionsOf(visit, kind)} />}
-        isLong="folds"
+        isLong
       />
       {kindPages[kind]?.reveal && revealed.length > 0 && rows.length > 0 && (
         <CopyInRows where={where} kind={kind} project={project} from={revealed} />

@@ -13,12 +13,12 @@ import {
   Boxes,
   Change,
   Chooser,
+  Empty,
   Field,
   Lead,
   Moment,
   Name,
   NewName,
-  NoOrganization,
   Prose,
   ShellLines,
   Table,
@@ -62,7 +62,11 @@ export async function newKeyPage(visit: Visit): Promise<Answer> {
   const typed = new Form(visit.url.search.slice(1));
   const main = (
     <>
-      {organizations.length === 0 && <NoOrganization what="key" />}
+      {organizations.length === 0 && (
+        <Empty>
+          A key belongs to an organization, and there is none yet. <a href="/projects">Begin with that</a>
+        </Empty>
+      )}
       {organizations.length > 1 && (
         <Chooser button="Choose">
           <Field label="For" name="org" options={organizations} value={org} />
@@ -218,8 +222,7 @@ export async function makeKey(visit: Visit): Promise<Answer> {
   const { expiresInMs: lifetime, ...words } = wordsFor(form);
   const projectIds = new Map(form.all("projects").map((chosen) => chosen.split("/") as [string, string]));
   const given = { ...words, projectIds, expiresInMs: lifetime === undefined ? undefined : parseDuration(lifetime) };
-  const made = shownOnce(await handOver(visit, create, given, "/keys"), words);
-  return { ...made, to: form.next(made.to ?? "/keys") };
+  return shownOnce(await handOver(visit, create, given, "/keys"), words);
 }
 
 /** Makes a successor of a key, with the same rights. */
@@ -264,7 +267,7 @@ function shownOnce(
 }
 
 /** Lines for a shell that use a key, and what must be put into them. Undefined if it is for no program of ours. */
-export function linesWith(key: string, record: Pick<KeyRecord, "surfaces" | "resources"> & Reached): Secret["use"] {
+function linesWith(key: string, record: Pick<KeyRecord, "surfaces" | "resources"> & Reached): Secret["use"] {
   const { surfaces, resources: granted } = record;
   const mayRun = surfaces.includes("rest_api") && resourcesByDefault.every((one) => granted.includes(one));
   const isForAgents = surfaces.includes("mcp_server");

@@ -2,9 +2,10 @@
 
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
+import { create } from "../operations/organizations.ts";
 import { makeProject } from "../operations/projects.ts";
 import { carryOut } from "../pages/carry-out.ts";
-import { Ago, Called, type Cells, Change, Field, Name, NoOrganization, Table } from "../pages/parts.tsx";
+import { Ago, Called, type Cells, Change, Empty, Field, Name, Table } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -29,6 +30,7 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
   const rows = await listProjects(admin);
   const marks = lookalikes(rows.map(({ id, organization, name }) => ({ id, name: `${organization}/${name}` })));
   const missing = await missingInProduction(visit, rows);
+  const organizations = await listOrganizations(admin);
   const counts = everyKind.map(({ item, kind }) => [kind, (project: Project) => project[`${item}Count`]] as const);
   const columns: Cells<Project> = {
     Project: (project) => <ProjectLink project={project} />,
@@ -52,11 +54,13 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
         classOf={(_, heading) => (heading === missingHeading ? "num" : undefined)}
         nameOf={(project) => `${pathOf(project)} ${project.name}`}
       />
-      {visit.may("write") && <NewProject organizations={await listOrganizations(admin)} />}
+      {visit.may("write") && <NewProject organizations={organizations} />}
       {admin.rights === "operator" && (
-        <details>
+        <details open={organizations.length === 0}>
           <summary>Create an organization</summary>
-          <NewOrganization />
+          <Change action="/organizations" button="Create">
+            <SlugAndName prefix="organization-" />
+          </Change>
         </details>
       )}
     </>
@@ -88,7 +92,7 @@ function NewProject({ organizations }: { readonly organizations: readonly { read
     <section>
       <h2>Create a project</h2>
       {organizations.length === 0 ? (
-        <NoOrganization what="project" />
+        <Empty>A project belongs to an organization, and there is none yet.</Empty>
       ) : (
         <Change action="/projects" button="Create">
           <Field name="org" label="Organization" options={organizations.map(({ slug }) => slug)} />
@@ -99,17 +103,8 @@ function NewProject({ organizations }: { readonly organizations: readonly { read
   );
 }
 
-/** The form for an organization, for operators. */
-export function NewOrganization() {
-  return (
-    <Change action="/organizations" button="Create">
-      <SlugAndName prefix="organization-" />
-    </Change>
-  );
-}
-
 /** What a new project or organization is called. @param prefix - of the ids, if the page has several */
-export function SlugAndName({ prefix = "" }: { readonly prefix?: string }) {
+function SlugAndName({ prefix = "" }: { readonly prefix?: string }) {
   return (
     <>
       <Field
@@ -135,5 +130,10 @@ export function createProject(visit: Visit): Promise<Answer> {
   const { form } = visit;
   const project = `${form.read("org")}/${form.read("slug")}`;
   const given = { project, name: form.find("name") || undefined };
-  return carryOut(visit, makeProject, given, form.next(projectPagePath(project, firstKind)));
+  return carryOut(visit, makeProject, given, projectPagePath(project, firstKind));
+}
+
+export function createOrganization(visit: Visit): Promise<Answer> {
+  const { form } = visit;
+  return carryOut(visit, create, { slug: form.read("slug"), name: form.find("name") || undefined }, "/projects");
 }

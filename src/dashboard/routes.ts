@@ -16,10 +16,10 @@ import { itemPage, reveal } from "./item.tsx";
 import { keyPage, keysPage, revokeNamed } from "./keys.tsx";
 import { mePage } from "./me.tsx";
 import { makeKey, newKeyPage, rotateShown } from "./new-key.tsx";
-import { createProject, firstPage, projectsPage } from "./projects.tsx";
+import { createOrganization, createProject, firstPage, projectsPage } from "./projects.tsx";
 import { approveShown, rejectShown, requestPage, requestsPage } from "./requests.tsx";
 import { remove, set, setPage } from "./set.tsx";
-import { createOrganization, leaveStart, startPage } from "./start.tsx";
+import { leaveStart, startPage } from "./start.tsx";
 import { todayPage } from "./today.tsx";
 
 /** Everything that the dashboard shows or does, and its rights: a route needs any one of them. */

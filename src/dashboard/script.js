@@ -112,7 +112,7 @@ for (const button of document.querySelectorAll("button.sort")) {
   });
 }
 
-/* Copy in a row: its buttons come into the row that is under the pointer, has the focus or was opened */
+/* Copy in a row: its buttons come into the row that is under the pointer or has the focus */
 
 for (const form of document.querySelectorAll("form[data-copy]")) {
   const table = form.previousElementSibling;
@@ -122,7 +122,7 @@ for (const form of document.querySelectorAll("form[data-copy]")) {
     const row = target.closest("tbody tr");
     if (row === null || row.querySelector(".copy")) return;
     for (const button of table.querySelectorAll(".copy")) {
-      if (!button.closest("tr").matches(":hover, :focus-within, .open")) button.remove();
+      if (!button.closest("tr").matches(":hover, :focus-within")) button.remove();
     }
     const name = new URL(row.querySelector("a").href).searchParams.get("name");
     for (const [at, value] of headings.entries()) {
@@ -137,32 +137,6 @@ for (const form of document.querySelectorAll("form[data-copy]")) {
     }
   };
   for (const what of ["pointerover", "focusin", "click"]) table.addEventListener(what, offer);
-}
-
-/* On a phone a row is one line, and its button opens it */
-
-const phone = matchMedia("(max-width: 44rem)");
-
-for (const table of document.querySelectorAll("table.folds")) {
-  const headings = [...table.tHead.rows[0].cells].map((one) => one.textContent);
-  const fold = () => {
-    if (!phone.matches || table.classList.contains("folding")) return;
-    table.classList.add("folding");
-    for (const body of table.tBodies) {
-      for (const { cells } of body.rows) {
-        const words = { ariaLabel: `${cells[0].textContent} by environment`, ariaExpanded: "false" };
-        cells[0].append(element("button", { type: "button", className: "open", ...words }));
-      }
-    }
-  };
-  phone.addEventListener("change", fold);
-  fold();
-  table.addEventListener("click", ({ target }) => {
-    if (!target.matches("button.open")) return;
-    const row = target.closest("tr");
-    target.ariaExpanded = String(row.classList.toggle("open"));
-    for (const cell of row.querySelectorAll("td")) cell.dataset.heading = headings[cell.cellIndex];
-  });
 }
 
 /* Times: in the reader's zone, and in UTC on hover */

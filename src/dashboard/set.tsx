@@ -78,7 +78,7 @@ export async function set(visit: Visit): Promise<Answer> {
     const words = `${JSON.stringify(name)} is in ${joined(taken)} already.`;
     throw new Refused("exists", `${words} Nothing was changed: change that one.`);
   }
-  return made(visit, name, change, visit.form.next(projectPagePath(visit.where, `${kind}/item`, { name })));
+  return made(visit, name, change, projectPagePath(visit.where, `${kind}/item`, { name }));
 }
 
 /** Deletes an item. @throws Refused `conflict` if somebody wrote a set since the page was shown */

@@ -181,15 +181,6 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }
 
-/** What a page says if what it makes belongs to an organization, and there is none. */
-export function NoOrganization({ what }: { readonly what: string }) {
-  return (
-    <Empty>
-      A {what} belongs to an organization, and there is none yet. <a href="/start">Begin with that</a>
-    </Empty>
-  );
-}
-
 /** Who can read, beside those that a page lists. */
 export function Operators() {
   return <p class="quiet">Operators can read everything: whoever has the root key and the database.</p>;
@@ -336,18 +327,15 @@ type TableProps<T> = {
   readonly tools?: ComponentChildren;
   /** What the style sheet calls a cell. */
   readonly classOf?: (row: T, heading: string) => string | undefined;
-  /**
-   * Whether it may have thousands of rows: then browsers lay out only those that are seen. With `folds`, a row is one
-   * line on a phone, and a tap opens it.
-   */
-  readonly isLong?: boolean | "folds";
+  /** Whether it may have thousands of rows: then browsers lay out only those that are seen. */
+  readonly isLong?: boolean;
   /** Whether other pages have more rows, so that sorting these would mislead. */
   readonly isPart?: boolean;
 };
 
 /**
  * A table that people can sort by the moments or the texts in its cells. On a phone it turns into cards, and each cell
- * says its heading; a long one stays a table.
+ * says its heading.
  */
 export function Table<T>(props: TableProps<T>) {
   const { caption, columns, rows, none, filter, tools, isLong = false, isPart } = props;
@@ -369,7 +357,7 @@ export function Table<T>(props: TableProps<T>) {
   return (
     <>
       {line}
-      <table class={isLong === false ? undefined : isLong === true ? "long" : `long ${isLong}`}>
+      <table class={isLong ? "long" : undefined}>
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>
@@ -380,7 +368,7 @@ export function Table<T>(props: TableProps<T>) {
             ))}
           </tr>
         </thead>
-        {grouped(rows, isLong === false || rows.length <= wholeRowsMax ? rows.length : groupRows).map((group) => (
+        {grouped(rows, !isLong || rows.length <= wholeRowsMax ? rows.length : groupRows).map((group) => (
           <tbody>
             {group.map((row) => (
               <Row {...props} row={row} />
@@ -403,16 +391,14 @@ function grouped<T>(rows: readonly T[], size: number): readonly (readonly T[])[]
   return Array.from({ length: Math.ceil(rows.length / size) }, (_, at) => rows.slice(at * size, (at + 1) * size));
 }
 
-function Row<T>({ row, columns, nameOf, classOf, isLong }: TableProps<T> & { readonly row: T }) {
+function Row<T>({ row, columns, nameOf, classOf }: TableProps<T> & { readonly row: T }) {
   return (
     <tr data-name={nameOf?.(row)}>
       {Object.keys(columns).map((heading, at) => {
         const cell = columns[heading]?.(row);
         if (at === 0) return <th scope="row">{cell}</th>;
         const name = classOf?.(row, heading) ?? (typeof cell === "number" ? "num" : undefined);
-        return isLong ? (
-          <td class={name}>{cell}</td>
-        ) : (
+        return (
           <td class={name} data-heading={heading}>
             {cell}
           </td>

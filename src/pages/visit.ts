@@ -142,11 +142,6 @@ export class Form {
     throw new Refused("invalid", `${why}, type ${shown} again. Nothing was changed.`);
   }
 
-  /** Where a change leads: to this path, or back to the first steps if the form is one of them. */
-  next(path: string): string {
-    return this.has("start") ? "/start" : path;
-  }
-
   /** A whole number, such as the version that the form showed. */
   number(name: string): number {
     return requireNumber(name, this.read(name));

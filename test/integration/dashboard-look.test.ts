@@ -36,7 +36,7 @@ function rowsOf(html: string): string[] {
   const text = (row: string) =>
     row
       .replace(/<time.*?<\/time>/g, "TIME")
-      .replace(/<td class="([abc])">/g, " $1:")
+      .replace(/<td class="([abc])"[^>]*>/g, " $1:")
       .replace(/<.*?>/g, " ")
       .replace(/\s+/g, " ");
   return body.split("</tr>").flatMap((row) => text(row).trim() || []);
