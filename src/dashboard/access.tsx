@@ -5,11 +5,11 @@ import { findProject } from "../desk/projects.ts";
 import {
   Ago,
   Alike,
-  Called,
   type Cells,
   Chooser,
   environmentColumns,
   Field,
+  Named,
   Operators,
   Table,
   Word,
@@ -78,7 +78,7 @@ const personColumns = (
   shown: readonly Environment[],
   now: number,
 ): Cells<PersonAccess> => ({
-  Name: ({ name }) => [<Called of={{ id: name, name }} />, alike.has(name) && <Alike />],
+  Name: ({ name }) => [<Named thing={{ id: name, name }} />, alike.has(name) && <Alike />],
   "Signs in as": ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>),
   ...environmentColumns<PersonAccess>(
     shown,

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { Ago, Called, type Cells, counted, Moment, Table, Word } from "../pages/parts.tsx";
+import { Ago, type Cells, counted, Moment, Named, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import { type AuditCounts, type Doings, units } from "../people/reads.ts";
 import { lookalikes } from "../words/lookalikes.ts";
@@ -115,7 +115,7 @@ export function whoOf(rows: readonly Acting[], keys: ReadonlyMap<string, string>
   const marks = lookalikes([...machines.values()].map((actor) => ({ id: actor.id, name: actorOf({ actor }, keys) })));
   return ({ actor }) => {
     const name = actorOf({ actor }, keys);
-    return actor.type === "person" ? <Word>{name}</Word> : <Called of={{ id: actor.id, name }} marks={marks} />;
+    return actor.type === "person" ? <Word>{name}</Word> : <Named thing={{ id: actor.id, name }} marks={marks} />;
   };
 }
 

@@ -12,9 +12,9 @@ import {
   counted,
   Facts,
   Field,
-  First,
+  FirstFew,
   joined,
-  Lead,
+  LoneLink,
   Moment,
   Name,
   Prose,
@@ -104,7 +104,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
             isPart
           />
           {found.olderAt !== undefined && (
-            <Lead to={withQuery("/audit", { ...typed, before: found.olderAt })}>Older entries</Lead>
+            <LoneLink to={withQuery("/audit", { ...typed, before: found.olderAt })}>Older entries</LoneLink>
           )}
         </>
       )}
@@ -202,7 +202,7 @@ function Named({ found: { part, count, names } }: { readonly found: NamesFound }
   if (names.length === 0) return null;
   return (
     <p>
-      <Name>{part}</Name> is in {count}: <First items={names.map((name) => <Name>{name}</Name>)} max={10} />.
+      <Name>{part}</Name> is in {count}: <FirstFew items={names.map((name) => <Name>{name}</Name>)} max={10} />.
     </p>
   );
 }
@@ -309,11 +309,15 @@ export async function entryPage(visit: Visit): Promise<Answer> {
       {isDamaged(entry) && <Damaged />}
       <Facts facts={facts} />
       {isProved && (
-        <Lead to={`/audit/proof/${encodeURIComponent(`${plain.lane}:${plain.seq}`)}`}>Its proof, as a file</Lead>
+        <LoneLink to={`/audit/proof/${encodeURIComponent(`${plain.lane}:${plain.seq}`)}`}>
+          Its proof, as a file
+        </LoneLink>
       )}
       {!isProved && !isDamaged(entry) && <p class="quiet">It can be proved when the notary has taken it in.</p>}
-      {actor.type !== "person" && visit.may("see", "keys") && <Lead to={`/keys/${actor.id}`}>The {actor.type}</Lead>}
-      <Lead to="/audit">All entries</Lead>
+      {actor.type !== "person" && visit.may("see", "keys") && (
+        <LoneLink to={`/keys/${actor.id}`}>The {actor.type}</LoneLink>
+      )}
+      <LoneLink to="/audit">All entries</LoneLink>
     </>
   );
   return { title: "An entry of the audit", main };
@@ -364,7 +368,7 @@ export async function verifyPage({ admin }: Visit): Promise<Answer> {
         Only <Name>keyhole audit verify --checkpoint</Name>, with the server's log, shows whether entries are missing
         that no notary has signed.
       </p>
-      <Lead to="/audit">All entries</Lead>
+      <LoneLink to="/audit">All entries</LoneLink>
     </>
   );
   return {

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { everyKind } from "../kinds/kind.ts";
 import { moreThan } from "../operations/find.ts";
-import { type Cells, Empty, Envs, joined, Lead, Name, Table, Warnings, Word } from "../pages/parts.tsx";
+import { type Cells, Empty, Envs, joined, LoneLink, Name, Table, Warnings, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -49,7 +49,7 @@ function Nothing({ visit, part }: { readonly visit: Visit; readonly part: string
     <Empty>
       Nothing that you may see has <Name>{part}</Name> in its name. Try a shorter part.
       {visit.may("audit") && (
-        <Lead to={withQuery("/audit", { name: part })}>Look in the audit for a name that was deleted</Lead>
+        <LoneLink to={withQuery("/audit", { name: part })}>Look in the audit for a name that was deleted</LoneLink>
       )}
     </Empty>
   );

@@ -4,7 +4,7 @@ import { renderToString } from "preact-render-to-string";
 import { everyRight, hasSomewhere, type Rights } from "../access/rights.ts";
 import { visible } from "../core/visible.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Actions, Field, Lead, Name, Prose, Word } from "../pages/parts.tsx";
+import { Actions, Field, LoneLink, Name, Prose, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Shown } from "../pages/route.ts";
 import { quoted } from "../words/shell.ts";
@@ -198,7 +198,7 @@ export function refusalPage(title: string, message: string, reader?: Reader, aga
         <Prose>{message}</Prose>
       </p>
       {again && <Actions items={{ "Sign in again": again }} />}
-      <Lead to="/">Back to the first page</Lead>
+      <LoneLink to="/">Back to the first page</LoneLink>
     </>
   );
   return reader === undefined ? document(title, <main id="main">{main}</main>) : framed(title, main, reader);

@@ -15,7 +15,7 @@ import {
   type Chip,
   Chips,
   environmentColumns,
-  Lead,
+  LoneLink,
   Name,
   Table,
   thereClass,
@@ -55,7 +55,7 @@ export async function gridPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       {known?.behindSinceAt !== undefined && <Warnings items={[behindWords(known.behindSinceAt)]} />}
-      {isStale && <Lead to="/sign-in?again">Sign in again to compare production</Lead>}
+      {isStale && <LoneLink to="/sign-in?again">Sign in again to compare production</LoneLink>}
       {items.length > 0 && (
         <Chips label={`Parts of the ${kind}`} items={chips}>
           {rows.some(isCompared) && <small>The same letter: the same value</small>}

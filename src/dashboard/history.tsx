@@ -13,7 +13,7 @@ import {
   Empty,
   Env,
   Field,
-  Lead,
+  LoneLink,
   NameAgain,
   Warnings,
   Word,
@@ -77,7 +77,7 @@ export async function historyPage(visit: Visit): Promise<Answer> {
         ))}
       </ol>
       {older.length > shown.length && (
-        <Lead to={historyPath(where, kind, environment, shown.at(-1)?.version)}>Older versions</Lead>
+        <LoneLink to={historyPath(where, kind, environment, shown.at(-1)?.version)}>Older versions</LoneLink>
       )}
     </>
   );
@@ -100,7 +100,7 @@ export async function undoPage(visit: Visit): Promise<Answer> {
           {fields.environment === "production" && <NameAgain name={where} what="project" />}
         </Change>
       )}
-      <Lead to={historyPath(where, fields.kind, fields.environment)}>Back to the history</Lead>
+      <LoneLink to={historyPath(where, fields.kind, fields.environment)}>Back to the history</LoneLink>
     </>
   );
   return { title, heading: [<Word>{title}</Word>, " in ", <Env value={fields.environment} />], main };

@@ -7,7 +7,7 @@ import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
-import { Actions, Ago, counted, Env, Facts, Lead, Name, Opened, Operators, Word } from "../pages/parts.tsx";
+import { Actions, Ago, Collapsed, counted, Env, Facts, LoneLink, Name, Operators, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -64,7 +64,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
       <div class="values">{cards}</div>
       <Operators />
       {audited.length > 0 && (
-        <Lead to={withQuery("/audit", { project: where, name })}>Everything about it in the audit</Lead>
+        <LoneLink to={withQuery("/audit", { project: where, name })}>Everything about it in the audit</LoneLink>
       )}
     </>
   );
@@ -102,7 +102,7 @@ function Card(
   const isThere = changedAt !== undefined;
   const writer = isThere ? history.versions[0]?.actor.name : undefined;
   const some = (items: readonly ComponentChildren[], none: string) =>
-    items.length === 0 ? <span class="quiet">{none}</span> : <Opened items={items} max={8} between="; " />;
+    items.length === 0 ? <span class="quiet">{none}</span> : <Collapsed items={items} max={8} between="; " />;
   const names = gets("names");
   const earlier = earlierOf(history, isThere);
   return (

@@ -9,15 +9,15 @@ import { carryOut } from "../pages/carry-out.ts";
 import {
   Actions,
   Ago,
-  Called,
   type Cells,
   Change,
   Envs,
   Facts,
   Field,
-  First,
+  FirstFew,
   joined,
-  Lead,
+  LoneLink,
+  Named,
   Prose,
   Table,
   Word,
@@ -110,7 +110,7 @@ function columnsOf(all: readonly KeyRecord[], now: number): Cells<KeyRecord> {
 export function keyColumns<T extends KeyRecord>(now: number, own: Cells<T>, all: readonly T[]): Cells<T> {
   const marks = lookalikes(all);
   return {
-    Name: (key) => <Called of={key} marks={marks} to={`/keys/${key.id}`} />,
+    Name: (key) => <Named thing={key} marks={marks} to={`/keys/${key.id}`} />,
     Type: ({ type }) => type,
     ...own,
     Expires: (key) => <Expiry record={key} now={now} />,
@@ -129,7 +129,7 @@ function Expiry({ record, now }: { readonly record: KeyRecord; readonly now: num
 /** The first projects, without links: not everybody who sees a key sees each of its projects. */
 function Projects({ slugs, ...rest }: { readonly slugs: readonly string[] | null; readonly max?: number }) {
   if (slugs === null) return <>every project, those created later too</>;
-  return <First items={slugs.map((slug) => <Word>{slug}</Word>)} {...rest} />;
+  return <FirstFew items={slugs.map((slug) => <Word>{slug}</Word>)} {...rest} />;
 }
 
 /** One key or trust: its facts, and what can be done with it. */
@@ -151,7 +151,9 @@ export async function keyPage(visit: Visit): Promise<Answer> {
       )}
       <Facts facts={factsOf(record, now)} />
       {visit.may("audit") && (
-        <Lead to={withQuery("/audit", { key: record.id })}>What it read, and what was done to it, in the audit</Lead>
+        <LoneLink to={withQuery("/audit", { key: record.id })}>
+          What it read, and what was done to it, in the audit
+        </LoneLink>
       )}
       {visit.may("keys") && record.type === "key" && record.status === "active" && (
         <RotateForm record={record} now={now} />

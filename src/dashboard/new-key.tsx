@@ -15,7 +15,7 @@ import {
   Chooser,
   Empty,
   Field,
-  Lead,
+  LoneLink,
   Moment,
   Name,
   NewName,
@@ -74,7 +74,7 @@ export async function newKeyPage(visit: Visit): Promise<Answer> {
       )}
       {org !== undefined && <NewKeyForm org={org} projects={await listProjects(admin, org)} typed={typed} />}
       {typed.has("command") && (await commandFor(typed))}
-      <Lead to="/keys">All keys and trusts</Lead>
+      <LoneLink to="/keys">All keys and trusts</LoneLink>
     </>
   );
   return { title: "Create a key", main };

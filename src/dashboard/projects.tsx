@@ -5,7 +5,7 @@ import { everyKind } from "../kinds/kind.ts";
 import { create } from "../operations/organizations.ts";
 import { makeProject } from "../operations/projects.ts";
 import { carryOut } from "../pages/carry-out.ts";
-import { Ago, Called, type Cells, Change, Empty, Field, Name, Table } from "../pages/parts.tsx";
+import { Ago, type Cells, Change, Empty, Field, Name, Named, Table } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -34,7 +34,7 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
   const counts = everyKind.map(({ item, kind }) => [kind, (project: Project) => project[`${item}Count`]] as const);
   const columns: Cells<Project> = {
     Project: (project) => <ProjectLink project={project} />,
-    Name: (project) => <Called of={project} marks={marks} />,
+    Name: (project) => <Named thing={project} marks={marks} />,
     ...Object.fromEntries(counts),
     [missingHeading]: (project) => {
       const count = missing.get(project.id) ?? 0;

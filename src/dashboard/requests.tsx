@@ -11,7 +11,7 @@ import {
   Env,
   Facts,
   Field,
-  Lead,
+  LoneLink,
   Name,
   NameAgain,
   Steers,
@@ -56,7 +56,7 @@ export async function requestsPage(visit: Visit): Promise<Answer> {
         }
       />
       {closed.length > max && (
-        <Lead to="/requests?show=all">Show {counted(closed.length - max, "older one")}, too</Lead>
+        <LoneLink to="/requests?show=all">Show {counted(closed.length - max, "older one")}, too</LoneLink>
       )}
     </>
   );

@@ -3,11 +3,11 @@
 import { alarmActions, peopleActions, personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
-import { changesOf, Env, First, joined, Name } from "../pages/parts.tsx";
+import { changesOf, Env, FirstFew, joined, Name } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import { type AuditRecord, namesWith } from "../people/audit.ts";
 
-type Told = {
+type SentenceProps = {
   readonly entry: AuditRecord;
   readonly keys: ReadonlyMap<string, string>;
   /** Whether the project's name leads to its page. */
@@ -15,21 +15,21 @@ type Told = {
 };
 
 /** A change or a reveal without who did it: `changed STRIPE_KEY in production of acme/web`. */
-export function Deed({ entry, keys, isLinked }: Told) {
+export function Sentence({ entry, keys, isLinked }: SentenceProps) {
   const [kind = "", verb] = entry.action.split(".");
   if (verb !== undefined && everyKind.some((descriptor) => descriptor.kind === kind)) {
-    return <ItemDeed entry={entry} kind={kind} verb={verb} isLinked={isLinked} />;
+    return <ItemSentence entry={entry} kind={kind} verb={verb} isLinked={isLinked} />;
   }
   const action = [...peopleActions, ...alarmActions].find((known) => known === entry.action);
   if (action === undefined) return <code>{entry.action}</code>;
   const deed = deeds[action];
   const parts = (typeof deed === "string" ? deed : deed(entry)).split(/\{(\w+)\}/);
   // The words between braces have the odd indices.
-  return <>{parts.map((part, at) => (at % 2 === 0 ? part : <Blank word={part} entry={entry} keys={keys} />))}</>;
+  return <>{parts.map((part, at) => (at % 2 === 0 ? part : <SentencePart word={part} entry={entry} keys={keys} />))}</>;
 }
 
 /** The text that replaces a word in braces. */
-function Blank(props: {
+function SentencePart(props: {
   readonly word: string;
   readonly entry: AuditRecord;
   readonly keys: ReadonlyMap<string, string>;
@@ -50,7 +50,7 @@ export function EnvironmentOf({ entry }: { readonly entry: Pick<AuditRecord, "en
 }
 
 /** What was done to items: which were added, changed, deleted, put back or seen, and where. */
-function ItemDeed(props: Omit<Told, "keys"> & { readonly kind: string; readonly verb: string }) {
+function ItemSentence(props: Omit<SentenceProps, "keys"> & { readonly kind: string; readonly verb: string }) {
   const { entry, kind, verb, isLinked } = props;
   const { added = [], changed = [], deleted = [] } = entry;
   const parts = verb === "reveal" ? [["saw", entry.names] as const] : changesOf({ added, changed, deleted });
@@ -93,7 +93,7 @@ export function Names({ items, looked }: { readonly items: readonly string[]; re
     </mark>
   ));
   const others = items.filter((name) => !isFound(name)).map((name) => <Name>{name}</Name>);
-  return <First items={[...found, ...others]} />;
+  return <FirstFew items={[...found, ...others]} />;
 }
 
 function whereOf({ organization, project }: AuditRecord): string {

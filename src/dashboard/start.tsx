@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { variables } from "../kinds/variables/entry.ts";
-import { Actions, Ago, Called, Change, Lead } from "../pages/parts.tsx";
+import { Actions, Ago, Change, LoneLink, Named } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -94,7 +94,7 @@ export async function startPage(visit: Visit): Promise<Answer> {
           <Actions items={{ [steps[step]]: to }} />
         </>
       )}
-      <Lead to="/">Back to Today</Lead>
+      <LoneLink to="/">Back to Today</LoneLink>
     </>
   );
   return { title: steps[step], main };
@@ -136,7 +136,7 @@ async function waiting({ admin }: Visit): Promise<VNode> {
         Waiting for the first read. For ten minutes, this page looks for it every two seconds.{" "}
         <noscript>Without JavaScript, load it again.</noscript>
       </p>
-      {newest && <Lead to={`/keys/${newest.id}`}>Lost the key? Rotate it</Lead>}
+      {newest && <LoneLink to={`/keys/${newest.id}`}>Lost the key? Rotate it</LoneLink>}
     </>
   );
 }
@@ -148,8 +148,8 @@ async function arrived({ admin }: Visit): Promise<VNode> {
     <>
       {last && (
         <p>
-          <Called of={last} to={`/keys/${last.id}`} /> read <Ago at={last.lastUsedAt} now={admin.now()} />. Each read is
-          on record before its answer leaves.
+          <Named thing={last} to={`/keys/${last.id}`} /> read <Ago at={last.lastUsedAt} now={admin.now()} />. Each read
+          is on record before its answer leaves.
         </p>
       )}
       <Actions items={{ "Go to Today": "/" }} />

@@ -4,7 +4,7 @@ import { alarmActions } from "../audit/entry.ts";
 import { visibleLines } from "../core/visible.ts";
 import { changeActions } from "../kinds/kind.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
-import { Ago, Called, Empty, Env, Lead, Listed, Name, Prose, Steers, Word } from "../pages/parts.tsx";
+import { Ago, Empty, Env, Listed, LoneLink, Name, Named, Prose, Steers, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -18,7 +18,7 @@ import { AgainstRecord } from "./exceptions.tsx";
 import { soonMs } from "./grid-parts.ts";
 import { ProjectLink } from "./projects.tsx";
 import { unlessRefused } from "./refusal.ts";
-import { actorOf, Deed } from "./sentence.tsx";
+import { actorOf, Sentence } from "./sentence.tsx";
 import { invitation } from "./start.tsx";
 
 /**
@@ -76,7 +76,7 @@ async function expiringKeys(visit: Visit): Promise<VNode> {
     ...one,
     item: (
       <>
-        <Called of={one} marks={marks} to={`/keys/${one.id}`} />, a {one.type} of {one.organization},{" "}
+        <Named thing={one} marks={marks} to={`/keys/${one.id}`} />, a {one.type} of {one.organization},{" "}
         <Ago at={one.expiresAt} now={admin.now()} />
       </>
     ),
@@ -167,7 +167,7 @@ async function lastChanges(visit: Visit): Promise<VNode> {
       <h2>Last changes</h2>
       {changes.length === 0 && <p class="quiet">{visit.none("Nobody has changed anything yet.")}</p>}
       {await entriesOf(visit, changes)}
-      <Lead to="/audit">All entries of the audit</Lead>
+      <LoneLink to="/audit">All entries of the audit</LoneLink>
     </section>
   );
 }
@@ -192,7 +192,7 @@ async function entriesOf(
           {at(<Ago at={one.time} now={admin.now()} />, one)}
           <Word>{actorOf(one, keys)}</Word>
           <span>
-            <Deed entry={one} keys={keys} isLinked={visit.may("see")} />
+            <Sentence entry={one} keys={keys} isLinked={visit.may("see")} />
           </span>
         </li>
       ))}

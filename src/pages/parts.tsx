@@ -44,17 +44,17 @@ function Mixed({ children }: { readonly children: string }) {
  * A name that others may have, too. One that looks like another carries the first letters of its id.
  * @param marks - `lookalikes` of the list that it is in
  */
-export function Called(props: {
-  readonly of: { readonly id: string; readonly name: string };
+export function Named(props: {
+  readonly thing: { readonly id: string; readonly name: string };
   readonly marks?: ReadonlyMap<string, string>;
   readonly to?: string | undefined;
 }) {
-  const { of, marks, to } = props;
-  const mark = marks?.get(of.id);
+  const { thing, marks, to } = props;
+  const mark = marks?.get(thing.id);
   return (
     <>
-      <Word to={to}>{of.name}</Word>
-      <Mixed>{of.name}</Mixed>
+      <Word to={to}>{thing.name}</Word>
+      <Mixed>{thing.name}</Mixed>
       {mark !== undefined && (
         <span class="quiet">
           {" "}
@@ -82,7 +82,7 @@ export function joined(parts: readonly ComponentChildren[], between = ", "): Com
 }
 
 /** The first items, and how many others there are. */
-export function First({ items, max = 3 }: { readonly items: readonly ComponentChildren[]; readonly max?: number }) {
+export function FirstFew({ items, max = 3 }: { readonly items: readonly ComponentChildren[]; readonly max?: number }) {
   return (
     <>
       {joined(items.slice(0, max))}
@@ -92,7 +92,7 @@ export function First({ items, max = 3 }: { readonly items: readonly ComponentCh
 }
 
 /** A link that stands alone. */
-export function Lead({ to, children }: { readonly to: string; readonly children: ComponentChildren }) {
+export function LoneLink({ to, children }: { readonly to: string; readonly children: ComponentChildren }) {
   return (
     <p>
       <a href={to}>{children}</a>
@@ -252,7 +252,7 @@ export function Changed({ names: all }: { readonly names: Touched }) {
       {changes.map(([what, changed]) => (
         <li>
           {what === "deleted" ? <span class="missing">deleted</span> : what}:{" "}
-          <Opened items={changed.map((name) => <Name>{name}</Name>)} max={20} />
+          <Collapsed items={changed.map((name) => <Name>{name}</Name>)} max={20} />
         </li>
       ))}
     </ul>
@@ -260,7 +260,7 @@ export function Changed({ names: all }: { readonly names: Touched }) {
 }
 
 /** The first items, and the others, which a person can open. */
-export function Opened(props: {
+export function Collapsed(props: {
   readonly items: readonly ComponentChildren[];
   readonly max: number;
   readonly between?: string;

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { Environment } from "../../core/names.ts";
 import { carryOut, type Filled, planned } from "../../pages/carry-out.ts";
-import { Change, Changed, changesOf, counted, Empty, Env, Lead, NameAgain, Warnings } from "../../pages/parts.tsx";
+import { Change, Changed, changesOf, counted, Empty, Env, LoneLink, NameAgain, Warnings } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Done } from "../../pages/route.ts";
 import type { Visit } from "../../pages/visit.ts";
@@ -39,7 +39,7 @@ export async function planPage(visit: Visit): Promise<Answer> {
           {environment === "production" && <NameAgain name={visit.where} what="name of the project" />}
         </Change>
       )}
-      <Lead to={to}>{words}</Lead>
+      <LoneLink to={to}>{words}</LoneLink>
     </>
   );
   return {
