@@ -6,7 +6,7 @@ import { askVariables, refuseMissing, refuseSteering, type Source, type Variable
 export type Recipe = VariableOptions & {
   /** The program and its arguments. */
   readonly argv: readonly [string, ...string[]];
-  /** What it could inherit: entries as `core/inherited.ts` describes them. */
+  /** What it could inherit: entries as `settings/inherited.ts` describes them. */
   readonly own: readonly string[];
   readonly inherit: boolean;
   readonly preserve: true | undefined;

@@ -13,7 +13,7 @@ import { type Clock, realClock } from "./wire.ts";
  * The command's environment: the fetched variables in place of inherited ones of the same name, or the other way round
  * with `preserve`. Inherited ones that lead to more secrets are withheld: Keyhole's settings and database, the API key
  * or token under any name, and a runner's credentials for tokens if Keyhole got its token with them.
- * @param own - entries as `core/inherited.ts` describes them, and so is the result
+ * @param own - entries as `settings/inherited.ts` describes them, and so is the result
  */
 export function childEnvironment(
   own: readonly string[],
@@ -100,7 +100,7 @@ export type Command = {
   /** Each character is a byte. */
   readonly path: string;
   readonly argv: readonly [string, ...string[]];
-  /** Entries as `core/inherited.ts` describes them. */
+  /** Entries as `settings/inherited.ts` describes them. */
   readonly env: readonly string[];
 };
 
