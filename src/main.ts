@@ -5,11 +5,12 @@ import { configProblem } from "./core/problem.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindOperations } from "./kinds/commands.ts";
 import { inheritedDescriptors } from "./settings/inherited.ts";
-import { unknownSettings } from "./settings/setting-names.ts";
-import { type CommandContext, frame, noun, refuseMangled } from "./terminal/command.ts";
+import { unknownSettings } from "./settings/unknown-settings.ts";
+import { frame, refuseMangled } from "./terminal/command.ts";
 import { commandFor, type Noun } from "./terminal/draw.ts";
 import { complain, toProblem } from "./terminal/failure.ts";
 import { fitted, write } from "./terminal/terminal.ts";
+import { type CommandContext, noun } from "./terminal/verb.ts";
 
 type Load = () => Promise<(context: CommandContext) => CommandUnknownOpts>;
 

@@ -1,7 +1,6 @@
 import { randomBytes as systemRandomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { hmac } from "../core/hash.ts";
-import { Refused } from "../core/refused.ts";
 
 /*
  * An API key as text: 52 ASCII characters. Base62 digits in ascending value are 0-9, A-Z, a-z.
@@ -16,9 +15,9 @@ import { Refused } from "../core/refused.ts";
  */
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const prefix = "kh_";
-const checkedLength = 46;
-const checksumLength = 6;
+export const prefix = "kh_";
+export const checkedLength = 46;
+export const checksumLength = 6;
 const grammar = /^kh_[0-9A-Za-z]{49}$/;
 
 /**
@@ -39,31 +38,6 @@ export function mintKey(randomBytes: (length: number) => Uint8Array = systemRand
 export function isWellFormedKey(text: string): boolean {
   return grammar.test(text) && checksumOf(text.slice(0, checkedLength)) === text.slice(checkedLength);
 }
-
-/**
- * The API keys in a text, each once: whatever has the grammar and the checksum. The text may be UTF-16 or UTF-32, as
- * Windows PowerShell writes it: there, a key is its characters with zero bytes between them.
- * @throws Refused `bound` if it has more than 10,000 keys
- */
-export async function findKeys(chunks: AsyncIterable<Uint8Array>): Promise<readonly string[]> {
-  const found = new Set<string>();
-  let rest = "";
-  for await (const chunk of chunks) {
-    const text = rest + Buffer.from(chunk).toString("latin1").replaceAll("\0", "");
-    for (let at = text.indexOf(prefix); at >= 0; at = text.indexOf(prefix, at + 1)) {
-      const candidate = text.slice(at, at + checkedLength + checksumLength);
-      if (isWellFormedKey(candidate)) found.add(candidate);
-    }
-    if (found.size > foundMax) {
-      const words = `The text has more than ${foundMax} keys: give it in parts. Nothing was looked up or revoked.`;
-      throw new Refused("bound", words);
-    }
-    rest = text.slice(1 - checkedLength - checksumLength);
-  }
-  return [...found];
-}
-
-const foundMax = 10_000;
 
 /**
  * The digest stored for an API key: HMAC-SHA-256 under the pepper, 32 bytes. With a plain SHA-256, anyone who can write

@@ -50,3 +50,13 @@ export function parseTreeHead(text: string): (NotedHead & { readonly origin: str
 
 const acceptedLine = "audit.accept-restore";
 const commandsLine = "audit.commands";
+
+/** Where a witness shows the newest head of a log that it signed, below its URL. */
+export function witnessedPath(origin: string): string {
+  return `/${originHash(origin)}/checkpoint`;
+}
+
+/** SHA-256 of the origin in hexadecimal. */
+export function originHash(origin: string): string {
+  return new Bun.CryptoHasher("sha256").update(origin).digest("hex");
+}

@@ -20,16 +20,6 @@ export const submissionBytesMax = 64 * 1024;
 /** The type of an answer that is the size of a tree. */
 export const sizeType = "text/x.tlog.size";
 
-/** Where a witness shows the newest head of a log that it signed, below its URL. */
-export function witnessedPath(origin: string): string {
-  return `/${originHash(origin)}/checkpoint`;
-}
-
-/** SHA-256 of the origin in hexadecimal. */
-export function originHash(origin: string): string {
-  return new Bun.CryptoHasher("sha256").update(origin).digest("hex");
-}
-
 export function encodeSubmission(oldSize: number, proof: readonly Buffer[], note: string): string {
   return `old ${oldSize}\n${proof.map((hash) => `${hash.toString("base64")}\n`).join("")}\n${note}`;
 }

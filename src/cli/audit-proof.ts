@@ -11,11 +11,11 @@ import { auditKeys, proveAudit } from "../people/audit-proof.ts";
 import { verifyPublic } from "../people/audit-public.ts";
 import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
-import type { CommandContext } from "../terminal/command.ts";
 import { act } from "../terminal/draw.ts";
 import { localName, readChunks } from "../terminal/input.ts";
 import { linesOf } from "../terminal/log-lines.ts";
 import { withProgress } from "../terminal/terminal.ts";
+import type { CommandContext } from "../terminal/verb.ts";
 import { parseList, Unfit } from "../words/parse.ts";
 import { counted, formatTime, joined } from "../words/text.ts";
 

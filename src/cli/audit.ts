@@ -55,14 +55,15 @@ import { provenPages } from "../people/audit-proof.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { answer, cellsOf } from "../terminal/answer.ts";
-import type { CommandContext } from "../terminal/command.ts";
 import { act, type Noun } from "../terminal/draw.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { logEvents } from "../terminal/log-lines.ts";
 import { perform } from "../terminal/perform.ts";
 import { withProgress, write } from "../terminal/terminal.ts";
-import { parseCount, parseDuration, parseList, parseMoment, Unfit } from "../words/parse.ts";
+import type { CommandContext } from "../terminal/verb.ts";
+import { parseCount, parseList, Unfit } from "../words/parse.ts";
 import { counted, formatTime } from "../words/text.ts";
+import { parseDuration, parseMoment } from "../words/times.ts";
 import { logKeys, proofRows, verifyTree } from "./audit-proof.ts";
 
 const moment = (text: string) => parseMoment(text, Date.now());

@@ -5,8 +5,8 @@ import { everyKind } from "../kinds/kind.ts";
 import type { Named, NamesAsked } from "../people/names-in-use.ts";
 import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
-import { type CommandContext, verb } from "../terminal/command.ts";
 import { rowOf } from "../terminal/draw.ts";
+import { type CommandContext, verb } from "../terminal/verb.ts";
 
 /*
  * At each Tab, the scripts run this program with the words typed so far as plain arguments, so nothing is expanded. The

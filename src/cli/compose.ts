@@ -3,8 +3,8 @@ import { isVariableName } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
 import { jsonLine } from "../core/visible.ts";
 import { fetchVariables, refuseSteering } from "../machines/variables.ts";
-import { type CommandContext, noun, verb } from "../terminal/command.ts";
 import { write } from "../terminal/terminal.ts";
+import { type CommandContext, noun, verb } from "../terminal/verb.ts";
 import { counted } from "../words/text.ts";
 import { atMachine, variablesVerb } from "./machine.ts";
 

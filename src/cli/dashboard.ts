@@ -7,9 +7,9 @@ import { type Installation, openInstallation } from "../installation/installatio
 import { readSecretFile, warnOfReaders } from "../settings/secret-file.ts";
 import { parsePort, readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
-import type { CommandContext } from "../terminal/command.ts";
 import { act, type Noun } from "../terminal/draw.ts";
 import { toProblem } from "../terminal/failure.ts";
+import type { CommandContext } from "../terminal/verb.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole dashboard`: pages for one person at their own machine, or for a team. */

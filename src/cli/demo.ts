@@ -17,7 +17,7 @@ import { openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
 import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
-import { type CommandContext, startedAs, verb } from "../terminal/command.ts";
+import { type CommandContext, startedAs, verb } from "../terminal/verb.ts";
 import { quoted } from "../words/shell.ts";
 import { harden } from "./harden.ts";
 

@@ -1,7 +1,8 @@
 import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { type CommandContext, pathOf, verb } from "../terminal/command.ts";
+import { pathOf } from "../terminal/command.ts";
 import { rowOf } from "../terminal/draw.ts";
+import { type CommandContext, verb } from "../terminal/verb.ts";
 import { wordsOf } from "../words/shell.ts";
 
 /*

@@ -3,9 +3,9 @@ import type { Columns } from "../desk/outcome.ts";
 import { factsOf } from "../desk/outcome.ts";
 import type { CredentialType } from "../people/keys.ts";
 import { answer, blockOf } from "../terminal/answer.ts";
-import { type CommandContext, verb } from "../terminal/command.ts";
 import { readChunks } from "../terminal/input.ts";
 import { type LogEvent, logEvents } from "../terminal/log-lines.ts";
+import { type CommandContext, verb } from "../terminal/verb.ts";
 
 export function explainCommand(context: CommandContext) {
   return verb(

@@ -3,8 +3,8 @@ import { jsonLine } from "../core/visible.ts";
 import { type FilesAsk, findDrift, type Pulled, pullFiles } from "../machines/files-pull.ts";
 import type { Source } from "../machines/variables.ts";
 import { answer } from "../terminal/answer.ts";
-import { type CommandContext, noun } from "../terminal/command.ts";
 import { unlessClosed, withProgress, write } from "../terminal/terminal.ts";
+import { type CommandContext, noun } from "../terminal/verb.ts";
 import { counted } from "../words/text.ts";
 import { atMachine, type Machine, machineVerb, receiptsOf } from "./machine.ts";
 

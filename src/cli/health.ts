@@ -2,7 +2,7 @@ import { originOf } from "../core/json-request.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
-import { type CommandContext, verb } from "../terminal/command.ts";
+import { type CommandContext, verb } from "../terminal/verb.ts";
 
 /** `keyhole health`: a health check for a container, which has no other HTTP client. */
 export function healthCommand(context: CommandContext) {

@@ -10,12 +10,14 @@ import type { Source } from "../machines/variables.ts";
 import { isApiKey, parseApiRoot } from "../machines/wire.ts";
 import { warnOfReaders } from "../settings/secret-file.ts";
 import { parseSocket } from "../settings/settings.ts";
-import { type CommandContext, verb, wrong } from "../terminal/command.ts";
+import { wrong } from "../terminal/command.ts";
 import { holdNotes } from "../terminal/failure.ts";
 import { readLocal } from "../terminal/input.ts";
+import { type CommandContext, verb } from "../terminal/verb.ts";
 import { didYouMean } from "../words/nearest.ts";
-import { parseDuration, parseList } from "../words/parse.ts";
+import { parseList } from "../words/parse.ts";
 import { decodeText } from "../words/text.ts";
+import { parseDuration } from "../words/times.ts";
 
 /* What the commands of machines share. Nothing is read from the current folder, which may belong to anybody. */
 

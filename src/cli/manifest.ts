@@ -3,7 +3,7 @@ import { isLoopback } from "../core/json-request.ts";
 import { usageProblem } from "../core/problem.ts";
 import type { Asked } from "../machines/answers.ts";
 import { answer } from "../terminal/answer.ts";
-import { type CommandContext, noun, verb } from "../terminal/command.ts";
+import { type CommandContext, noun, verb } from "../terminal/verb.ts";
 import { askedOptions, readAsked, readServer, urlOption } from "./machine.ts";
 
 export function manifestCommand(context: CommandContext) {

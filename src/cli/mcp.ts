@@ -4,8 +4,8 @@ import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/s
 import { Problem } from "../core/problem.ts";
 import { version } from "../core/version.ts";
 import { Client } from "../machines/client.ts";
-import { type CommandContext, verb } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";
+import { type CommandContext, verb } from "../terminal/verb.ts";
 import { harden } from "./harden.ts";
 import { apiKeyFileOption, readApi, timeoutOption, urlOption } from "./machine.ts";
 

@@ -4,7 +4,7 @@ import { boundedOutput, openLog } from "../server/log.ts";
 import { runNotary } from "../server/notary-process.ts";
 import { startWatchdog } from "../server/watchdog.ts";
 import { readConfig } from "../settings/settings.ts";
-import { type CommandContext, verb } from "../terminal/command.ts";
+import { type CommandContext, verb } from "../terminal/verb.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole notary`: keeps the tree over the audit until it is told to stop. */

@@ -4,9 +4,10 @@ import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts"
 import { writeWhole } from "../core/whole-file.ts";
 import { fileOf, type Input, type ReadWords } from "../desk/inputs.ts";
 import { withoutSettings } from "../settings/inherited.ts";
-import { type CommandContext, optionsGiven, pathOf } from "../terminal/command.ts";
+import { optionsGiven, pathOf } from "../terminal/command.ts";
 import { type Row, rowOf } from "../terminal/draw.ts";
 import { readSource } from "../terminal/input.ts";
+import type { CommandContext } from "../terminal/verb.ts";
 import { quoted } from "../words/shell.ts";
 import { isPeoples } from "./door.ts";
 

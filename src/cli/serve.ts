@@ -10,7 +10,7 @@ import { startWatchdog } from "../server/watchdog.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { Supervisor } from "../server/workers.ts";
 import { type Config, parsePort, readAddress, readConfig } from "../settings/settings.ts";
-import { type CommandContext, startedAs, verb } from "../terminal/command.ts";
+import { type CommandContext, startedAs, verb } from "../terminal/verb.ts";
 import { parseCount, Unfit } from "../words/parse.ts";
 import { harden } from "./harden.ts";
 

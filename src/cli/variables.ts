@@ -10,11 +10,11 @@ import { revealVariables } from "../kinds/variables/reveal.ts";
 import { setVariables } from "../kinds/variables/write.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { answer } from "../terminal/answer.ts";
-import type { CommandContext } from "../terminal/command.ts";
 import { act, type Noun } from "../terminal/draw.ts";
 import { withEditor } from "../terminal/editor.ts";
 import { answerFormatted } from "../terminal/formatted.ts";
 import { readLine } from "../terminal/terminal.ts";
+import type { CommandContext } from "../terminal/verb.ts";
 import { counted, decodeText } from "../words/text.ts";
 
 /* The commands of variables that do more with the process than to run an operation: one opens an editor, one renders. */

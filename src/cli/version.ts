@@ -4,8 +4,8 @@ import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { releaseKey, version } from "../core/version.ts";
 import { type Input, input } from "../desk/inputs.ts";
 import { answer } from "../terminal/answer.ts";
-import type { CommandContext } from "../terminal/command.ts";
 import { act, type Noun } from "../terminal/draw.ts";
+import type { CommandContext } from "../terminal/verb.ts";
 import { parseMinisignKey, verifyMinisign } from "./minisign.ts";
 
 /** `true` without a file. */

@@ -6,7 +6,7 @@ import { listening } from "../core/listening.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { openWitness, startWitness } from "../server/witness.ts";
 import { parseHost, parsePort } from "../settings/settings.ts";
-import { type CommandContext, verb } from "../terminal/command.ts";
+import { type CommandContext, verb } from "../terminal/verb.ts";
 import { Unfit } from "../words/parse.ts";
 import { harden } from "./harden.ts";
 

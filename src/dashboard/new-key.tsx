@@ -28,8 +28,8 @@ import { Form, type Visit } from "../pages/visit.ts";
 import { type KeyRecord, showKey } from "../people/keys.ts";
 import { listOrganizations } from "../people/organizations.ts";
 import { listProjects } from "../people/projects.ts";
-import { parseDuration } from "../words/parse.ts";
 import { joined } from "../words/text.ts";
+import { parseDuration } from "../words/times.ts";
 import { usesOf } from "./key-words.ts";
 import { unlessRefused } from "./refusal.ts";
 

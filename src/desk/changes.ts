@@ -5,7 +5,8 @@ import { commandsLane, encodeEntries, segmentMac } from "../audit/segment.ts";
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Database, Db } from "../store/database.ts";
-import { laneEnd, segmentsByLane } from "../store/segments.ts";
+import { laneEnd } from "../store/lane-end.ts";
+import { segmentsByLane } from "../store/segments.ts";
 
 type Named = { readonly id: string; readonly slug: string };
 

@@ -8,7 +8,7 @@ import { isSameMac } from "../core/hash.ts";
 import { Refused } from "../core/refused.ts";
 import type { Installation } from "../installation/installation.ts";
 import { clockOf, type Db } from "../store/database.ts";
-import { laneEnd } from "../store/segments.ts";
+import { laneEnd } from "../store/lane-end.ts";
 import { type Change, notBefore } from "./changes.ts";
 import type { KeyedDatabase, Who } from "./context.ts";
 

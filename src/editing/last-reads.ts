@@ -7,8 +7,8 @@ import { type Columns, list, type Outcome } from "../desk/outcome.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
 import { findLastReads } from "../store/last-reads.ts";
-import { parseDuration } from "../words/parse.ts";
 import { formatTime } from "../words/text.ts";
+import { parseDuration } from "../words/times.ts";
 
 /* When machines last read an item: as the notary counted it from the audit, so it takes the right to read that. */
 

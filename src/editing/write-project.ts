@@ -12,8 +12,8 @@ import {
   type PlannedProject,
   projectPath,
 } from "../desk/projects.ts";
-import { countIn } from "../sets/counts.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
+import { countIn } from "./counts.ts";
 import type { OpenSet } from "./open.ts";
 import { type PlannedSet, planSets, type SetChanges, type SetWrites, writeSets } from "./write.ts";
 

@@ -7,8 +7,7 @@ import { type FoundProject, type LockedProject, projectPath, uses } from "../des
 import { arrayOf } from "../desk/validate.ts";
 import { currentRootId } from "../installation/root-keys.ts";
 import { type DataKey, newKey } from "../seal/keyring.ts";
-import { sealSet } from "../seal/set.ts";
-import { countsOf } from "../sets/counts.ts";
+import { sealSet } from "../seal/new-set.ts";
 import {
   countsColumnOf,
   type Entry,
@@ -19,6 +18,7 @@ import {
 } from "../sets/kind.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
 import type { Db } from "../store/database.ts";
+import { countsOf } from "./counts.ts";
 import { pruneVersions } from "./kept-versions.ts";
 import { type Item, type OpenSet, openItems, type SetOf } from "./open.ts";
 import { insertRecord, isOfSet, nextVersion, resealedRecord } from "./version-records.ts";

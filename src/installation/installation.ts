@@ -11,13 +11,14 @@ import type { Config } from "../settings/settings.ts";
 import { makeAuditMonths } from "../store/audit-months.ts";
 import type { Database, Use } from "../store/database.ts";
 import { type JournalStore, postgresJournal, sqliteJournal } from "../store/journal.ts";
-import { migrate, newestTables, tablesVersion, type Versions } from "../store/migrate.ts";
+import { isMigrated, migrate, newestTables, tablesVersion, type Versions } from "../store/migrate.ts";
 import { openPostgres, Servers } from "../store/postgres.ts";
 import { makeFile, openSqlite, turns } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { folderProblem, isPrivate, prepareFolder, refuseLink, requireReadable, serveLock } from "./data-folder.ts";
 import { findPrimary } from "./find-primary.ts";
 import { openKeyring, rootKeyName } from "./root-keys.ts";
+import { openServing, type ServingDatabases } from "./serving.ts";
 import { openSystemKeys, type SystemKeys, systemKeyRows } from "./system-keys.ts";
 import { upgrade } from "./upgrade.ts";
 
@@ -30,7 +31,11 @@ export type Installation = {
   /** The newest checkpoint of the audit's tree that is known on this host. */
   readonly checkpoint: NewestCheckpoint;
   readonly open: (use: Use) => Database;
+  /** Opens the connections of a server. */
+  readonly openServing: () => Promise<ServingDatabases>;
   readonly openJournal: () => JournalStore;
+  /** Whether a database has the tables of this program. */
+  readonly isMigrated: (database: Database) => Promise<boolean>;
   /** The file of the embedded database; undefined with PostgreSQL. */
   readonly file: string | undefined;
   /** The servers of PostgreSQL; undefined with the embedded database. */
@@ -89,9 +94,11 @@ async function openEmbedded(config: Config, say: (line: string) => void, consent
       else if (version === 0 && hasRootKey) throw databaseIsGone(dataFolder);
       else if (version === 0 && !consent.begin) throw notBegun(`in ${dataFolder}`);
       const inTurn = turns();
+      const open = (use: Use) => openSqlite(path, use, inTurn);
       return {
         ...(await openKeys(config, database, version, say, consent)),
-        open: (use) => openSqlite(path, use, inTurn),
+        open,
+        openServing: () => openServing(open),
         openJournal: () => sqliteJournal(path),
         file: path,
         servers: undefined,
@@ -120,9 +127,11 @@ async function openOnPostgres(
     if (version === 0 && !consent.begin) throw notBegun("in the database at DATABASE_URL");
     const keys = await openKeys(config, database, version, say, consent);
     await makeAuditMonths(database, Date.now());
+    const open = (use: Use) => openPostgres(servers, use);
     return {
       ...keys,
-      open: (use) => openPostgres(servers, use),
+      open,
+      openServing: () => openServing(open),
       openJournal: () => postgresJournal(servers),
       file: undefined,
       servers,
@@ -179,7 +188,7 @@ async function openKeys(
   const { historyBytesMax, checkpointFile: file, witnesses } = config;
   const signers = (of: Database) => findVerifiers(of, keyring, systemKeys.audit);
   const checkpoint = new NewestCheckpoint({ auditKey: systemKeys.audit, signers, file, witnesses });
-  return { keyring, historyBytesMax, systemKeys, checkpoint, tables };
+  return { keyring, historyBytesMax, systemKeys, checkpoint, tables, isMigrated };
 }
 
 /** Starting with an empty database would hide that the old one was lost or deleted. */

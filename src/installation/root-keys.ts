@@ -5,13 +5,11 @@ import { createInterface } from "node:readline";
 import { eq } from "drizzle-orm";
 import { attempt } from "../core/attempt.ts";
 import { configProblem, Problem } from "../core/problem.ts";
-import { HostRefused } from "../core/refused.ts";
 import { removeDrafts, writeWholeSync } from "../core/whole-file.ts";
 import { Keyring, newKey, parseRootKeys } from "../seal/keyring.ts";
 import { warnOfReaders } from "../settings/secret-file.ts";
 import type { Config, RootKeySource } from "../settings/settings.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
-import { exclusively, type Lock } from "../store/sqlite-file.ts";
 
 /**
  * Opens the keyring with the root keys that the settings name. If they come from a file, the keyring reads it again
@@ -68,48 +66,9 @@ export function rootKeyName(config: Config): string {
   return { text: "KEYHOLE_ROOT_KEY", file: "KEYHOLE_ROOT_KEY_FILE", command: "KEYHOLE_ROOT_KEY_COMMAND" }[rootKey.from];
 }
 
-/**
- * Locks the generated root key against other rotations until release or the end of the process.
- * @throws Refused `unavailable` if a rotation is running
- */
-export function lockKeyFile(config: Config): Lock {
-  const lock = exclusively(rotateLock(config), 0);
-  if (lock) return lock;
-  throw new HostRefused("unavailable", `Another rotation of ${pathOf(config)} is running.`);
-}
-
 /** The file that a rotation of the generated root key keeps locked. */
 export function rotateLock({ dataFolder }: Config): string {
   return join(dataFolder, "rotate.lock");
-}
-
-/**
- * Puts a new root key in front of the generated one, unless the file holds two: then an earlier rotation must be
- * finished. The file is durable before this returns. Call it only under {@link lockKeyFile}.
- */
-export function addRootKey(config: Config): void {
-  const path = pathOf(config);
-  const keys = new KeyFile(path, path).read();
-  if (keys.length === 1) replaceKeyFile(path, [newKey(), ...keys]);
-}
-
-/**
- * Removes all root keys but the first from the generated file. Call it only under {@link lockKeyFile}, and once they
- * wrap nothing any more.
- * @param keep - whether they are kept beside it: every earlier backup needs them
- * @returns the files that keep them
- */
-export function dropOlderRootKeys(config: Config, keep: boolean): string[] {
-  const path = pathOf(config);
-  const [first, ...older] = new KeyFile(path, path).read();
-  if (first === undefined || older.length === 0) return [];
-  const kept = (keep ? older : []).map((key) => {
-    const retired = `${path}.retired-${new Keyring([key]).rootId}`;
-    writeWholeSync("root-key", retired, true, textOf([key]));
-    return retired;
-  });
-  replaceKeyFile(path, [first]);
-  return kept;
 }
 
 /**
@@ -123,13 +82,13 @@ export function removeKeyDrafts(config: Config): void {
     removeDrafts(folder, "root-key", Number.POSITIVE_INFINITY);
 }
 
-function pathOf({ rootKey, dataFolder }: Config): string {
+export function pathOf({ rootKey, dataFolder }: Config): string {
   if (rootKey.from === "file") return rootKey.path;
   return join((rootKey.from === "folder" && rootKey.folder) || dataFolder, "root.key");
 }
 
 /** A file of root keys that notices when it has changed. */
-class KeyFile {
+export class KeyFile {
   readonly #source: string;
   readonly #path: string;
   #read = "";
@@ -181,16 +140,7 @@ function makeKeyFile(path: string): void {
   }
 }
 
-/** @throws Problem and leaves the file unchanged */
-function replaceKeyFile(path: string, keys: readonly Uint8Array[]): void {
-  try {
-    writeWholeSync("root-key", realpathSync(path), true, textOf(keys)); // a link stays a link
-  } catch (error) {
-    throw configProblem(`The root key ${path} cannot be replaced (${databaseErrorCode(error)}).`);
-  }
-}
-
-function textOf(keys: readonly Uint8Array[]): Uint8Array {
+export function textOf(keys: readonly Uint8Array[]): Uint8Array {
   return Buffer.from(keys.map((key) => `${Buffer.from(key).toString("base64")}\n`).join(""));
 }
 

@@ -13,8 +13,8 @@ import { HostRefused, Refused, type RefusedKind } from "../core/refused.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
 import type { WitnessSetting } from "../settings/settings.ts";
 import { type Database, databaseErrorCode, warm } from "../store/database.ts";
-import { laneEnd } from "../store/segments.ts";
-import { readNodes, type TreeEnd, treeEnd } from "../store/tree.ts";
+import { laneEnd } from "../store/lane-end.ts";
+import { readNodes, type TreeEnd, treeEnd } from "../store/tree-end.ts";
 import { firstSigner } from "./signers.ts";
 import { type Away, type HeadComparison, WitnessedHeads } from "./witnessed-heads.ts";
 

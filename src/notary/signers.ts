@@ -3,7 +3,7 @@ import { type Signer, signerOf, type Verifier } from "../audit/note.ts";
 import { configProblem } from "../core/problem.ts";
 import { firstNotarySeed, installationId, type Keyring } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
-import { treeEnd } from "../store/tree.ts";
+import { treeEnd } from "../store/tree-end.ts";
 
 /** A key that signs the audit's tree, and the 32 bytes that it is made of. */
 export type OpenedSigner = Signer & { readonly seed: Uint8Array };

@@ -17,7 +17,8 @@ import { chainOf } from "../store/chain.ts";
 import type { Database } from "../store/database.ts";
 import { addExceptions, readExceptions, readState } from "../store/exceptions.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { leafOf, readNodes, segmentBefore } from "../store/tree.ts";
+import { leafOf, segmentBefore } from "../store/tree.ts";
+import { readNodes } from "../store/tree-end.ts";
 
 type End = Pick<Segment, "lane" | "lastSeq" | "mac">;
 

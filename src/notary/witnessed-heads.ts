@@ -1,6 +1,5 @@
 import { cosignedAt, noteBytesMax, parseWitness, type Verifier } from "../audit/note.ts";
-import { type NotedHead, openTreeHead } from "../audit/tree-note.ts";
-import { witnessedPath } from "../audit/witness.ts";
+import { type NotedHead, openTreeHead, witnessedPath } from "../audit/tree-note.ts";
 import { Deadline } from "../core/deadline.ts";
 import { guardedFetch } from "../core/guarded-fetch.ts";
 import { readAtMost } from "../core/json-request.ts";

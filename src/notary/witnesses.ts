@@ -4,7 +4,8 @@ import { encodeSubmission, submissionPath } from "../audit/witness.ts";
 import type { Log } from "../core/log.ts";
 import type { WitnessSetting } from "../settings/settings.ts";
 import type { Database } from "../store/database.ts";
-import { addCosignature, newestCosigned, readNodes, type SignedHead, treeEnd } from "../store/tree.ts";
+import { addCosignature, newestCosigned } from "../store/tree.ts";
+import { readNodes, type SignedHead, treeEnd } from "../store/tree-end.ts";
 import { type Away, askWitness, openWitnesses, type Witness, whyNoAnswer } from "./witnessed-heads.ts";
 
 /**

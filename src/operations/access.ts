@@ -16,8 +16,8 @@ import {
 } from "../people/keys.ts";
 import { type EndingRights, listEndingRights, type PersonAccess, personsWithAccess } from "../people/persons.ts";
 import { personGets } from "../people/readers.ts";
-import { parseDuration } from "../words/parse.ts";
 import { counted, formatTime } from "../words/text.ts";
+import { parseDuration } from "../words/times.ts";
 import { endless } from "./credentials.ts";
 
 const listAll = operation({

@@ -15,7 +15,7 @@ import { chainOf } from "../store/chain.ts";
 import type { Database } from "../store/database.ts";
 import { beginAgain } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { type SignedHead, treeEnd } from "../store/tree.ts";
+import { type SignedHead, treeEnd } from "../store/tree-end.ts";
 import { counted } from "../words/text.ts";
 
 const action = "audit.accept-restore";

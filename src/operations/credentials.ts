@@ -19,8 +19,9 @@ import {
   shortKeyIds,
   showKey,
 } from "../people/keys.ts";
-import { parseDuration, parseList } from "../words/parse.ts";
+import { parseList } from "../words/parse.ts";
 import { counted, formatTime, listed } from "../words/text.ts";
+import { parseDuration } from "../words/times.ts";
 
 /* What keys and trusts share: the inputs that say what one may do, and how a record is shown. */
 

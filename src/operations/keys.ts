@@ -1,10 +1,10 @@
-import { findKeys } from "../access/api-key.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { flag, formOnly, id, input, out, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { list, type Outcome } from "../desk/outcome.ts";
+import { findKeys } from "../people/found-keys.ts";
 import {
   createKey,
   identifyKeys,
@@ -16,8 +16,8 @@ import {
   shortKeyIds,
   showKey,
 } from "../people/keys.ts";
-import { parseDuration } from "../words/parse.ts";
 import { counted, formatTime, joined } from "../words/text.ts";
+import { parseDuration } from "../words/times.ts";
 import { credentialOperations, foundColumns, grantInputs, grantOf, nameOf, summary } from "./credentials.ts";
 
 const outKey = { ...out, help: "write the key to this new file, mode 0600, instead of stdout" };

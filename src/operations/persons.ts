@@ -22,8 +22,9 @@ import {
   showPerson,
   signInText,
 } from "../people/persons.ts";
-import { parseEnd, parseList } from "../words/parse.ts";
+import { parseList } from "../words/parse.ts";
 import { formatTime } from "../words/text.ts";
+import { parseEnd } from "../words/times.ts";
 import { reachOf } from "./credentials.ts";
 
 const name = input("<name>", "the person's name, such as ana");

@@ -21,7 +21,8 @@ import { type KeyRecord, permittedReach, showKey } from "../people/keys.ts";
 import type { ReadsPerJob } from "../people/providers.ts";
 import { createTrust, validTrusts } from "../people/trusts.ts";
 import { fetchJson } from "../server/fetch-json.ts";
-import { parseSpiffeId, Unfit } from "../words/parse.ts";
+import { Unfit } from "../words/parse.ts";
+import { parseSpiffeId } from "../words/spiffe.ts";
 import { counted } from "../words/text.ts";
 import { credentialOperations, grantInputs, grantOf, summary } from "./credentials.ts";
 

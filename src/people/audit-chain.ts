@@ -23,7 +23,8 @@ import { type Database, type Db, databaseErrorCode } from "../store/database.ts"
 import { endException, readExceptions } from "../store/exceptions.ts";
 import { forgetUnlessStored } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { leavesDue, treeEnd } from "../store/tree.ts";
+import { leavesDue } from "../store/tree.ts";
+import { treeEnd } from "../store/tree-end.ts";
 import { verifyPublic } from "./audit-public.ts";
 
 /** What was found in the audit. */

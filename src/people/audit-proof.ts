@@ -11,7 +11,8 @@ import { findVerifiers } from "../notary/signers.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { cosignedNote, headFrom, leafOf, newestCosigned, readNodes, type SignedHead, treeEnd } from "../store/tree.ts";
+import { cosignedNote, headFrom, leafOf, newestCosigned } from "../store/tree.ts";
+import { readNodes, type SignedHead, treeEnd } from "../store/tree-end.ts";
 import { type AuditFilter, auditSegments, findSegment, noEntry, seenSeqs } from "./audit.ts";
 import { requireAuditor } from "./audit-chain.ts";
 

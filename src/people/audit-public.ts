@@ -1,14 +1,8 @@
 import type { Verifier } from "../audit/note.ts";
 import { type TreeVerified, TreeWalk } from "../audit/tree-walk.ts";
 import type { Database } from "../store/database.ts";
-import {
-  cosignaturesInOrder,
-  headsInOrder,
-  lastCosigned,
-  leavesInOrder,
-  type SignedHead,
-  treeEnd,
-} from "../store/tree.ts";
+import { cosignaturesInOrder, headsInOrder, lastCosigned, leavesInOrder } from "../store/tree.ts";
+import { type SignedHead, treeEnd } from "../store/tree-end.ts";
 
 /** What was found, and the newest signed head: the tree is known up to there. */
 type Walked = TreeVerified & {

@@ -7,7 +7,7 @@ import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
-import { newestMoment, segmentHolding, segmentsByTime, segmentsHolding } from "../store/segments.ts";
+import { newestMoment, segmentHolding, segmentsByTime, segmentsHolding } from "../store/segment-search.ts";
 import { hasPart, requirePart, tracesOf } from "../words/name-part.ts";
 import { counted, listed } from "../words/text.ts";
 import { requireAuditor } from "./audit-chain.ts";

@@ -2,9 +2,10 @@ import { sql } from "drizzle-orm";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
-import { auditPartitions } from "../store/audit-months.ts";
+import { auditPartitions } from "../store/audit-partitions.ts";
 import { upgradeLock } from "../store/migrate.ts";
-import { notarysRights, peoplesRights, type RoleUse, rolesInUse, servingRights } from "../store/rights.ts";
+import { type RoleUse, servingRights } from "../store/rights.ts";
+import { notarysRights, peoplesRights, rolesInUse } from "../store/roles.ts";
 
 /**
  * The PostgreSQL statements that give a role the rights that its use needs and revoke all others on Keyhole's tables.

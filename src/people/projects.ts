@@ -15,10 +15,10 @@ import {
   splitPlace,
 } from "../desk/projects.ts";
 import { arrayOf, displayName, requireEnvironments, unlessExists } from "../desk/validate.ts";
+import { countIn } from "../editing/counts.ts";
 import { damagedVersion, keptVersions, requireSets } from "../editing/open.ts";
 import { createSets, resealSet } from "../editing/write.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { countIn } from "../sets/counts.ts";
 import { countsColumnOf } from "../sets/kind.ts";
 import type { CountsColumns } from "../store/tables.ts";
 

@@ -17,15 +17,7 @@ import {
 import { findListed, openContent, sealContent } from "../editing/contents.ts";
 import { findSet } from "../editing/open.ts";
 import { resealSet } from "../editing/write.ts";
-import {
-  addRootKey,
-  currentRootId,
-  dropOlderRootKeys,
-  lockKeyFile,
-  openKeyring,
-  removeKeyDrafts,
-  rootKeyName,
-} from "../installation/root-keys.ts";
+import { currentRootId, openKeyring, removeKeyDrafts, rootKeyName } from "../installation/root-keys.ts";
 import { purposes } from "../installation/system-keys.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { orUndefined } from "../seal/envelope.ts";
@@ -34,6 +26,7 @@ import type { ContentEntry, Entry } from "../sets/kind.ts";
 import type { Config } from "../settings/settings.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
 import { listed } from "../words/text.ts";
+import { addRootKey, dropOlderRootKeys, lockKeyFile } from "./root-keys.ts";
 
 /*
  * Rotation while servers run, in small transactions that each leave the database whole. The next run finishes one that

@@ -8,7 +8,7 @@ import { findOrganization } from "../desk/organizations.ts";
 import { requireWord } from "../desk/validate.ts";
 import { trustList, trustsFull } from "../store/lookups.ts";
 import { termsBytesMax } from "../store/reach.ts";
-import { spiffeIdBytesMax } from "../words/parse.ts";
+import { spiffeIdBytesMax } from "../words/spiffe.ts";
 import { createCredential, isWithinRights, type NewKey } from "./keys.ts";
 import { claimWarnings, type ReadsPerJob, requirePerJob, requirePinned } from "./providers.ts";
 

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { Fault } from "../core/fault.ts";
 import { hmac, isSameMac } from "../core/hash.ts";
 import { encodeFields, listingFields, type SetIdentity, setAssociatedData } from "./associated-data.ts";
-import { generationOf, open, seal } from "./envelope.ts";
+import { generationOf, open } from "./envelope.ts";
 import type { DataKey } from "./keyring.ts";
 
 /*
@@ -39,23 +39,6 @@ export type OpenedItems = {
   readonly starts: Uint32Array;
   readonly item: (index: number) => Buffer;
 };
-
-/** Seals a set. @param values - the JSON of each item in the listing's order, and what seals them; null for files */
-export function sealSet(
-  listingKey: Uint8Array,
-  set: SetIdentity,
-  listing: string,
-  values: { readonly items: readonly Uint8Array[]; readonly dataKey: DataKey } | null,
-): SealedSet {
-  const generation = values?.dataKey.generation ?? 0;
-  const listingMac = hmac(listingKey, listingFields(set, generation, listing));
-  if (values === null) return { generation, listingMac, listing, sealed: null };
-  const plaintext = encodeItems(values.items);
-  const key = values.dataKey.subkey(set.kind);
-  const sealed = seal(key, generation, setAssociatedData(set, listingMac), plaintext);
-  plaintext.fill(0);
-  return { generation, listingMac, listing, sealed };
-}
 
 /** Checks that a listing was written as this version of this set. @throws Fault `decryption_failed` */
 export function verifyListing(
@@ -110,21 +93,7 @@ function versionFields({ projectId, kind, environment, version, at, actor, names
   return [projectId, kind, environment, version, at, actor, names];
 }
 
-const comma = 0x2c;
-
-/** Exported for tests. */
-export function encodeItems(items: readonly Uint8Array[]): Buffer {
-  const commas = Math.max(0, items.length - 1);
-  const bytes = Buffer.allocUnsafe(items.reduce((sum, item) => sum + item.length, 4 + 4 * items.length + commas));
-  let at = bytes.writeUInt32BE(items.length, 0);
-  for (const item of items) at = bytes.writeUInt32BE(item.length, at);
-  items.forEach((item, index) => {
-    if (index > 0) bytes[at++] = comma;
-    bytes.set(item, at);
-    at += item.length;
-  });
-  return bytes;
-}
+export const comma = 0x2c;
 
 function decodeItems(plaintext: Buffer): OpenedItems {
   const count = plaintext.length < 4 ? -1 : plaintext.readUInt32BE(0);

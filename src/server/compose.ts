@@ -8,11 +8,11 @@ import { commandsLane } from "../audit/segment.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import type { Log } from "../core/log.ts";
-import { configProblem } from "../core/problem.ts";
 import { version } from "../core/version.ts";
 import { Alarms } from "../gates/alarms.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import type { Installation } from "../installation/installation.ts";
+import type { ServingDatabases } from "../installation/serving.ts";
 import { AdmissionQueue } from "../limit/admission-queue.ts";
 import { MemoryBudget } from "../limit/budget.ts";
 import { Limiter } from "../limit/limiter.ts";
@@ -22,17 +22,15 @@ import { etagKeyOf } from "../seal/keyring.ts";
 import { setBytesMax } from "../sets/kind.ts";
 import { RememberedContents, RememberedSets } from "../sets/remembered.ts";
 import type { Config } from "../settings/settings.ts";
-import { auditPartitions } from "../store/audit-months.ts";
 import { contentQueries } from "../store/contents.ts";
-import { type Database, databaseErrorCode, warm } from "../store/database.ts";
+import { type Database, databaseErrorCode } from "../store/database.ts";
 import { nextExpiry } from "../store/expiry.ts";
 import { pruneJobReads } from "../store/job-reads.ts";
 import type { JournalStore } from "../store/journal.ts";
+import { laneHead } from "../store/lane-end.ts";
 import { keyLookups, keyUseWriter, trustList } from "../store/lookups.ts";
-import { isPooled } from "../store/postgres.ts";
 import { projectQueries } from "../store/projects.ts";
 import { requestQueries } from "../store/requests.ts";
-import { laneHead } from "../store/segments.ts";
 import { setQueries } from "../store/sets.ts";
 import { Drain } from "./drain.ts";
 import { fetchJson } from "./fetch-json.ts";
@@ -66,9 +64,9 @@ export async function openKeyhole(
   log: Log,
   { buckets, metered, tracesUrl, mcpOrigins }: KeyholeOptions = {},
 ): Promise<OpenKeyhole> {
-  const { keyring, systemKeys, servers } = installation;
+  const { systemKeys, servers } = installation;
   if (servers !== undefined) servers.tell = log;
-  const databases = await openDatabases(installation);
+  const databases = await installation.openServing();
   const { database, lookups, background } = databases;
   const store = installation.openJournal();
   const open = () => journalOf(store, systemKeys.audit, log, (batch) => metrics?.measureBatch(batch));
@@ -124,7 +122,7 @@ export async function openKeyhole(
     metrics,
     shared: limits.shared,
     readiness: watchReadiness(
-      readinessChecks({ database, lookups, keyring, journal, checkpoint }),
+      readinessChecks({ ...installation, database, lookups, journal }),
       drain.draining,
       log,
       () => checkpoint.away,
@@ -161,36 +159,10 @@ function journalOf({ append }: JournalStore, auditKey: Uint8Array, log: Log, mea
   });
 }
 
-type Databases = Awaited<ReturnType<typeof openDatabases>>;
-
-/** Opens the connections, each for its own work. @throws Problem if a connection pooler is between */
-async function openDatabases(installation: Installation) {
-  const database = installation.open("serve");
-  // Lookups have connections of their own, so that they never wait behind other reads.
-  const lookups = database.dialect === "postgres" ? installation.open("look-up") : database;
-  if (database.dialect === "postgres" && (await isPooled(lookups))) {
-    throw configProblem("DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.");
-  }
-  await Promise.all([warm(lookups), warm(database)]);
-  if (database.dialect === "postgres") await requireOpenMonths(database);
-  // No read waits for `background`: last uses, what scrapes ask for, and the requests that agents file.
-  return { database, lookups, bulk: installation.open("files"), background: installation.open("journal") };
-}
-
-/** Values leave only with an entry in the month's partition. @throws Problem if the role may not append to one */
-async function requireOpenMonths(database: Database): Promise<void> {
-  const { role, parts } = await auditPartitions(database);
-  const closed = parts.find(({ open }) => !open);
-  if (closed === undefined) return;
-  throw configProblem(
-    `The database role ${role} may not append to ${closed.name}: run \`keyhole db grants --role ${role} --apply\` as the owner of the tables.`,
-  );
-}
-
 /** What reads need of the database, the keys and the memory. */
 function sourceOf(
   { keyring, systemKeys }: Installation,
-  { database, bulk, background }: Databases,
+  { database, bulk, background }: ServingDatabases,
   memory: MemoryBudget,
 ): ApiParts["source"] {
   return {
@@ -215,7 +187,7 @@ async function openLimits(buckets: SharedBuckets | undefined, log: Log) {
 }
 
 async function openMetrics(
-  { database, lookups, bulk, background }: Databases,
+  { database, lookups, bulk, background }: ServingDatabases,
   journal: Journal,
   { limiter, shared, refusals, lookupQueue }: Awaited<ReturnType<typeof openLimits>>,
   memory: MemoryBudget,

@@ -14,8 +14,9 @@ import { databaseErrorCode, isStrayConnectionFailure } from "../store/database.t
 import { rightsBeyondServing } from "../store/rights.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { type OpenKeyhole, openKeyhole } from "./compose.ts";
-import { type Readiness, startOps } from "./health.ts";
-import { redisBuckets } from "./shared-limiter.ts";
+import type { Readiness } from "./health.ts";
+import { startOps } from "./ops.ts";
+import { redisBuckets } from "./redis-buckets.ts";
 import { listenOnSocket, requireFreeSocket } from "./socket.ts";
 import type { WorkerLink } from "./worker-link.ts";
 

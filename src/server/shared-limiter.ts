@@ -1,5 +1,4 @@
-import { RedisClient } from "bun";
-import { type BucketName, type Decision, policies } from "../limit/bucket.ts";
+import type { BucketName, Decision } from "../limit/bucket.ts";
 import type { Limiter } from "../limit/limiter.ts";
 
 /** Buckets that several processes share, in Redis or in the process that started this one. */
@@ -21,7 +20,6 @@ export type SharedNews = { readonly event: "limiter"; readonly shared: boolean; 
 
 /** The longest that a request waits for the store. A healthy one answers in a fraction of this. */
 export const sharedDeadlineMs = 75;
-const connectDeadlineMs = 1000;
 const reconnectEveryMs = 250;
 
 /**
@@ -95,56 +93,6 @@ export class SharedLimiter {
   }
 }
 
-/**
- * Buckets in Redis or Valkey, 7 or newer. Each bucket is one key, which expires when the bucket is full. The time is
- * that of the store. Buckets of unrecognized keys are not stored, because made-up keys would fill the store.
- */
-export function redisBuckets(url: string): SharedBuckets {
-  let client: RedisClient | undefined;
-  return {
-    take: async (keyId, bucket) => {
-      if (!client) throw new Error("not connected");
-      const { capacity, intervalUs } = policies[bucket];
-      const key = `keyhole:bucket:${bucket}:${keyId}`;
-      return parseDecision(await client.send("EVAL", [script, "1", key, String(capacity), String(intervalUs)]));
-    },
-    connect: async () => {
-      client?.close();
-      // Bun's client reconnects after some failures and not after others, so every attempt makes a new client.
-      const options = { connectionTimeout: connectDeadlineMs, autoReconnect: false, enableOfflineQueue: false };
-      const fresh = new RedisClient(url, options);
-      client = fresh;
-      await fresh.connect();
-      // Refuses a store that runs no scripts here, and not at each request.
-      await fresh.send("EVAL", ["return redis.call('TIME')", "0"]);
-    },
-    close: () => client?.close(),
-  };
-}
-
-/**
- * {@link take} of `limit/bucket.ts` in whole microseconds, exact in Lua's doubles until the year 2255 (`tostring` would
- * round). If the clock is set back, a bucket is full again after at most the time that an empty one needs.
- */
-const script = `local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local capacity, interval = tonumber(ARGV[1]), tonumber(ARGV[2])
-local full = math.min(tonumber(redis.call('GET', KEYS[1]) or 0), now + capacity * interval)
-local next = math.max(full, now) + interval
-local spare = now + capacity * interval - next
-if spare < 0 then return {0, -spare} end
-redis.call('SET', KEYS[1], string.format('%.0f', next), 'PX', math.ceil((next - now) / 1000))
-return {1, next - now, math.floor(spare / interval)}`;
-
-function parseDecision(reply: unknown): SharedDecision {
-  if (Array.isArray(reply) && reply.every((part) => Number.isSafeInteger(part))) {
-    const [allowed, first, remaining] = reply as number[];
-    if (allowed === 0 && first !== undefined) return { allowed: false, retryAfterUs: first };
-    if (first !== undefined && remaining !== undefined) return { allowed: true, fullAfterUs: first, remaining };
-  }
-  throw new Error("unexpected reply from the store");
-}
-
 async function within<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   // If this process stood still, the answer may have arrived: one turn of the event loop reads it.
@@ -163,3 +111,5 @@ function reasonOf(error: unknown): string {
   if (typeof code === "string") return code;
   return /^no answer within \d+ ms$|^[A-Z]{3,}/.exec(String(message))?.[0] ?? "failed";
 }
+
+export const connectDeadlineMs = 1000;

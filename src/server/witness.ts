@@ -12,15 +12,8 @@ import {
   witnessOf,
 } from "../audit/note.ts";
 import type { TreeHead } from "../audit/tree.ts";
-import { parseTreeHead } from "../audit/tree-note.ts";
-import {
-  judgeSubmission,
-  originHash,
-  sizeType,
-  submissionBytesMax,
-  submissionPath,
-  witnessedPath,
-} from "../audit/witness.ts";
+import { originHash, parseTreeHead, witnessedPath } from "../audit/tree-note.ts";
+import { judgeSubmission, sizeType, submissionBytesMax, submissionPath } from "../audit/witness.ts";
 import { originOf } from "../core/json-request.ts";
 import type { Log } from "../core/log.ts";
 import { configProblem } from "../core/problem.ts";

@@ -1,5 +1,3 @@
-import { didYouMean } from "../words/nearest.ts";
-
 /*
  * The names of all settings, each once. The page docs/configuration.md, the help, the check for misspelt ones and the
  * erasure of secrets go by these lists.
@@ -55,26 +53,7 @@ export const secretSettingNames = [
   "KEYHOLE_API_KEY",
 ] as const;
 
-type Env = Readonly<Record<string, string | undefined>>;
-
-/**
- * A sentence for each variable that looks like a setting of Keyhole and is none, such as a misspelt one: it would turn
- * off in silence what it should turn on. What Kubernetes makes of a Service called keyhole is none and no mistake, and
- * so is the variable with a token that KEYHOLE_OIDC names.
- */
-export function unknownSettings(env: Env): string[] {
-  const known: readonly string[] = [...settingNames, ...clientSettingNames].filter((name) => name.startsWith(prefix));
-  const token = env["KEYHOLE_OIDC"]?.replace(/^env:/, "");
-  return Object.entries(env).flatMap(([name, value]) => {
-    const isOthers = !name.startsWith(prefix) || known.includes(name) || name === token || isService(name, value ?? "");
-    if (isOthers) return [];
-    const others = known.map((one) => one.slice(prefix.length));
-    const advice = didYouMean(name.slice(prefix.length), others, prefix) || " Unset it, or give it another name.";
-    return [`${name} is no setting of Keyhole.${advice}`];
-  });
-}
-
-const prefix = "KEYHOLE_";
+export type Env = Readonly<Record<string, string | undefined>>;
 
 /**
  * Whether Kubernetes made this variable of a Service, such as KEYHOLE_OPS_PORT of one called keyhole-ops.

@@ -3,7 +3,9 @@ import { type Acceptance, parseGap } from "../audit/flaw.ts";
 import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import type { Chain } from "../audit/verify.ts";
 import type { Database } from "./database.ts";
-import { laneEnd, segmentHolding, segmentsByLane } from "./segments.ts";
+import { laneEnd } from "./lane-end.ts";
+import { segmentHolding } from "./segment-search.ts";
+import { segmentsByLane } from "./segments.ts";
 import { leafAt, leavesDropped, segmentBefore } from "./tree.ts";
 
 /** What a database holds beside the segments that are verified. */

@@ -1,10 +1,8 @@
-import { and, asc, desc, eq, getTableColumns, gte, isNotNull, isNull, lte, max, or, type SQL, sql } from "drizzle-orm";
-import type { LaneEnd } from "../audit/head.ts";
-import type { Checkpoint } from "../audit/journal.ts";
+import { and, asc, eq, getTableColumns, gte, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { Segment } from "../audit/segment.ts";
 import type { StoredSegment } from "../audit/verify.ts";
-import { type Database, literal } from "./database.ts";
-import { leafBeside } from "./tree.ts";
+import type { Database } from "./database.ts";
+import { leafBeside } from "./tree-end.ts";
 
 // Audit segments are read in pages, so that memory is bounded and every statement is short.
 
@@ -20,31 +18,6 @@ export type SegmentFilter = {
   /** Whether the tree has a leaf of it, as the columns of the leaves say. */
   readonly isInTree?: boolean;
 };
-
-/** Segments in order of time, or from the newest back. */
-export async function* segmentsByTime(
-  database: Database,
-  filter: SegmentFilter,
-  order: "oldest first" | "newest first",
-): AsyncGenerator<StoredSegment[]> {
-  const { auditSegments: s } = database.tables;
-  const isOldestFirst = order === "oldest first";
-  const [sorted, beyond] = isOldestFirst ? [asc, sql`>`] : [desc, sql`<`];
-  // Without a bound on the time, SQLite would sort all segments for the first page.
-  const bounded = { ...filter, sinceAt: filter.sinceAt ?? Number.MIN_SAFE_INTEGER };
-  yield* pages(database, [sorted(s.at), sorted(s.lane), sorted(s.firstSeq)], (last) => {
-    if (last === undefined) return matching(database, bounded);
-    const from = isOldestFirst ? { sinceAt: last.at } : { beforeAt: last.at + 1 };
-    const rest = sql`(${s.at}, ${s.lane}, ${s.firstSeq}) ${beyond} (${last.at}, ${last.lane}, ${last.firstSeq})`;
-    return and(matching(database, { ...bounded, ...from }), rest);
-  });
-}
-
-/** When the newest segment was written, in epoch milliseconds; 0 if there is none. */
-export async function newestMoment({ db, tables }: Database): Promise<number> {
-  const [found] = await db.select({ at: max(tables.auditSegments.at) }).from(tables.auditSegments);
-  return Number(found?.at ?? 0);
-}
 
 /**
  * Segments in order of lane, sequence and time, each with its leaf.
@@ -66,70 +39,11 @@ export async function* segmentsByLane(
   for await (const page of found) yield* page;
 }
 
-/** The segment of a lane that holds an entry; undefined if there is none. */
-export async function segmentHolding(
-  { db, tables }: Database,
-  { lane, seq }: { readonly lane: string; readonly seq: number },
-): Promise<Segment | undefined> {
-  const { auditSegments: s } = tables;
-  const [found] = await db
-    .select()
-    .from(s)
-    .where(and(eq(s.lane, lane), lte(s.firstSeq, seq)))
-    .orderBy(desc(s.firstSeq), desc(s.at))
-    .limit(1);
-  return found !== undefined && found.lastSeq >= seq ? found : undefined;
-}
-
-/**
- * At most two of the segments that hold the entry with this number; first those of the lane with exactly this name.
- * @param start - the lane, or at least 8 characters of its beginning
- */
-export function segmentsHolding({ db, tables }: Database, start: string, seq: number): Promise<Segment[]> {
-  const { auditSegments: s } = tables;
-  const begins = sql`substr(${s.lane}, 1, ${literal(start.length)}) = ${start}`;
-  return db
-    .select()
-    .from(s)
-    .where(and(start.length < 8 ? eq(s.lane, start) : begins, lte(s.firstSeq, seq), gte(s.lastSeq, seq)))
-    .orderBy(desc(eq(s.lane, start)), asc(s.firstSeq))
-    .limit(2);
-}
-
-/** The head of a lane and the newest segment of it, both of one moment. */
-export async function laneEnd({ db, tables }: Pick<Database, "db" | "tables">, lane: string): Promise<LaneEnd> {
-  const { auditHeads: h, auditSegments: s } = tables;
-  const head = db.select().from(h).where(eq(h.lane, lane)).as("head");
-  const newest = db
-    .select({ lane: s.lane, firstSeq: s.firstSeq, lastSeq: s.lastSeq, mac: s.mac })
-    .from(s)
-    .where(eq(s.lane, lane))
-    .orderBy(desc(s.firstSeq), desc(s.at))
-    .limit(1)
-    .as("newest");
-  const [end] = await db.select().from(head).fullJoin(newest, eq(newest.lane, head.lane));
-  return { lane, head: null, newest: null, ...end };
-}
-
-/** Reads the end of a lane that several processes write; undefined if there is none, or its mac has not 32 bytes. */
-export function laneHead(database: Database, lane: string): () => Promise<Checkpoint | undefined> {
-  const { auditHeads: h } = database.tables;
-  const find = database.query<{ seq: number; mac: Buffer }>(
-    sql`select ${h.seq} as seq, ${h.mac} as mac from ${h}
-      where ${h.lane} = ${sql.placeholder("lane")} and length(${h.mac}) = 32`,
-    { retry: false },
-  );
-  return async () => {
-    const [head] = await find({ lane });
-    return head && { lane, seq: head.seq, mac: head.mac.toString("hex") };
-  };
-}
-
 /**
  * @param where - which segments come behind the last one of a page; all of them for the first page. It bounds the first
  *   column of an index by that one: SQLite uses one bound alone, and would look at the pages before again
  */
-async function* pages(
+export async function* pages(
   { db, tables }: Database,
   order: SQL[],
   where: (last: Segment | undefined) => SQL | undefined,
@@ -159,7 +73,7 @@ const firstPageSize = 16;
 const pageSizeMax = 256;
 const pageLength = 256 * 1024;
 
-function matching(database: Database, filter: SegmentFilter): SQL | undefined {
+export function matching(database: Database, filter: SegmentFilter): SQL | undefined {
   const { texts = [], traces = [], sinceAt, beforeAt, isInTree } = filter;
   const { auditSegments: s } = database.tables;
   const { leaf } = leafBeside(database.tables).read;

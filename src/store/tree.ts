@@ -1,66 +1,20 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { Range } from "../audit/flaw.ts";
-import type { LaneEnd } from "../audit/head.ts";
 import { type LeafSet, unionOf } from "../audit/leaf-set.ts";
 import { isCosigned } from "../audit/note.ts";
-import { commandsLane, type Segment } from "../audit/segment.ts";
-import { completingLeaf, type Node, peaksOf, Tree, type TreeHead } from "../audit/tree.ts";
+import type { Segment } from "../audit/segment.ts";
+import { peaksOf, Tree, type TreeHead } from "../audit/tree.ts";
 import type { StoredLeaf } from "../audit/tree-walk.ts";
-import { Refused } from "../core/refused.ts";
 import { type Database, databaseErrorCode } from "./database.ts";
+import { leafBeside, readNodes, type SignedHead, treeEnd } from "./tree-end.ts";
 
 // The tree over the audit's segments, as it is stored. Rows are added and never changed.
 
 /** A leaf to append: the segment that it is of, and the hashes that are stored with it. */
 export type LeafRow = Pick<Segment, "lane" | "lastSeq"> & { readonly hashes: readonly Buffer[] };
-/** The newest head that was signed. */
-export type SignedHead = { readonly size: number; readonly root: Buffer; readonly at: number; readonly note: string };
-
-/** Where the tree ends, all of one moment. */
-export type TreeEnd = {
-  /** How many leaves there are. */
-  readonly size: number;
-  readonly head: SignedHead | undefined;
-  /** The head of people's lane; null if nobody has changed anything yet. */
-  readonly commands: LaneEnd["head"];
-};
-
-export async function treeEnd({ db, tables }: Pick<Database, "db" | "tables">): Promise<TreeEnd> {
-  const { auditLeaves: l, auditCheckpointsSigned: c, auditHeads: h } = tables;
-  const last = db
-    .select({ leaf: max(l.leaf).as("leaf") })
-    .from(l)
-    .as("last");
-  const newest = db.select().from(c).orderBy(desc(c.size)).limit(1).as("newest");
-  const lane = db.select().from(h).where(eq(h.lane, commandsLane)).as("lane");
-  const always = sql`true`;
-  const [end] = await db.select().from(last).leftJoin(newest, always).leftJoin(lane, always);
-  return {
-    size: end?.last.leaf == null ? 0 : Number(end.last.leaf) + 1,
-    head: end?.newest ?? undefined,
-    commands: end?.lane ?? null,
-  };
-}
-
 /** The tree of that many leaves. @throws Refused `conflict` if a node is missing or was cut */
 export async function readTree(database: Database, size: number): Promise<Tree> {
   return new Tree(size, await readNodes(database, peaksOf(size)));
-}
-
-/** The hashes of nodes, in the order in which they are named. @throws Refused `conflict` if one is missing or was cut */
-export async function readNodes({ db, tables }: Database, nodes: readonly Node[]): Promise<Buffer[]> {
-  const { auditLeaves: l } = tables;
-  const rows = await db
-    .select({ leaf: l.leaf, hashes: l.hashes })
-    .from(l)
-    .where(inArray(l.leaf, [...new Set(nodes.map(completingLeaf))]));
-  const hashes = new Map(rows.map((row) => [row.leaf, row.hashes]));
-  return nodes.map((node) => {
-    const leaf = completingLeaf(node);
-    const hash = hashes.get(leaf)?.subarray(node.level * hashBytes, (node.level + 1) * hashBytes);
-    if (hash?.length === hashBytes) return hash;
-    throw new Refused("conflict", `Leaf ${leaf} of the audit's tree is missing or was cut.`);
-  });
 }
 
 /**
@@ -250,15 +204,6 @@ export async function leavesDropped({ db, tables }: Database) {
   return db.select({ leaf: l.leaf, dropped: c }).from(l).innerJoin(c, isDropped);
 }
 
-/** Leaves beside segments: which is of one, as its columns say, and what is read of it. */
-export function leafBeside({ auditLeaves: l, auditSegments: s }: Database["tables"]) {
-  return {
-    leaves: l,
-    isOf: and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq)),
-    read: { leaf: l.leaf, hashes: l.hashes },
-  };
-}
-
 /** The condition that no leaf is of a segment. */
 export function isOutsideTree({ db, tables }: Pick<Database, "db" | "tables">): SQL {
   const { leaves, isOf } = leafBeside(tables);
@@ -311,6 +256,5 @@ export async function lastCosigned({ db, tables }: Database): Promise<number> {
 }
 
 const rowsPerPage = 10_000;
-const hashBytes = 32;
 /** As many as others read, with the log's own. */
 const signaturesMax = 15;

@@ -4,8 +4,8 @@ import { type AdminContext, adminContextOf, operator } from "../desk/context.ts"
 import { whoIs } from "../desk/roster.ts";
 import { type Consent, openInstallation } from "../installation/installation.ts";
 import { readConfig } from "../settings/settings.ts";
-import type { CommandContext } from "./command.ts";
 import { holdNotes } from "./failure.ts";
+import type { CommandContext } from "./verb.ts";
 
 /**
  * Opens the installation that the environment names, runs `work` with it, and closes it.

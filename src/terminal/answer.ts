@@ -3,8 +3,8 @@ import { exits, Problem } from "../core/problem.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
 import type { Columns, Facts, List, SecretOutput } from "../desk/outcome.ts";
 import { counted } from "../words/text.ts";
-import type { CommandContext } from "./command.ts";
 import { block, columnsThatFit, hasColour, screenWidth, table, write, writeSecret } from "./terminal.ts";
+import type { CommandContext } from "./verb.ts";
 
 /** Ends a command that did something: with `--json` by `document`, else by `out` on stdout and a message on stderr. */
 export async function answer(context: CommandContext, document: unknown, message: string, out = ""): Promise<void> {

@@ -2,8 +2,8 @@ import { exits, Problem, usageProblem } from "../core/problem.ts";
 import type { Words } from "../desk/operation.ts";
 import type { Plan } from "../desk/plan.ts";
 import { blockOf } from "./answer.ts";
-import type { CommandContext } from "./command.ts";
 import { readLine, unlessClosed, write } from "./terminal.ts";
+import type { CommandContext } from "./verb.ts";
 
 /** Asks whether to do what a plan says. @throws Problem unless the answer is yes */
 export type Ask = (plan: Pick<Plan, "deed" | "seen">) => Promise<void>;

@@ -2,8 +2,8 @@ import { Argument, type Command, Option } from "@commander-js/extra-typings";
 import type { Given, Input, Inputs, ReadWords } from "../desk/inputs.ts";
 import type { Operation, Words } from "../desk/operation.ts";
 import { type Ask, askAt } from "./ask.ts";
-import { type CommandContext, noun, verb } from "./command.ts";
 import { localName, readChunks, readSource } from "./input.ts";
+import { type CommandContext, noun, verb } from "./verb.ts";
 
 /* Draws the command line from rows: `operation` in `desk/operation.ts`, and `act` below. */
 

@@ -6,9 +6,9 @@ import { attempt } from "../core/attempt.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { requireFile } from "../core/whole-file.ts";
 import { withoutSettings } from "../settings/inherited.ts";
-import type { CommandContext } from "./command.ts";
 import { toProblem } from "./failure.ts";
 import { localName, unreadable } from "./input.ts";
+import type { CommandContext } from "./verb.ts";
 
 /**
  * Lets a person edit a secret text. `$VISUAL`, `$EDITOR` or vi gets a file of mode 0600 in a folder of its own, which is

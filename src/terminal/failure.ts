@@ -1,8 +1,8 @@
 import { exits, Problem } from "../core/problem.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
 import { type FailureCode, failureFor } from "../desk/failure.ts";
-import type { CommandContext } from "./command.ts";
 import { fitted, hasColour, red, unlessClosed, write } from "./terminal.ts";
+import type { CommandContext } from "./verb.ts";
 
 /* How a command fails: whatever was thrown becomes a Problem, and `main.ts` prints it. */
 

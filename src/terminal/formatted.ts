@@ -7,8 +7,8 @@ import type { NamedValue } from "../formats/dotenv.ts";
 import type { Format } from "../formats/format.ts";
 import { counted } from "../words/text.ts";
 import { answer } from "./answer.ts";
-import type { CommandContext } from "./command.ts";
 import { writeSecret } from "./terminal.ts";
+import type { CommandContext } from "./verb.ts";
 
 /** Where a text of variables goes. */
 export type Destination = {

@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import type { ReadWords } from "../desk/inputs.ts";
-import type { CommandContext } from "./command.ts";
 import { readHidden } from "./terminal.ts";
+import type { CommandContext } from "./verb.ts";
 
 /** Reads a local file, or stdin for `-`. @param what - its name in messages */
 export async function readLocal(

@@ -9,9 +9,9 @@ import { unasked, wouldDo } from "../desk/plan.ts";
 import { withAdmin } from "./admin.ts";
 import { answer, answerRows, blockOf, handOver } from "./answer.ts";
 import { askAt, showFirst } from "./ask.ts";
-import type { CommandContext } from "./command.ts";
 import { toProblem } from "./failure.ts";
 import { withProgress } from "./terminal.ts";
+import type { CommandContext } from "./verb.ts";
 
 /**
  * Runs an operation, and shows what came of it. If it has a plan, it asks first, or with `dryRun` only says what it would

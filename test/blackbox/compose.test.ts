@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { redisBuckets } from "../../src/server/shared-limiter.ts";
+import { redisBuckets } from "../../src/server/redis-buckets.ts";
 import { readConfig } from "../../src/settings/settings.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";

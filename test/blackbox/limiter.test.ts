@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { policies } from "../../src/limit/bucket.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
-import { redisBuckets, SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/server/shared-limiter.ts";
+import { redisBuckets } from "../../src/server/redis-buckets.ts";
+import { SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/server/shared-limiter.ts";
 import { ranMs } from "../support/clock.ts";
 import { freePort } from "../support/port.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";

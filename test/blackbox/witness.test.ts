@@ -14,8 +14,8 @@ import {
   witnessOf,
 } from "../../src/audit/note.ts";
 import { leafHash, type Node, proveConsistency, Tree } from "../../src/audit/tree.ts";
-import { signTreeHead } from "../../src/audit/tree-note.ts";
-import { encodeSubmission, originHash } from "../../src/audit/witness.ts";
+import { originHash, signTreeHead } from "../../src/audit/tree-note.ts";
+import { encodeSubmission } from "../../src/audit/witness.ts";
 import { moment } from "../support/clock.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";

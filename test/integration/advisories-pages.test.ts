@@ -16,7 +16,7 @@ import { createKey } from "../../src/people/keys.ts";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { addPerson, grantRights, removePerson } from "../../src/people/persons.ts";
 import { createProject } from "../../src/people/projects.ts";
-import { startOps } from "../../src/server/health.ts";
+import { startOps } from "../../src/server/ops.ts";
 import { kinds } from "../support/kinds.ts";
 import { type Fields, personsVisitor, visitorOf } from "../support/pages.ts";
 import { rawAnswer } from "../support/raw.ts";

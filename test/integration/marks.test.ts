@@ -7,7 +7,8 @@ import {
   type WriteOptions,
 } from "../../src/kinds/variables/write.ts";
 import { planRollback, rollBack } from "../../src/people/rollback.ts";
-import { parseComingDay, Unfit } from "../../src/words/parse.ts";
+import { Unfit } from "../../src/words/parse.ts";
+import { parseComingDay } from "../../src/words/times.ts";
 import { inDays } from "../support/clock.ts";
 
 import { describeBoth, type Placed, type World } from "../support/world.ts";

@@ -19,7 +19,7 @@ import { type OpenedSigner, openSigners } from "../../src/notary/signers.ts";
 import { acceptGaps, verifyAudit } from "../../src/people/audit-chain.ts";
 import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
 import type { Database } from "../../src/store/database.ts";
-import { readNodes, treeEnd } from "../../src/store/tree.ts";
+import { readNodes, treeEnd } from "../../src/store/tree-end.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
 import { entry, journalOn } from "../support/journal.ts";
 import { pruneAudit } from "../support/prune.ts";

@@ -3,8 +3,9 @@ import { endpointPaths } from "../../src/api/app.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
-import { readinessChecks, startOps, watchReadiness } from "../../src/server/health.ts";
+import { readinessChecks, watchReadiness } from "../../src/server/health.ts";
 import { summed } from "../../src/server/metrics.ts";
+import { startOps } from "../../src/server/ops.ts";
 import { readConfig } from "../../src/settings/settings.ts";
 import type { Database } from "../../src/store/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -193,8 +194,7 @@ describeBoth("metrics and traces", (w) => {
 
   test("readiness asks the look-ups' connections too", async () => {
     const { database } = keyhole;
-    const { keyring, checkpoint } = w.installation;
-    const needs = { database, keyring, checkpoint, journal: { check: async () => true } };
+    const needs = { ...w.installation, database, journal: { check: async () => true } };
     const gone = { ...database, query: () => () => Promise.reject(new Fault("unavailable", "gone")) } as Database;
     expect(await readinessChecks({ ...needs, lookups: database }).database()).toBe(true);
     expect(await readinessChecks({ ...needs, lookups: gone }).database()).toBe(false);

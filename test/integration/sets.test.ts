@@ -14,7 +14,7 @@ import { deleteOrganization } from "../../src/people/organizations.ts";
 import { createProject, deleteProject, listProjects, renameProject } from "../../src/people/projects.ts";
 import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { openEverything } from "../../src/people/verify.ts";
-import { sealSet } from "../../src/seal/set.ts";
+import { sealSet } from "../../src/seal/new-set.ts";
 import { setBytesMax } from "../../src/sets/kind.ts";
 import { VerifiedSet } from "../../src/sets/verified-set.ts";
 import { settingsOf } from "../support/door.ts";

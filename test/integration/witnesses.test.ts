@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cosign, encodeWitness, noteText, witnessOf } from "../../src/audit/note.ts";
 import { checkProof, type Proved } from "../../src/audit/proof.ts";
-import { encodeSubmission, submissionBytesMax, submissionPath, witnessedPath } from "../../src/audit/witness.ts";
+import { witnessedPath } from "../../src/audit/tree-note.ts";
+import { encodeSubmission, submissionBytesMax, submissionPath } from "../../src/audit/witness.ts";
 import { kindsByRead } from "../../src/kinds/kind.ts";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
 import { Notary } from "../../src/notary/notary.ts";
@@ -15,7 +16,7 @@ import { proveAudit, provenPages } from "../../src/people/audit-proof.ts";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { startWitness } from "../../src/server/witness.ts";
 import type { Database } from "../../src/store/database.ts";
-import { treeEnd } from "../../src/store/tree.ts";
+import { treeEnd } from "../../src/store/tree-end.ts";
 import { visitorOf } from "../support/pages.ts";
 import { describeBoth } from "../support/world.ts";
 

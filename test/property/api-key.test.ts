@@ -4,7 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { parse } from "yaml";
-import { digestKey, findKeys, isWellFormedKey, mintKey } from "../../src/access/api-key.ts";
+import { digestKey, isWellFormedKey, mintKey } from "../../src/access/api-key.ts";
+import { findKeys } from "../../src/people/found-keys.ts";
 
 setDefaultTimeout(60_000);
 

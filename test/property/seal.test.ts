@@ -12,7 +12,8 @@ import {
 import { generationOf, open, overheadBytes, seal } from "../../src/seal/envelope.ts";
 import { FileContent } from "../../src/seal/file-content.ts";
 import { type DataKey, Keyring, newKey } from "../../src/seal/keyring.ts";
-import { sealSet, setOpener, verifyListing } from "../../src/seal/set.ts";
+import { sealSet } from "../../src/seal/new-set.ts";
+import { setOpener, verifyListing } from "../../src/seal/set.ts";
 
 setDefaultTimeout(60_000);
 

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { execute } from "../../src/main.ts";
 import { turns } from "../../src/store/sqlite.ts";
-import type { CommandContext } from "../../src/terminal/command.ts";
+import type { CommandContext } from "../../src/terminal/verb.ts";
 import { wordsOf } from "../../src/words/shell.ts";
 import { streamTo } from "./context.ts";
 import { binary, type Ran, runBinary } from "./keyhole.ts";

@@ -9,17 +9,13 @@ import { Refused } from "../../src/core/refused.ts";
 import { failureFor } from "../../src/desk/failure.ts";
 import { buildProgram } from "../../src/main.ts";
 import type { NamesAsked } from "../../src/people/names-in-use.ts";
-import { frame, pathOf, startedAs } from "../../src/terminal/command.ts";
+import { frame, pathOf } from "../../src/terminal/command.ts";
 import { complain, holdNotes, toProblem } from "../../src/terminal/failure.ts";
+import { startedAs } from "../../src/terminal/verb.ts";
 import { didYouMean } from "../../src/words/nearest.ts";
-import {
-  parseChoices,
-  parseCount,
-  parseDuration,
-  parseList,
-  parseMoment,
-  parseSpiffeId,
-} from "../../src/words/parse.ts";
+import { parseChoices, parseCount, parseList } from "../../src/words/parse.ts";
+import { parseSpiffeId } from "../../src/words/spiffe.ts";
+import { parseDuration, parseMoment } from "../../src/words/times.ts";
 import { contextOf } from "../support/context.ts";
 import { newFolder } from "../support/folder.ts";
 

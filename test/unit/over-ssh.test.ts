@@ -4,7 +4,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sendOverSsh } from "../../src/cli/over-ssh.ts";
 import { buildProgram } from "../../src/main.ts";
-import { type CommandContext, frame } from "../../src/terminal/command.ts";
+import { frame } from "../../src/terminal/command.ts";
+import type { CommandContext } from "../../src/terminal/verb.ts";
 import { contextOf } from "../support/context.ts";
 import { newFolder } from "../support/folder.ts";
 

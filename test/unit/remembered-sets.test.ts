@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { StoredSet } from "../../src/access/authenticate.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { Keyring, newKey } from "../../src/seal/keyring.ts";
-import { sealSet } from "../../src/seal/set.ts";
+import { sealSet } from "../../src/seal/new-set.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
 import { type ReadProject, VerifiedSet } from "../../src/sets/verified-set.ts";
 

@@ -11,7 +11,8 @@ import {
 import { generationOf, open, overheadBytes, sealWithChosenNonceForVectors } from "../../src/seal/envelope.ts";
 import { FileContent } from "../../src/seal/file-content.ts";
 import { type DataKey, Keyring, type SystemKeyPurpose } from "../../src/seal/keyring.ts";
-import { encodeItems, type SealedSet, sealSet, setOpener, verifyListing } from "../../src/seal/set.ts";
+import { encodeItems, sealSet } from "../../src/seal/new-set.ts";
+import { type SealedSet, setOpener, verifyListing } from "../../src/seal/set.ts";
 import gcm from "../vectors/aes-256-gcm.json" with { type: "json" };
 import apiKey from "../vectors/api-key-v1.json" with { type: "json" };
 import envelope from "../vectors/envelope-v1.json" with { type: "json" };

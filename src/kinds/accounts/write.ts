@@ -9,7 +9,7 @@ import { itemsOf, type OpenSet, openItems, requireSeen, requireSets, type SetOf 
 import { noItem } from "../../editing/reveal.ts";
 import type { SetChanges } from "../../editing/write.ts";
 import { changingProject, type DryRun } from "../../editing/write-project.ts";
-import { unseenIn } from "../../words/text.ts";
+import { unseenIn } from "../../words/unseen.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
 /** What a change did, or would do: whether the account is new, the environments that it leaves, and what it read. */

@@ -3,7 +3,8 @@ import { isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { setItemsMax } from "../../sets/kind.ts";
 import { isSteering } from "../../words/steering.ts";
-import { counted, unseenIn } from "../../words/text.ts";
+import { counted } from "../../words/text.ts";
+import { unseenIn } from "../../words/unseen.ts";
 import { findForeign, isEscapedPem } from "./foreign.ts";
 
 /** What a dotenv file holds. Problems and warnings are sentences with a line and perhaps a name, never a value. */

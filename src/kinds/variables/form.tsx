@@ -5,7 +5,7 @@ import { carryOut, typedIn } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
 import { Ago, Box, Boxes, Env, Field } from "../../pages/parts.tsx";
 import type { Form, Visit } from "../../pages/visit.ts";
-import { isDay } from "../../words/parse.ts";
+import { isDay } from "../../words/times.ts";
 import { dueAtOf, type VariableEntry } from "./entry.ts";
 import { remove, set } from "./operations.ts";
 import { validateVariables } from "./write.ts";

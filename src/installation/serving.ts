@@ -1,0 +1,37 @@
+import { configProblem } from "../core/problem.ts";
+import { auditPartitions } from "../store/audit-partitions.ts";
+import { type Database, type Use, warm } from "../store/database.ts";
+import { isPooled } from "../store/postgres.ts";
+
+/** The connections of a server, each for its own work. */
+export type ServingDatabases = {
+  readonly database: Database;
+  /** Lookups of keys never wait behind other reads. */
+  readonly lookups: Database;
+  /** Contents of files. */
+  readonly bulk: Database;
+  /** No read waits for it: last uses, what scrapes ask for, and the requests that agents file. */
+  readonly background: Database;
+};
+
+/** Opens the connections of a server. @throws Problem if a connection pooler is between */
+export async function openServing(open: (use: Use) => Database): Promise<ServingDatabases> {
+  const database = open("serve");
+  const lookups = database.dialect === "postgres" ? open("look-up") : database;
+  if (database.dialect === "postgres" && (await isPooled(lookups))) {
+    throw configProblem("DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.");
+  }
+  await Promise.all([warm(lookups), warm(database)]);
+  if (database.dialect === "postgres") await requireOpenMonths(database);
+  return { database, lookups, bulk: open("files"), background: open("journal") };
+}
+
+/** Values leave only with an entry in the month's partition. @throws Problem if the role may not append to one */
+async function requireOpenMonths(database: Database): Promise<void> {
+  const { role, parts } = await auditPartitions(database);
+  const closed = parts.find(({ open }) => !open);
+  if (closed === undefined) return;
+  throw configProblem(
+    `The database role ${role} may not append to ${closed.name}: run \`keyhole db grants --role ${role} --apply\` as the owner of the tables.`,
+  );
+}

@@ -1,0 +1,64 @@
+import { and, desc, eq, inArray, max, sql } from "drizzle-orm";
+import type { LaneEnd } from "../audit/head.ts";
+import { commandsLane } from "../audit/segment.ts";
+import { completingLeaf, type Node } from "../audit/tree.ts";
+import { Refused } from "../core/refused.ts";
+import type { Database } from "./database.ts";
+
+/* Where the stored tree of the audit ends, and its nodes. */
+
+/** The newest head that was signed. */
+export type SignedHead = { readonly size: number; readonly root: Buffer; readonly at: number; readonly note: string };
+
+/** Where the tree ends, all of one moment. */
+export type TreeEnd = {
+  /** How many leaves there are. */
+  readonly size: number;
+  readonly head: SignedHead | undefined;
+  /** The head of people's lane; null if nobody has changed anything yet. */
+  readonly commands: LaneEnd["head"];
+};
+
+export async function treeEnd({ db, tables }: Pick<Database, "db" | "tables">): Promise<TreeEnd> {
+  const { auditLeaves: l, auditCheckpointsSigned: c, auditHeads: h } = tables;
+  const last = db
+    .select({ leaf: max(l.leaf).as("leaf") })
+    .from(l)
+    .as("last");
+  const newest = db.select().from(c).orderBy(desc(c.size)).limit(1).as("newest");
+  const lane = db.select().from(h).where(eq(h.lane, commandsLane)).as("lane");
+  const always = sql`true`;
+  const [end] = await db.select().from(last).leftJoin(newest, always).leftJoin(lane, always);
+  return {
+    size: end?.last.leaf == null ? 0 : Number(end.last.leaf) + 1,
+    head: end?.newest ?? undefined,
+    commands: end?.lane ?? null,
+  };
+}
+
+/** The hashes of nodes, in the order in which they are named. @throws Refused `conflict` if one is missing or was cut */
+export async function readNodes({ db, tables }: Database, nodes: readonly Node[]): Promise<Buffer[]> {
+  const { auditLeaves: l } = tables;
+  const rows = await db
+    .select({ leaf: l.leaf, hashes: l.hashes })
+    .from(l)
+    .where(inArray(l.leaf, [...new Set(nodes.map(completingLeaf))]));
+  const hashes = new Map(rows.map((row) => [row.leaf, row.hashes]));
+  return nodes.map((node) => {
+    const leaf = completingLeaf(node);
+    const hash = hashes.get(leaf)?.subarray(node.level * hashBytes, (node.level + 1) * hashBytes);
+    if (hash?.length === hashBytes) return hash;
+    throw new Refused("conflict", `Leaf ${leaf} of the audit's tree is missing or was cut.`);
+  });
+}
+
+const hashBytes = 32;
+
+/** Leaves beside segments: which is of one, as its columns say, and what is read of it. */
+export function leafBeside({ auditLeaves: l, auditSegments: s }: Database["tables"]) {
+  return {
+    leaves: l,
+    isOf: and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq)),
+    read: { leaf: l.leaf, hashes: l.hashes },
+  };
+}
