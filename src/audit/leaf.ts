@@ -50,7 +50,8 @@ function canonicalJson(value: unknown): string {
 function sorted(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.every((item) => typeof item === "string") ? value : value.map(sorted);
-  const members: Record<string, unknown> = {};
+  // Without a prototype, `__proto__` is a member like any other.
+  const members: Record<string, unknown> = Object.create(null);
   for (const name of Object.keys(value).sort()) members[name] = sorted((value as typeof members)[name]);
   return members;
 }

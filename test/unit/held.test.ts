@@ -190,7 +190,7 @@ const refused: [what: string, code: string, reason: RegExp][] = [
   ],
   [
     "opened items instead of a Held",
-    'released(parts, exchange, entries, { held: opened, share }, variablesDotenv, "");',
+    'released(parts, exchange, caller, entries, { held: opened, share }, variablesDotenv, "");',
     /'OpenedItems' is .*'Held</,
   ],
   [
@@ -244,7 +244,7 @@ import { input, project } from "${src}/desk/inputs.ts";
 import { operation } from "${src}/desk/operation.ts";
 import { done } from "${src}/desk/outcome.ts";
 import { Permit } from "${src}/desk/permit.ts";
-import { renameProject } from "${src}/people/projects.ts";
+import { findRenamable, renameProject } from "${src}/people/projects.ts";
 import { variablesJson } from "${src}/kinds/variables/render.ts";
 import { createClient } from "${src}/machines/npm/client.ts";
 import type { Db } from "${src}/store/database.ts";
