@@ -8,7 +8,6 @@ import { boundedOutput, openLog } from "../server/log.ts";
 import { requireFreeAddresses, startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
-import { Supervisor } from "../server/workers.ts";
 import { type Config, parsePort, readAddress, readConfig } from "../settings/settings.ts";
 import { type CommandContext, startedAs, verb } from "../terminal/verb.ts";
 import { parseCount, Unfit } from "../words/parse.ts";
@@ -27,50 +26,89 @@ export function serveCommand(context: CommandContext) {
     .option("--workers <number>", "processes that share the port; needs PostgreSQL (default: 1)", parseWorkers)
     .option("--here", "begin an installation on this machine although KEYHOLE_SSH names another")
     .addOption(new Option(`${workerFlag} <log>`).choices(["pretty", "plain"]).hideHelp())
-    .action(async ({ host, port, workers = 1, here, worker }) => {
-      const settings = readConfig(context.env);
-      const config = {
-        ...settings,
-        ...(host !== undefined && readAddress("--host", host, context.env)),
-        ...(port !== undefined && { port: parsePort("--port", port) }),
-      };
-      const { stdout } = context.terminal;
-      const pretty = worker === undefined ? stdout.isTTY : worker === "pretty";
-      const write = boundedOutput(stdout);
-      const { log, flush } = openLog(write, { pretty, now: Date.now });
-      if (workers > 1 && config.postgres === undefined) {
-        throw usageProblem("--workers needs PostgreSQL (DATABASE_URL): the embedded database has one server.");
-      }
-      if (workers > 1 && config.socket !== undefined) {
-        throw usageProblem("--workers shares a port, and no socket: give HOST an address, or serve with one process.");
-      }
-      // A worker's parent has already printed the messages about the settings.
-      const say = worker === undefined ? context.say : () => {};
-      const env = { ...context.env };
-      // The watchdog starts before the database is asked: its first answer may be malformed and hang the parser.
-      const link = worker === undefined ? undefined : openWorkerLink();
-      if (config.postgres !== undefined) startWatchdog(pretty);
-      if (worker === undefined) await requireFreeAddresses(config);
-      const installation = await openHere(config, say, here ? undefined : context.env["KEYHOLE_SSH"]);
-      if (worker === undefined) removeLeftovers(config);
-      // With the embedded database it starts now: an upgrade may keep this thread busy for long.
-      if (config.postgres === undefined) startWatchdog(pretty);
-      harden();
-      // Asked before the port opens: if the database goes away later, the server must not stop.
-      const hint = worker === undefined && (await isEmpty(installation)) ? firstSteps(startedAs()) : undefined;
-      if (workers > 1) {
-        if (hint) say(hint);
-        const worst = await new Supervisor({ count: workers, config, env, pretty, log, say, write }).run();
-        flush();
-        if (worst !== 0) throw new Problem(worst, "worker_failed", "A worker failed: see above.");
-        return;
-      }
-      const server = await startServer(config, installation, log, say, link);
-      if (hint) say(hint);
-      const exitCode = await server.stopped;
-      flush();
-      if (exitCode !== 0) throw new Error("stopped after a defect");
+    .action(async ({ workers = 1, ...options }) => {
+      const prepared = prepare(context, options);
+      return workers > 1 ? supervise(prepared, workers) : serve(prepared);
     });
+}
+
+type Options = {
+  readonly host?: string | undefined;
+  readonly port?: string | undefined;
+  readonly here?: true | undefined;
+  readonly worker?: "pretty" | "plain" | undefined;
+};
+
+type Prepared = ReturnType<typeof prepare>;
+
+/** The settings, judged, and the log. */
+function prepare(context: CommandContext, { host, port, here, worker }: Options) {
+  const settings = readConfig(context.env);
+  const config: Config = {
+    ...settings,
+    ...(host !== undefined && readAddress("--host", host, context.env)),
+    ...(port !== undefined && { port: parsePort("--port", port) }),
+  };
+  const { stdout } = context.terminal;
+  const isWorker = worker !== undefined;
+  const pretty = isWorker ? worker === "pretty" : stdout.isTTY;
+  const write = boundedOutput(stdout);
+  return {
+    config,
+    isWorker,
+    pretty,
+    write,
+    ...openLog(write, { pretty, now: Date.now }),
+    // A worker's parent has already printed the messages about the settings.
+    say: isWorker ? () => {} : context.say,
+    /** A copy: what holds a secret is erased once the installation is open. */
+    env: { ...context.env },
+    elsewhere: here ? undefined : context.env["KEYHOLE_SSH"],
+  };
+}
+
+/** Opens the installation, and does once what several workers need once. @returns what to tell who begins */
+async function open({ config, isWorker, pretty, say, elsewhere }: Prepared) {
+  // The watchdog starts before the database is asked: its first answer may be malformed and hang the parser. With the
+  // embedded database it starts afterwards: an upgrade may keep this thread busy for long.
+  if (config.postgres !== undefined) startWatchdog(pretty);
+  if (!isWorker) await requireFreeAddresses(config);
+  const installation = await openHere(config, say, elsewhere);
+  if (!isWorker) removeLeftovers(config);
+  if (config.postgres === undefined) startWatchdog(pretty);
+  harden();
+  // Asked before the port opens: if the database goes away later, the server must not stop.
+  const hint = !isWorker && (await isEmpty(installation)) ? firstSteps(startedAs()) : undefined;
+  return { installation, hint };
+}
+
+/** Serves in this process. */
+async function serve(prepared: Prepared): Promise<void> {
+  const { config, isWorker, log, flush, say } = prepared;
+  const link = isWorker ? openWorkerLink() : undefined;
+  const { installation, hint } = await open(prepared);
+  const server = await startServer(config, installation, log, say, link);
+  if (hint) say(hint);
+  const exitCode = await server.stopped;
+  flush();
+  if (exitCode !== 0) throw new Error("stopped after a defect");
+}
+
+/** Starts workers that serve. Only this process loads what watches over them, and it answers no request itself. */
+async function supervise(prepared: Prepared, count: number): Promise<void> {
+  const { config, flush, say } = prepared;
+  if (config.postgres === undefined) {
+    throw usageProblem("--workers needs PostgreSQL (DATABASE_URL): the embedded database has one server.");
+  }
+  if (config.socket !== undefined) {
+    throw usageProblem("--workers shares a port, and no socket: give HOST an address, or serve with one process.");
+  }
+  const { hint } = await open(prepared);
+  if (hint) say(hint);
+  const { Supervisor } = await import("../server/workers.ts");
+  const worst = await new Supervisor({ ...prepared, count }).run();
+  flush();
+  if (worst !== 0) throw new Problem(worst, "worker_failed", "A worker failed: see above.");
 }
 
 /**

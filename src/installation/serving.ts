@@ -12,6 +12,7 @@ export type ServingDatabases = {
   readonly bulk: Database;
   /** No read waits for it: last uses, what scrapes ask for, and the requests that agents file. */
   readonly background: Database;
+  readonly close: () => Promise<void>;
 };
 
 /** Opens the connections of a server. @throws Problem if a connection pooler is between */
@@ -23,7 +24,11 @@ export async function openServing(open: (use: Use) => Database): Promise<Serving
   }
   await Promise.all([warm(lookups), warm(database)]);
   if (database.dialect === "postgres") await requireOpenMonths(database);
-  return { database, lookups, bulk: open("files"), background: open("journal") };
+  const [bulk, background] = [open("files"), open("journal")];
+  const close = async () => {
+    await Promise.all([...new Set([database, lookups, bulk, background])].map((one) => one.close()));
+  };
+  return { database, lookups, bulk, background, close };
 }
 
 /** Values leave only with an entry in the month's partition. @throws Problem if the role may not append to one */

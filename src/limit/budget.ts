@@ -166,13 +166,21 @@ export class MemoryBudget {
     return { small: this.#small.bytesTaken, large: this.#large.bytesTaken };
   }
 
-  /**
-   * Takes memory, without a promise if it is free. A read that is larger than one key's part takes all of that part.
-   * @throws Fault `unavailable` if the client leaves or the wait takes too long
-   */
-  claim(bytes: number, holder: string, signal: () => AbortSignal, deadlineMs: number): Share | Promise<Share> {
-    const budget = bytes <= smallBytesMax ? this.#small : this.#large;
-    const claimed = Math.min(bytes, budget.holderBytesMax);
-    return budget.take(claimed, holder) ?? budget.acquire(claimed, holder, signal(), deadlineMs);
+  /** Takes memory, if it is free. A read that is larger than one key's part takes all of that part. */
+  take(bytes: number, holder: string): Share | undefined {
+    const budget = this.#budgetOf(bytes);
+    return budget.take(Math.min(bytes, budget.holderBytesMax), holder);
+  }
+
+  /** The same, as soon as it is free. @throws Fault `unavailable` if the client leaves or the wait takes too long */
+  async claim(bytes: number, holder: string, signal: () => AbortSignal, deadlineMs: number): Promise<Share> {
+    const budget = this.#budgetOf(bytes);
+    return (
+      this.take(bytes, holder) ?? budget.acquire(Math.min(bytes, budget.holderBytesMax), holder, signal(), deadlineMs)
+    );
+  }
+
+  #budgetOf(bytes: number): ByteBudget {
+    return bytes <= smallBytesMax ? this.#small : this.#large;
   }
 }

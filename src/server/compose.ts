@@ -26,7 +26,6 @@ import { contentQueries } from "../store/contents.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
 import { nextExpiry } from "../store/expiry.ts";
 import { pruneJobReads } from "../store/job-reads.ts";
-import type { JournalStore } from "../store/journal.ts";
 import { laneHead } from "../store/lane-end.ts";
 import { keyLookups, keyUseWriter, trustList } from "../store/lookups.ts";
 import { projectQueries } from "../store/projects.ts";
@@ -64,55 +63,39 @@ export async function openKeyhole(
   log: Log,
   { buckets, metered, tracesUrl, mcpOrigins }: KeyholeOptions = {},
 ): Promise<OpenKeyhole> {
-  const { systemKeys, servers } = installation;
+  const { systemKeys, servers, checkpoint } = installation;
   if (servers !== undefined) servers.tell = log;
   const databases = await installation.openServing();
   const { database, lookups, background } = databases;
-  const store = installation.openJournal();
-  const open = () => journalOf(store, systemKeys.audit, log, (batch) => metrics?.measureBatch(batch));
-  const journal = open();
-  // Alarms have a lane of their own: in the lane of reads, other callers' receipts would count the uses of canary keys.
-  const ofAlarms = open();
-  const alarms = new Alarms((entries) => ofAlarms.record(entries), log);
-  const commands = commandsCheckpoint(database, log);
+  const journals = openJournals(installation, log, (batch) => metrics?.measureBatch(batch));
+  const commands = openCommandsCheckpoint(database, log);
   const limits = await openLimits(buckets, log);
+  const uses = openKeyUses(background);
+  const jobReads = openJobReads(background);
+  const trusts = openTrusts(lookups, systemKeys.grant, log);
+  const watch = await openWatch(checkpoint, database, log);
   const memory = new MemoryBudget();
-  const uses = new KeyUses(keyUseWriter(background));
   const drain = new Drain();
-  const { trusts, timer } = knownTrusts(lookups, systemKeys.grant, log);
-  const { checkpoint } = installation;
-  const watch = await watchCheckpoint(checkpoint, database, log);
-  const announce = () => {
-    for (const one of [journal, ofAlarms]) one.announce();
-    void commands.announceNews();
-    // What fails now is tried again in a minute.
-    void pruneJobReads(background, Date.now()).catch(() => {});
-  };
-  const flushUses = setInterval(() => {
-    void uses.flush(Date.now());
-    void alarms.flush();
-  }, usesEveryMs);
-  const timers = [timer, flushUses, setInterval(announce, checkpointEveryMs)];
   // prom-client, OpenTelemetry and the MCP SDK are large: they are loaded only if somebody asks for them.
-  const metrics = metered ? await openMetrics(databases, journal, limits, memory, alarms) : undefined;
+  const metrics = metered ? await openMetrics(databases, journals, limits, memory) : undefined;
   const traces = tracesUrl === undefined ? undefined : (await import("./traces.ts")).startTraces(tracesUrl, version);
   return {
     gate: {
-      ...limits,
-      ...trusts,
-      alarms,
+      ...limits.gate,
+      ...trusts.gate,
+      alarms: journals.alarms,
       pepper: systemKeys.pepper,
       seals: new GrantSeals(systemKeys.grant),
       lookUp: keyLookups(lookups),
       refusal: () => checkpoint.refusal,
       nowUs: () => Math.floor(performance.now() * 1000),
       now: Date.now,
-      used: (keyId) => uses.note(keyId, Date.now()),
+      used: uses.note,
       untilPortCloses: drain.untilPortCloses,
     },
     source: sourceOf(installation, databases, memory),
     etagKey: etagKeyOf(systemKeys.listing),
-    journal,
+    journal: journals.journal,
     log,
     meter: metrics?.measure,
     trace: traces?.trace,
@@ -120,9 +103,9 @@ export async function openKeyhole(
     draining: drain.draining,
     database,
     metrics,
-    shared: limits.shared,
+    shared: limits.gate.shared,
     readiness: watchReadiness(
-      readinessChecks({ ...installation, database, lookups, journal }),
+      readinessChecks({ ...installation, database, lookups, journal: journals.journal }),
       drain.draining,
       log,
       () => checkpoint.away,
@@ -131,32 +114,67 @@ export async function openKeyhole(
     drain,
     announceCommands: commands.announce,
     close: async () => {
-      for (const timer of timers) clearInterval(timer);
-      watch.stop();
-      limits.shared?.close();
+      for (const part of [jobReads, trusts, watch, limits]) part.close();
       await traces?.close();
-      await alarms.flush();
-      await Promise.all([journal.close(), ofAlarms.close(), commands.announceNews()]);
-      await uses.close(
-        () => performance.now(),
-        () => Bun.sleep(10),
-      );
-      await Promise.all([store, ...new Set(Object.values(databases))].map((one) => one.close()));
+      await Promise.all([journals.close(), commands.close()]);
+      await uses.close();
+      await databases.close();
     },
   };
 }
 
-function journalOf({ append }: JournalStore, auditKey: Uint8Array, log: Log, measure: (batch: MeasuredBatch) => void) {
+/** The journal of reads, and that of alarms. In one lane, other callers' receipts would count the uses of canary keys. */
+function openJournals(
+  { openJournal, systemKeys: { audit: auditKey } }: Installation,
+  log: Log,
+  measure: (batch: MeasuredBatch) => void,
+) {
+  const store = openJournal();
   const checkpoint = (reached: Checkpoint) => log({ event: "checkpoint", ...reached });
   const tooLate = () => new Fault("unavailable", "writing audit entries took over 2 s");
-  return new Journal({
-    append,
-    auditKey,
-    now: Date.now,
-    checkpoint,
-    measure,
-    deadline: new Deadline(recordDeadlineMs, tooLate),
-  });
+  const deadline = new Deadline(recordDeadlineMs, tooLate);
+  const open = () => new Journal({ append: store.append, auditKey, now: Date.now, checkpoint, measure, deadline });
+  const [journal, ofAlarms] = [open(), open()];
+  const alarms = new Alarms((entries) => ofAlarms.record(entries), log);
+  const announcing = setInterval(() => {
+    for (const one of [journal, ofAlarms]) one.announce();
+  }, checkpointEveryMs);
+  const flushing = setInterval(() => void alarms.flush(), usesEveryMs);
+  return {
+    journal,
+    alarms,
+    close: async () => {
+      clearInterval(announcing);
+      clearInterval(flushing);
+      await alarms.flush();
+      await Promise.all([journal.close(), ofAlarms.close()]);
+      await store.close();
+    },
+  };
+}
+
+/** When each key was last used, written once a second. */
+function openKeyUses(background: Database) {
+  const uses = new KeyUses(keyUseWriter(background));
+  const timer = setInterval(() => void uses.flush(Date.now()), usesEveryMs);
+  return {
+    note: (keyId: string) => uses.note(keyId, Date.now()),
+    close: () => {
+      clearInterval(timer);
+      return uses.close(
+        () => performance.now(),
+        () => Bun.sleep(10),
+      );
+    },
+  };
+}
+
+/** Forgets the reads of jobs whose tokens have ended. */
+function openJobReads(background: Database) {
+  // What fails now is tried again in a minute.
+  const prune = () => void pruneJobReads(background, Date.now()).catch(() => {});
+  const timer = setInterval(prune, checkpointEveryMs);
+  return { close: () => clearInterval(timer) };
 }
 
 /** What reads need of the database, the keys and the memory. */
@@ -183,15 +201,15 @@ async function openLimits(buckets: SharedBuckets | undefined, log: Log) {
   const shared = buckets && new SharedLimiter(buckets, limiter, log);
   await shared?.open();
   const refusals = { metadata: 0, value: 0, content: 0, unrecognized: 0 };
-  return { limiter, shared, refusals, unrecognized: new UnrecognizedLimiter(), lookupQueue: new AdmissionQueue() };
+  const [unrecognized, lookupQueue] = [new UnrecognizedLimiter(), new AdmissionQueue()];
+  return { gate: { limiter, shared, refusals, unrecognized, lookupQueue }, close: () => shared?.close() };
 }
 
 async function openMetrics(
   { database, lookups, bulk, background }: ServingDatabases,
-  journal: Journal,
-  { limiter, shared, refusals, lookupQueue }: Awaited<ReturnType<typeof openLimits>>,
+  { journal, alarms }: ReturnType<typeof openJournals>,
+  { gate: { limiter, shared, refusals, lookupQueue } }: Awaited<ReturnType<typeof openLimits>>,
   memory: MemoryBudget,
-  alarms: Alarms,
 ): Promise<Metrics> {
   const { Metrics, daysLeft } = await import("./metrics.ts");
   const metrics = new Metrics(version, database.dialect);
@@ -226,7 +244,7 @@ async function openMetrics(
  * Logs the end of the commands' lane as a checkpoint. Commands end too soon to log one themselves, and nobody who edits
  * their lane in SQL can change this log.
  */
-function commandsCheckpoint(database: Database, log: Log) {
+function openCommandsCheckpoint(database: Database, log: Log) {
   const readHead = laneHead(database, commandsLane);
   let announced: string | undefined;
   const announce = async () => {
@@ -240,15 +258,20 @@ function commandsCheckpoint(database: Database, log: Log) {
       log({ event: "checkpoint_failed", lane: commandsLane, reason: databaseErrorCode(error) });
     }
   };
+  // Nothing is logged before the first `announce`.
+  const announceNews = async () => (announced === undefined ? undefined : announce());
+  const timer = setInterval(announceNews, checkpointEveryMs);
   return {
     announce,
-    /** Does nothing before the first `announce`. */
-    announceNews: async () => (announced === undefined ? undefined : announce()),
+    close: () => {
+      clearInterval(timer);
+      return announceNews();
+    },
   };
 }
 
 /** Compares the database with the newest checkpoint that is known, now and from then on. */
-async function watchCheckpoint(checkpoint: NewestCheckpoint, database: Database, log: Log) {
+async function openWatch(checkpoint: NewestCheckpoint, database: Database, log: Log) {
   let [refusal, unwritten, failure]: (string | undefined)[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   let stopped = false;
@@ -270,7 +293,7 @@ async function watchCheckpoint(checkpoint: NewestCheckpoint, database: Database,
   };
   await look();
   return {
-    stop: () => {
+    close: () => {
       stopped = true;
       clearTimeout(timer);
     },
@@ -278,7 +301,7 @@ async function watchCheckpoint(checkpoint: NewestCheckpoint, database: Database,
 }
 
 /** The trusts and their issuers' keys. Both are fetched at the start; after that, keys only if a trust needs them. */
-function knownTrusts(lookups: Database, grantKey: Uint8Array, log: Log) {
+function openTrusts(lookups: Database, grantKey: Uint8Array, log: Log) {
   const monotonicMs = () => performance.now();
   const trusts = new TrustDirectory(trustList(lookups), grantKey, monotonicMs);
   const noteIssuer = (issuer: string, failure?: string) =>
@@ -291,12 +314,13 @@ function knownTrusts(lookups: Database, grantKey: Uint8Array, log: Log) {
     issuerKeys.keep(trusts.issuers);
   };
   void refresh();
+  const timer = setInterval(() => trusts.issuers.length > 0 && refresh(), issuersEveryMs);
   return {
-    trusts: {
+    gate: {
       findTrusts: (issuer: string) => trusts.find(issuer),
       findIssuerKeys: (issuer: string, unfit?: KeySet) => issuerKeys.find(issuer, unfit),
     },
-    timer: setInterval(() => trusts.issuers.length > 0 && refresh(), issuersEveryMs),
+    close: () => clearInterval(timer),
   };
 }
 

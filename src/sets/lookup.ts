@@ -66,8 +66,7 @@ const sealedBytesMax = setBytesMax + 4 * (setItemsMax + 1) + overheadBytes;
 
 /**
  * Gates 7 and 9 of every read of a project's items: the wanted sets that the key reaches, verified; all of them, or a
- * Fault. They come from the lookup itself or from memory if that is current, else from one more statement, which judges
- * the key again.
+ * Fault. They are what the lookup brought, or else are fetched by a statement that judges the key once more.
  * @param use - opens what is wanted of the sets
  * @returns what was opened with the memory that it takes, which the caller gives back
  * @throws Fault `project_not_found`, `decryption_failed`, `unavailable`, or as {@link judgeStanding}
@@ -77,41 +76,17 @@ export async function readSets<E extends Entry, T extends object>(
   query: SetsQuery<E>,
   use: (project: ReadProject, sets: readonly VerifiedSet<E>[]) => T,
 ): Promise<T & { readonly share: Share }> {
-  const { source, caller, signal, stages } = reading;
-  const { grant, target } = caller;
-  passed(stages, "readFromMs");
-  if (target === null) throw new Fault("project_not_found", "no such project in the key's scope");
-  const project = { id: target.projectId, organizationId: grant.organizationId, slug: query.slug };
-  const read = (sets: readonly VerifiedSet<E>[]) => {
-    passed(stages, "readToMs");
-    return use(project, sets);
-  };
-  const current = query.fresh ? undefined : currentSets(reading, project, query);
-  if (current !== undefined && query.values === 0) return { ...read(current), share: noShare };
-  // Sets of unknown size are first fetched as if all of them together were small.
-  const count = environmentsOf(query.environments & grant.environments).length;
-  let bytes = current === undefined ? smallBytesMax : fetchedBytes(storedOf(current), query.values);
-  let bytesMax = current === undefined ? Math.floor(smallBytesMax / count) : bytes;
-  for (let tries = 0; tries < triesMax; tries++) {
-    const claimed = source.memory.claim(bytes, grant.keyId, signal, waitMsMax);
-    const waited = claimed instanceof Promise;
-    const share = waited ? await claimed : claimed;
-    try {
-      // After a wait the key is judged again, with the sets as they are then.
-      const sets = (!waited && tries === 0 && current) || (await fetchSets(reading, project, query, bytesMax));
-      if (typeof sets === "object") {
-        share.resize(valueBytes(storedOf(sets), query.values));
-        return { ...read(sets), share };
-      }
-      share.release();
-      bytes = sets;
-      bytesMax = sets;
-    } catch (error) {
-      share.release();
-      throw error;
-    }
+  passed(reading.stages, "readFromMs");
+  const project = projectOf(reading, query);
+  const brought = query.fresh ? undefined : broughtSets(reading, project, query);
+  const { sets, share } = heldAtOnce(reading, query, brought) ?? (await fetchSets(reading, project, query, brought));
+  try {
+    passed(reading.stages, "readToMs");
+    return { ...use(project, sets), share };
+  } catch (error) {
+    share.release();
+    throw error;
   }
-  throw new Fault("unavailable", "a set grew each time it was read");
 }
 
 /** {@link readSets} for metadata: nothing is opened, and no memory held. */
@@ -135,8 +110,17 @@ export function authorizedAt({ grant }: Caller, { id, slug }: ReadProject): Auth
   return { keyId: grant.keyId, slug, projectId: id };
 }
 
+/** Verified sets, and the memory that their values take until the answer has left. */
+type HeldSets<E extends Entry> = { readonly sets: readonly VerifiedSet<E>[]; readonly share: Share };
+
+/** Gate 7: the project, if the key's lookup has found it in the key's reach. */
+function projectOf({ caller: { grant, target } }: Reading, { slug }: { readonly slug: string }): ReadProject {
+  if (target === null) throw new Fault("project_not_found", "no such project in the key's scope");
+  return { id: target.projectId, organizationId: grant.organizationId, slug };
+}
+
 /** The sets as the lookup found them, from memory or from its own rows; undefined if one must be fetched. */
-function currentSets<E extends Entry>(
+function broughtSets<E extends Entry>(
   { source, caller: { grant, target } }: Reading,
   project: ReadProject,
   { descriptor, environments, values }: SetsQuery<E>,
@@ -158,8 +142,50 @@ function currentSets<E extends Entry>(
   return sets;
 }
 
-/** The sets by a statement of their own; if one has more than `bytesMax` bytes, the bytes that all of them need. */
+/** With memory for the values, if it is free: after a wait, the key is to be judged again. */
+function heldAtOnce<E extends Entry>(
+  { source, caller }: Reading,
+  { values }: SetsQuery<E>,
+  sets: readonly VerifiedSet<E>[] | undefined,
+): HeldSets<E> | undefined {
+  if (sets === undefined) return undefined;
+  const share = values === 0 ? noShare : source.memory.take(valueBytes(storedOf(sets), values), caller.grant.keyId);
+  return share && { sets, share };
+}
+
+/** Fetches the sets by statements of their own, each into memory that was taken before. @param known - as they were */
 async function fetchSets<E extends Entry>(
+  reading: Reading,
+  project: ReadProject,
+  query: SetsQuery<E>,
+  known: readonly VerifiedSet<E>[] | undefined,
+): Promise<HeldSets<E>> {
+  const { source, caller, signal } = reading;
+  const count = environmentsOf(query.environments & caller.grant.environments).length;
+  // Sets of unknown size are first fetched as if all of them together were small.
+  let bytes = known === undefined ? smallBytesMax : fetchedBytes(storedOf(known), query.values);
+  let bytesMax = known === undefined ? Math.floor(smallBytesMax / count) : bytes;
+  for (let tries = 0; tries < triesMax; tries++) {
+    const share = await source.memory.claim(bytes, caller.grant.keyId, signal, waitMsMax);
+    try {
+      const sets = await fetchOnce(reading, project, query, bytesMax);
+      if (typeof sets === "object") {
+        share.resize(valueBytes(storedOf(sets), query.values));
+        return { sets, share };
+      }
+      bytes = sets;
+      bytesMax = sets;
+    } catch (error) {
+      share.release();
+      throw error;
+    }
+    share.release();
+  }
+  throw new Fault("unavailable", "a set grew each time it was read");
+}
+
+/** The sets by one statement; if one has more than `bytesMax` bytes, the bytes that all of them need. */
+async function fetchOnce<E extends Entry>(
   { source, caller }: Reading,
   project: ReadProject,
   { descriptor, environments, values }: SetsQuery<E>,

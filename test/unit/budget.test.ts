@@ -124,29 +124,27 @@ describe("a byte budget", () => {
 });
 
 describe("memory", () => {
-  const never = () => AbortSignal.abort();
-
   test("for small reads is free while all of the memory for large ones is taken, and the other way round", () => {
     const memory = new MemoryBudget(2 * smallBytesMax, smallBytesMax + 1, smallBytesMax + 1);
-    expect(memory.claim(smallBytesMax + 1, "one", never, 0)).toMatchObject({ bytes: smallBytesMax + 1 });
-    expect(memory.claim(smallBytesMax, "one", never, 0)).toMatchObject({ bytes: smallBytesMax });
-    expect(memory.claim(smallBytesMax, "two", never, 0)).toMatchObject({ bytes: smallBytesMax });
+    expect(memory.take(smallBytesMax + 1, "one")).toMatchObject({ bytes: smallBytesMax + 1 });
+    expect(memory.take(smallBytesMax, "one")).toMatchObject({ bytes: smallBytesMax });
+    expect(memory.take(smallBytesMax, "two")).toMatchObject({ bytes: smallBytesMax });
     expect(memory.bytesTaken).toEqual({ small: 2 * smallBytesMax, large: smallBytesMax + 1 });
   });
 
-  test("is 64 MiB for small and 30 MiB for large reads by default, of which one key gets 25", async () => {
+  test("is 64 MiB for small and 30 MiB for large reads by default, of which one key gets 25", () => {
     const memory = new MemoryBudget();
     const mebibyte = 1024 * 1024;
-    const greedy = memory.claim(20 * mebibyte, "greedy", never, 0);
+    const greedy = memory.take(20 * mebibyte, "greedy");
     expect(greedy).toMatchObject({ bytes: 20 * mebibyte });
-    await expect(memory.claim(6 * mebibyte, "greedy", never, 0)).rejects.toMatchObject({ code: "unavailable" });
-    expect(memory.claim(5 * mebibyte, "greedy", never, 0)).toMatchObject({ bytes: 5 * mebibyte });
-    expect(memory.claim(5 * mebibyte, "other", never, 0)).toMatchObject({ bytes: 5 * mebibyte });
+    expect(memory.take(6 * mebibyte, "greedy")).toBeUndefined();
+    expect(memory.take(5 * mebibyte, "greedy")).toMatchObject({ bytes: 5 * mebibyte });
+    expect(memory.take(5 * mebibyte, "other")).toMatchObject({ bytes: 5 * mebibyte });
     expect(memory.bytesTaken).toEqual({ small: 0, large: 30 * mebibyte });
   });
 
   test("for a read that is larger than one key's part is all of that part", () => {
     const memory = new MemoryBudget(undefined, 2_000_000, 1_000_000);
-    expect(memory.claim(3_000_000, "one", never, 0)).toMatchObject({ bytes: 1_000_000 });
+    expect(memory.take(3_000_000, "one")).toMatchObject({ bytes: 1_000_000 });
   });
 });
