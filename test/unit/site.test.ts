@@ -30,6 +30,25 @@ test("no page of the shelves has more than 2,000 words, and the README at most 7
   expect(wordsOf("../README.md")).toBeLessThanOrEqual(700);
 });
 
+test("the first example of each page is one to defend: no export, no trust without an end to whom, no endless key", () => {
+  const wrong = (page: string) => {
+    const blocks = blocksOf(page);
+    const first = blocks.find(({ text }) => /keyhole (?:trust add|key create|run|pull)|uses: .*keyhole/.test(text));
+    const text = first?.text.replaceAll("\\\n", " ") ?? "";
+    const lines = text.split("\n");
+    const isEndless = (line: string) => /key create/.test(line) && !/--expires-in|--canary/.test(line);
+    const isOpen = (line: string) =>
+      /trust add/.test(line) &&
+      !/--claim (?:environment|event_name|deploymentEnvironmentUuid|sub)=|--spiffe-id/.test(line);
+    return [
+      ...(/export: *"?true/.test(text) ? [text] : []),
+      ...lines.filter((line) => isEndless(line) || isOpen(line)),
+    ];
+  };
+  const pages = ["README.md", ...["index.md", ...readers].map((page) => `docs/${page}`)];
+  expect(pages.flatMap((page) => wrong(page).map((line) => `${page}: ${line}`))).toEqual([]);
+});
+
 describe("a block of commands that somebody pastes", () => {
   const pages = [...new Bun.Glob("**/*.md").scanSync(docs)].map((page) => `docs/${page}`);
   /** Commands of several lines as one, without comments and the text of here documents. */
