@@ -4,7 +4,7 @@ import { doorCommand, judgeCommand, leadsThrough } from "./cli/door.ts";
 import { configProblem } from "./core/problem.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindOperations } from "./kinds/commands.ts";
-import { inheritedDescriptors } from "./settings/inherited.ts";
+import { inheritedDescriptors } from "./settings/children.ts";
 import { unknownSettings } from "./settings/unknown-settings.ts";
 import { frame, refuseMangled } from "./terminal/command.ts";
 import { commandFor, type Noun } from "./terminal/draw.ts";

@@ -92,6 +92,7 @@ export const shelves: readonly Shelf[] = [
           { text: "Notary", page: "notary" },
           { text: "Proofs for others", page: "proof" },
           { text: "A witness", page: "witness" },
+          { text: "What you must read to believe us", page: "believe" },
           { text: "Questions of a review", page: "review" },
           { text: "Compared with others", page: "comparison" },
         ],

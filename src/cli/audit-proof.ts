@@ -6,7 +6,7 @@ import { input, out, required } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
 import { openWithoutKeys } from "../installation/installation.ts";
 import { NewestCheckpoint } from "../notary/newest-checkpoint.ts";
-import { describeComparison } from "../notary/witnessed-heads.ts";
+import { describeComparison } from "../people/audit-chain.ts";
 import { auditKeys, proveAudit } from "../people/audit-proof.ts";
 import { verifyPublic } from "../people/audit-public.ts";
 import { readConfig } from "../settings/settings.ts";
@@ -16,7 +16,8 @@ import { localName, readChunks } from "../terminal/input.ts";
 import { linesOf } from "../terminal/log-lines.ts";
 import { withProgress } from "../terminal/terminal.ts";
 import type { CommandContext } from "../terminal/verb.ts";
-import { parseList, Unfit } from "../words/parse.ts";
+import { parseList } from "../words/lists.ts";
+import { Unfit } from "../words/parse.ts";
 import { counted, formatTime, joined } from "../words/text.ts";
 
 /* Proofs of entries and of the whole tree: `keyhole audit key`, `prove` and `check`. */

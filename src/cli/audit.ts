@@ -31,7 +31,6 @@ import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
 import { csvLine } from "../formats/csv.ts";
 import { auditActions } from "../kinds/kind.ts";
-import { describeComparison } from "../notary/witnessed-heads.ts";
 import { acceptRestore } from "../operations/audit.ts";
 import {
   type AuditFilter,
@@ -46,6 +45,7 @@ import {
 import {
   type Audited,
   acceptGaps,
+  describeComparison,
   planPruning,
   requireAuditor,
   type Verified,
@@ -61,7 +61,8 @@ import { logEvents } from "../terminal/log-lines.ts";
 import { perform } from "../terminal/perform.ts";
 import { withProgress, write } from "../terminal/terminal.ts";
 import type { CommandContext } from "../terminal/verb.ts";
-import { parseCount, parseList, Unfit } from "../words/parse.ts";
+import { parseList } from "../words/lists.ts";
+import { parseCount, Unfit } from "../words/parse.ts";
 import { counted, formatTime } from "../words/text.ts";
 import { parseDuration, parseMoment } from "../words/times.ts";
 import { logKeys, proofRows, verifyTree } from "./audit-proof.ts";

@@ -14,8 +14,8 @@ import { wrong } from "../terminal/command.ts";
 import { holdNotes } from "../terminal/failure.ts";
 import { readLocal } from "../terminal/input.ts";
 import { type CommandContext, verb } from "../terminal/verb.ts";
+import { parseList } from "../words/lists.ts";
 import { didYouMean } from "../words/nearest.ts";
-import { parseList } from "../words/parse.ts";
 import { decodeText } from "../words/text.ts";
 import { parseDuration } from "../words/times.ts";
 

@@ -8,7 +8,7 @@ import { fetchVariables, refuseMissing, refuseSteering } from "../machines/varia
 import { answerFormatted } from "../terminal/formatted.ts";
 import { unlessClosed, write } from "../terminal/terminal.ts";
 import type { CommandContext } from "../terminal/verb.ts";
-import { parseList } from "../words/parse.ts";
+import { parseList } from "../words/lists.ts";
 import { counted } from "../words/text.ts";
 import { atMachine, type Machine, receiptsOf, variablesVerb } from "./machine.ts";
 

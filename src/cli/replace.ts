@@ -2,7 +2,8 @@ import { type Pointer, ptr, read } from "bun:ffi";
 import { readFileSync } from "node:fs";
 import { getSystemErrorName } from "node:util";
 import type { Command } from "../machines/run.ts";
-import { bytesOf, type Descriptor } from "../settings/inherited.ts";
+import type { Descriptor } from "../settings/children.ts";
+import { bytesOf } from "../settings/inherited.ts";
 import { libc } from "./libc.ts";
 
 /**

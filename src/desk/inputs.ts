@@ -1,6 +1,7 @@
 import { type Environment, environments } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
-import { parseChoices, parseCount, Unfit } from "../words/parse.ts";
+import { parseChoices } from "../words/lists.ts";
+import { parseCount, Unfit } from "../words/parse.ts";
 
 /* What an operation takes. Each input says what completes it, and whether it is read from a file or from stdin. */
 

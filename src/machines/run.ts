@@ -5,7 +5,8 @@ import { attempt } from "../core/attempt.ts";
 import { Problem } from "../core/problem.ts";
 import { readStart } from "../core/whole-file.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
-import { bytesOf, type Descriptor, nameOf, textEnvironment, textOf } from "../settings/inherited.ts";
+import { type Descriptor, nameOf, textEnvironment, textOf } from "../settings/children.ts";
+import { bytesOf } from "../settings/inherited.ts";
 import type { Watch } from "./watch.ts";
 import { type Clock, realClock } from "./wire.ts";
 

@@ -5,7 +5,6 @@ import { guardedFetch } from "../core/guarded-fetch.ts";
 import { readAtMost } from "../core/json-request.ts";
 import { configProblem } from "../core/problem.ts";
 import type { WitnessSetting } from "../settings/settings.ts";
-import { counted } from "../words/text.ts";
 
 /** A witness: where it is, and the key that its signatures count by. */
 export type Witness = { readonly url: string; readonly key: string; readonly verifier: Verifier };
@@ -14,12 +13,6 @@ export type Away = Readonly<Record<string, string>>;
 
 /** A memory that the database is compared with: the size of its head, 0 if it has none, or why it was not compared. */
 export type HeadComparison = { readonly with: string; readonly size?: number; readonly reason?: string };
-
-/** A sentence about it. */
-export function describeComparison({ with: other, size = 0, reason }: HeadComparison): string {
-  if (reason !== undefined) return `Not compared with ${other}: ${reason}.`;
-  return size === 0 ? `Asked ${other}: it shows no head.` : `Compared with ${other}: ${counted(size, "segment")}.`;
-}
 
 /** @throws Problem if a key is not that of a witness */
 export function openWitnesses(settings: readonly WitnessSetting[]): Witness[] {

@@ -19,7 +19,7 @@ import {
   shortKeyIds,
   showKey,
 } from "../people/keys.ts";
-import { parseList } from "../words/parse.ts";
+import { parseList } from "../words/lists.ts";
 import { counted, formatTime, listed } from "../words/text.ts";
 import { parseDuration } from "../words/times.ts";
 

@@ -22,7 +22,7 @@ import {
   showPerson,
   signInText,
 } from "../people/persons.ts";
-import { parseList } from "../words/parse.ts";
+import { parseList } from "../words/lists.ts";
 import { formatTime } from "../words/text.ts";
 import { parseEnd } from "../words/times.ts";
 import { reachOf } from "./credentials.ts";

@@ -16,6 +16,7 @@ import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { findVerifiers } from "../notary/signers.ts";
 import { StateWatch } from "../notary/state-watch.ts";
+import type { HeadComparison } from "../notary/witnessed-heads.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months.ts";
 import { chainOf } from "../store/chain.ts";
@@ -25,6 +26,7 @@ import { forgetUnlessStored } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
 import { leavesDue } from "../store/tree.ts";
 import { treeEnd } from "../store/tree-end.ts";
+import { counted } from "../words/text.ts";
 import { verifyPublic } from "./audit-public.ts";
 
 /** What was found in the audit. */
@@ -309,4 +311,10 @@ async function keep(admin: AdminContext, db: Db, mark: Mark): Promise<void> {
     .insert(c)
     .values({ ...mark, seal })
     .onConflictDoUpdate({ target: c.lane, set: { seq, mac, seal } });
+}
+
+/** A sentence about it. */
+export function describeComparison({ with: other, size = 0, reason }: HeadComparison): string {
+  if (reason !== undefined) return `Not compared with ${other}: ${reason}.`;
+  return size === 0 ? `Asked ${other}: it shows no head.` : `Compared with ${other}: ${counted(size, "segment")}.`;
 }

@@ -1,6 +1,6 @@
 import { delimiter } from "node:path";
 import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
-import type { Descriptor } from "../settings/inherited.ts";
+import type { Descriptor } from "../settings/children.ts";
 import { shellWord } from "../words/shell.ts";
 import type { Terminal } from "./terminal.ts";
 

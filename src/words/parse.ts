@@ -1,5 +1,3 @@
-import { listed } from "./text.ts";
-
 /* Parsers of what an option or an argument says. Their messages continue after its name, and never quote the text. */
 
 /** Says why a text is no value of an input. */
@@ -13,23 +11,6 @@ export class Unfit extends Error {
   }
 }
 
-/** A comma-separated list without empty and repeated members. */
-export function parseList(text: string): string[] {
-  const members = text.split(",");
-  const repeated = members.find((member, at) => members.indexOf(member) < at);
-  if (!members.includes("") && repeated === undefined) return members;
-  throw new Unfit("takes a comma-separated list without empty or repeated members.", repeated || undefined);
-}
-/** Parses a list of `allowed` members. */
-export function parseChoices<const T extends string>(allowed: readonly T[]) {
-  const isAllowed = (member: string): member is T => allowed.some((one) => one === member);
-  return (text: string): T[] => {
-    const members = parseList(text);
-    if (members.every(isAllowed)) return members;
-    const wrong = members.find((member) => !isAllowed(member));
-    throw new Unfit(`takes a list of ${listed(allowed)}.`, wrong);
-  };
-}
 /** @returns a whole number of at least 1 */
 export function parseCount(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);

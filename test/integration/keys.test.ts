@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { mintKey } from "../../src/access/api-key.ts";
 import type { KeyRow } from "../../src/access/authenticate.ts";
 import type { ApiParts } from "../../src/gates/api-parts.ts";
@@ -9,6 +11,11 @@ import { setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
 import { createTrust } from "../../src/people/trusts.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
+import { contentQueries } from "../../src/store/contents.ts";
+import { compile, type Database } from "../../src/store/database.ts";
+import { keyLookups } from "../../src/store/lookups.ts";
+import { projectQueries } from "../../src/store/projects.ts";
+import { setQueries } from "../../src/store/sets.ts";
 import { performed } from "../support/perform.ts";
 import { asPerson } from "../support/persons.ts";
 import {
@@ -27,7 +34,28 @@ import {
 } from "../support/world.ts";
 
 /** Gate 2, and that changes of a key take effect at once. */
-describeBoth("a key", (w, _, once) => {
+describeBoth("a key", (w, dialect, once) => {
+  test("reaches what these statements say: test/vectors/ has them as they are sent", async () => {
+    const { database } = w.admin;
+    const sent: string[] = [];
+    const recording: Database = {
+      ...database,
+      query: (statement, options) => {
+        sent.push(compile(database.db, statement).text);
+        return database.query(statement, options);
+      },
+    };
+    for (const prepare of [keyLookups, setQueries, projectQueries]) {
+      sent.push(`-- ${prepare.name}`);
+      prepare(recording);
+    }
+    sent.push("-- contentQueries");
+    contentQueries(recording, recording);
+    const file = join(import.meta.dir, `../vectors/reach-${dialect}.sql`);
+    const text = `${sent.map((one) => (one.startsWith("--") ? one : `${inLines(one).trim()};`)).join("\n\n")}\n`;
+    if (process.env["TRANSCRIBE"] === "1") writeFileSync(file, text);
+    expect(text).toBe(readFileSync(file, "utf8"));
+  });
   test("lists as many projects as servers read, and no more, and the log tells too many from changed ones", async () => {
     const organization = await w.organization();
     // Each takes 105 bytes of the list.
@@ -432,3 +460,16 @@ describeBoth("a leaked text", (w) => {
     expect(await said(w.admin, `${many} ${text}`)).toEqual([["staging active", "production active"], 1]);
   });
 });
+
+/** A statement with a line for each column and clause, indented by its subqueries. */
+function inLines(statement: string): string {
+  const isQuery: boolean[] = [];
+  const pattern = /'[^']*'|\(|\)|, | (?=(?:from|where|and|order by|limit|left join|select)\b)|(?<!left) (?=join\b)/g;
+  const line = statement.replace(/\s+/g, " ").replaceAll("( ", "(").replaceAll(" )", ")");
+  return line.replace(pattern, (found, at, text: string) => {
+    if (found === ")") isQuery.pop();
+    if (found === "(") isQuery.push(text.startsWith("select", at + 1));
+    const isBreak = /^,? $/.test(found) && isQuery.at(-1) !== false;
+    return isBreak ? `${found.trim()}\n${"  ".repeat(isQuery.length + 1)}` : found;
+  });
+}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 
 /**
@@ -96,6 +96,17 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
   "node:vm": {},
 };
 
+/**
+ * What must be believed is small: the code below these files and folders, in lines without imports, comments and blanks,
+ * and how many there may be. Pages say these numbers, rounded up to hundreds.
+ */
+const budgets: readonly { what: string; from: RegExp; follows?: "imports" | "threads"; linesMax: number }[] = [
+  { what: "A request", from: /^src\/server\/compose\.ts$/, follows: "imports", linesMax: 6500 },
+  { what: "The judgement of a request", from: /^src\/(?:gates|access)\//, linesMax: 1500 },
+  { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 10_400 },
+  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 11_900 },
+];
+
 /** What answers requests. */
 const endpoints = /^src\/(api\/(?!read-)|gates|kinds\/\w+\/endpoint)/;
 
@@ -180,6 +191,22 @@ describe("the house", () => {
     expect(pathTo(real, served, writers)).toBeUndefined();
     expect(pathTo(real, served, /journal-worker/)).toEndWith(" > src/store/journal.ts > src/store/journal-worker.ts");
   });
+  test("says on its pages how small is what must be believed, and keeps it so", () => {
+    const page = (name: string) => readFileSync(join(root, name), "utf8");
+    const rows = budgets.map(({ what, from, follows, linesMax }) => {
+      const files = loaded(real, from, follows);
+      const lines = files.reduce((sum, file) => sum + codeLines(real.get(file) ?? ""), 0);
+      expect([what, Math.max(lines, linesMax)]).toEqual([what, linesMax]);
+      return { row: `| ${what} | ${files.length} | `, lines: (Math.ceil(lines / 100) * 100).toLocaleString("en") };
+    });
+    const told = [...page("docs/believe.md").matchAll(/^\|.*\| [\d,]+ \|$/gm)].map(([row]) => row);
+    expect(told).toEqual(rows.map(({ row, lines }) => `${row}${lines} |`));
+    for (const name of ["README.md", "docs/security.md", "docs/review.md"]) {
+      expect(page(name)).toContain(`A request runs through ${rows[0]?.lines} lines of code`);
+    }
+    const named = [...page("docs/believe.md").matchAll(/`(\w+\/[\w/-]+\.ts)`/g)].map(([, file]) => file ?? "");
+    expect(named.filter((file) => !real.has(`src/${file}`) && !existsSync(join(root, file)))).toEqual([]);
+  });
   test("loads the dashboard for its own command only", () => {
     const importers = graph(real).filter(({ from, target }) => isIn(target, "dashboard") && !isIn(from, "dashboard"));
     expect([...new Set(importers.map(({ from }) => from))]).toEqual(["src/cli/dashboard.ts"]);
@@ -228,7 +255,7 @@ describe("a planted violation is seen:", () => {
     ["src/access/grant.ts", 'import type {\n  KeyRow,\n} from "../store/keys.ts";', "src/store/keys.ts"],
     ["src/audit/entry.ts", 'type Row = import("../store/keys.ts").KeyRow;', "src/store/keys.ts"],
     ["src/limit/limiter.ts", 'export * from "../api/app.ts";', "src/api/app.ts"],
-    ["src/limit/limiter.ts", 'import { readFileSync } from "node:fs";', "node:fs"],
+    ["src/limit/limiter.ts", 'import { existsSync, readFileSync } from "node:fs";', "node:fs"],
     ["src/seal/keyring.ts", 'import { sql } from "drizzle-orm/pg-core";', "drizzle-orm/pg-core"],
     ["src/store/journal.ts", 'new Worker(new URL("../seal/envelope.ts", import.meta.url));', "src/seal/envelope.ts"],
     ["src/gates/admit.ts", 'import type { SetQueries } from "../store/sets.ts";', "src/store/sets.ts"],
@@ -370,6 +397,25 @@ function pathTo(sources: Sources, from: RegExp, to: RegExp): string | undefined 
     for (const { target, values } of imports.get(file) ?? []) if (values.length > 0) ways.push([...way, target]);
   }
   return undefined;
+}
+
+/** Files, and what they load when they run; its threads count if that is said. */
+function loaded(sources: Sources, from: RegExp, follows?: "imports" | "threads"): string[] {
+  const followed = follows === "threads" ? [...graph(sources), ...threads(sources)] : follows ? graph(sources) : [];
+  const found = new Set([...sources.keys()].filter((file) => from.test(file)));
+  const imports = Map.groupBy(followed, (one) => one.from);
+  for (const file of found) {
+    for (const { target, values } of imports.get(file) ?? []) {
+      if (values.length > 0 && sources.has(target)) found.add(target);
+    }
+  }
+  return [...found];
+}
+
+/** Lines that are no import, no comment and not blank. */
+function codeLines(text: string): number {
+  const code = text.replace(/^\s*\/\*[\s\S]*?\*\/.*$|^\s*\/\/.*$/gm, "").replace(/^import\b[^;]*;$/gm, "");
+  return code.split("\n").filter((line) => line.trim() !== "").length;
 }
 
 /** The names of exported types that several files have. */
