@@ -31,11 +31,16 @@ export async function* segmentsByLane(
   after?: Segment,
 ): AsyncGenerator<StoredSegment> {
   const { auditSegments: s } = database.tables;
-  const found = pages(database, [asc(s.lane), asc(s.firstSeq), asc(s.at)], (last = after) => {
-    const start = from && and(eq(s.lane, from.lane), gte(s.firstSeq, last?.firstSeq ?? from.seq));
-    const rest = last && sql`(${s.lane}, ${s.firstSeq}, ${s.at}) > (${last.lane}, ${last.firstSeq}, ${last.at})`;
-    return and(matching(database, filter), start, rest);
-  });
+  const found = pages(
+    database,
+    [asc(s.lane), asc(s.firstSeq), asc(s.at)],
+    (last = after) => {
+      const start = from && and(eq(s.lane, from.lane), gte(s.firstSeq, last?.firstSeq ?? from.seq));
+      const rest = last && sql`(${s.lane}, ${s.firstSeq}, ${s.at}) > (${last.lane}, ${last.firstSeq}, ${last.at})`;
+      return and(matching(database, filter), start, rest);
+    },
+    true,
+  );
   for await (const page of found) yield* page;
 }
 
@@ -47,16 +52,15 @@ export async function* pages(
   { db, tables }: Database,
   order: SQL[],
   where: (last: Segment | undefined) => SQL | undefined,
+  withLeaf = false,
 ): AsyncGenerator<StoredSegment[]> {
   const { auditSegments: s } = tables;
-  const { leaves, isOf, read } = leafBeside(tables);
   let last: Segment | undefined;
   let size = firstPageSize;
   for (;;) {
     const rows = await db
-      .select({ ...getTableColumns(s), ...read })
+      .select({ ...getTableColumns(s), ...(withLeaf && leafBeside(tables)) })
       .from(s)
-      .leftJoin(leaves, isOf)
       .where(where(last))
       .orderBy(...order)
       .limit(size);
@@ -76,7 +80,7 @@ const pageLength = 256 * 1024;
 export function matching(database: Database, filter: SegmentFilter): SQL | undefined {
   const { texts = [], traces = [], sinceAt, beforeAt, isInTree } = filter;
   const { auditSegments: s } = database.tables;
-  const { leaf } = leafBeside(database.tables).read;
+  const { leaf } = leafBeside(database.tables);
   const occursIn = (text: string) => sql`${database.indexOf(s.texts, sql`${JSON.stringify(text)}`)} > 0`;
   const isInNames = (trace: string) => {
     // The lists of names stand between these two texts, which no name has in it as JSON (`audit/segment.ts`).

@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, max, sql } from "drizzle-orm";
+import { desc, eq, inArray, max, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { LaneEnd } from "../audit/head.ts";
 import { commandsLane } from "../audit/segment.ts";
 import { completingLeaf, type Node } from "../audit/tree.ts";
@@ -54,11 +54,20 @@ export async function readNodes({ db, tables }: Database, nodes: readonly Node[]
 
 const hashBytes = 32;
 
-/** Leaves beside segments: which is of one, as its columns say, and what is read of it. */
-export function leafBeside({ auditLeaves: l, auditSegments: s }: Database["tables"]) {
+/** That a leaf is of a segment, as its columns say. */
+export function isLeafOf({ auditLeaves: l, auditSegments: s }: Database["tables"]): SQL {
+  return sql`(${l.lane}, ${l.lastSeq}) = (${s.lane}, ${s.lastSeq})`;
+}
+
+/**
+ * The leaf of each segment that is read, and its hashes. It is looked up by an index for one segment after the other: a
+ * page of a join would make PostgreSQL join all that there are.
+ */
+export function leafBeside(tables: Database["tables"]) {
+  const { auditLeaves: l } = tables;
+  const find = (column: SQLWrapper) => sql`(select ${column} from ${l} where ${isLeafOf(tables)} limit 1)`;
   return {
-    leaves: l,
-    isOf: and(eq(l.lane, s.lane), eq(l.lastSeq, s.lastSeq)),
-    read: { leaf: l.leaf, hashes: l.hashes },
+    leaf: find(l.leaf).mapWith(l.leaf) as SQL<number | null>,
+    hashes: find(l.hashes).mapWith(l.hashes) as SQL<Buffer | null>,
   };
 }

@@ -6,7 +6,7 @@ import type { Segment } from "../audit/segment.ts";
 import { peaksOf, Tree, type TreeHead } from "../audit/tree.ts";
 import type { StoredLeaf } from "../audit/tree-walk.ts";
 import { type Database, databaseErrorCode } from "./database.ts";
-import { leafBeside, readNodes, type SignedHead, treeEnd } from "./tree-end.ts";
+import { isLeafOf, readNodes, type SignedHead, treeEnd } from "./tree-end.ts";
 
 // The tree over the audit's segments, as it is stored. Rows are added and never changed.
 
@@ -182,11 +182,7 @@ export async function* leavesInOrder(
 /** The leaves whose segments are from before a moment, in epoch milliseconds. */
 export async function leavesDue({ db, tables }: Database, beforeAt: number): Promise<LeafSet> {
   const { auditLeaves: l, auditSegments: s } = tables;
-  const rows = await db
-    .select({ leaf: l.leaf })
-    .from(s)
-    .innerJoin(l, leafBeside(tables).isOf)
-    .where(lt(s.at, beforeAt));
+  const rows = await db.select({ leaf: l.leaf }).from(s).innerJoin(l, isLeafOf(tables)).where(lt(s.at, beforeAt));
   return unionOf([rows.map(({ leaf }) => [leaf, leaf] as const)]);
 }
 
@@ -206,8 +202,7 @@ export async function leavesDropped({ db, tables }: Database) {
 
 /** The condition that no leaf is of a segment. */
 export function isOutsideTree({ db, tables }: Pick<Database, "db" | "tables">): SQL {
-  const { leaves, isOf } = leafBeside(tables);
-  return notExists(db.select({ one: sql`1` }).from(leaves).where(isOf));
+  return notExists(db.select({ one: sql`1` }).from(tables.auditLeaves).where(isLeafOf(tables)));
 }
 
 /** The signed heads in order of size, up to the one of this size. */
