@@ -4,6 +4,7 @@ import postgres from "postgres";
 import { mintKey } from "../../src/access/api-key.ts";
 import { environments } from "../../src/core/names.ts";
 import type { Organization } from "../../src/desk/organizations.ts";
+import { openServing } from "../../src/installation/serving.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
@@ -255,7 +256,7 @@ async function setStage(w: World) {
       },
     };
   };
-  const keyhole: OpenKeyhole = await openKeyhole({ ...w.installation, open }, () => {});
+  const keyhole: OpenKeyhole = await openKeyhole({ ...w.installation, openServing: () => openServing(open) }, () => {});
   let seconds = 0;
   const client = clientOf({ ...keyhole, gate: { ...keyhole.gate, nowUs: () => ++seconds * 10_000_000 } });
   const narrow = { ...everything, projects: ["big", "p0003", "p0004"], environments: ["staging"] };
