@@ -26,7 +26,7 @@ export type Comparison = {
   readonly connections: readonly number[];
   /** When the last round must be over, in milliseconds of `performance.now()`. */
   readonly untilMs: number;
-  /** At least so many, however long they take. */
+  /** The least number of rounds, however long they take. */
   readonly rounds: number;
   readonly meter: Meter;
   readonly backends: Backends;

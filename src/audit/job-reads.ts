@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
 
-/** A read by a job, of which a trust allows so many. */
+/** A read by a job whose trust bounds how often it may read. */
 export type JobRead = {
   readonly trustId: string;
   /** SHA-256 of the claims that name the job, in hex. */

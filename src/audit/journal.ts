@@ -79,8 +79,9 @@ export class Journal {
   /**
    * Resolves when every entry is durable, with their {@link receiptName}; undefined if there are none.
    * @param read - is counted in the commit that stores the first of them
-   * @throws Overused if the job had its answers; Fault `unavailable` if the deadline passes, the queue is full or the journal is closed. Some of the entries
-   *   may be stored all the same: every answered read is stored, but not every stored read was answered.
+   * @throws Overused if the job had its answers; Fault `unavailable` if the deadline passes, the queue is full or the
+   *   journal is closed. Some of the entries may be stored all the same: every answered read is stored, but not every
+   *   stored read was answered.
    */
   async record(entries: readonly AuditEntry[], read?: JobRead): Promise<string | undefined> {
     if (entries.length === 0) return undefined;

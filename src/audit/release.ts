@@ -7,7 +7,9 @@ import type { JobRead } from "./job-reads.ts";
  * Gate 10: renders a value, puts its entries on record, and only then returns the body, with a header that names them.
  * The only way out of a {@link Held}. A render that refuses leaves no entry, and too few or too many entries are a bug
  * that leaves no body.
- * @param read - is counted with the entries @throws Overused if its job had its answers; Fault `unavailable` if the entries could not be written, or what the render throws
+ * @param read - is counted with the entries
+ * @throws Overused if its job had its answers; Fault `unavailable` if the entries could not be written, or what the render
+ *   throws
  */
 export async function release<T>(
   journal: { record(entries: readonly AuditEntry[], read?: JobRead): Promise<string | undefined> },

@@ -3,9 +3,9 @@ import { type AuditEntry, overuseAction, printable } from "../audit/entry.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**
- * What rings in this process: uses of canaries, and jobs that ask for more than their trust gives. A request only notes
- * it: the log and the journal get it from {@link Alarms.flush}, at most a second later. Done at once, that work made the answer to a canary measurably later
- * than the answer to any other key, and the answer to the request behind it, too.
+ * The alarms of this process: uses of canaries, and jobs that ask for more answers than their trust allows. A request only
+ * notes one: {@link Alarms.flush} logs and records it, at most a second later. Done at once, that work made the answer to a
+ * canary measurably slower than the answer to any other key, and the next request's answer, too.
  *
  * An entry is written for each refused request that the limiter of unrecognized keys lets pass: ten at once for each
  * text, and ten a minute. So a flood neither fills the journal nor slows others. The counts have all of them.

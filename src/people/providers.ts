@@ -157,7 +157,7 @@ function bindingWarnings({ issuer, claims }: Pinned): string[] {
   const reason = "No claim binds a branch or a deployment environment: every job may use this trust, on any branch.";
   const isBound = bound.some((claim) => bindings.has(claim));
   const isDeployment = bound.some((claim) => deployments.has(claim));
-  const branch = "A branch is all that says which jobs these are, and whoever may push there can change the job.";
+  const branch = "Only a branch limits which jobs may use this trust: anyone who may push to it can change the job.";
   const event = claims["event_name"];
   const isUnknown = name === "GitHub" && event !== undefined && !githubEvents.has(event);
   const workflow = claims["job_workflow_ref"] ?? "";

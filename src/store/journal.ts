@@ -193,7 +193,7 @@ const counting = (found: string, insert: string, here: string) => `
     ${insert} and not exists (select 1 from counted join asked using (trust, job) where counted.reads > asked.most)
     ${here}
   )
-  select json_agg(json_build_array(trust || ' ' || job, reads))::text as counted, (select server from stored) as server
+  select pg_catalog.json_agg(pg_catalog.json_build_array(trust || ' ' || job, reads))::text as counted, (select server from stored) as server
   from counted having count(*) > 0`;
 
 /** Whether a partition takes rows; no row if it is none. Fails if the journal could not be written, and stores nothing. */

@@ -423,8 +423,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
   );
 
   /**
-   * How many answers with values each job got by a trust that allows so many (`audit/journal.ts`). It is a count, and not
-   * sealed.
+   * How many answers with values each job got, if its trust bounds them (`audit/journal.ts`). Counts are not sealed.
    */
   const jobReads = table(
     "job_reads",

@@ -224,7 +224,7 @@ describeBoth("a trust", (w, _, once) => {
     expect((await stage.ask(token)).json).toMatchObject({ code: "plan_required" });
   });
 
-  describe("that gives each job so many answers with values", () => {
+  describe("that bounds how many answers with values a job gets", () => {
     const terms = { readsPerJob: 3 };
     const overuses = () => listAudit(w.admin, { actions: ["trust.overused"], limit: 1000 });
     /** A server of its own, with empty buckets. */
@@ -870,7 +870,7 @@ describeBoth("a trust", (w, _, once) => {
     const [project, ref] = ["oidc.circleci.com/project-id", "oidc.circleci.com/vcs-ref"];
     const main = "refs/heads/main";
     const inProduction = { repository_id: "3", environment: "production" };
-    const onlyBranch = /A branch is all .* Safer: .*nvironment/;
+    const onlyBranch = /Only a branch limits .* Safer: .*nvironment/;
     const loose = /No claim binds a branch or a deployment environment/;
     const rows: [what: string, issuer: string, claims: Record<string, string>, warns: RegExp | ""][] = [
       ["every branch of a repository", github, { repository_id: "1" }, loose],
