@@ -1,4 +1,4 @@
-import { and, asc, eq, getTableColumns, gte, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gte, or, type SQL, sql } from "drizzle-orm";
 import type { Segment } from "../audit/segment.ts";
 import type { StoredSegment } from "../audit/verify.ts";
 import type { Database } from "./database.ts";
@@ -98,6 +98,7 @@ export function matching(database: Database, filter: SegmentFilter): SQL | undef
     ...traces.map(isInNames),
     sinceAt === undefined ? undefined : gte(s.at, sinceAt),
     beforeAt === undefined ? undefined : sql`${s.at} < ${beforeAt}`,
-    isInTree === undefined ? undefined : isInTree ? isNotNull(leaf) : isNull(leaf),
+    // PostgreSQL expects few nulls, and would sort all segments for a page. Of numbers below 0 it expects a third.
+    isInTree === undefined ? undefined : sql`coalesce(${leaf}, -1) ${isInTree ? sql`>=` : sql`<`} 0`,
   );
 }
