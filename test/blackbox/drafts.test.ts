@@ -52,7 +52,7 @@ describe("what kill -9 leaves beside a file that was being written", () => {
     ];
     const next = [
       () => site.serve().then((server) => server.stop()),
-      () => site.keyhole(["rotate", "root", "--finish"]),
+      () => site.keyhole(["rotate", "root"]),
     ];
     for (const remove of next) {
       const draft = await killed(site.data, ".keyhole-root-key-", ...rotations);

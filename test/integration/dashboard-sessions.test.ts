@@ -240,6 +240,7 @@ describeBoth("the dashboard's sessions", (w) => {
     const promote = `/p/${where}/variables/promote`;
     const form = await visitor.form(`${promote}?from=staging&to=development`, promote);
     const { to: plan = "" } = await visitor.send(promote, { ...form, names: "TOKEN" });
+    const shown = await visitor.hidden(plan);
     const [stop, go] =
       w.dialect === "sqlite"
         ? [
@@ -252,7 +253,7 @@ describeBoth("the dashboard's sessions", (w) => {
           ];
     await w.run(stop);
     const revealed = await visitor.send(`/p/${where}/variables/reveal`, { name: "TOKEN", environment: "staging" });
-    const copied = await visitor.send(plan, {});
+    const copied = await visitor.send(plan, shown);
     await w.run(go);
     for (const answer of [revealed, copied]) {
       expect(answer.status).toBeGreaterThanOrEqual(500);

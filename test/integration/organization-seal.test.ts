@@ -73,7 +73,7 @@ describeBoth("the row of an organization that SQL changed", (w) => {
     const migrations = w.dialect === "sqlite" ? "__drizzle_migrations" : "drizzle.__drizzle_migrations";
     const tables = [
       ...["rosters", "last_reads", "last_reads_known", "audit_cosignatures", "audit_checkpoints_signed"],
-      ...["audit_leaves", "audit_signers", "audit_exceptions"],
+      ...["audit_leaves", "audit_signers", "audit_exceptions", "job_reads"],
     ];
     for (const table of tables) await w.run(`drop table ${table}`);
     for (const column of ["roster", "seal"]) await w.run(`alter table audit_heads drop column ${column}`);
