@@ -7,7 +7,6 @@ import type { ApiParts } from "../gates/api-parts.ts";
 import type { Endpoint } from "../gates/endpoint.ts";
 import { beginExchange, type Exchange, headersOf } from "../gates/exchange.ts";
 import { kindEndpoints } from "../kinds/endpoints.ts";
-import { endpoint as organizationEndpoint } from "./organization.ts";
 import { defectOf, problemOf } from "./problem.ts";
 import { endpoints as projectEndpoints } from "./projects.ts";
 
@@ -67,7 +66,7 @@ export function createApp(parts: ApiParts) {
 export const mcpPath = "/mcp";
 
 /** What the API answers. */
-export const endpoints: readonly Endpoint[] = [organizationEndpoint, ...projectEndpoints, ...kindEndpoints];
+export const endpoints: readonly Endpoint[] = [...projectEndpoints, ...kindEndpoints];
 /** Below {@link apiRoot}, with their parameters. */
 export const endpointPaths: readonly string[] = endpoints.map(({ path }) => path);
 

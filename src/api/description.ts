@@ -2,8 +2,9 @@ import { type TSchema, Type } from "typebox";
 import { type FaultCode, faults } from "../core/fault.ts";
 import { compareBytes, slugRule } from "../core/names.ts";
 import { readsHeader, receiptHeader } from "../core/receipt.ts";
-import type { Endpoint } from "../gates/endpoint.ts";
+import type { Endpoint, EndpointDescription } from "../gates/endpoint.ts";
 import { policies } from "../limit/bucket.ts";
+import { descriptions } from "./answers.ts";
 import { apiRoot, endpoints } from "./app.ts";
 
 /*
@@ -39,7 +40,7 @@ export function describeApi(version: string) {
     ],
     security: [{ key: [] }],
     tags: [{ name: "read", description: "What machines read." }],
-    paths: Object.fromEntries(endpoints.map((one) => [one.path, { get: describe(one) }])),
+    paths: Object.fromEntries(described.map((one) => [one.path, { get: describe(one) }])),
     components: {
       securitySchemes: {
         key: {
@@ -55,12 +56,20 @@ export function describeApi(version: string) {
           Object.values(ofRuntime).map(([name, description]) => [name, { description, headers: {} }]),
         ),
       },
-      schemas: { ...referring(Object.assign({}, ...endpoints.map(({ answers }) => answers))), Problem: problem },
+      schemas: { ...referring(Object.assign({}, ...described.map(({ answers }) => answers))), Problem: problem },
     },
   };
 }
 
-function describe(endpoint: Endpoint) {
+type Described = Endpoint & EndpointDescription;
+
+const described = endpoints.map((endpoint): Described => {
+  const description = descriptions[endpoint.path];
+  if (description === undefined) throw new Error(`${endpoint.path} has no description`);
+  return { ...endpoint, ...description };
+});
+
+function describe(endpoint: Described) {
   const { path, query, admission, answers, example } = endpoint;
   const answer = Object.keys(answers).at(-1);
   const names = Object.keys(query);
@@ -123,7 +132,7 @@ const ofRuntime: Readonly<Record<string, readonly [name: string, description: st
 };
 
 /** The errors of an endpoint by status. */
-function refusalsOf({ path, query, admission, refusals }: Endpoint) {
+function refusalsOf({ path, query, admission, refusals }: Described) {
   const names = Object.keys(query);
   const codes: FaultCode[] = [
     "plan_required",

@@ -10,9 +10,9 @@ import { noLookup } from "../gates/admit.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import type { ListTool } from "../gates/endpoint.ts";
 import type { Exchange } from "../gates/exchange.ts";
+import { oneOf } from "../gates/query.ts";
 import { inScope, lookupOf, readingOf } from "../gates/read-endpoint.ts";
 import { auditEntry, recorded } from "../gates/record.ts";
-import { oneOf } from "../gates/schema.ts";
 import { listTools } from "../kinds/endpoints.ts";
 import { variables } from "../kinds/variables/entry.ts";
 import { listVariables } from "../kinds/variables/read.ts";
@@ -201,9 +201,7 @@ async function existingNames(
   names: readonly string[],
 ): Promise<Set<string>> {
   const query = { project, environment, selection: { by: "names", names } } as const;
-  const { body } = await listVariables(readingOf(parts, exchange, caller), query);
-  const { variables } = JSON.parse(body) as { readonly variables: readonly { readonly key: string }[] };
-  return new Set(variables.map(({ key }) => key));
+  return new Set((await listVariables(readingOf(parts, exchange, caller), query)).names);
 }
 
 function invalid(name: string, problem: string): Fault {

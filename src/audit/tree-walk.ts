@@ -1,6 +1,6 @@
 import { flawsMax } from "./flaw.ts";
 import { isCosigned, parseWitness, type Verifier } from "./note.ts";
-import { type Node, nodeHash, peaksOf, rootOver, type TreeHead } from "./tree.ts";
+import { hashAt, hashBytes, type Node, nodeHash, peaksOf, rootOver, type TreeHead } from "./tree.ts";
 import { openTreeHead } from "./tree-note.ts";
 
 /** A leaf as it is stored: its number, and the hashes of the nodes that it completes. */
@@ -128,8 +128,6 @@ export class TreeWalk {
   }
 }
 
-const hashBytes = 32;
-
 function whichHead(size: number): string {
   return `The head of ${size} ${size === 1 ? "leaf" : "leaves"}`;
 }
@@ -137,9 +135,4 @@ function whichHead(size: number): string {
 /** @param to - the first leaf that is left out */
 function leavesOf(from: number, to: number): string {
   return to - from === 1 ? `Leaf ${from}` : `Leaves ${from} to ${to - 1}`;
-}
-
-function hashAt(hashes: Buffer, level: number): Buffer | undefined {
-  const hash = hashes.subarray(level * hashBytes, (level + 1) * hashBytes);
-  return hash.length === hashBytes ? hash : undefined;
 }

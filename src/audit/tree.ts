@@ -167,8 +167,16 @@ function isCount(count: number): boolean {
 }
 
 function isHash(bytes: Buffer): boolean {
-  return bytes.length === 32;
+  return bytes.length === hashBytes;
 }
+
+/** The hash of the node on this level, of those that a leaf completes; undefined if it is missing or was cut. */
+export function hashAt(hashes: Buffer | undefined, level: number): Buffer | undefined {
+  const hash = hashes?.subarray(level * hashBytes, (level + 1) * hashBytes);
+  return hash && isHash(hash) ? hash : undefined;
+}
+
+export const hashBytes = 32;
 
 const leafPrefix = new Uint8Array([0]);
 const nodePrefix = new Uint8Array([1]);

@@ -8,7 +8,7 @@ import type { ApiParts } from "./api-parts.ts";
 import type { Exchange } from "./exchange.ts";
 import type { QuerySchema } from "./query.ts";
 
-/** A GET of the API, with what the description of the API says of it. */
+/** A GET of the API. */
 export type Endpoint = {
   /** Below the API's root, such as `/projects/{slug}/variables`. */
   readonly path: string;
@@ -19,6 +19,10 @@ export type Endpoint = {
   /** For a read with values that is not conditional. */
   readonly admission: Admission;
   readonly query: QuerySchema;
+};
+
+/** What the description of the API says of an endpoint. */
+export type EndpointDescription = {
   readonly id: string;
   readonly summary: string;
   readonly description: string;

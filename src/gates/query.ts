@@ -1,6 +1,6 @@
 import { type Static, type TObject, type TProperties, Type } from "typebox";
 import { Fault } from "../core/fault.ts";
-import { itemsMax } from "../core/names.ts";
+import { environments, itemsMax } from "../core/names.ts";
 
 /*
  * Gate 5. Elysia keeps the last of a repeated parameter, drops unknown ones and splits arrays at commas. So the query
@@ -9,6 +9,26 @@ import { itemsMax } from "../core/names.ts";
 
 /** The parameters of an endpoint, for checking queries and for the description. Any other parameter is refused. */
 export type QuerySchema = TProperties;
+
+/** One of some texts. */
+export function oneOf<const T extends string>(values: readonly T[], description: string) {
+  return Type.Enum([...values], { type: "string", description });
+}
+
+/** A text that is not empty. */
+export function text(description: string) {
+  return Type.String({ minLength: 1, description });
+}
+
+/** Parameters that several endpoints have. */
+const namesOnly = "With `true`, the answer has no values, and the request is charged to the metadata bucket.";
+export const parameters = {
+  project: text("The slug of a project."),
+  environment: oneOf(environments, "The environment to read."),
+  format: Type.Optional(oneOf(["json", "env"], "The form of the answer; `env` is dotenv text. Default: `json`.")),
+  metadataOnly: Type.Optional(oneOf(["true", "false"], namesOnly)),
+  metadataOnlyOrOne: Type.Optional(oneOf(["true", "1", "false", "0"], namesOnly.replace("`true`", "`true` or `1`"))),
+};
 
 /** The query of an endpoint without parameters. */
 export const noParameters: QuerySchema = {};

@@ -1,7 +1,7 @@
 import { desc, eq, inArray, max, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { LaneEnd } from "../audit/head.ts";
 import { commandsLane } from "../audit/segment.ts";
-import { completingLeaf, type Node } from "../audit/tree.ts";
+import { completingLeaf, hashAt, type Node } from "../audit/tree.ts";
 import { Refused } from "../core/refused.ts";
 import type { Database } from "./database.ts";
 
@@ -46,13 +46,11 @@ export async function readNodes({ db, tables }: Database, nodes: readonly Node[]
   const hashes = new Map(rows.map((row) => [row.leaf, row.hashes]));
   return nodes.map((node) => {
     const leaf = completingLeaf(node);
-    const hash = hashes.get(leaf)?.subarray(node.level * hashBytes, (node.level + 1) * hashBytes);
-    if (hash?.length === hashBytes) return hash;
+    const hash = hashAt(hashes.get(leaf), node.level);
+    if (hash) return hash;
     throw new Refused("conflict", `Leaf ${leaf} of the audit's tree is missing or was cut.`);
   });
 }
-
-const hashBytes = 32;
 
 /** That a leaf is of a segment, as its columns say. */
 export function isLeafOf({ auditLeaves: l, auditSegments: s }: Database["tables"]): SQL {

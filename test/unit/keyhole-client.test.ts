@@ -1,12 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { inspect } from "node:util";
 import type { Static } from "typebox";
-import type { Organization } from "../../src/api/organization.ts";
-import type { Project, ProjectSummary } from "../../src/api/projects.ts";
+import type { Organization, Project, ProjectSummary } from "../../src/api/answers.ts";
 import type { FaultCode } from "../../src/core/fault.ts";
-import type { Account, Accounts } from "../../src/kinds/accounts/endpoint.ts";
-import type { Files, SecretFile } from "../../src/kinds/files/endpoint.ts";
-import type { Variable, Variables } from "../../src/kinds/variables/endpoint.ts";
+import type { Account, Accounts, Files, SecretFile, Variable, Variables } from "../../src/kinds/answers.ts";
 import * as client from "../../src/machines/npm/client.ts";
 import { createClient, type KeyholeClient, KeyholeError } from "../../src/machines/npm/client.ts";
 import { honestly, liarStarter, type Question, type Reply, refusal, type Truth } from "../support/liar.ts";

@@ -2,9 +2,8 @@ import { Type } from "typebox";
 import { isVariableName, itemsMax, type Selection } from "../../core/names.ts";
 import type { Admission } from "../../gates/admit.ts";
 import type { Endpoint, ListTool } from "../../gates/endpoint.ts";
-import { invalidParameter, parseQuery } from "../../gates/query.ts";
+import { invalidParameter, parameters, parseQuery, text } from "../../gates/query.ts";
 import { readEndpoint } from "../../gates/read-endpoint.ts";
-import { example, listOf, members, parameters, queriedProject, record, text } from "../../gates/schema.ts";
 import { variables } from "./entry.ts";
 import { listVariables, readVariables } from "./read.ts";
 import { secretsJson, variablesDotenv, variablesJson } from "./render.ts";
@@ -50,21 +49,6 @@ export function parseSecrets(raw: string) {
   return { project, environment, selection: { by: "all" } as const, metadataOnly: false, format };
 }
 
-export const Variable = record("An environment variable.", {
-  key: Type.String({ description: "Its name." }),
-  value: Type.Optional(Type.String({ description: "Absent from a metadata read." })),
-  updatedAt: members.updatedAt,
-});
-export const Variables = record("Variables in byte order of name.", {
-  environment: members.queriedEnvironment,
-  variables: listOf(Variable),
-});
-const Secrets = record("All variables of an environment as one object.", {
-  project: queriedProject,
-  environment: members.environment,
-  secrets: Type.Record(Type.String(), Type.String(), { description: "Values by name." }),
-});
-
 export const endpoints: readonly Endpoint[] = [
   {
     path: "/projects/{slug}/variables",
@@ -80,16 +64,6 @@ export const endpoints: readonly Endpoint[] = [
       render: ({ environment, format }) => (format === "env" ? variablesDotenv : variablesJson(environment)),
     }),
     query: variablesQuery,
-    id: "listVariables",
-    summary: "The variables of an environment, or only their names",
-    description:
-      "`environment` is required unless `metadata_only=true`. Without it, the answer has the distinct names over the environments that the key reaches, each with its latest change. A name that does not exist is not in the answer. `format=env` cannot be combined with `metadata_only=true`.",
-    answers: { Variable, Variables },
-    refusals: ["too_many_items"],
-    example: {
-      environment: "production",
-      variables: [{ key: "API_TOKEN", value: "made-up", updatedAt: example.updatedAt }],
-    },
   },
   {
     path: "/secrets",
@@ -104,12 +78,6 @@ export const endpoints: readonly Endpoint[] = [
         format === "env" ? variablesDotenv : secretsJson(project, environment),
     }),
     query: secretsQuery,
-    id: "getSecrets",
-    summary: "All variables of an environment as one object (legacy)",
-    description: "For CI actions made before `/projects/{slug}/variables`.",
-    answers: { Secrets },
-    refusals: ["too_many_items"],
-    example: { project: { slug: "web" }, environment: "production", secrets: { API_TOKEN: "made-up" } },
   },
 ];
 

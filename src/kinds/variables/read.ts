@@ -56,7 +56,7 @@ export async function listVariables(reading: Reading, { project: slug, environme
   const { project, sets } = await readListings(reading, query);
   const [first] = sets;
   if (sets.length === 1 && first !== undefined && selection.by === "all" && first.names.length <= itemsMax) {
-    return { body: bodyOf(shownOf(first)), fingerprint: fingerprintOf(first, "all") };
+    return { body: bodyOf(shownOf(first)), names: first.names, fingerprint: fingerprintOf(first, "all") };
   }
   const latest = new Map<string, number>();
   const fingerprints: string[] = [];
@@ -70,7 +70,7 @@ export async function listVariables(reading: Reading, { project: slug, environme
   if (latest.size > itemsMax) throw new Fault("too_many_items", `${latest.size} variable names in ${project.id}`);
   const sorted = [...latest].sort(([a], [b]) => compareBytes(a, b));
   const listing = JSON.stringify(sorted.map(([key, updatedAt]) => ({ key, updatedAt })));
-  return { body: bodyOf(listing), fingerprint: fingerprints.join(" ") };
+  return { body: bodyOf(listing), names: latest.keys(), fingerprint: fingerprints.join(" ") };
 }
 
 /** The canaries among names of a set; undefined if there are none. Which of all are canaries is found out once. */
