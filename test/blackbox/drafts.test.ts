@@ -50,10 +50,7 @@ describe("what kill -9 leaves beside a file that was being written", () => {
       ["rotate", "root"],
       ["rotate", "root", "--finish", "--yes"],
     ];
-    const next = [
-      () => site.serve().then((server) => server.stop()),
-      () => site.keyhole(["rotate", "root"]),
-    ];
+    const next = [() => site.serve().then((server) => server.stop()), () => site.keyhole(["rotate", "root"])];
     for (const remove of next) {
       const draft = await killed(site.data, ".keyhole-root-key-", ...rotations);
       expect(readFileSync(draft, "utf8")).toMatch(/^([\w+/]{43}=\n)*$/);
