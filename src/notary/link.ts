@@ -1,43 +1,39 @@
 import type { Log } from "../core/log.ts";
 import type { Keyring } from "../seal/keyring.ts";
-import type { Config, WitnessSetting } from "../settings/settings.ts";
+import type { Config } from "../settings/settings.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
 import { threadUrl } from "../thread-url.ts";
+import type { Notary, NotaryOptions } from "./notary.ts";
 import { openSigners } from "./signers.ts";
-import { type Away, openWitnesses } from "./witnessed-heads.ts";
+import { openWitnesses } from "./witnessed-heads.ts";
 
 /** What the notary's thread is told: where the database is and its keys, then to end. */
 export type NotaryOrder =
-  | {
-      readonly open: string;
-      readonly auditKey: Uint8Array;
-      /** Of the signers, and the 32 bytes of each, the one that signs first. */
-      readonly name: string;
-      readonly seeds: readonly Uint8Array[];
-      /** Where this host keeps the newest checkpoint. */
-      readonly checkpointFile: string | undefined;
-      readonly witnesses: readonly WitnessSetting[];
-      /** The kind that each action of machines reads. */
-      readonly kindsByRead: Readonly<Record<string, string>>;
-    }
+  | (Pick<NotaryOptions, "auditKey" | "kindsByRead"> &
+      Pick<Config, "checkpointFile" | "witnesses"> & {
+        readonly open: string;
+        /** Of the signers, and the 32 bytes of each, the one that signs first. */
+        readonly name: string;
+        readonly seeds: readonly Uint8Array[];
+      })
   | { readonly close: true };
 /** What it answers. */
 export type NotaryNews =
   | { readonly log: Readonly<Record<string, unknown>> }
-  | { readonly flaws: number; readonly away: Away }
+  | Pick<Notary, "flaws" | "away">
   | { readonly closed: true };
 
-/** A notary that runs. */
-export type RunningNotary = {
-  /** How many flaws it knows. */
-  readonly flaws: () => number;
-  /** Which witnesses have not signed the newest head. */
-  readonly away: () => Away;
-  readonly close: () => Promise<void>;
-};
+/** A notary that makes its rounds, in this thread or in another one. */
+export type RunningNotary = Pick<Notary, "flaws" | "away" | "stop">;
 
-export const awayMetric = ["keyhole_witnesses_away", "Witnesses that have not signed the newest head."] as const;
-export const flawsMetric = ["keyhole_audit_flaws", "Flaws that the notary knows of in the audit."] as const;
+/** Adds to the metrics of its process what a notary knows. */
+export function watchNotary(metrics: Watching | undefined, notary: RunningNotary): void {
+  const away = () => Object.keys(notary.away).length;
+  metrics?.watch("keyhole_audit_flaws", "Flaws that the notary knows of in the audit.", () => notary.flaws);
+  metrics?.watch("keyhole_witnesses_away", "Witnesses that have not signed the newest head.", away);
+}
+
+type Watching = { readonly watch: (name: string, help: string, read: () => number) => void };
 
 /**
  * Starts the notary of the embedded database in a thread of its own. The first one writes its key. If it cannot, such as
@@ -46,17 +42,17 @@ export const flawsMetric = ["keyhole_audit_flaws", "Flaws that the notary knows 
 export async function startNotary(
   installation: Opened,
   file: string,
-  { checkpointFile, witnesses = [] }: Pick<Config, "checkpointFile" | "witnesses">,
-  kindsByRead: Readonly<Record<string, string>>,
+  { checkpointFile, witnesses }: Pick<Config, "checkpointFile" | "witnesses">,
+  kindsByRead: NotaryOptions["kindsByRead"],
   log: Log,
 ): Promise<RunningNotary> {
   const unasked = openWitnesses(witnesses).map(({ verifier }) => [verifier.name, "no notary asks it"]);
-  let flaws = 1;
-  let away: Away = Object.fromEntries(unasked);
+  let known: Pick<Notary, "flaws" | "away"> = { flaws: 1, away: Object.fromEntries(unasked) };
   let failure: string | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let close = async () => {};
-  let closing = false;
+  let thread: Worker | undefined;
+  let isStopping = false;
+  const closed = Promise.withResolvers<void>();
   const failed = (reason: string) => log({ event: "notary_failed", reason });
   const begin = async () => {
     const signers = await signersOf(installation).catch((error: unknown) => {
@@ -65,42 +61,43 @@ export async function startNotary(
       if (reason !== failure) failed(reason);
       failure = reason;
     });
-    if (closing) return;
+    if (isStopping) return;
     if (signers === undefined) {
-      timer = setTimeout(() => void begin(), againMs);
+      timer = setTimeout(begin, againMs);
       return;
     }
-    [flaws, away] = [0, {}];
-    const thread = new Worker(threadUrl("notary/thread.ts"));
-    const send = (order: NotaryOrder) => thread.postMessage(order);
-    const closed = Promise.withResolvers<void>();
+    known = { flaws: 0, away: {} };
+    thread = new Worker(threadUrl("notary/thread.ts"));
     thread.onmessage = ({ data }: MessageEvent<NotaryNews>) => {
       if ("log" in data) log(data.log);
-      else if ("flaws" in data) ({ flaws, away } = data);
+      else if ("flaws" in data) known = data;
       else closed.resolve();
     };
     thread.onerror = ({ message }) => {
       failed(`its thread ended: ${message}`);
-      flaws += 1;
+      known = { ...known, flaws: known.flaws + 1 };
       closed.resolve();
     };
-    const seeds = signers.map(({ seed }) => seed);
+    const [name, seeds] = [signers[0].name, signers.map(({ seed }) => seed)];
     const auditKey = installation.systemKeys.audit;
-    send({ open: file, auditKey, name: signers[0].name, seeds, checkpointFile, witnesses, kindsByRead });
-    close = async () => {
-      send({ close: true });
-      await closed.promise;
-      thread.terminate();
-    };
+    const order: NotaryOrder = { open: file, auditKey, name, seeds, checkpointFile, witnesses, kindsByRead };
+    thread.postMessage(order);
   };
   await begin();
   return {
-    flaws: () => flaws,
-    away: () => away,
-    close: async () => {
-      closing = true;
+    get flaws() {
+      return known.flaws;
+    },
+    get away() {
+      return known.away;
+    },
+    stop: async () => {
+      isStopping = true;
       clearTimeout(timer);
-      await close();
+      if (thread === undefined) return;
+      thread.postMessage({ close: true } satisfies NotaryOrder);
+      await closed.promise;
+      thread.terminate();
     },
   };
 }

@@ -60,7 +60,7 @@ export class NewestCheckpoint {
   constructor(options: Options) {
     this.#options = options;
     this.#signers = options.auditKey === undefined ? [] : [firstSigner(options.auditKey)];
-    this.#witnessed = new WitnessedHeads(options.witnesses ?? []);
+    this.#witnessed = new WitnessedHeads(options.witnesses);
     if (options.file !== undefined) requireReadable(options.file);
   }
 

@@ -11,7 +11,7 @@ import { AuditWalk, headFlaws, type StoredSegment } from "../audit/verify.ts";
 import type { Log } from "../core/log.ts";
 import { Refused } from "../core/refused.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
-import type { WitnessSetting } from "../settings/settings.ts";
+import type { Config } from "../settings/settings.ts";
 import { chainOf } from "../store/chain.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
 import { areReadsStored, lastReadsPerWrite, noteAllStored, storeLastReads } from "../store/last-reads.ts";
@@ -38,7 +38,7 @@ export type NotaryOptions = {
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** Who signs the heads, too. */
-  readonly witnesses?: readonly WitnessSetting[] | undefined;
+  readonly witnesses?: Config["witnesses"];
   /** Called between two segments or leaves. */
   readonly rest?: () => Promise<void>;
   /** Called after each round of {@link Notary.run}. */
@@ -83,7 +83,7 @@ export class Notary {
   /** @throws Problem if a key is not that of a witness */
   constructor(options: NotaryOptions) {
     this.#options = options;
-    this.#witnesses = new Witnesses(options.database, options.witnesses ?? [], options.log);
+    this.#witnesses = new Witnesses(options.database, options.witnesses, options.log);
     this.#saltKey = saltKeyOf(options.auditKey);
     this.#state = new StateWatch(options.auditKey);
     this.#reads = new LastReads(options.kindsByRead);
@@ -118,12 +118,13 @@ export class Notary {
     if (this.#flaws.end.size === 0 && !this.#stopping) await this.#witnesses.ask();
   }
 
-  /** Ends the round that is under way between two segments. */
+  /** Ends the round that is under way between two segments, and closes the database. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#witnesses.stop();
     clearTimeout(this.#timer);
     await this.#working;
+    await this.#options.database.close();
   }
 
   /**

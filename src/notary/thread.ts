@@ -9,31 +9,27 @@ import { quarterOf } from "./rests.ts";
 declare const self: Worker;
 
 const say = (news: NotaryNews) => self.postMessage(news);
-let stop = async () => {};
+let notary: Notary | undefined;
 
 self.onmessage = ({ data }: MessageEvent<NotaryOrder>) => {
-  if ("open" in data) stop = open(data);
-  else void stop().then(() => say({ closed: true }));
-};
-
-function open(order: Extract<NotaryOrder, { open: string }>): () => Promise<void> {
-  const { open, auditKey, name, seeds, checkpointFile: file, witnesses, kindsByRead } = order;
-  const database = openSqlite(open, "notary");
+  if ("close" in data) return void notary?.stop().then(() => say({ closed: true }));
+  const { open, name, seeds, checkpointFile: file, ...order } = data;
   const [first, ...older] = seeds.map((seed) => signerOf(name, seed));
   if (first === undefined) throw new Error("the notary was given no key to sign with");
   const signers = [first, ...older] as const;
-  const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file, witnesses });
-  const log = (event: Readonly<Record<string, unknown>>) => say({ log: event });
-  const told = () => say({ flaws: notary.flaws, away: notary.away });
-  const options = { database, auditKey, signers, kindsByRead, checkpoint, witnesses };
-  const rest = quarterOf(threadMs, Bun.sleep);
-  const notary = new Notary({ ...options, log, now: Date.now, told, rest });
-  notary.run();
-  return async () => {
-    await notary.stop();
-    await database.close();
-  };
-}
+  const made = new Notary({
+    ...order,
+    database: openSqlite(open, "notary"),
+    signers,
+    checkpoint: new NewestCheckpoint({ ...order, signers: async () => signers, file }),
+    log: (event) => say({ log: event }),
+    now: Date.now,
+    told: () => say({ flaws: made.flaws, away: made.away }),
+    rest: quarterOf(threadMs, Bun.sleep),
+  });
+  notary = made;
+  made.run();
+};
 
 /** Processor time of this thread so far. */
 function threadMs(): number {

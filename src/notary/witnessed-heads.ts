@@ -15,7 +15,7 @@ export type Away = Readonly<Record<string, string>>;
 export type HeadComparison = { readonly with: string; readonly size?: number; readonly reason?: string };
 
 /** @throws Problem if a key is not that of a witness */
-export function openWitnesses(settings: readonly WitnessSetting[]): Witness[] {
+export function openWitnesses(settings: readonly WitnessSetting[] = []): Witness[] {
   return settings.map(({ url, key }) => {
     const verifier = parseWitness(key);
     if (verifier === undefined) {
@@ -43,7 +43,7 @@ export class WitnessedHeads {
   readonly #askEveryMs: number;
 
   /** @throws Problem if a key is not that of a witness */
-  constructor(settings: readonly WitnessSetting[], askEveryMs = 60_000) {
+  constructor(settings: readonly WitnessSetting[] | undefined, askEveryMs = 60_000) {
     this.witnesses = openWitnesses(settings);
     this.#askEveryMs = askEveryMs;
   }

@@ -21,7 +21,7 @@ export class Witnesses {
   readonly #end = new AbortController();
 
   /** @throws Problem if a key is not that of a witness */
-  constructor(database: Database, settings: readonly WitnessSetting[], log: Log) {
+  constructor(database: Database, settings: readonly WitnessSetting[] | undefined, log: Log) {
     this.#database = database;
     this.#witnesses = openWitnesses(settings);
     this.#log = log;

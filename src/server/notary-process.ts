@@ -2,7 +2,7 @@ import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import type { Installation } from "../installation/installation.ts";
 import { kindsByRead } from "../kinds/kind.ts";
-import { awayMetric, flawsMetric } from "../notary/link.ts";
+import { watchNotary } from "../notary/link.ts";
 import { Notary } from "../notary/notary.ts";
 import { openSigners } from "../notary/signers.ts";
 import type { Config } from "../settings/settings.ts";
@@ -19,8 +19,8 @@ export async function runNotary(
 ): Promise<void> {
   if (servers !== undefined) servers.tell = log;
   const database = open("notary");
-  const signers = await openSigners(database, keyring, systemKeys.audit);
   const auditKey = systemKeys.audit;
+  const signers = await openSigners(database, keyring, auditKey);
   const options = { database, auditKey, signers, kindsByRead, checkpoint, witnesses: config.witnesses };
   const notary = new Notary({ ...options, log, now: Date.now });
   const ops = config.ops && (await notarysOps(config.ops, database, servers, notary, log, say));
@@ -30,7 +30,6 @@ export async function runNotary(
   await signalled;
   await notary.stop();
   await ops?.stop();
-  await database.close();
 }
 
 /** Health and metrics, as a server has them. */
@@ -44,8 +43,7 @@ async function notarysOps(
 ) {
   const { Metrics, summed } = await import("./metrics.ts");
   const metrics = new Metrics(version, database.dialect);
-  metrics.watch(...flawsMetric, () => notary.flaws);
-  metrics.watch(...awayMetric, () => Object.keys(notary.away).length);
+  watchNotary(metrics, notary);
   const isThere = () => warm(database).then(() => true);
   const readiness = watchReadiness(
     { database: isThere },

@@ -8,7 +8,7 @@ import { Refused } from "../core/refused.ts";
 import { serveLock } from "../installation/data-folder.ts";
 import type { Installation } from "../installation/installation.ts";
 import { kindsByRead } from "../kinds/kind.ts";
-import { awayMetric, flawsMetric, startNotary } from "../notary/link.ts";
+import { startNotary, watchNotary } from "../notary/link.ts";
 import type { Config } from "../settings/settings.ts";
 import { databaseErrorCode, isStrayConnectionFailure } from "../store/database.ts";
 import { rightsBeyondServing } from "../store/rights.ts";
@@ -89,12 +89,11 @@ export async function startServer(
   let { readiness } = keyhole;
   if (installation.file !== undefined) {
     const notary = await startNotary(installation, installation.file, config, kindsByRead, log);
-    opening.defer(notary.close);
-    keyhole.metrics?.watch(...flawsMetric, notary.flaws);
-    keyhole.metrics?.watch(...awayMetric, () => Object.keys(notary.away()).length);
+    opening.defer(notary.stop);
+    watchNotary(keyhole.metrics, notary);
     readiness = async () => {
       const now = await keyhole.readiness();
-      return { ...now, away: { ...now.away, ...notary.away() } };
+      return { ...now, away: { ...now.away, ...notary.away } };
     };
   }
   const scrape = async () => (await keyhole.metrics?.scrape()) ?? [];
