@@ -4,10 +4,17 @@ import { type Flaw, gapName, type Range } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import { sealLeaves, unionOf } from "../audit/leaf-set.ts";
 import type { StateDifference } from "../audit/record.ts";
-import type { Segment } from "../audit/segment.ts";
 import type { TreeHead } from "../audit/tree.ts";
 import { openTreeHead } from "../audit/tree-note.ts";
-import { AuditWalk, compareCheckpoints, type Dropped, headFlaws, knownLeaves, sealDropped } from "../audit/verify.ts";
+import {
+  AuditWalk,
+  compareCheckpoints,
+  type Dropped,
+  headFlaws,
+  knownLeaves,
+  type StoredSegment,
+  sealDropped,
+} from "../audit/verify.ts";
 import { type Environment, environmentMask } from "../core/names.ts";
 import { Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
@@ -59,43 +66,44 @@ export async function verifyAudit(
 ): Promise<Audited> {
   const { database, rights } = admin;
   requireAuditor(admin);
-  const verified = await verifySegments(admin, checkpoints, progress);
+  const verified = await verifySegments(admin, segmentsByLane(database, {}), { checkpoints, progress });
   const watch = new StateWatch(admin.systemKeys.audit);
   const { signed } = verified;
   return { ...verified, differences: rights === "operator" ? await watch.compare(database, signed) : [] };
 }
 
+/** @param whole - what is judged of all segments, and not only of those that are due to be dropped */
 async function verifySegments(
   { database, keyring, systemKeys }: Pick<AdminContext, "database" | "keyring" | "systemKeys">,
-  checkpoints: readonly Checkpoint[] = [],
-  progress: (entries: number) => void = () => {},
+  segments: AsyncIterable<StoredSegment>,
+  whole?: { readonly checkpoints: readonly Checkpoint[]; readonly progress: (entries: number) => void },
 ): Promise<Verified & { readonly signed: TreeHead | undefined }> {
   const auditKey = systemKeys.audit;
   const chain = chainOf(database);
   const { size } = await treeEnd(database);
   const walk = new AuditWalk(auditKey, chain, { size, saltKey: saltKeyOf(auditKey) });
   let reported = 0;
-  for await (const segment of segmentsByLane(database, {})) {
+  for await (const segment of segments) {
     await walk.pass(segment);
     if (walk.entries - reported < progressEvery) continue;
     reported = walk.entries;
-    progress(reported);
+    whole?.progress(reported);
   }
-  progress(walk.entries);
-  await walk.end();
+  whole?.progress(walk.entries);
+  if (whole) await walk.end();
   const broken: string[] = [];
   const log = await findVerifiers(database, keyring, auditKey).catch((error: unknown) => {
     broken.push(error instanceof Problem ? error.message : "A row of audit_signers does not open.");
     return [];
   });
   const tree = await verifyPublic(database, log);
-  const compared = await compareCheckpoints(auditKey, chain, checkpoints);
+  const compared = await compareCheckpoints(auditKey, chain, whole?.checkpoints ?? []);
   const accepted = [...walk.accepted, ...compared.accepted];
   return {
     signed: tree.head && openTreeHead(tree.head.note, log),
     entries: walk.entries,
     lanes: walk.lanes,
-    flaws: [...merged([...walk.flaws, ...compared.flaws]), ...(await headFlaws(auditKey, chain))],
+    flaws: [...merged([...walk.flaws, ...compared.flaws]), ...(whole ? await headFlaws(auditKey, chain) : [])],
     tree: [...broken, ...tree.flaws],
     moreFlaws: walk.moreFlaws + tree.moreFlaws,
     accepted: [...new Map(accepted.map((one) => [gapName(one), one])).values()],
@@ -186,11 +194,11 @@ export type Pruned = {
 
 /**
  * Deletes the segments of whole months (UTC) that ended more than `keepMs` ago. A sealed checkpoint of each lane marks
- * the cut, so that the rest can be verified. The segments are verified first: pruning must not remove traces of
- * tampering.
+ * the cut, so that the rest can be verified. These segments, and the tree, are verified first: pruning must not remove
+ * traces of tampering.
  *
  * @returns how many are deleted, and `apply`, which deletes them; or the flaws if there are any
- * @param unverified - whether to delete without verifying
+ * @param unverified - whether to delete even what does not verify
  * @throws Refused `unavailable` if others use the table for too long
  */
 export async function planPruning(
@@ -204,16 +212,10 @@ export async function planPruning(
   const before = monthOf(admin.now() - keepMs).fromAt;
   const keptFromAt = unverified ? before : await inOrderBefore(database, before);
   const marks: Mark[] = [];
-  let entries = 0;
-  for await (const segment of marking(segmentsByLane(database, { beforeAt: keptFromAt }), marks)) {
-    entries += segment.lastSeq - segment.firstSeq + 1;
-  }
+  const due = marking(segmentsByLane(database, { beforeAt: keptFromAt }), marks);
+  const found = await verifySegments(admin, due);
+  if (!unverified && found.flaws.length + found.tree.length > 0) return found;
   const lanes = new Map(marks.map((mark) => [mark.lane, mark]));
-  if (!unverified) {
-    const found = await verifySegments(admin);
-    const flaws = found.flaws.filter(({ lane, seq, what }) => what !== "head" && seq <= (lanes.get(lane)?.seq ?? 0));
-    if (flaws.length + found.tree.length > 0) return { ...found, flaws };
-  }
   const apply = async () => {
     const { accepted, pruned } = await knownLeaves(systemKeys.audit, chainOf(database));
     const known = [pruned, ...accepted.map((one) => one.leaves), await leavesDue(database, keptFromAt)];
@@ -222,7 +224,7 @@ export async function planPruning(
     if (database.dialect === "postgres") return dropMonths(admin, [...lanes.values()], pruning);
     for (const [index, mark] of marks.entries()) await deleteUpTo(admin, mark, pruning, index === 0);
   };
-  return { pruned: { keptFromAt, entries, lanes: lanes.size }, apply };
+  return { pruned: { keptFromAt, entries: found.entries, lanes: found.lanes }, apply };
 }
 
 type Pruning = Pick<Pruned, "keptFromAt"> & { readonly leaves: string };
@@ -255,7 +257,7 @@ const entriesPerChunk = 5000;
 const pauseMs = 10;
 
 /** Yields the segments, and adds the ends of chunks and of lanes to `marks`. */
-async function* marking(segments: AsyncIterable<Segment>, marks: Mark[]): AsyncGenerator<Segment> {
+async function* marking(segments: AsyncIterable<StoredSegment>, marks: Mark[]): AsyncGenerator<StoredSegment> {
   let last: Mark | undefined;
   let since = 0;
   for await (const segment of segments) {

@@ -179,11 +179,22 @@ export async function* leavesInOrder(
   }
 }
 
-/** The leaves whose segments are from before a moment, in epoch milliseconds. */
+/** The leaves whose segments are from before a moment, in epoch milliseconds. There may be a million. */
 export async function leavesDue({ db, tables }: Database, beforeAt: number): Promise<LeafSet> {
   const { auditLeaves: l, auditSegments: s } = tables;
-  const rows = await db.select({ leaf: l.leaf }).from(s).innerJoin(l, isLeafOf(tables)).where(lt(s.at, beforeAt));
-  return unionOf([rows.map(({ leaf }) => [leaf, leaf] as const)]);
+  // Leaves that follow each other have the same distance to their rank.
+  const run = sql<number>`${l.leaf} - row_number() over (order by ${l.leaf})`.as("run");
+  const due = db
+    .select({ leaf: l.leaf, run })
+    .from(s)
+    .innerJoin(l, isLeafOf(tables))
+    .where(lt(s.at, beforeAt))
+    .as("due");
+  const runs = await db
+    .select({ first: min(due.leaf), last: max(due.leaf) })
+    .from(due)
+    .groupBy(due.run);
+  return unionOf([runs.map(({ first, last }) => [Number(first), Number(last)] as const)]);
 }
 
 /** The entries of a leaf, as its columns say; undefined if it is not there. */
