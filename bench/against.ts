@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startProxy } from "../test/support/proxy.ts";
 import { type Backends, look } from "./backends.ts";
@@ -21,13 +21,10 @@ export type Comparison = {
   readonly programs: readonly [string, string];
   /** The checkout whose functions fill the databases: that of the first program. */
   readonly checkout: string;
-  /** Names of rows, without their database. */
-  readonly rows: readonly string[];
-  readonly connections: readonly number[];
-  /** When the last round must be over, in milliseconds of `performance.now()`. */
+  /** How many callers each row has at a time, by its name without its database. */
+  readonly rows: Readonly<Record<string, readonly number[]>>;
+  /** When the last pair must be over, in milliseconds of `performance.now()`. A slow machine measures fewer. */
   readonly untilMs: number;
-  /** The least number of rounds, however long they take. */
-  readonly rounds: number;
   readonly meter: Meter;
   readonly backends: Backends;
   readonly processes: Processes;
@@ -42,8 +39,7 @@ type Counts = {
   readonly commits: number;
   readonly flushes: number | null;
 };
-type Counted = Sample & { readonly commits: number };
-type Pair = readonly [Counted, Counted];
+type Pair = readonly [Sample, Sample];
 
 /** One row at one number of connections. */
 export type Compared = {
@@ -61,10 +57,10 @@ const stock = {
   files: [],
 } satisfies Stock;
 
-/** Measures every row until the time is up, or as often as it must. */
+/** Counts what every row takes, then measures pairs of all rows in turn until the time is up. */
 export async function compare(comparison: Comparison): Promise<Compared[]> {
-  const { programs, backends, connections, meter, say, untilMs } = comparison;
-  const compared: { row: Row; other: Row; connections: number; pairs: Pair[]; counts: [Counts, Counts] }[] = [];
+  const { programs, backends, meter, say } = comparison;
+  const compared: (Compared & { other: Row; pairs: Pair[] })[] = [];
   for (const backend of await backends.create()) {
     const keys = await seedBy(comparison, backend);
     const copy = await backends.copy(backend);
@@ -74,49 +70,33 @@ export async function compare(comparison: Comparison): Promise<Compared[]> {
     });
     say(`${backend.name} is filled, copied and upgraded.`);
     const [olds, news] = [await countAll(comparison, 0, backend, keys), await countAll(comparison, 1, copy, keys)];
+    say(`What a request takes of ${backend.name} is counted.`);
     const sides = [await startSide(comparison, 0, backend, keys), await startSide(comparison, 1, copy, keys)] as const;
     say(`Both programs serve ${backend.name}.`);
-    for (const count of connections) {
-      for (const row of sides[0]) {
-        const other = sides[1].find(({ id }) => id === row.id) as Row;
-        const name = `${row.id} ${count}`;
-        const counts: [Counts, Counts] = [olds.get(name) ?? uncounted, news.get(name) ?? uncounted];
-        compared.push({ row, other, connections: count, pairs: [], counts });
+    for (const row of sides[0]) {
+      const other = sides[1].find(({ id }) => id === row.id) as Row;
+      for (const connections of callersOf(comparison, row)) {
+        const name = `${row.id} ${connections}`;
+        const counts = [olds.get(name) as Counts, news.get(name) as Counts] as const;
+        compared.push({ row, other, connections, pairs: [], counts });
       }
     }
   }
   for (const { row, other } of compared) for (const one of [row, other]) await meter.settle(one);
-  for (let round = 0, roundMs = 0; round < comparison.rounds || performance.now() + roundMs < untilMs; round++) {
+  let pairMs = 0;
+  for (let done = 0; performance.now() + pairMs < comparison.untilMs; done++) {
     const startedAtMs = performance.now();
-    for (const one of compared) {
-      const sides = round % 2 === 0 ? [one.row, one.other] : [one.other, one.row];
-      const samples = new Map<Row, Counted>();
-      for (const row of sides) samples.set(row, await measureOne(meter, row, one.connections));
-      one.pairs.push([samples.get(one.row) as Counted, samples.get(one.other) as Counted]);
-    }
-    roundMs = performance.now() - startedAtMs;
-    say(`Round ${round + 1} took ${Math.round(roundMs / 1000)} s.`);
+    const { row, other, connections, pairs } = compared[done % compared.length] as (typeof compared)[number];
+    const measure = async (one: Row) => meter.measure(one, connections, runSeconds);
+    if (pairs.length % 2 === 0) pairs.push([await measure(row), await measure(other)]);
+    else pairs.push(((after, before): Pair => [before, after])(await measure(other), await measure(row)));
+    pairMs = Math.max(pairMs, performance.now() - startedAtMs);
   }
-  return compared.map(({ row, connections, pairs, counts: [before, after] }) => {
-    const commits = (side: 0 | 1) => median(pairs.map((pair) => pair[side].commits));
-    const counts = [
-      { ...before, commits: commits(0) },
-      { ...after, commits: commits(1) },
-    ] as const;
-    return { row, connections, pairs, counts };
-  });
+  return compared;
 }
 
-const uncounted: Counts = { statements: null, trips: null, commits: 0, flushes: null };
+const callersOf = ({ rows }: Comparison, { id }: Row) => rows[id.slice(id.indexOf("/") + 1)] ?? [];
 const runSeconds = 1;
-
-async function measureOne(meter: Meter, row: Row, connections: number): Promise<Counted> {
-  await row.prepare?.();
-  const backend = (row.rig as Rig).backend;
-  const before = await segmentsIn(backend);
-  const sample = await meter.measure(row, connections, runSeconds);
-  return { ...sample, commits: ((await segmentsIn(backend)) - before) / sample.requests };
-}
 
 /** Each commit of the audit is one segment. */
 async function segmentsIn(backend: Backend): Promise<number> {
@@ -142,7 +122,7 @@ async function startSide(of: Comparison, which: 0 | 1, backend: Backend, keys: r
   const binary = of.programs[which];
   const rig = new Rig({ backend, processes: of.processes, binary, folder: of.folder }, keys, stock);
   await rig.start();
-  const rows = await rowsOf(rig, (name) => of.rows.includes(name));
+  const rows = await rowsOf(rig, (name) => name in of.rows);
   // On PostgreSQL the notary is a process of its own, which does not run here.
   if (backend.name === "SQLite") await untilSigned(backend);
   return rows;
@@ -161,7 +141,12 @@ async function untilSigned(backend: Backend): Promise<void> {
 
 const signedWithinMs = 150_000;
 
-/** Counts what the rows send to PostgreSQL, by a proxy before it. @returns by row and connections */
+/**
+ * Counts what requests take, of which there are as many however fast the machine is: bursts of one request of each
+ * caller. What a server sends to PostgreSQL is seen by a proxy. Of one caller the median request counts, which what the
+ * server does by itself now and then does not change.
+ * @returns by row and callers
+ */
 async function countAll(
   of: Comparison,
   which: 0 | 1,
@@ -169,41 +154,72 @@ async function countAll(
   keys: readonly string[],
 ): Promise<Map<string, Counts>> {
   const counts = new Map<string, Counts>();
-  const url = backend.settings["DATABASE_URL"];
-  if (url === undefined) return counts;
+  const { DATABASE_URL: url } = backend.settings;
   const wire = new Wire();
-  const proxy = await startProxy(new URL(url), wire.listen);
-  const through = new URL(url);
-  through.port = String(proxy.port);
-  const settings = { ...backend.settings, DATABASE_URL: through.href };
+  const proxy = url === undefined ? undefined : await startProxy(new URL(url), wire.listen);
+  const settings = { ...backend.settings };
+  if (url !== undefined) settings["DATABASE_URL"] = Object.assign(new URL(url), { port: proxy?.port }).href;
   const binary = of.programs[which];
-  const options = { backend: { ...backend, settings }, processes: of.processes, binary, folder: of.folder };
-  const rig = new Rig(options, keys, stock);
+  const rig = new Rig(
+    { backend: { ...backend, settings }, processes: of.processes, binary, folder: of.folder },
+    keys,
+    stock,
+  );
   try {
     await rig.start();
-    const rows = await rowsOf(rig, (name) => of.rows.includes(name));
+    const rows = await rowsOf(rig, (name) => name in of.rows);
     const value = rows.find(({ bucket }) => bucket === "value") as Row;
-    for (const row of rows) await of.meter.settle(row);
-    for (const connections of of.connections) {
-      for (const row of rows) {
-        await row.prepare?.();
-        const flushesBefore = await flushesOf(backend, rig, value);
-        const [statements, trips] = [wire.statements, wire.trips];
-        const { requests } = await of.meter.measure(row, connections, runSeconds);
-        counts.set(`${row.id} ${connections}`, {
-          statements: (wire.statements - statements) / requests,
-          trips: (wire.trips - trips) / requests,
-          commits: 0,
-          flushes: ((await flushesOf(backend, rig, value)) - flushesBefore - 1) / requests,
+    const flushesNow = async () => (proxy === undefined ? null : flushesOf(backend, rig, value));
+    for (const row of rows) {
+      await rig.reserve(row.bucket, countedMax * callersOf(of, row).length);
+      await row.prepare?.();
+      let flushes = await flushesNow();
+      for (const callers of callersOf(of, row)) {
+        const segments = await segmentsIn(backend);
+        const bursts = await burstsOf(row, rig, callers, wire);
+        const requests = bursts.length * callers;
+        const commits = ((await segmentsIn(backend)) - segments) / requests;
+        const before = flushes;
+        flushes = await flushesNow();
+        const each = (what: "statements" | "trips") =>
+          proxy === undefined ? null : (callers === 1 ? median : mean)(bursts.map((burst) => burst[what])) / callers;
+        counts.set(`${row.id} ${callers}`, {
+          statements: each("statements"),
+          trips: each("trips"),
+          commits,
+          flushes: flushes === null ? null : (flushes - (before ?? 0) - 1) / requests,
         });
       }
     }
     return counts;
   } finally {
     await rig.stop();
-    await proxy.stop();
+    await proxy?.stop();
   }
 }
+
+/** The statements and trips of each burst. */
+async function burstsOf(row: Row, rig: Rig, callers: number, wire: Wire) {
+  const lines = readFileSync(row.list.file, "utf8").trimEnd().split("\n");
+  const isRefusal = row.expected === "refusal";
+  const bursts: { statements: number; trips: number }[] = [];
+  for (let sent = rig.next(row.bucket); bursts.length * callers < countedMin || bursts.length < burstsMin; ) {
+    const { statements, trips } = wire;
+    const burst = Array.from({ length: callers }, async () => {
+      const response = await ask(rig.server, lines[sent++ % lines.length] as string);
+      await response.arrayBuffer();
+      if (!isRefusal && String(response.status) !== row.expected) throw new Error(`${row.id} got ${response.status}`);
+    });
+    await Promise.all(burst);
+    bursts.push({ statements: wire.statements - statements, trips: wire.trips - trips });
+  }
+  rig.sent(row.bucket, bursts.length * callers);
+  return bursts;
+}
+
+const [countedMin, burstsMin] = [300, 15];
+/** With 64 callers at most. */
+const countedMax = burstsMin * 64;
 
 /**
  * How often PostgreSQL has flushed its log. A connection tells its share a second after it told it last, and not before
@@ -285,17 +301,30 @@ function ratio(pairs: readonly Pair[], of: (sample: Sample) => number | null): S
   return spread(pairs.map(([before, after]) => (of(after) ?? 0) / (of(before) ?? 0)));
 }
 
+const mean = (values: readonly number[]) => sum(values) / values.length;
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
-/** Whether a request became dearer, by processor time and by counts. */
-export function isDearer({ pairs, connections, counts: [before, after] }: Compared): boolean {
+/** In what a request became dearer: processor time, or anything that is counted. */
+export function dearerIn({ pairs, connections, counts: [before, after] }: Compared): string[] {
   const cpu = cpuRatio(pairs, cpuOf);
-  if (cpu.median > 1.05 && cpu.least > 1) return true;
   // How many callers share a statement depends on when they arrive. One caller shares with nobody.
   const allowed = (count: number) => (connections === 1 ? count * 1.02 + 0.05 : count * 1.5 + 0.05);
-  return (["statements", "trips", "commits", "flushes"] as const).some(
-    (what) => (after[what] ?? 0) > allowed(before[what] ?? 0),
-  );
+  return [
+    ...(cpu.median > 1.05 && cpu.least > 1 ? ["processor time"] : []),
+    ...(["statements", "trips", "commits", "flushes"] as const).filter(
+      (what) => (after[what] ?? 0) > allowed(before[what] ?? 0),
+    ),
+  ];
+}
+
+function verdictOf(one: Compared): string {
+  const faults = [...new Set(one.pairs.flat().flatMap(({ fault }) => fault ?? []))];
+  if (faults.length > 0) return `INVALID: ${faults.join("; ")}`;
+  const dearer = dearerIn(one);
+  if (dearer.length > 0) return `dearer: ${dearer.join(", ")}`;
+  if (one.pairs.length === 0) return "only counted";
+  const cpu = cpuRatio(one.pairs, cpuOf);
+  return cpu.median < 0.95 && cpu.most < 1 ? "cheaper" : "same";
 }
 
 /** The share of the processor time that other programs took. */
@@ -321,7 +350,7 @@ export function comparedTable(compared: readonly Compared[]): Table {
     "flushes",
     "req/s",
     "p50",
-    "",
+    "verdict",
   ];
   const spreadText = ({ median, least, most }: Spread) =>
     `${median.toFixed(2)} (${least.toFixed(2)}–${most.toFixed(2)})`;
@@ -330,7 +359,6 @@ export function comparedTable(compared: readonly Compared[]): Table {
     const both = (what: keyof Counts) =>
       counts[0][what] === null ? "" : counts.map((count) => (count[what] ?? 0).toFixed(2)).join(" → ");
     const cpu = [0, 1].map((side) => number(1000 * median(pairs.map((pair) => cpuOf(pair[side as 0 | 1])))));
-    const faults = [...new Set(pairs.flat().flatMap(({ fault }) => fault ?? []))];
     return [
       `${row.database}: ${row.title}`,
       String(connections),
@@ -345,7 +373,7 @@ export function comparedTable(compared: readonly Compared[]): Table {
       both("flushes"),
       spreadText(ratio(pairs, ({ perSecond }) => perSecond)),
       spreadText(ratio(pairs, ({ p50Ms }) => p50Ms)),
-      faults.length > 0 ? `INVALID: ${faults.join("; ")}` : isDearer(one) ? "dearer" : "",
+      verdictOf(one),
     ];
   });
   return [heads, ...lines];
