@@ -3,7 +3,7 @@ import { description } from "../package.json";
 import { doorCommand, judgeCommand, leadsThrough } from "./cli/door.ts";
 import { configProblem } from "./core/problem.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
-import { kindOperations } from "./kinds/commands.ts";
+import { kindOperations } from "./kinds/people.ts";
 import { inheritedDescriptors } from "./settings/children.ts";
 import { unknownSettings } from "./settings/unknown-settings.ts";
 import { frame, refuseMangled } from "./terminal/command.ts";

@@ -1,4 +1,4 @@
-import { and, asc, like, type SQL } from "drizzle-orm";
+import { and, like, type SQL } from "drizzle-orm";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "./context.ts";
 
@@ -32,18 +32,10 @@ export async function findById<T extends Identified>(
 
 /**
  * Shortens ids for tables: to the shortest unique beginning of at least 8 characters. Other texts stay whole.
- * @param isSeen - whether this person may see a row
+ * @param all - what somebody may see
  */
-export async function shortIds<T extends Identified>(
-  admin: AdminContext,
-  table: T,
-  isSeen: (row: T["$inferSelect"]) => boolean,
-): Promise<(id: string) => string> {
-  const rows = await admin.database.db
-    .select()
-    .from(table as Identified)
-    .orderBy(asc(table.id));
-  const ids = (rows as T["$inferSelect"][]).filter(isSeen).map(({ id }) => id);
+export function shortIds(all: readonly { readonly id: string }[]): (id: string) => string {
+  const ids = all.map(({ id }) => id).sort();
   const sharedLength = (a: string, b = "") => {
     let length = 0;
     while (length < b.length && a[length] === b[length]) length++;

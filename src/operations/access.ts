@@ -1,6 +1,7 @@
 import { environments } from "../core/names.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
+import { shortIds } from "../desk/ids.ts";
 import { choice, input, project, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, list } from "../desk/outcome.ts";
@@ -82,15 +83,15 @@ const listEnds = operation({
   inputs: { withinMs: input("--within <duration>", "how soon (default: 30d)", parseDuration), wide },
   run: async (admin, { withinMs = monthMs }) => {
     const none = `Nothing expires or is to be rotated within ${counted(Math.ceil(withinMs / dayMs), "day")}.`;
-    const found = await findExpiring(admin, withinMs);
     const keys = await listKeys(admin);
+    const found = await findExpiring(admin, keys, withinMs);
     const sentences = (["key", "trust"] as const).map((type) => endless(keys, type)).filter(Boolean);
-    return { ...list(found, expiringColumns(await shortKeyIds(admin)), none), sentence: sentences.join("\n") };
+    return { ...list(found, expiringColumns(shortIds(keys)), none), sentence: sentences.join("\n") };
   },
 });
 
-async function findExpiring(admin: AdminContext, withinMs: number): Promise<Expiring[]> {
-  const keys = (await listExpiring(admin, withinMs)).map((one) => ({ kind: one.type, ...one }));
+async function findExpiring(admin: AdminContext, all: KeyRecord[], withinMs: number): Promise<Expiring[]> {
+  const keys = (await listExpiring(admin, withinMs, all)).map((one) => ({ kind: one.type, ...one }));
   const variables = (await listDueVariables(admin, withinMs)).map((one) => ({ kind: "variable" as const, ...one }));
   const rights = (await listEndingRights(admin, withinMs)).map((one) => ({ kind: "person" as const, ...one }));
   return [...keys, ...variables, ...rights].sort((a, b) => endOf(a) - endOf(b));

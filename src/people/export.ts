@@ -8,8 +8,8 @@ import { openContent } from "../editing/contents.ts";
 import { type OpenSet, openSet, type SetOf } from "../editing/open.ts";
 import { revealOf } from "../editing/reveal.ts";
 import type { ExportAsk, ExportMode } from "../kinds/export-item.ts";
-import { exportItems } from "../kinds/exports.ts";
 import { everyKind } from "../kinds/kind.ts";
+import { exportItems } from "../kinds/people.ts";
 import { listProjects } from "./projects.ts";
 
 /** A file of an export. Its path is relative and safe. */
@@ -73,7 +73,7 @@ function revealSet(admin: AdminContext, of: SetOf): Promise<OpenSet> {
 async function* filesOf(admin: AdminContext, set: OpenSet, ask: ExportAsk): AsyncGenerator<ExportedFile> {
   const { project, environment } = set;
   const warn = (line: string) => ask.warn(`${projectPath(project)}, ${environment}: ${line}`);
-  for (const item of exportItems(set, { ...ask, warn })) {
+  for (const item of await exportItems(set, { ...ask, warn })) {
     const path = `${project.slug}/${environment}/${item.path}`;
     if ("text" in item) {
       yield textFile(path, item.text);

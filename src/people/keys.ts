@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
 import {
   bitsOf,
@@ -160,11 +160,14 @@ export async function listAccess(admin: AdminContext, where: string, environment
   });
 }
 
-/** The active keys and trusts that expire within this time, the next one first. */
-export async function listExpiring(admin: AdminContext, withinMs: number): Promise<KeyRecord[]> {
-  const { apiKeys: k } = admin.database.tables;
-  const found = await records(admin, lte(k.expiresAt, admin.now() + withinMs));
-  return found.filter(({ status }) => status === "active").sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0));
+/**
+ * The active keys and trusts that expire within this time, the next one first.
+ * @param all - those that somebody may see, if they were read already
+ */
+export async function listExpiring(admin: AdminContext, withinMs: number, all?: KeyRecord[]): Promise<KeyRecord[]> {
+  const endOf = ({ status, expiresAt }: KeyRecord) => (status === "active" && expiresAt) || Number.POSITIVE_INFINITY;
+  const found = (all ?? (await listKeys(admin))).filter((one) => endOf(one) <= admin.now() + withinMs);
+  return found.sort((a, b) => endOf(a) - endOf(b));
 }
 
 /**
@@ -184,7 +187,7 @@ export function findKey(admin: AdminContext, id: string, type?: CredentialType):
  * stay whole.
  */
 export async function shortKeyIds(admin: AdminContext): Promise<(id: string) => string> {
-  return shortIds(admin, admin.database.tables.apiKeys, (row) => isSeen(admin, row));
+  return shortIds(await listKeys(admin));
 }
 
 /** The names of all keys and trusts by their ids. */

@@ -74,8 +74,8 @@ type RequestRow = AdminContext["database"]["tables"]["variableRequests"]["$infer
 const decideRights = ["decide", "write"] as const;
 
 /** Shortens ids of requests as tables show them. */
-export function shortRequestIds(admin: AdminContext): Promise<(id: string) => string> {
-  return shortIds(admin, admin.database.tables.variableRequests, (row) => isSeen(admin, row));
+export async function shortRequestIds(admin: AdminContext): Promise<(id: string) => string> {
+  return shortIds(await listRequests(admin));
 }
 
 /** Asks before a value is read. @throws Refused `conflict` if it is not pending, `not_found` if they may not decide */

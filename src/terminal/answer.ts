@@ -1,4 +1,7 @@
 import { isUtf8 } from "node:buffer";
+import { fstatSync, statSync } from "node:fs";
+import { devNull } from "node:os";
+import { attempt } from "../core/attempt.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
 import type { Columns, Facts, List, SecretOutput } from "../desk/outcome.ts";
@@ -22,10 +25,14 @@ export async function answer(context: CommandContext, document: unknown, message
 export async function handOver(
   context: CommandContext,
   document: object,
-  { secret, what, field, advice }: SecretOutput,
+  { secret, what, field, advice, ifLost }: SecretOutput,
   sentence: string,
 ): Promise<void> {
   const { stdout } = context.terminal;
+  // The runtime opens the null device in place of a standard output that was closed.
+  if (ifLost && attempt(() => fstatSync((stdout as typeof process.stdout).fd).rdev === statSync(devNull).rdev)) {
+    throw new Problem(exits.failed, "unwritable", `The output is closed, or ${devNull}.`);
+  }
   // What has advice and reaches nobody is undone, and that is said in place of this failure.
   const put = advice === undefined ? writeSecret : write;
   if (context.json) return put(stdout, jsonLine({ ...document, ...field }));

@@ -86,7 +86,7 @@ export async function runScript(script: string, options: ScriptOptions): Promise
  * pipeline, where the function would read what is not for it.
  */
 const isAboutProcess =
-  /(?<![-\w])(demo|edit|mcp|run|exec)(?![-\w.])|(?<![&>])&(?![&>\d])|\|[^|]*<\(|=postgres:|\/dev\/full|\\xff/;
+  /(?<![-\w])(demo|edit|mcp|run|exec)(?![-\w.])|(?<![&>])&(?![&>\d])|\|[^|]*<\(|=postgres:|\/dev\/full|>&-|\\xff/;
 
 /** The same with the program itself. */
 export function runProgram(script: string, options: ScriptOptions): Promise<Ran> {
