@@ -28,7 +28,7 @@ import {
   wide,
 } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
-import { type Columns, done, list, one } from "../desk/outcome.ts";
+import { type Columns, cellsOf, done, list, one } from "../desk/outcome.ts";
 import { csvLine } from "../formats/csv.ts";
 import { auditActions } from "../kinds/kind.ts";
 import { acceptRestore } from "../operations/audit.ts";
@@ -54,7 +54,7 @@ import {
 import { provenPages } from "../people/audit-proof.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { withAdmin } from "../terminal/admin.ts";
-import { answer, cellsOf } from "../terminal/answer.ts";
+import { answer } from "../terminal/answer.ts";
 import { act, type Noun } from "../terminal/draw.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { logEvents } from "../terminal/log-lines.ts";
@@ -295,7 +295,7 @@ async function columnsOf(admin: AdminContext, part?: string): Promise<Columns<Au
   const fits = part === undefined ? () => false : namesWith(part);
   const [short, names] = [await shortKeyIds(admin), await keyNames(admin)];
   return {
-    TIME: (one) => formatTime(one.time),
+    TIME: (one) => ({ at: one.time }),
     // The word "key" or "trust" comes first, so that no name of a key looks like a person's.
     ACTOR: ({ actor }) =>
       actor.type === "person" ? personText(actor) : `${actor.type} ${excerpt(names.get(actor.id) ?? short(actor.id))}`,
@@ -307,7 +307,7 @@ async function columnsOf(admin: AdminContext, part?: string): Promise<Columns<Au
     ORG: (one) => one.organization ?? "-",
     COUNT: (one) => one.count,
     CLIENT: (one) => one.clientAddress || "-",
-    "USER AGENT": (one) => excerpt(one.userAgent || "-"),
+    "USER AGENT": (one) => ({ name: one.userAgent || null }),
     ENTRY: ({ lane, seq }) => `${lane}:${seq}`,
     TOKEN: (one) => (one.token ? `${one.token.sub} ${one.token.run}`.trimEnd() : "-"),
   };

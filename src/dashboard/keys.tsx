@@ -1,20 +1,17 @@
-/** @jsxImportSource preact */
-import type { ComponentChildren } from "preact";
-import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
+import { pick } from "../desk/outcome.ts";
+import { grantColumns } from "../operations/credentials.ts";
 import { revoke } from "../operations/keys.ts";
-import { revoke as revokeTrust } from "../operations/trusts.ts";
+import { revoke as revokeTrust, termColumns } from "../operations/trusts.ts";
 import { carryOut } from "../pages/carry-out.ts";
+import { drawn, drawnFacts } from "../pages/drawn.tsx";
 import {
   Actions,
-  Ago,
   type Cells,
   Change,
-  Envs,
   Facts,
   Field,
-  FirstFew,
   joined,
   LoneLink,
   Named,
@@ -98,12 +95,8 @@ export async function keysPage(visit: Visit): Promise<Answer> {
 /** @param all - the organization is shown if these belong to several */
 function columnsOf(all: readonly KeyRecord[], now: number): Cells<KeyRecord> {
   const hasSeveral = new Set(all.map(({ organization }) => organization)).size > 1;
-  const own: Cells<KeyRecord> = {
-    ...(hasSeveral && { Organization: ({ organization }) => <Word>{organization}</Word> }),
-    Projects: ({ projects }) => <Projects slugs={projects} />,
-    Environments: (key) => <Envs values={key.environments ?? environments} />,
-  };
-  return keyColumns(now, own, all);
+  const reach = pick(grantColumns, ...(hasSeveral ? ["ORG"] : []), "PROJECTS", "ENVIRONMENTS");
+  return keyColumns(now, drawn(reach, now), all);
 }
 
 /** The columns of each table of keys and trusts, around those that it alone has. */
@@ -113,23 +106,8 @@ export function keyColumns<T extends KeyRecord>(now: number, own: Cells<T>, all:
     Name: (key) => <Named thing={key} marks={marks} to={`/keys/${key.id}`} />,
     Type: ({ type }) => type,
     ...own,
-    Expires: (key) => <Expiry record={key} now={now} />,
-    "Last use": ({ lastUsedAt }) => <Ago at={lastUsedAt} now={now} />,
+    ...drawn<T>(pick(grantColumns, "STATUS", "EXPIRES", "LAST USED"), now),
   };
-}
-
-/** When a key or trust ends, or has ended. */
-function Expiry({ record, now }: { readonly record: KeyRecord; readonly now: number }) {
-  const { status, expiresAt, revokedAt } = record;
-  if (status === "damaged") return <span class="missing">damaged: refused everywhere</span>;
-  if (status === "canary") return <b class="due">canary</b>;
-  return revokedAt === null ? <Ago at={expiresAt} now={now} /> : ["revoked ", <Ago at={revokedAt} now={now} />];
-}
-
-/** The first projects, without links: not everybody who sees a key sees each of its projects. */
-function Projects({ slugs, ...rest }: { readonly slugs: readonly string[] | null; readonly max?: number }) {
-  if (slugs === null) return <>every project, those created later too</>;
-  return <FirstFew items={slugs.map((slug) => <Word>{slug}</Word>)} {...rest} />;
 }
 
 /** One key or trust: its facts, and what can be done with it. */
@@ -137,6 +115,8 @@ export async function keyPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const record = await showKey(admin, visit.param("id"));
   const now = admin.now();
+  const facts = drawnFacts(record, { ...grantColumns, ...(record.terms && termColumns) }, now);
+  const uses = record.surfaces.map((surface) => <Prose>{usesOf[surface]}</Prose>);
   const main = (
     <>
       {record.status === "damaged" && (
@@ -149,7 +129,7 @@ export async function keyPage(visit: Visit): Promise<Answer> {
           This key is a canary: it opens nothing, and each use of it is on record until it is revoked.
         </p>
       )}
-      <Facts facts={factsOf(record, now)} />
+      <Facts facts={{ ...facts, Surfaces: joined(uses, "; ") }} />
       {visit.may("audit") && (
         <LoneLink to={withQuery("/audit", { key: record.id })}>
           What it read, and what was done to it, in the audit
@@ -173,42 +153,6 @@ export async function keyPage(visit: Visit): Promise<Answer> {
     </>
   );
   return { title: `The ${record.type} ${excerpt(record.name)}`, heading: <Word>{record.name}</Word>, main };
-}
-
-function factsOf(record: KeyRecord, now: number): Readonly<Record<string, ComponentChildren>> {
-  const { terms } = record;
-  return {
-    Type: record.type === "key" ? "key" : "trust, for tokens in place of a key",
-    Status: record.status === "active" ? "active" : <span class="missing">{record.status}</span>,
-    Organization: record.organization,
-    Projects: <Projects slugs={record.projects} max={Infinity} />,
-    Environments: <Envs values={record.environments ?? environments} />,
-    For: joined(
-      record.surfaces.map((surface) => <Prose>{usesOf[surface]}</Prose>),
-      "; ",
-    ),
-    "May read": record.resources.join(", "),
-    ...(terms && {
-      Issuer: terms.issuer,
-      Audience: terms.audience,
-      Claims: (
-        <ul>
-          {Object.entries(terms.claims).map(([name, value]) => (
-            <li>
-              <Word>{`${name} = ${value}`}</Word>
-            </li>
-          ))}
-        </ul>
-      ),
-      "Answers with values for a job": terms.perJob?.reads.toLocaleString("en") ?? "as many as it asks for",
-      "Issuer's keys": terms.keys === "pinned" ? "pinned here" : "as the issuer publishes them",
-    }),
-    Created: <Ago at={record.createdAt} now={now} />,
-    Expires: <Ago at={record.expiresAt} now={now} />,
-    Revoked: record.revokedAt !== null && <Ago at={record.revokedAt} now={now} />,
-    "Last use": <Ago at={record.lastUsedAt} now={now} />,
-    Id: <code>{record.id}</code>,
-  };
 }
 
 /** Revokes it for good, if its name was typed again. */

@@ -1,14 +1,15 @@
 /** @jsxImportSource preact */
 import { reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { approve, reject } from "../operations/requests.ts";
+import { pick } from "../desk/outcome.ts";
+import { allDetails, approve, reject } from "../operations/requests.ts";
 import { carryOut, requireShown, typedIn } from "../pages/carry-out.ts";
+import { drawn, drawnFacts } from "../pages/drawn.tsx";
 import {
   Ago,
   type Cells,
   Change,
   counted,
-  Env,
   Facts,
   Field,
   LoneLink,
@@ -35,12 +36,8 @@ export async function requestsPage(visit: Visit): Promise<Answer> {
   const closed = newest.filter((request) => !isPending(request));
   const rows = [...newest.filter(isPending), ...closed.slice(0, max)];
   const columns: Cells<RequestRecord> = {
-    Variable: ({ id, name }) => [<Name to={`/requests/${id}`}>{name}</Name>, <Steers name={name} />],
-    Status: ({ status }) => status,
-    Project: ({ organization, project }) => <Name>{`${organization}/${project}`}</Name>,
-    Environment: ({ environment }) => <Env value={environment} />,
-    "Asked by": ({ keyName }) => <Word>{keyName ?? "a key that is gone"}</Word>,
-    Asked: ({ createdAt }) => <Ago at={createdAt} now={now} />,
+    Name: ({ id, name }) => [<Name to={`/requests/${id}`}>{name}</Name>, <Steers name={name} />],
+    ...drawn(pick(allDetails, "STATUS", "PROJECT", "ENVIRONMENT", "KEY NAME", "FILED"), now),
   };
   const main = (
     <>
@@ -68,26 +65,14 @@ export async function requestPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const request = await showRequest(admin, visit.param("id"));
   const now = admin.now();
+  // What a machine says is apart, and said to be its words.
+  const { NAME: _, REASON: __, ...facts } = allDetails;
   const main = (
     <>
-      <Facts
-        facts={{
-          Project: <Name>{`${request.organization}/${request.project}`}</Name>,
-          Environment: <Env value={request.environment} />,
-          "Asked by":
-            request.keyName === null ? (
-              "a key that is gone"
-            ) : (
-              <Word to={visit.may("see", "keys") ? `/keys/${request.keyId}` : undefined}>{request.keyName}</Word>
-            ),
-          "Key status": request.keyStatus,
-          Asked: <Ago at={request.createdAt} now={now} />,
-          Status: request.status,
-          "Decided by": request.decidedBy,
-          Decided: request.decidedAt !== null && <Ago at={request.decidedAt} now={now} />,
-          Reason: request.decisionReason,
-        }}
-      />
+      <Facts facts={drawnFacts(request, facts, now)} />
+      {request.keyName !== null && visit.may("see", "keys") && (
+        <LoneLink to={`/keys/${request.keyId}`}>The key that asks</LoneLink>
+      )}
       <Warnings items={requestWarnings(request)} />
       <section>
         <h2>The reason, in the machine's words</h2>

@@ -1,3 +1,5 @@
+import { excerpt } from "../core/visible.ts";
+import { formatTime } from "../words/text.ts";
 import type { AdminContext } from "./context.ts";
 
 /** What an operation has done or found. Each way in shows of it what it can: a terminal, a script, a page. */
@@ -37,8 +39,36 @@ export type SecretOutput = {
   readonly ifLost?: (admin: AdminContext) => Promise<string>;
 };
 
-/** The columns of a table: each header with the cell that an item has under it. */
-export type Columns<T> = Readonly<Record<string, (item: T) => string | number>>;
+/** The columns of a table: each header with the cell that an item has under it. A terminal and a page draw them. */
+export type Columns<T> = Readonly<Record<string, (item: T) => Cell>>;
+
+/** Text; or a moment, a name that somebody chose, or words of a list, which a page draws in ways of its own. */
+export type Cell =
+  | string
+  | number
+  | { readonly at: number | null | undefined }
+  /** Null: none. */
+  | { readonly name: string | null }
+  /** Null: all. */
+  | { readonly words: readonly string[] | null };
+
+/** Some of the columns, in this order. */
+export function pick<T>(columns: Columns<T>, ...headings: readonly string[]): Columns<T> {
+  return Object.fromEntries(headings.map((heading) => [heading, columns[heading] as (item: T) => Cell]));
+}
+
+/** A cell as a terminal shows it. */
+export function textOf(cell: Cell): string {
+  if (typeof cell !== "object") return String(cell);
+  if ("at" in cell) return formatTime(cell.at);
+  if ("name" in cell) return excerpt(cell.name ?? "-");
+  return cell.words?.join(",") ?? "all";
+}
+
+/** The cells of a row, as a terminal shows them. */
+export function cellsOf<T>(columns: Columns<T>, item: T): string[] {
+  return Object.values(columns).map((cell) => textOf(cell(item)));
+}
 
 /** Something was done. @param warnings - the document has them, too */
 export function done(document: object, sentence: string, warnings?: readonly string[]): Outcome {
@@ -51,7 +81,8 @@ export function done(document: object, sentence: string, warnings?: readonly str
 
 /** Items were found. @param none - the sentence if there are none @param shown - see {@link List} */
 export function list<T>(items: readonly T[], columns: Columns<T>, none: string, shown?: number): Outcome {
-  return { document: items, shows: { ...tableOf(items, columns), none, shown } };
+  const rows = items.map((item) => cellsOf(columns, item));
+  return { document: items, shows: { headers: Object.keys(columns), rows, none, shown } };
 }
 
 /** One item was found. @param more - what its document has beside it */
@@ -60,11 +91,5 @@ export function one<T extends object>(item: T, columns: Columns<T>, more: object
 }
 
 export function factsOf<T>(item: T, columns: Columns<T>): Facts {
-  const { headers, rows } = tableOf([item], columns);
-  return { facts: Object.fromEntries(headers.map((header, at) => [header, rows[0]?.[at] ?? ""])) };
-}
-
-function tableOf<T>(items: readonly T[], columns: Columns<T>): Pick<List, "headers" | "rows"> {
-  const rows = items.map((item) => Object.values(columns).map((cell) => String(cell(item))));
-  return { headers: Object.keys(columns), rows };
+  return { facts: Object.fromEntries(Object.entries(columns).map(([label, cell]) => [label, textOf(cell(item))])) };
 }

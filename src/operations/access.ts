@@ -1,5 +1,4 @@
 import { environments } from "../core/names.ts";
-import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { shortIds } from "../desk/ids.ts";
 import { choice, input, project, wide } from "../desk/inputs.ts";
@@ -61,15 +60,15 @@ function byRights({ rightsIn, endsIn, ...person }: PersonAccess) {
 function accessColumns(short: (id: string) => string): Columns<Access> {
   return {
     ID: (one) => (one.type === "person" ? "-" : short(one.id)),
-    NAME: (one) => excerpt(one.name),
+    NAME: ({ name }) => ({ name }),
     "MAY READ OR DO": (one) => {
       if (one.type === "person") return one.rights.join(",");
       return one.status === "canary" ? "nothing: a canary" : one.resources.join(",");
     },
     READS: (one) => (one.reads ? "yes" : "no"),
     ENVIRONMENTS: (one) => one.environments?.join(",") ?? "all",
-    EXPIRES: (one) => formatTime(one.expiresAt),
-    "LAST USED": (one) => (one.type === "person" ? "-" : formatTime(one.lastUsedAt)),
+    EXPIRES: (one) => ({ at: one.expiresAt }),
+    "LAST USED": (one) => ({ at: one.type === "person" ? null : one.lastUsedAt }),
     TYPE: (one) => one.type,
   };
 }
@@ -109,7 +108,7 @@ function endOf(one: Expiring): number {
 function expiringColumns(short: (id: string) => string): Columns<Expiring> {
   return {
     WHAT: (one) => ("id" in one ? `${one.kind} ${short(one.id)}` : one.kind),
-    NAME: (one) => excerpt(one.name),
+    NAME: ({ name }) => ({ name }),
     ENDS: (one) =>
       one.kind === "variable"
         ? `${one.rotateBy}${one.status === "overdue" ? " overdue" : ""}`
@@ -121,7 +120,7 @@ function expiringColumns(short: (id: string) => string): Columns<Expiring> {
       if (one.kind === "variable") return "-";
       return (one.kind === "person" ? one.rights : one.resources).join(",");
     },
-    "LAST USED": (one) => formatTime("lastUsedAt" in one ? one.lastUsedAt : null),
+    "LAST USED": (one) => ({ at: "lastUsedAt" in one ? one.lastUsedAt : null }),
   };
 }
 

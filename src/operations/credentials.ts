@@ -5,7 +5,7 @@ import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import { choices, completed, flag, type Given, id, input, ofOrganization, wide } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
-import { type Columns, done, list, one } from "../desk/outcome.ts";
+import { type Columns, done, list, one, pick, textOf } from "../desk/outcome.ts";
 import { isAsSeen, type Seen } from "../desk/plan.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
 import {
@@ -78,8 +78,8 @@ export function credentialOperations(
   words: { readonly list: string; readonly none: string; readonly show: string; readonly revoke: string },
   more: Columns<KeyRecord> = {},
 ) {
-  const { ORG, RESOURCES, SURFACES, CREATED, REVOKED, ...first } = grantColumns;
-  const listColumns: Columns<KeyRecord> = { ...first, ...more, ORG, RESOURCES, SURFACES, CREATED, REVOKED };
+  const first = pick(grantColumns, "ID", "NAME", "STATUS", "PROJECTS", "ENVIRONMENTS", "EXPIRES", "LAST USED");
+  const listColumns = { ...first, ...more, ...pick(grantColumns, "ORG", "RESOURCES"), ...grantColumns };
 
   const listAll = operation({
     path: `${type} list`,
@@ -153,7 +153,7 @@ export function summary(record: KeyRecord): string {
   return [
     `Created ${nameOf(record)} for ${record.organization}; it ${what}.`,
     `Surfaces: ${record.surfaces.join(",")}. Resources: ${record.resources.join(",")}.`,
-    `Projects: ${reach(record.projects)}. Environments: ${reach(record.environments)}.`,
+    `Projects: ${textOf(reach(record.projects))}. Environments: ${textOf(reach(record.environments))}.`,
   ].join("\n");
 }
 
@@ -179,38 +179,29 @@ export function nameOf({ type, id, name }: KeyRecord): string {
   return `${type} ${id} (${excerpt(name)})`;
 }
 
-/** Projects or environments as text; null means all. */
-function reach(scope: readonly string[] | null): string {
-  return scope === null ? "all" : scope.join(",") || "none";
+/** Projects or environments; null means all. */
+function reach(scope: readonly string[] | null) {
+  return { words: scope?.length === 0 ? ["none"] : scope };
 }
 
 /** Everything that is shown of a key or a trust. */
-const grantColumns = {
-  ID: (one: KeyRecord) => one.id,
-  NAME: (one: KeyRecord) => excerpt(one.name),
-  ORG: (one: KeyRecord) => one.organization,
-  STATUS: (one: KeyRecord) => one.status,
-  SURFACES: (one: KeyRecord) => one.surfaces.join(","),
-  RESOURCES: (one: KeyRecord) => one.resources.join(","),
-  PROJECTS: (one: KeyRecord) => reach(one.projects),
-  ENVIRONMENTS: (one: KeyRecord) => reach(one.environments),
-  CREATED: (one: KeyRecord) => formatTime(one.createdAt),
-  EXPIRES: (one: KeyRecord) => formatTime(one.expiresAt),
-  REVOKED: (one: KeyRecord) => formatTime(one.revokedAt),
-  "LAST USED": (one: KeyRecord) => formatTime(one.lastUsedAt),
+export const grantColumns: Columns<KeyRecord> = {
+  ID: (one) => one.id,
+  NAME: (one) => ({ name: one.name }),
+  ORG: (one) => one.organization,
+  STATUS: (one) => one.status,
+  SURFACES: (one) => ({ words: one.surfaces }),
+  RESOURCES: (one) => ({ words: one.resources }),
+  PROJECTS: (one) => reach(one.projects),
+  ENVIRONMENTS: (one) => reach(one.environments),
+  CREATED: (one) => ({ at: one.createdAt }),
+  EXPIRES: (one) => ({ at: one.expiresAt }),
+  REVOKED: (one) => ({ at: one.revokedAt }),
+  "LAST USED": (one) => ({ at: one.lastUsedAt }),
 };
-
-const { NAME, ORG, STATUS, PROJECTS, ENVIRONMENTS, EXPIRES, ...otherColumns } = grantColumns;
 
 /** What matters of a key that has leaked. */
 export const foundColumns = (short: (id: string) => string): Columns<KeyRecord> => ({
   ID: ({ id }) => short(id),
-  NAME,
-  STATUS,
-  PROJECTS,
-  ENVIRONMENTS,
-  "LAST USED": otherColumns["LAST USED"],
-  ORG,
-  RESOURCES: otherColumns.RESOURCES,
-  EXPIRES,
+  ...pick(grantColumns, "NAME", "STATUS", "PROJECTS", "ENVIRONMENTS", "LAST USED", "ORG", "RESOURCES", "EXPIRES"),
 });

@@ -1,4 +1,3 @@
-import { excerpt } from "../core/visible.ts";
 import { input, ofOrganization, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, list } from "../desk/outcome.ts";
@@ -35,7 +34,7 @@ export function moreThan({ found, count }: SearchResult): string | undefined {
 function columnsOf(shortKey: (id: string) => string, shortRequest: (id: string) => string): Columns<Hit> {
   return {
     PROJECT: ({ organization, project }) => [organization ?? "-", project].filter(Boolean).join("/"),
-    NAME: ({ name }) => excerpt(name),
+    NAME: ({ name }) => ({ name }),
     ENVIRONMENTS: ({ environments }) => environments?.join(",") ?? "-",
     WHAT: ({ type, status }) => (status === undefined ? type : `${type}, ${status}`),
     ID: ({ type, id = "-" }) => (type === "request" ? shortRequest(id) : shortKey(id)),

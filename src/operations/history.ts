@@ -16,7 +16,7 @@ import {
   type Writer,
 } from "../people/rollback.ts";
 import { parseCount } from "../words/parse.ts";
-import { counted, formatTime, joined, listed } from "../words/text.ts";
+import { counted, joined, listed } from "../words/text.ts";
 
 const kinds = everyKind.map(({ kind }) => kind);
 const kind = choice("<kind>", "of what", kinds);
@@ -42,7 +42,7 @@ const showAll = operation({
     const { versions, earlier, kept, warnings } = await listHistory(admin, set, name);
     const columns: Columns<VersionRecord> = {
       VERSION: (one) => one.version,
-      WRITTEN: (one) => formatTime(one.at),
+      WRITTEN: ({ at }) => ({ at }),
       CHANGES: (one) => changesOf(one, wide),
       ACTOR: (one) => one.actor.name,
     };

@@ -1,4 +1,3 @@
-import { excerpt } from "../core/visible.ts";
 import { choice, input, organization, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { findOrganization, type Organization } from "../desk/organizations.ts";
@@ -13,7 +12,7 @@ import {
   setPlan,
 } from "../people/organizations.ts";
 import { listProjects } from "../people/projects.ts";
-import { counted, formatTime, joined } from "../words/text.ts";
+import { counted, joined } from "../words/text.ts";
 import { cuttingOff, requireSeenKeys } from "./credentials.ts";
 
 const plans = ["free", "pro"] as const;
@@ -47,9 +46,9 @@ const listAll = operation({
   run: async (admin) => {
     const columns: Columns<Organization> = {
       SLUG: (one) => one.slug,
-      NAME: (one) => excerpt(one.name),
+      NAME: ({ name }) => ({ name }),
       PLAN: (one) => one.plan,
-      CREATED: (one) => formatTime(one.createdAt),
+      CREATED: (one) => ({ at: one.createdAt }),
     };
     return list(
       await listOrganizations(admin),

@@ -3,7 +3,6 @@ import type { SignInAs } from "../access/roster.ts";
 import { personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
-import { excerpt } from "../core/visible.ts";
 import { choices, completed, flag, type Given, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
@@ -50,9 +49,10 @@ const whoami = operation({
   run: async (admin) => one(await ownRights(admin), ownColumns),
 });
 
-const ownColumns = {
-  NAME: ({ name, from }: OwnRights) => personText({ type: "person", name, from }),
-  RIGHTS: ({ name, rights }: OwnRights) => {
+/** What somebody is told of themselves. */
+export const ownColumns: Columns<OwnRights> = {
+  NAME: ({ name, from }) => personText({ type: "person", name, from }),
+  RIGHTS: ({ name, rights }) => {
     if (rights === "operator") return "everything: you hold the root key, so you are an operator";
     return rights.length === 0
       ? `none yet: ask an operator for keyhole person grant ${name} …`
@@ -217,7 +217,7 @@ const columns: Columns<PersonRecord> = {
   NAME: (one: PersonRecord) => one.name,
   ORG: (one: PersonRecord) => one.organization ?? "-",
   RIGHTS: (one: PersonRecord) => rightsText(one.rights, "; "),
-  "SIGNS IN AS": (one: PersonRecord) => (one.signIn === null ? "-" : excerpt(signInText(one.signIn))),
+  "SIGNS IN AS": (one: PersonRecord) => ({ name: one.signIn && signInText(one.signIn) }),
 };
 
 export const persons: Operations = {

@@ -17,7 +17,7 @@ import {
   setProjectEnvironments,
   showProject,
 } from "../people/projects.ts";
-import { counted, formatTime, joined } from "../words/text.ts";
+import { counted, joined } from "../words/text.ts";
 import { cuttingOff, nameOf, requireSeenKeys } from "./credentials.ts";
 
 export const makeProject = operation({
@@ -50,10 +50,10 @@ const listAll = operation({
       await listProjects(admin, organization),
       {
         PROJECT: (one) => `${one.organization}/${one.slug}`,
-        NAME: (one) => excerpt(one.name),
+        NAME: ({ name }) => ({ name }),
         USES: (one) => (one.environments.length === environments.length ? "all" : one.environments.join(",")),
         ...Object.fromEntries(counts),
-        UPDATED: (one) => formatTime(one.updatedAt),
+        UPDATED: (one) => ({ at: one.updatedAt }),
       },
       none,
     );

@@ -1,5 +1,4 @@
 import { variableValueBytesMax } from "../core/names.ts";
-import { excerpt } from "../core/visible.ts";
 import { flag, id, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, factsOf, list, one } from "../desk/outcome.ts";
@@ -14,7 +13,6 @@ import {
   shortRequestIds,
   showRequest,
 } from "../people/requests.ts";
-import { formatTime } from "../words/text.ts";
 
 const listAll = operation({
   path: "request list",
@@ -118,23 +116,24 @@ const details: Columns<RequestRecord> = {
   STATUS: (one) => one.status,
   NAME: (one) => one.name,
   PROJECT: (one) => `${one.organization}/${one.project}`,
-  ENVIRONMENT: (one) => one.environment,
-  EXPIRES: (one) => formatTime(one.expiresAt),
+  ENVIRONMENT: (one) => ({ words: [one.environment] }),
+  EXPIRES: (one) => ({ at: one.expiresAt }),
   KEY: (one) => (one.keyStatus === "active" ? one.keyId : `${one.keyId} (${one.keyStatus})`),
-  REASON: (one) => excerpt(one.reason),
+  REASON: (one) => ({ name: one.reason }),
 };
 
 function warningsAbout(request: RequestRecord): string[] {
   return requestWarnings(request).map((warning) => `WARNING: ${warning}`);
 }
 
-const allDetails: Columns<RequestRecord> = {
+/** Everything that is shown of a request. */
+export const allDetails: Columns<RequestRecord> = {
   ...details,
-  "KEY NAME": (one) => excerpt(one.keyName ?? "-"),
-  FILED: (one) => formatTime(one.createdAt),
-  DECIDED: (one) => formatTime(one.decidedAt),
+  "KEY NAME": (one) => ({ name: one.keyName }),
+  FILED: (one) => ({ at: one.createdAt }),
+  DECIDED: (one) => ({ at: one.decidedAt }),
   "DECIDED BY": (one) => one.decidedBy ?? "-",
-  ANSWER: (one) => excerpt(one.decisionReason ?? "-"),
+  ANSWER: (one) => ({ name: one.decisionReason }),
 };
 
 export const requests: Operations = { about: "Variables that agents ask for.", rows: [listAll, show, approve, reject] };

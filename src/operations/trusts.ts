@@ -71,7 +71,8 @@ const add = operation({
   },
 });
 
-const termColumns: Columns<KeyRecord> = {
+/** What only a trust has. */
+export const termColumns: Columns<KeyRecord> = {
   ISSUER: ({ terms }) => terms?.issuer ?? "-",
   AUDIENCE: ({ terms }) => terms?.audience ?? "-",
   CLAIMS: ({ terms }) =>

@@ -4,7 +4,7 @@ import { devNull } from "node:os";
 import { attempt } from "../core/attempt.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
-import type { Columns, Facts, List, SecretOutput } from "../desk/outcome.ts";
+import type { Facts, List, SecretOutput } from "../desk/outcome.ts";
 import { counted } from "../words/text.ts";
 import { block, columnsThatFit, hasColour, screenWidth, table, write, writeSecret } from "./terminal.ts";
 import type { CommandContext } from "./verb.ts";
@@ -87,8 +87,4 @@ export async function answerRows(
 export function blockOf(context: CommandContext, stream: NodeJS.WriteStream, { facts }: Facts): string {
   const shown = Object.entries(facts).filter(([, text]) => text !== "");
   return block(shown, screenWidth(stream), hasColour(stream, context.env));
-}
-
-export function cellsOf<T>(columns: Columns<T>, item: T): string[] {
-  return Object.values(columns).map((cell) => String(cell(item)));
 }

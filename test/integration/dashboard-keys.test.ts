@@ -247,7 +247,7 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
     const { trust } = await createTrust(w.admin, { ...reach, ...terms, jwks: undefined });
     const { html } = await visitor.page(`/keys/${trust.id}`);
     expect(html).toContain("https://issuer.example");
-    expect(html).toContain("sub = &lt;b>x&lt;/b>");
+    expect(html).toContain("sub=&lt;b>x&lt;/b>");
     expect(html).not.toContain("Rotate it");
     expect((await visitor.send(`/keys/${trust.id}/revoke`, { trust: trust.id, again: "deploy" })).status).toBe(200);
     expect((await showKey(w.admin, trust.id, "trust")).status).toBe("revoked");

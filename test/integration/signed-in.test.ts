@@ -17,11 +17,11 @@ describeBoth("the page about oneself", (w) => {
     await grantRights(w.admin, "eva", { rights: ["see"], projects: null, environments: null });
     await grantRights(w.admin, "eva", { rights: ["reveal"], projects: ["web"], environments: ["staging"] });
     const eva = await personsVisitor(w, signIn).page("/me");
-    expect(said(eva.html)).toContain(`every project of ${organization.slug} see development staging production`);
-    expect(said(eva.html)).toContain(`${organization.slug}/web reveal staging`);
+    expect(said(eva.html)).toContain(`see in all projects of ${organization.slug}, every environment`);
+    expect(said(eva.html)).toContain(`reveal in ${organization.slug}/web, staging`);
     expect(eva.html).toContain('<a href="/me">');
     const operator = await (await visitorOf(w)).page("/me");
-    expect(said(operator.html)).toContain("You hold the root key, so you may do everything.");
+    expect(said(operator.html)).toContain("everything: you hold the root key, so you are an operator");
   });
 });
 

@@ -359,7 +359,7 @@ async function told(visitor: Visitor, where: string, items: number) {
   const access = await Array.fromAsync(["", ...environments], async (environment) => {
     const { status, html } = await get(`/p/${where}/access?environment=${environment}`);
     const persons = only(tableOf(html, /^The persons with rights/), "Signs in as");
-    const keys = only(tableOf(html, /^The keys and trusts/), "Type", "Expires", "Last use", "Values of");
+    const keys = only(tableOf(html, /^The keys and trusts/), "Type", "Status", "Expires", "Last used", "Values of");
     const none = [...html.matchAll(/class="empty">([^.<]*\.)/g)].map(([, sentence]) => sentence);
     return [status, persons, keys, none];
   });

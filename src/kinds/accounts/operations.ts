@@ -15,7 +15,7 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
-import { decodeText, formatTime, joined } from "../../words/text.ts";
+import { decodeText, joined } from "../../words/text.ts";
 import { accounts } from "./entry.ts";
 import { revealAccount } from "./reveal.ts";
 import { type AccountWrite, deleteAccount, listAccounts, setAccount } from "./write.ts";
@@ -104,7 +104,7 @@ const listAll = operation({
     const columns: Columns<(typeof found)[number]> = {
       NAME: (one) => one.name,
       ENVIRONMENTS: (one) => one.environments.join(","),
-      UPDATED: (one) => formatTime(one.updatedAt),
+      UPDATED: (one) => ({ at: one.updatedAt }),
     };
     return listItems(admin, { project, descriptor: accounts, unreadMs }, found, columns, (one) => one);
   },

@@ -17,7 +17,7 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
-import { counted, formatTime } from "../../words/text.ts";
+import { counted } from "../../words/text.ts";
 import { files } from "./entry.ts";
 import { revealFile } from "./reveal.ts";
 import { deleteFile, listFiles, putFile } from "./write.ts";
@@ -88,7 +88,7 @@ const listAll = operation({
       MODE: (one) => one.mode,
       SIZE: (one) => one.size,
       ENVIRONMENTS: (one) => one.environments.join(","),
-      UPDATED: (one) => formatTime(one.updatedAt),
+      UPDATED: (one) => ({ at: one.updatedAt }),
       NAME: (one) => one.name,
     };
     const placesOf = ({ path, environments }: (typeof found)[number]) => ({ name: path, environments });

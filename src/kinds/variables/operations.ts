@@ -27,7 +27,7 @@ import { setBytesMax } from "../../sets/kind.ts";
 import { digestOf } from "../../sets/verified-set.ts";
 import { parseList } from "../../words/lists.ts";
 import { parseCount } from "../../words/parse.ts";
-import { counted, decodeText, formatTime, joined } from "../../words/text.ts";
+import { counted, decodeText, joined } from "../../words/text.ts";
 import { parseComingDay } from "../../words/times.ts";
 import { variables } from "./entry.ts";
 import type { ImportFormat } from "./import-text.ts";
@@ -179,7 +179,7 @@ const listAll = operation({
     const isBait = items.some(({ canary }) => canary);
     const columns: Columns<(typeof items)[number]> = {
       NAME: (one) => one.key,
-      UPDATED: (one) => formatTime(one.updatedAt),
+      UPDATED: (one) => ({ at: one.updatedAt }),
       ...(isMarked && { "ROTATE BY": (one) => one.rotateBy ?? "-" }),
       ...(isBait && { CANARY: (one) => (one.canary ? "yes" : "-") }),
     };
