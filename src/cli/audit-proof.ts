@@ -1,61 +1,24 @@
 import { parseVerifier, parseWitness, type Verifier } from "../audit/note.ts";
 import { type Proved, proofChecker, readProof } from "../audit/proof.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
-import { input, out, required } from "../desk/inputs.ts";
-import { operation } from "../desk/operation.ts";
+import { excerpt, oneLine } from "../core/visible.ts";
+import { input, required } from "../desk/inputs.ts";
 import { openWithoutKeys } from "../installation/installation.ts";
 import { NewestCheckpoint } from "../notary/newest-checkpoint.ts";
 import { describeComparison } from "../people/audit-chain.ts";
-import { auditKeys, proveAudit } from "../people/audit-proof.ts";
 import { verifyPublic } from "../people/audit-public.ts";
 import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
 import { act } from "../terminal/draw.ts";
 import { localName, readChunks } from "../terminal/input.ts";
-import { linesOf } from "../terminal/log-lines.ts";
 import { withProgress } from "../terminal/terminal.ts";
 import type { CommandContext } from "../terminal/verb.ts";
 import { parseList } from "../words/lists.ts";
+import { linesOf } from "../words/log-lines.ts";
 import { Unfit } from "../words/parse.ts";
 import { counted, formatTime, joined } from "../words/text.ts";
 
 /* Proofs of entries and of the whole tree: `keyhole audit key`, `prove` and `check`. */
-
-const key = operation({
-  path: "audit key",
-  about: "Print the verifier key of the audit, with which others check proofs. The newest comes first.",
-  examples: ["keyhole audit key > keyhole.pub"],
-  right: "audit",
-  inputs: {},
-  run: async (admin) => {
-    const keys = await auditKeys(admin);
-    return { document: { keys }, shows: { text: keys.map((one) => `${one}\n`).join("") } };
-  },
-});
-
-const prove = operation({
-  path: "audit prove",
-  about: "Prove that an entry was recorded and is there: a line of JSON that `audit check` checks without this server.",
-  examples: ["keyhole audit prove 0199a3c4-5b1e-7c53-9d0f-3f6f5ab1c2d4:12 --out deploy.proof"],
-  right: "audit",
-  inputs: {
-    receipt: input("<receipt>", "LANE:NUMBER or LANE:FIRST-LAST, as a receipt has it"),
-    out,
-  },
-  run: async (admin, { receipt }) => {
-    const proofs = await proveAudit(admin, receipt);
-    return {
-      document: { receipt },
-      shows: {
-        secret: proofs.map(jsonLine).join(""),
-        what: `The proof of ${receipt}`,
-        field: { proofs },
-        advice: (path) => (path === undefined ? "" : `Wrote the proof of ${receipt} to ${path}.`),
-      },
-    };
-  },
-});
 
 /** Keys of a list, each of which `parse` knows. */
 const keysOf = (parse: (text: string) => Verifier | undefined, what: string) => (text: string) =>
@@ -72,7 +35,7 @@ export const logKeys = input(
   keysOf(parseVerifier, "verifier keys"),
 );
 
-const check = act({
+export const check = act({
   path: "audit check",
   about: "Check proofs of entries. It needs the installation's public key, and neither a database nor a root key.",
   examples: ['keyhole audit check deploy.proof --key "$(cat keyhole.pub)"'],
@@ -105,8 +68,6 @@ const check = act({
 export function requireOneName(keys: readonly Verifier[]): void {
   if (new Set(keys.map(({ name }) => name)).size > 1) throw usageProblem("--key takes keys of one installation.");
 }
-
-export const proofRows = [key, prove, check];
 
 /**
  * `audit verify --public`: says where the tree breaks, with public keys alone, and compares it with what this host and its

@@ -1,122 +1,38 @@
 import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { personText } from "../audit/entry.ts";
-import { describeFlaw, gapName } from "../audit/flaw.ts";
-import type { Checkpoint } from "../audit/journal.ts";
-import { describeDifference } from "../audit/record.ts";
-import { commandsLane } from "../audit/segment.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
-import { environments } from "../core/names.ts";
-import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
-import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
+import { exits, onInterrupt, usageProblem } from "../core/problem.ts";
+import { jsonLine, oneLine } from "../core/visible.ts";
 import { writeWhole } from "../core/whole-file.ts";
-import { commandLine } from "../desk/command-line.ts";
 import type { AdminContext } from "../desk/context.ts";
-import {
-  choice,
-  choices,
-  completed,
-  file,
-  fileOf,
-  flag,
-  force,
-  input,
-  ofOrganization,
-  out,
-  type ReadInput,
-  wide,
-} from "../desk/inputs.ts";
-import { operation } from "../desk/operation.ts";
-import { type Columns, cellsOf, done, list, one } from "../desk/outcome.ts";
+import { choice, fileOf, flag, force, out } from "../desk/inputs.ts";
+import { type Columns, cellsOf } from "../desk/outcome.ts";
 import { csvLine } from "../formats/csv.ts";
-import { auditActions } from "../kinds/kind.ts";
-import { acceptRestore } from "../operations/audit.ts";
+import { acceptRestore } from "../operations/accept-restore.ts";
 import {
-  type AuditFilter,
-  type AuditRecord,
-  AuditTail,
-  auditPages,
-  listAudit,
-  NamesFound,
-  namesWith,
-  showAudit,
-} from "../people/audit.ts";
-import {
-  type Audited,
-  acceptGaps,
-  describeComparison,
-  planPruning,
-  requireAuditor,
-  type Verified,
-  verifyAudit,
-} from "../people/audit-chain.ts";
+  columnsOf,
+  filterInputs,
+  key,
+  listSome,
+  prove,
+  prune,
+  requireSpan,
+  show,
+  verify,
+} from "../operations/audit.ts";
+import { type AuditFilter, type AuditRecord, AuditTail, auditPages, NamesFound } from "../people/audit.ts";
 import { provenPages } from "../people/audit-proof.ts";
-import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { answer } from "../terminal/answer.ts";
 import { act, type Noun } from "../terminal/draw.ts";
 import { toProblem } from "../terminal/failure.ts";
-import { logEvents } from "../terminal/log-lines.ts";
 import { perform } from "../terminal/perform.ts";
 import { withProgress, write } from "../terminal/terminal.ts";
 import type { CommandContext } from "../terminal/verb.ts";
-import { parseList } from "../words/lists.ts";
-import { parseCount, Unfit } from "../words/parse.ts";
-import { counted, formatTime } from "../words/text.ts";
-import { parseDuration, parseMoment } from "../words/times.ts";
-import { logKeys, proofRows, verifyTree } from "./audit-proof.ts";
-
-const moment = (text: string) => parseMoment(text, Date.now());
-
-const filterInputs = {
-  organization: ofOrganization("entries"),
-  project: completed(input("--project <project>", "only entries of this project: ORG/PROJECT, or PROJECT"), "projects"),
-  keyId: completed(input("--key <id>", "only what this key or trust read, and what was done to it"), "keysAndTrusts"),
-  name: input("--name <part>", "only what concerns a variable, account or file with this in its name, in any case"),
-  environment: choice("--env <env>", "only entries of this environment", environments),
-  actor: input("--actor <actor>", "only what this person did, or a key or a trust with this name or id"),
-  actions: choices("--action <list>", "only these actions", auditActions),
-  sinceAt: input("--since <moment>", "24h (ago), 2026-01-31 (its start in UTC), or 2026-01-31T12:00Z", moment),
-  beforeAt: input("--until <moment>", "only entries from before this moment, in the same forms", moment),
-};
-
-/** A list is held in memory as a whole, and the next page of an export is not read before the last one is written. */
-const limitMax = 10_000;
-
-function parseLimit(text: string): number {
-  const count = parseCount(text);
-  if (count <= limitMax) return count;
-  throw new Unfit(`takes at most ${limitMax}: \`audit export\` has no end.`);
-}
-
-/** @throws Problem if no moment can match */
-function requireSpan({ sinceAt, beforeAt }: Pick<AuditFilter, "sinceAt" | "beforeAt">): void {
-  if (sinceAt === undefined || beforeAt === undefined || beforeAt > sinceAt) return;
-  throw usageProblem("--until is not after --since.");
-}
-
-const listSome = operation({
-  path: "audit list",
-  about: "List who read which values, and what people changed, oldest first.",
-  examples: [
-    "keyhole audit list --org acme --since 24h",
-    "keyhole audit list --name STRIPE_KEY --env production --since 7d",
-    "keyhole audit list --follow",
-  ],
-  right: "audit",
-  inputs: {
-    ...filterInputs,
-    limit: input("--limit <count>", `only the newest entries (default: 100, at most ${limitMax})`, parseLimit),
-    wide,
-  },
-  run: async (admin, filter) => {
-    const entries = await listAudit(admin, filter);
-    const sentence = filter.name === undefined ? "" : new NamesFound(filter.name).add(entries).sentence;
-    // As many as fit 80 columns whatever the entries are: up to the names.
-    return { ...list(entries, await columnsOf(admin, filter.name), "No entries match.", 5), sentence };
-  },
-});
+import { counted } from "../words/text.ts";
+import { check, logKeys, verifyTree } from "./audit-proof.ts";
 
 const listOrFollow = act({
   ...listSome,
@@ -125,15 +41,6 @@ const listOrFollow = act({
     requireSpan(given);
     await (follow ? followAudit(context, given) : perform(context, listSome, given));
   },
-});
-
-const show = operation({
-  path: "audit show",
-  about: "Show one entry whole, with every name.",
-  examples: ["keyhole audit show commands:12"],
-  right: "audit",
-  inputs: { entry: input("<entry>", "LANE:NUMBER, as `audit list --wide` shows it") },
-  run: async (admin, { entry }) => one(await showAudit(admin, entry), { ...(await columnsOf(admin)), ...wholeColumns }),
 });
 
 const exportAll = act({
@@ -186,55 +93,6 @@ const exportAll = act({
   },
 });
 
-const verify = operation({
-  path: "audit verify",
-  about: "Verify the chain and say where it breaks.",
-  examples: [
-    "keyhole audit verify --checkpoint /var/log/keyhole.log",
-    "kubectl logs deploy/keyhole | keyhole audit verify --checkpoint -",
-  ],
-  right: "audit",
-  progress: ["Verifying", "entries"],
-  inputs: {
-    checkpoint: file("--checkpoint <file>", "the server's log, or - for stdin; also finds missing newest entries", {
-      bytesMax: Number.POSITIVE_INFINITY,
-    }),
-    accept: {
-      ...input("--accept <names>", "record that these losses or rows are known: LANE:FIRST-LAST, key:ID, …", parseList),
-      isLocal: true,
-    },
-  },
-  run: async (admin, { checkpoint, accept = [] }, { report }) => {
-    requireAuditor(admin);
-    const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(checkpoint);
-    const verified = await verifyAudit(admin, checkpoints, (entries) => report(entries));
-    const found = accept.length > 0 ? await acceptGaps(admin, verified, accept) : verified;
-    if (found.flaws.length + found.tree.length + found.differences.length > 0) throw flawed(found, { checkpoint });
-    // A database that was put back is in order, and lacks what this host or a witness has seen.
-    await admin.checkpoint.look(admin.database, false);
-    admin.checkpoint.requireGoingOn("conflict");
-    const compared = admin.checkpoint.comparisons;
-    const { entries, lanes, accepted } = found;
-    const against =
-      checkpoint !== undefined ? `, compared with ${counted(checkpoints?.length ?? 0, "checkpoint")} of the log` : "";
-    const sentences = [
-      `Every entry is unchanged: ${counted(entries, "entry", "entries")} in ${counted(lanes, "lane")}${against}.${knownLosses(found)}`,
-      ...compared.map(describeComparison),
-      ...(checkpoint === undefined
-        ? ["Only --checkpoint with the server's log shows whether entries are missing that no notary has signed."]
-        : []),
-    ];
-    const document = { verified: true, entries, lanes, checkpoints: checkpoints?.length ?? 0, accepted, compared };
-    const missing = compared.filter(({ reason }) => reason !== undefined).map(describeComparison);
-    if (missing.length > 0) {
-      const lines = new Set([...missing, ...sentences]);
-      const options = { document: { ...document, verified: false } };
-      throw new Problem(exits.failed, "audit_not_compared", [...lines].join("\n"), options);
-    }
-    return done(document, sentences.join("\n"));
-  },
-});
-
 const verifyEither = act({
   ...verify,
   examples: [...verify.examples, 'keyhole audit verify --public --key "$(cat keyhole.pub)"'],
@@ -253,75 +111,14 @@ const verifyEither = act({
   },
 });
 
-const prune = operation({
-  path: "audit prune",
-  about: "Delete the entries of whole months that are old enough. The rest can still be verified.",
-  examples: ["keyhole audit prune --keep 800d"],
-  right: "operator",
-  asks: "needs --yes",
-  inputs: {
-    keepMs: input("--keep <duration>", "the least time to keep entries (default: 400d)", parseDuration),
-    force: flag("--force", "also delete entries that do not verify"),
-  },
-  plan: async (admin, { keepMs = 400 * dayMs, force }) => {
-    const plan = await planPruning(admin, keepMs, force);
-    if (!("apply" in plan)) throw flawed(plan, { more: ["Nothing was deleted; --force deletes it anyway."] });
-    const { keptFromAt, entries } = plan.pruned;
-    const which = force ? "audit entries, even those that do not verify," : "audit entries";
-    const deed = `delete all ${which} from before ${formatTime(keptFromAt).slice(0, 10)}`;
-    return { deed, seen: { keptFromAt, entries }, document: plan.pruned, apply: plan.apply };
-  },
-  run: async (_admin, _given, { document: pruned, apply }) => {
-    await apply();
-    const entries = counted(pruned.entries, "entry", "entries");
-    return done(pruned, `Deleted ${entries} from before ${formatTime(pruned.keptFromAt).slice(0, 10)}.`);
-  },
-});
-
 export const audit: Noun = {
   about: "The record of every value that was read and of every change.",
-  rows: [listOrFollow, show, exportAll, verifyEither, ...proofRows, acceptRestore, prune],
+  rows: [listOrFollow, show, exportAll, verifyEither, key, prove, check, acceptRestore, prune],
 };
 
-/** Of different lanes, or of the one that commands share. */
-const checkpointsMax = 100_000;
-const dayMs = 86_400_000;
 const pollMs = 1000;
 /** How long a connection may not answer before it counts as lost. */
 const followDeadlineMs = 10_000;
-
-/** @param part - names with it come first in an entry that has many */
-async function columnsOf(admin: AdminContext, part?: string): Promise<Columns<AuditRecord>> {
-  const fits = part === undefined ? () => false : namesWith(part);
-  const [short, names] = [await shortKeyIds(admin), await keyNames(admin)];
-  return {
-    TIME: (one) => ({ at: one.time }),
-    // The word "key" or "trust" comes first, so that no name of a key looks like a person's.
-    ACTOR: ({ actor }) =>
-      actor.type === "person" ? personText(actor) : `${actor.type} ${excerpt(names.get(actor.id) ?? short(actor.id))}`,
-    ACTION: (one) => one.action,
-    WHERE: (one) => [one.project, one.environment].filter(Boolean).join("/") || "-",
-    NAMES: ({ names }) => names.toSorted((a, b) => Number(fits(b)) - Number(fits(a))).join(","),
-    KEY: ({ actor }) => (actor.type === "person" ? "-" : short(actor.id)),
-    REQUEST: (one) => one.requestId || "-",
-    ORG: (one) => one.organization ?? "-",
-    COUNT: (one) => one.count,
-    CLIENT: (one) => one.clientAddress || "-",
-    "USER AGENT": (one) => ({ name: one.userAgent || null }),
-    ENTRY: ({ lane, seq }) => `${lane}:${seq}`,
-    TOKEN: (one) => (one.token ? `${one.token.sub} ${one.token.run}`.trimEnd() : "-"),
-  };
-}
-
-/** The ids that a list shortens. */
-const wholeColumns: Columns<AuditRecord> = {
-  KEY: ({ actor }) => (actor.type === "person" ? "" : actor.id),
-  "USER AGENT": (one) => one.userAgent,
-  ADDED: (one) => one.added?.join(",") ?? "",
-  CHANGED: (one) => one.changed?.join(",") ?? "",
-  DELETED: (one) => one.deleted?.join(",") ?? "",
-  CANARIES: (one) => one.canaries?.join(",") ?? "",
-};
 
 /**
  * Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. If the
@@ -419,66 +216,4 @@ function csvCell(one: AuditRecord, field: (typeof csvFields)[number]): string {
   if (field === "actor") return one.actor.type === "person" ? personText(one.actor) : one.actor.id;
   const value = one[field] ?? "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-/**
- * The checkpoints of a log that matter. Only one process writes to a lane of its own, so its highest checkpoint covers
- * the others. All commands share one lane and continue from the database, so each of its checkpoints matters.
- */
-async function readCheckpoints({ name, chunks }: ReadInput): Promise<Checkpoint[]> {
-  const found = new Map<string, Checkpoint>();
-  for await (const { event, lane, seq, mac } of logEvents(chunks())) {
-    if (event !== "checkpoint" || typeof lane !== "string" || lane.length > 64 || !Number.isSafeInteger(seq)) continue;
-    if (typeof mac !== "string" || !/^[0-9a-f]{64}$/.test(mac)) continue;
-    const which = lane === commandsLane ? `${lane} ${seq} ${mac}` : lane;
-    const before = found.get(which);
-    if (!before || before.seq < (seq as number)) found.set(which, { lane, seq: seq as number, mac });
-    if (found.size > checkpointsMax) {
-      throw new Problem(exits.refused, "bound", `${name} has more than ${checkpointsMax} checkpoints.`);
-    }
-  }
-  if (found.size > 0) return [...found.values()];
-  throw new Problem(exits.failed, "no_checkpoints", `${name} has no checkpoint line.`);
-}
-
-/**
- * Makes a Problem of the flaws. Its document has the first one, and a list of all.
- * @param options - the log that was given, and sentences of the caller
- */
-function flawed(
-  found: Verified & Partial<Audited>,
-  { checkpoint, more = [] }: { checkpoint?: ReadInput | undefined; more?: readonly string[] },
-): Problem {
-  const flaws = found.flaws.map(({ seals: _, ...flaw }) => flaw);
-  const [first] = flaws;
-  const { tree, moreFlaws, accepted, differences = [] } = found;
-  const document = { verified: false, ...first, flaws, tree, moreFlaws, accepted, differences };
-  const log = checkpoint && (checkpoint.name === "stdin" ? "-" : checkpoint.name);
-  const accepting = (accept: readonly string[], words: string) =>
-    accept.length > 0 ? [words, `  ${commandLine(verify, { checkpoint: log, accept })}`] : [];
-  // As `acceptGaps` judges them.
-  const changed = new Set(found.flaws.filter(({ seals }) => seals.length === 0).map(gapName));
-  const losses = found.flaws.map(gapName).filter((name) => !changed.has(name));
-  const rows = differences.map(({ subject }) => subject);
-  const lines = [
-    ...found.flaws.map(describeFlaw),
-    ...tree,
-    ...(found.moreFlaws > 0 ? [`There are ${found.moreFlaws} more flaws.`] : []),
-    ...differences.map(describeDifference),
-    ...accepting(rows, "If all of these rows are as they should be, record that:"),
-    ...more,
-    ...accepting([...new Set(losses)], "If you know of these losses, such as from a failover, record that:"),
-  ];
-  return new Problem(
-    exits.failed,
-    `audit_${first?.what ?? (tree.length > 0 ? "broken" : "state")}`,
-    lines.join("\n") + knownLosses(found),
-    {
-      document,
-    },
-  );
-}
-
-function knownLosses({ accepted }: Verified): string {
-  return accepted.length > 0 ? `\nAccepted as known losses: ${accepted.map(gapName).join(", ")}.` : "";
 }

@@ -4,8 +4,8 @@ import { factsOf } from "../desk/outcome.ts";
 import type { CredentialType } from "../people/keys.ts";
 import { answer, blockOf } from "../terminal/answer.ts";
 import { readChunks } from "../terminal/input.ts";
-import { type LogEvent, logEvents } from "../terminal/log-lines.ts";
 import { type CommandContext, verb } from "../terminal/verb.ts";
+import { type LogEvent, logEvents } from "../words/log-lines.ts";
 
 export function explainCommand(context: CommandContext) {
   return verb(

@@ -5,6 +5,8 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { jsonLine } from "../core/visible.ts";
 import { auditActions, changeActions } from "../kinds/kind.ts";
+import { wholeColumns } from "../operations/audit.ts";
+import { drawnFacts } from "../pages/drawn.tsx";
 import {
   Actions,
   Ago,
@@ -41,7 +43,7 @@ import { AuditCounts, spanOf } from "../people/reads.ts";
 import { Chart, Who, whoOf } from "./audit-counts.tsx";
 import { AgainstRecord } from "./exceptions.tsx";
 import { unlessRefused } from "./refusal.ts";
-import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
+import { EnvironmentOf, Names } from "./sentence.tsx";
 
 /** The fields of the filter, as the URL has them: a filtered page is a link. */
 const fields = ["project", "name", "actor", "key", "action", "environment", "since", "until"] as const;
@@ -283,35 +285,15 @@ function columnsOf(
 export async function entryPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const entry = await showAudit(admin, visit.param("entry"));
-  const { actor, token, ...plain } = entry;
-  const who = actorOf(entry, await keyNames(admin));
-  const facts = {
-    Time: <Moment at={plain.time} />,
-    Who: actor.type === "person" ? who : `${who} (${actor.type} ${actor.id})`,
-    Action: plain.action,
-    Organization: plain.organization ?? "none",
-    Project: plain.project ?? "none",
-    Environment: plain.environment ?? "none",
-    Names: plain.names.join(", ") || "none",
-    Canaries: plain.canaries?.join(", "),
-    added: plain.added?.join(", "),
-    changed: plain.changed?.join(", "),
-    deleted: plain.deleted?.join(", "),
-    Request: plain.requestId,
-    Address: plain.clientAddress,
-    "User agent": plain.userAgent,
-    Token: token && `${token.sub}, run ${token.run}, id ${token.jti}`,
-    Entry: `${plain.lane}:${plain.seq}`,
-  };
-  const isProved = !isDamaged(entry) && plain.time < ((await provedUntil(admin)) ?? 0);
+  const { actor, lane, seq, time } = entry;
+  const facts = drawnFacts(entry, await wholeColumns(admin), admin.now());
+  const isProved = !isDamaged(entry) && time < ((await provedUntil(admin)) ?? 0);
   const main = (
     <>
       {isDamaged(entry) && <Damaged />}
-      <Facts facts={facts} />
+      <Facts facts={{ ...facts, Time: <Moment at={time} /> }} />
       {isProved && (
-        <LoneLink to={`/audit/proof/${encodeURIComponent(`${plain.lane}:${plain.seq}`)}`}>
-          Its proof, as a file
-        </LoneLink>
+        <LoneLink to={`/audit/proof/${encodeURIComponent(`${lane}:${seq}`)}`}>Its proof, as a file</LoneLink>
       )}
       {!isProved && !isDamaged(entry) && <p class="quiet">It can be proved when the notary has taken it in.</p>}
       {actor.type !== "person" && visit.may("see", "keys") && (

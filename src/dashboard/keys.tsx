@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import { pick } from "../desk/outcome.ts";

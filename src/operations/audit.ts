@@ -1,119 +1,312 @@
-import { commandsLane, decodeEntries } from "../audit/segment.ts";
-import { openTreeHead } from "../audit/tree-note.ts";
-import { AuditWalk } from "../audit/verify.ts";
-import { Refused } from "../core/refused.ts";
-import { lockCommands } from "../desk/changes.ts";
-import { writing } from "../desk/context.ts";
+import { personText } from "../audit/entry.ts";
+import { describeFlaw, gapName } from "../audit/flaw.ts";
+import type { Checkpoint } from "../audit/journal.ts";
+import { describeDifference } from "../audit/record.ts";
+import { commandsLane } from "../audit/segment.ts";
+import { environments } from "../core/names.ts";
+import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { excerpt, jsonLine } from "../core/visible.ts";
+import { commandLine } from "../desk/command-line.ts";
+import type { AdminContext } from "../desk/context.ts";
+import {
+  choice,
+  choices,
+  completed,
+  file,
+  flag,
+  input,
+  ofOrganization,
+  out,
+  type ReadInput,
+  wide,
+} from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
-import { done, type Outcome } from "../desk/outcome.ts";
-import { Permit } from "../desk/permit.ts";
-import { isAsSeen } from "../desk/plan.ts";
-import { kindsByRead } from "../kinds/kind.ts";
-import { Notary } from "../notary/notary.ts";
-import { openSigners } from "../notary/signers.ts";
-import { chainOf } from "../store/chain.ts";
-import type { Database } from "../store/database.ts";
-import { beginAgain } from "../store/last-reads.ts";
-import { segmentsByLane } from "../store/segments.ts";
-import { type SignedHead, treeEnd } from "../store/tree-end.ts";
-import { counted } from "../words/text.ts";
+import { type Columns, done, list, one } from "../desk/outcome.ts";
+import { auditActions } from "../kinds/kind.ts";
+import { type AuditFilter, type AuditRecord, listAudit, NamesFound, namesWith, showAudit } from "../people/audit.ts";
+import {
+  type Audited,
+  acceptGaps,
+  describeComparison,
+  planPruning,
+  requireAuditor,
+  type Verified,
+  verifyAudit,
+} from "../people/audit-chain.ts";
+import { auditKeys, proveAudit } from "../people/audit-proof.ts";
+import { keyNames, shortKeyIds } from "../people/keys.ts";
+import { parseList } from "../words/lists.ts";
+import { logEvents } from "../words/log-lines.ts";
+import { parseCount, Unfit } from "../words/parse.ts";
+import { counted, formatTime } from "../words/text.ts";
+import { parseDuration, parseMoment } from "../words/times.ts";
 
-const action = "audit.accept-restore";
-const changedSince = "The database has changed since it was shown, and nothing was done: run this again.";
+const moment = (text: string) => parseMoment(text, Date.now());
 
-/**
- * Puts on record that the database may be as it is, and signs that: a notary's round, whose heads have the moment. So
- * every host that has seen more learns of it, and nobody can make it up in SQL. Of several at once, one is on record.
- */
-export const acceptRestore = operation({
-  path: "audit accept-restore",
-  about: "Accept a database that was put back to an earlier state, so that it is served again.",
-  examples: ["keyhole audit accept-restore"],
-  right: "operator",
-  asks: "needs --yes",
-  inputs: {},
-  plan: async (admin) => {
-    Permit.operator(admin);
-    const { checkpoint, database, now, startedAt } = admin;
-    const { size, head, signed: shown, commands, isPart } = await checkpoint.compare(database);
-    const acceptedAt = shown?.acceptedAt ?? 0;
-    const seen = { segments: size, commands: commands?.seq ?? 0, acceptedAt };
-    // Of several that were started at once, one is done already. What was put back after that, nobody has accepted.
-    const isAtOnce = acceptedAt > startedAt && acceptedAt <= now();
-    if (checkpoint.refusal === undefined && isAtOnce) {
-      const already = acceptedAlready(head);
-      return { seen, document: { size }, sentence: already.sentence, already };
-    }
-    if (isPart) throw new Refused("conflict", checkpoint.refusal ?? "");
-    const deed = `accept the database as it is, with ${counted(size, "segment")} in its tree. What was written after them is lost: keys that were revoked and persons who were removed since then are back`;
-    return { deed, seen, document: { size }, already: undefined };
+export const filterInputs = {
+  organization: ofOrganization("entries"),
+  project: completed(input("--project <project>", "only entries of this project: ORG/PROJECT, or PROJECT"), "projects"),
+  keyId: completed(input("--key <id>", "only what this key or trust read, and what was done to it"), "keysAndTrusts"),
+  name: input("--name <part>", "only what concerns a variable, account or file with this in its name, in any case"),
+  environment: choice("--env <env>", "only entries of this environment", environments),
+  actor: input("--actor <actor>", "only what this person did, or a key or a trust with this name or id"),
+  actions: choices("--action <list>", "only these actions", auditActions),
+  sinceAt: input("--since <moment>", "24h (ago), 2026-01-31 (its start in UTC), or 2026-01-31T12:00Z", moment),
+  beforeAt: input("--until <moment>", "only entries from before this moment, in the same forms", moment),
+};
+
+/** A list is held in memory as a whole, and the next page of an export is not read before the last one is written. */
+const limitMax = 10_000;
+
+function parseLimit(text: string): number {
+  const count = parseCount(text);
+  if (count <= limitMax) return count;
+  throw new Unfit(`takes at most ${limitMax}: \`audit export\` has no end.`);
+}
+
+/** @throws Problem if no moment can match */
+export function requireSpan({ sinceAt, beforeAt }: Pick<AuditFilter, "sinceAt" | "beforeAt">): void {
+  if (sinceAt === undefined || beforeAt === undefined || beforeAt > sinceAt) return;
+  throw usageProblem("--until is not after --since.");
+}
+
+export const listSome = operation({
+  path: "audit list",
+  about: "List who read which values, and what people changed, oldest first.",
+  examples: [
+    "keyhole audit list --org acme --since 24h",
+    "keyhole audit list --name STRIPE_KEY --env production --since 7d",
+    "keyhole audit list --follow",
+  ],
+  right: "audit",
+  inputs: {
+    ...filterInputs,
+    limit: input("--limit <count>", `only the newest entries (default: 100, at most ${limitMax})`, parseLimit),
+    wide,
   },
-  run: async (admin, _, { already: accepted, seen }) => {
-    if (accepted !== undefined) return accepted;
-    const permit = Permit.operator(admin);
-    const { checkpoint, database, keyring, systemKeys, now } = admin;
-    const { segments: size, acceptedAt } = seen;
-    const before = counted(size, "segment");
-    const signers = await openSigners(database, keyring, systemKeys.audit);
-    const change = { action, organization: null, names: [String(size)] } as const;
-    await writing(admin, permit, async (db) => {
-      // Nobody else accepts from here on, and what was shown is still so.
-      await lockCommands(admin, db);
-      const inside = { ...database, db };
-      const end = await treeEnd(inside);
-      const isSigned = (openTreeHead(end.head?.note ?? "", signers)?.acceptedAt ?? 0) > acceptedAt;
-      if (isSigned || (await isOnRecord(inside, systemKeys.audit, end.size))) return [undefined, []];
-      if (!isAsSeen(seen, { segments: end.size, commands: end.commands?.seq ?? 0 }))
-        throw new Refused("conflict", changedSince);
-      await beginAgain(inside, now());
-      return [undefined, [change]];
-    });
-    const isAccepted = async () => {
-      const compared = await checkpoint.compare(database);
-      return (compared.signed?.acceptedAt ?? 0) > acceptedAt ? acceptedAlready(compared.head) : undefined;
-    };
-    const already = await isAccepted();
-    if (already !== undefined) return already;
-    let signed: { size: number; note: string } | undefined;
-    let flaw = "Another notary signed the tree at the same moment: run this again.";
-    const notary = new Notary({
-      database,
-      auditKey: systemKeys.audit,
-      signers,
-      kindsByRead,
-      checkpoint,
-      accepts: true,
-      now,
-      log: (event) => {
-        if (event.event === "signed_checkpoint") signed = event as unknown as typeof signed;
-        else if (signed === undefined && typeof event["flaw"] === "string") flaw = event["flaw"];
-      },
-    });
-    await notary.round();
-    const meanwhile = signed ?? (await isAccepted());
-    if (meanwhile === undefined) throw new Refused("conflict", flaw);
-    if ("sentence" in meanwhile) return meanwhile;
-    const warnings = checkpoint.unwritten === undefined ? [] : [checkpoint.unwritten];
-    const sentence = `The database is accepted as it is. Its tree goes on after ${before}; servers answer again within 10 s.`;
-    return { ...done({ ...meanwhile }, sentence), warnings };
+  run: async (admin, filter) => {
+    const entries = await listAudit(admin, filter);
+    const sentence = filter.name === undefined ? "" : new NamesFound(filter.name).add(entries).sentence;
+    // As many as fit 80 columns whatever the entries are: up to the names.
+    return { ...list(entries, await columnsOf(admin, filter.name), "No entries match.", 5), sentence };
   },
 });
 
-function acceptedAlready(head: Pick<SignedHead, "size" | "note"> | undefined): Outcome {
-  return done(
-    { size: head?.size, note: head?.note },
-    "The database was accepted already, at the same moment: nothing is left to do.",
+export const show = operation({
+  path: "audit show",
+  about: "Show one entry whole, with every name.",
+  examples: ["keyhole audit show commands:12"],
+  right: "audit",
+  inputs: { entry: input("<entry>", "LANE:NUMBER, as `audit list --wide` shows it") },
+  run: async (admin, { entry }) => one(await showAudit(admin, entry), await wholeColumns(admin)),
+});
+
+export const verify = operation({
+  path: "audit verify",
+  about: "Verify the chain and say where it breaks.",
+  examples: [
+    "keyhole audit verify --checkpoint /var/log/keyhole.log",
+    "kubectl logs deploy/keyhole | keyhole audit verify --checkpoint -",
+  ],
+  right: "audit",
+  progress: ["Verifying", "entries"],
+  inputs: {
+    checkpoint: file("--checkpoint <file>", "the server's log, or - for stdin; also finds missing newest entries", {
+      bytesMax: Number.POSITIVE_INFINITY,
+    }),
+    accept: {
+      ...input("--accept <names>", "record that these losses or rows are known: LANE:FIRST-LAST, key:ID, …", parseList),
+      isLocal: true,
+    },
+  },
+  run: async (admin, { checkpoint, accept = [] }, { report }) => {
+    requireAuditor(admin);
+    const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(checkpoint);
+    const verified = await verifyAudit(admin, checkpoints, (entries) => report(entries));
+    const found = accept.length > 0 ? await acceptGaps(admin, verified, accept) : verified;
+    if (found.flaws.length + found.tree.length + found.differences.length > 0) throw flawed(found, { checkpoint });
+    // A database that was put back is in order, and lacks what this host or a witness has seen.
+    await admin.checkpoint.look(admin.database, false);
+    admin.checkpoint.requireGoingOn("conflict");
+    const compared = admin.checkpoint.comparisons;
+    const { entries, lanes, accepted } = found;
+    const against =
+      checkpoint !== undefined ? `, compared with ${counted(checkpoints?.length ?? 0, "checkpoint")} of the log` : "";
+    const sentences = [
+      `Every entry is unchanged: ${counted(entries, "entry", "entries")} in ${counted(lanes, "lane")}${against}.${knownLosses(found)}`,
+      ...compared.map(describeComparison),
+      ...(checkpoint === undefined
+        ? ["Only --checkpoint with the server's log shows whether entries are missing that no notary has signed."]
+        : []),
+    ];
+    const document = { verified: true, entries, lanes, checkpoints: checkpoints?.length ?? 0, accepted, compared };
+    const missing = compared.filter(({ reason }) => reason !== undefined).map(describeComparison);
+    if (missing.length > 0) {
+      const lines = new Set([...missing, ...sentences]);
+      const options = { document: { ...document, verified: false } };
+      throw new Problem(exits.failed, "audit_not_compared", [...lines].join("\n"), options);
+    }
+    return done(document, sentences.join("\n"));
+  },
+});
+
+export const prune = operation({
+  path: "audit prune",
+  about: "Delete the entries of whole months that are old enough. The rest can still be verified.",
+  examples: ["keyhole audit prune --keep 800d"],
+  right: "operator",
+  asks: "needs --yes",
+  inputs: {
+    keepMs: input("--keep <duration>", "the least time to keep entries (default: 400d)", parseDuration),
+    force: flag("--force", "also delete entries that do not verify"),
+  },
+  plan: async (admin, { keepMs = 400 * dayMs, force }) => {
+    const plan = await planPruning(admin, keepMs, force);
+    if (!("apply" in plan)) throw flawed(plan, { more: ["Nothing was deleted; --force deletes it anyway."] });
+    const { keptFromAt, entries } = plan.pruned;
+    const which = force ? "audit entries, even those that do not verify," : "audit entries";
+    const deed = `delete all ${which} from before ${formatTime(keptFromAt).slice(0, 10)}`;
+    return { deed, seen: { keptFromAt, entries }, document: plan.pruned, apply: plan.apply };
+  },
+  run: async (_admin, _given, { document: pruned, apply }) => {
+    await apply();
+    const entries = counted(pruned.entries, "entry", "entries");
+    return done(pruned, `Deleted ${entries} from before ${formatTime(pruned.keptFromAt).slice(0, 10)}.`);
+  },
+});
+
+export const key = operation({
+  path: "audit key",
+  about: "Print the verifier key of the audit, with which others check proofs. The newest comes first.",
+  examples: ["keyhole audit key > keyhole.pub"],
+  right: "audit",
+  inputs: {},
+  run: async (admin) => {
+    const keys = await auditKeys(admin);
+    return { document: { keys }, shows: { text: keys.map((one) => `${one}\n`).join("") } };
+  },
+});
+
+export const prove = operation({
+  path: "audit prove",
+  about: "Prove that an entry was recorded and is there: a line of JSON that `audit check` checks without this server.",
+  examples: ["keyhole audit prove 0199a3c4-5b1e-7c53-9d0f-3f6f5ab1c2d4:12 --out deploy.proof"],
+  right: "audit",
+  inputs: {
+    receipt: input("<receipt>", "LANE:NUMBER or LANE:FIRST-LAST, as a receipt has it"),
+    out,
+  },
+  run: async (admin, { receipt }) => {
+    const proofs = await proveAudit(admin, receipt);
+    return {
+      document: { receipt },
+      shows: {
+        secret: proofs.map(jsonLine).join(""),
+        what: `The proof of ${receipt}`,
+        field: { proofs },
+        advice: (path) => (path === undefined ? "" : `Wrote the proof of ${receipt} to ${path}.`),
+      },
+    };
+  },
+});
+
+/** Of different lanes, or of the one that commands share. */
+const checkpointsMax = 100_000;
+const dayMs = 86_400_000;
+/** @param part - names with it come first in an entry that has many */
+export async function columnsOf(admin: AdminContext, part?: string): Promise<Columns<AuditRecord>> {
+  const fits = part === undefined ? () => false : namesWith(part);
+  const [short, names] = [await shortKeyIds(admin), await keyNames(admin)];
+  return {
+    TIME: (one) => ({ at: one.time }),
+    // The word "key" or "trust" comes first, so that no name of a key looks like a person's.
+    ACTOR: ({ actor }) =>
+      actor.type === "person" ? personText(actor) : `${actor.type} ${excerpt(names.get(actor.id) ?? short(actor.id))}`,
+    ACTION: (one) => one.action,
+    WHERE: (one) => [one.project, one.environment].filter(Boolean).join("/") || "-",
+    NAMES: ({ names }) => ({ words: names.toSorted((a, b) => Number(fits(b)) - Number(fits(a))) }),
+    KEY: ({ actor }) => (actor.type === "person" ? "-" : short(actor.id)),
+    REQUEST: (one) => one.requestId || "-",
+    ORG: (one) => one.organization ?? "-",
+    COUNT: (one) => one.count,
+    CLIENT: (one) => one.clientAddress || "-",
+    "USER AGENT": (one) => ({ name: one.userAgent || null }),
+    ENTRY: ({ lane, seq }) => `${lane}:${seq}`,
+    TOKEN: (one) => (one.token ? `${one.token.sub} ${one.token.run}`.trimEnd() : "-"),
+  };
+}
+
+/** One entry, with the ids that a list shortens. */
+export async function wholeColumns(admin: AdminContext): Promise<Columns<AuditRecord>> {
+  return {
+    ...(await columnsOf(admin)),
+    KEY: ({ actor }) => (actor.type === "person" ? "" : actor.id),
+    "USER AGENT": (one) => one.userAgent,
+    ADDED: ({ added = [] }) => ({ words: added }),
+    CHANGED: ({ changed = [] }) => ({ words: changed }),
+    DELETED: ({ deleted = [] }) => ({ words: deleted }),
+    CANARIES: ({ canaries = [] }) => ({ words: canaries }),
+  };
+}
+
+/**
+ * The checkpoints of a log that matter. Only one process writes to a lane of its own, so its highest checkpoint covers
+ * the others. All commands share one lane and continue from the database, so each of its checkpoints matters.
+ */
+async function readCheckpoints({ name, chunks }: ReadInput): Promise<Checkpoint[]> {
+  const found = new Map<string, Checkpoint>();
+  for await (const { event, lane, seq, mac } of logEvents(chunks())) {
+    if (event !== "checkpoint" || typeof lane !== "string" || lane.length > 64 || !Number.isSafeInteger(seq)) continue;
+    if (typeof mac !== "string" || !/^[0-9a-f]{64}$/.test(mac)) continue;
+    const which = lane === commandsLane ? `${lane} ${seq} ${mac}` : lane;
+    const before = found.get(which);
+    if (!before || before.seq < (seq as number)) found.set(which, { lane, seq: seq as number, mac });
+    if (found.size > checkpointsMax) {
+      throw new Problem(exits.refused, "bound", `${name} has more than ${checkpointsMax} checkpoints.`);
+    }
+  }
+  if (found.size > 0) return [...found.values()];
+  throw new Problem(exits.failed, "no_checkpoints", `${name} has no checkpoint line.`);
+}
+
+/**
+ * Makes a Problem of the flaws. Its document has the first one, and a list of all.
+ * @param options - the log that was given, and sentences of the caller
+ */
+function flawed(
+  found: Verified & Partial<Audited>,
+  { checkpoint, more = [] }: { checkpoint?: ReadInput | undefined; more?: readonly string[] },
+): Problem {
+  const flaws = found.flaws.map(({ seals: _, ...flaw }) => flaw);
+  const [first] = flaws;
+  const { tree, moreFlaws, accepted, differences = [] } = found;
+  const document = { verified: false, ...first, flaws, tree, moreFlaws, accepted, differences };
+  const log = checkpoint && (checkpoint.name === "stdin" ? "-" : checkpoint.name);
+  const accepting = (accept: readonly string[], words: string) =>
+    accept.length > 0 ? [words, `  ${commandLine(verify, { checkpoint: log, accept })}`] : [];
+  // As `acceptGaps` judges them.
+  const changed = new Set(found.flaws.filter(({ seals }) => seals.length === 0).map(gapName));
+  const losses = found.flaws.map(gapName).filter((name) => !changed.has(name));
+  const rows = differences.map(({ subject }) => subject);
+  const lines = [
+    ...found.flaws.map(describeFlaw),
+    ...tree,
+    ...(found.moreFlaws > 0 ? [`There are ${found.moreFlaws} more flaws.`] : []),
+    ...differences.map(describeDifference),
+    ...accepting(rows, "If all of these rows are as they should be, record that:"),
+    ...more,
+    ...accepting([...new Set(losses)], "If you know of these losses, such as from a failover, record that:"),
+  ];
+  return new Problem(
+    exits.failed,
+    `audit_${first?.what ?? (tree.length > 0 ? "broken" : "state")}`,
+    lines.join("\n") + knownLosses(found),
+    {
+      document,
+    },
   );
 }
 
-/** Whether somebody has put on record that they accept a tree of this size, and nobody has signed that yet. */
-async function isOnRecord(database: Database, auditKey: Uint8Array, size: number): Promise<boolean> {
-  const walk = new AuditWalk(auditKey, chainOf(database));
-  const start = { lane: commandsLane, seq: 1 };
-  for await (const segment of segmentsByLane(database, { isInTree: false }, start)) {
-    const isInOrder = await walk.pass(segment);
-    const entries = decodeEntries(segment) ?? [];
-    if (isInOrder && entries.some((one) => one.action === action && one.names[0] === String(size))) return true;
-  }
-  return false;
+function knownLosses({ accepted }: Verified): string {
+  return accepted.length > 0 ? `\nAccepted as known losses: ${accepted.map(gapName).join(", ")}.` : "";
 }

@@ -30,6 +30,7 @@ function draw(cell: Cell, now: number, max = Number.POSITIVE_INFINITY) {
   if (typeof cell === "string") return cell !== "-" && <bdi>{oneLine(cell)}</bdi>;
   if ("at" in cell) return <Ago at={cell.at ?? null} now={now} />;
   if ("name" in cell) return cell.name !== null && <Word>{cell.name}</Word>;
-  const words = cell.words?.map((word) => (isEnvironment(word) ? <Env value={word} /> : <Word>{word}</Word>));
-  return words === undefined ? "all" : <FirstFew items={words} max={max} />;
+  if (cell.words === null) return "all";
+  const words = cell.words.map((word) => (isEnvironment(word) ? <Env value={word} /> : <Word>{word}</Word>));
+  return words.length > 0 && <FirstFew items={words} max={max} />;
 }

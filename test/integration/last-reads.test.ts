@@ -17,7 +17,7 @@ import { accountOperations } from "../../src/kinds/accounts/operations.ts";
 import { fileOperations } from "../../src/kinds/files/operations.ts";
 import { variableOperations } from "../../src/kinds/variables/operations.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { acceptRestore } from "../../src/operations/audit.ts";
+import { acceptRestore } from "../../src/operations/accept-restore.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { backUp, restore } from "../../src/people/backup.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";

@@ -12,7 +12,7 @@ import { Notary } from "../../src/notary/notary.ts";
 import { findVerifiers, openSigners } from "../../src/notary/signers.ts";
 import { WitnessedHeads } from "../../src/notary/witnessed-heads.ts";
 import { Witnesses } from "../../src/notary/witnesses.ts";
-import { acceptRestore } from "../../src/operations/audit.ts";
+import { acceptRestore } from "../../src/operations/accept-restore.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { startWitness } from "../../src/server/witness.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Readable } from "node:stream";
 import { parseImport } from "../../src/kinds/variables/import-text.ts";
 import { readChunks } from "../../src/terminal/input.ts";
-import { linesOf as split } from "../../src/terminal/log-lines.ts";
+import { linesOf as split } from "../../src/words/log-lines.ts";
 
 /** The lines of what comes in these chunks. */
 function linesOf(chunks: Iterable<Uint8Array>): Promise<string[]> {
