@@ -62,6 +62,7 @@ export const shelves: readonly Shelf[] = [
           { text: "What each alert means", page: "incidents" },
           { text: "Being told", page: "alerts" },
           { text: "A leaked key", page: "leaked-key" },
+          { text: "If a job is taken over", page: "taken-over" },
           { text: "Canaries", page: "canaries" },
           { text: "Backup and restore", page: "backup" },
         ],

@@ -3,17 +3,17 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { parse as parseYaml } from "yaml";
 import { targets } from "../../.ci/artifacts/targets.ts";
 import { publisher } from "../../package.json";
+import { type Action, action, runAction, type Step } from "../support/action.ts";
 import { startRunner } from "../support/issuer.ts";
 import { binary } from "../support/keyhole.ts";
 import { honestly, type Question, type Reply, refusal } from "../support/liar.ts";
@@ -23,14 +23,6 @@ import { findProgram } from "../support/programs.ts";
 
 const root = join(import.meta.dir, "../..");
 const bash = findProgram("bash") ?? "";
-
-type Step = { name: string; id?: string; shell: string; env?: Record<string, string>; run: string };
-type Action = {
-  inputs: Record<string, { description: string; required?: boolean; default?: string }>;
-  outputs: Record<string, { value: string }>;
-  runs: { using: string; steps: Step[] };
-};
-const action = parseYaml(readFileSync(join(root, "action.yml"), "utf8")) as Action;
 
 const machine = machineMaker();
 
@@ -151,15 +143,18 @@ describe("the action's steps, run as the runner runs them", () => {
   test("give the command of run the variables and the files, and nothing else in the job anything", async () => {
     const asked = await machine();
     const command =
-      'printf "%s\\n" "$MOTD" > got; env | grep -c "^KEYHOLE_API_KEY=" > key || true; cp config/tls.key key.pem';
+      'printf "%s\\n" "$MOTD" > got; env | grep -c "^KEYHOLE_API_KEY=" > key || true; cp "$SECRET_FILES/config/tls.key" key.pem';
     const job = await runAction(asked, inputs(asked, { run: command, files: "true" }));
     expect(job).toMatchObject({ failed: undefined, env: {}, outputs: { json: "" } });
     expect(readFileSync(join(job.workspace, "got"), "utf8")).toBe(`${truth.variables["MOTD"]}\n`);
     expect(readFileSync(join(job.workspace, "key"), "utf8")).toBe("0\n");
-    // No file that the runner reads has a value, and nothing was said of one: there is no mask to say it to.
+    expect(readFileSync(join(job.workspace, "key.pem"), "utf8")).toContain("BEGIN KEY");
+    expect(readdirSync(job.workspace).toSorted()).toEqual(["got", "key", "key.pem"]);
+    expect(readdirSync(dirname(job.workspace)).filter((name) => name.startsWith("secret-files"))).toEqual([]);
+    // The runner was told none: not by a file, an output or a mask.
     for (const value of Object.values(truth.variables).filter((one) => one.length > 5)) {
       expect(job.raw).not.toContain(value);
-      for (const file of job.files) expect([file, readFileSync(file, "utf8").includes(value)]).toEqual([file, false]);
+      expect(job.memory).not.toContain(value);
     }
     const narrow = inputs(asked, { run: 'test -z "$MOTD" && test "$API_TOKEN" = tok-123456', keys: "API_TOKEN" });
     expect((await runAction(asked, narrow)).failed).toBeUndefined();
@@ -207,6 +202,15 @@ describe("the action's steps, run as the runner runs them", () => {
       expect(job.env).toEqual({});
       expect(job.log).not.toContain("tok-123456");
     }
+  });
+
+  test("name the inputs that the action does not have, and fetch nothing", async () => {
+    const asked = await machine();
+    const job = await runAction(asked, inputs(asked, { key: "MOTD", EXPORTS: "false", RUN: "true" }));
+    expect(job.log).toContain("The action has no input key EXPORTS: its inputs are url, api-key, audience, project,");
+    const named = /its inputs are (.*)\./.exec(job.log)?.[1]?.split(", ");
+    expect(named).toEqual(Object.keys(action.inputs));
+    expect(asked.liar.questions).toHaveLength(0);
   });
 
   test("refuse inputs that are none, and run nothing that is in them", async () => {
@@ -312,27 +316,11 @@ describe("the recipes", () => {
     for (const shell of ["sh", "bash"]) {
       for (const honest of [true, false]) {
         const asked = await machine(honest ? undefined : () => refusal(401, "unauthorized", "No."));
-        writeFileSync(join(asked.folder, "deploy.sh"), '#!/bin/sh\nprintf "%s\\n" "$API_TOKEN"\n', { mode: 0o755 });
+        writeFileSync(join(asked.folder, "deploy.sh"), '#!/bin/sh\nprintf "%s\\n" "$DATABASE_URL"\n', { mode: 0o755 });
         const ran = await runRecipe(asked, [shell, "-c", recipe], {});
-        expect(ran).toEqual(honest ? [0, "tok-123456\ntok-123456\n"] : [125, ""]);
+        expect(ran).toEqual(honest ? [0, `${truth.variables["DATABASE_URL"]}\n`.repeat(2)] : [125, ""]);
       }
     }
-  });
-
-  test("GitLab's is YAML whose script names what the program has", async () => {
-    const { deploy } = parseYaml(blockOf("docs/ci.md", "yaml", "id_tokens")) as {
-      deploy: { variables: Record<string, string>; script: string[] };
-    };
-    const asked = await machine();
-    writeFileSync(join(asked.folder, "deploy.sh"), '#!/bin/sh\nprintf "%s\\n" "$API_TOKEN"\n', { mode: 0o755 });
-    const command = [bash, "-e", "-c", deploy.script.join("\n")];
-    const { KEYHOLE_API_KEY: _, ...env } = asked.env;
-    const job = { ...deploy.variables, CI_PROJECT_DIR: asked.folder, KEYHOLE_TOKEN: "a.b.c" };
-    const ran = await runRecipe({ ...asked, env }, command, job);
-    expect(asked.liar.questions[0]?.headers.get("authorization")).toBe("Bearer a.b.c");
-    // The recipe asks for a variable that this server has, and puts the files where it says.
-    expect(ran).toEqual([0, "tok-123456\n"]);
-    expect(readdirSync(join(asked.folder, "config"))).toEqual(["tls.key"]);
   });
 
   test("the container's copies the program from where its image has it, and starts a command with its variables", async () => {
@@ -362,125 +350,4 @@ async function runRecipe(
     stderr: "ignore",
   });
   return [await child.exited, await child.stdout.text()];
-}
-
-type Job = {
-  readonly workspace: string;
-  /** The step that failed. */
-  readonly failed: string | undefined;
-  readonly env: Record<string, string>;
-  readonly path: string[];
-  /** What the runner reads after each step. */
-  readonly files: readonly string[];
-  readonly outputs: Record<string, string>;
-  /** What the steps printed, both streams, and the same as the runner would show it. */
-  readonly raw: string;
-  readonly log: string;
-};
-
-/** A job of this action alone: its files are made, read and applied between steps as the runner does. */
-async function runAction(
-  { folder }: Machine,
-  given: Record<string, string>,
-  { of = action, tools = "", env: runner = {} }: { of?: Action; tools?: string; env?: Record<string, string> } = {},
-): Promise<Job> {
-  const home = mkdtempSync(join(folder, "job-"));
-  const workspace = join(home, "workspace");
-  mkdirSync(workspace);
-  const inputs = Object.fromEntries(
-    Object.entries(action.inputs).map(([name, input]) => [name, given[name] ?? input.default ?? ""]),
-  );
-  const env: Record<string, string> = {};
-  const path: string[] = [];
-  const stepOutputs: Record<string, Record<string, string>> = {};
-  const masks: string[] = [];
-  const files: string[] = [];
-  let raw = "";
-  let failed: string | undefined;
-  for (const [at, step] of of.runs.steps.entries()) {
-    const file = (name: string) => join(home, `${name}-${at}`);
-    for (const name of ["env", "path", "output"]) writeFileSync(file(name), "");
-    files.push(...["env", "path", "output"].map(file));
-    writeFileSync(file("script"), step.run);
-    const child = Bun.spawn([bash, "--noprofile", "--norc", "-e", "-o", "pipefail", file("script")], {
-      cwd: workspace,
-      env: {
-        ...env,
-        ...Object.fromEntries(Object.entries(step.env ?? {}).map(([name, text]) => [name, evaluate(text, inputs, {})])),
-        PATH: [...path.toReversed(), tools, process.env["PATH"] ?? ""].filter(Boolean).join(":"),
-        HOME: home,
-        CI: "true",
-        GITHUB_ACTIONS: "true",
-        GITHUB_WORKSPACE: workspace,
-        GITHUB_ENV: file("env"),
-        GITHUB_PATH: file("path"),
-        GITHUB_OUTPUT: file("output"),
-        RUNNER_OS: "Linux",
-        RUNNER_ARCH: process.arch.toUpperCase(),
-        RUNNER_TEMP: home,
-        ...runner,
-      },
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-    raw += stdout + stderr;
-    for (const line of stdout.split("\n")) if (line.startsWith("::add-mask::")) masks.push(...maskedBy(line));
-    if ((await child.exited) !== 0) {
-      failed = step.name;
-      break;
-    }
-    Object.assign(env, pairsOf(readFileSync(file("env"), "utf8")));
-    path.push(...readFileSync(file("path"), "utf8").split("\n").filter(Boolean));
-    if (step.id !== undefined) stepOutputs[step.id] = pairsOf(readFileSync(file("output"), "utf8"));
-  }
-  const outputs = Object.fromEntries(
-    Object.entries(action.outputs).map(([name, { value }]) => [name, evaluate(value, inputs, stepOutputs)]),
-  );
-  const shown = raw
-    .split("\n")
-    .filter((line) => !line.startsWith("::add-mask::")) // the runner shows none of these
-    .join("\n");
-  const log = masks.toSorted((a, b) => b.length - a.length).reduce((text, mask) => text.replaceAll(mask, "***"), shown);
-  return { workspace, failed, env, path, files, outputs, raw, log };
-}
-
-/** The two kinds of expression that the file has. */
-function evaluate(text: string, inputs: Record<string, string>, steps: Record<string, Record<string, string>>): string {
-  return text.replace(/\$\{\{ (?:inputs\.([\w-]+)|steps\.(\w+)\.outputs\.(\w+)) \}\}/g, (_, input, step, output) => {
-    if (input === undefined) return steps[step]?.[output] ?? "";
-    const value = inputs[input];
-    if (value === undefined) throw new Error(`there is no input ${input}`);
-    return value;
-  });
-}
-
-/** What a mask hides: the text and each of its lines. @see the sources named in test/property/formats.test.ts */
-function maskedBy(line: string): string[] {
-  const data = line.slice("::add-mask::".length).replaceAll("%0D", "\r").replaceAll("%0A", "\n").replaceAll("%25", "%");
-  return [data, ...data.split(/[\r\n]/)].map((text) => text.trim()).filter(Boolean);
-}
-
-/** `NAME<<DELIMITER` and `NAME=value`, as the runner on Linux reads them. */
-function pairsOf(text: string): Record<string, string> {
-  const pairs: Record<string, string> = {};
-  const lines = text.split("\n");
-  if (lines.pop() !== "") throw new Error("the file does not end with a line end");
-  while (lines.length > 0) {
-    const line = lines.shift() ?? "";
-    if (line === "") continue;
-    const [, name = "", delimiter] = /^([^=]+?)<<(.+)$/.exec(line) ?? [];
-    if (delimiter === undefined) {
-      pairs[line.slice(0, line.indexOf("="))] = line.slice(line.indexOf("=") + 1);
-      continue;
-    }
-    const end = lines.indexOf(delimiter);
-    if (end < 0) throw new Error("a delimiter is missing");
-    pairs[name] = lines
-      .splice(0, end + 1)
-      .slice(0, -1)
-      .join("\n");
-  }
-  return pairs;
 }

@@ -85,8 +85,8 @@ function signatureOf(bytes: Buffer, { alg, privateKey: key }: SigningKey): Buffe
   return sign("sha256", bytes, key);
 }
 
-/** What a runner of GitHub Actions gives a job that may have tokens: this one. */
-export function startRunner(token: string = compact({}, {}, newSigningKey("ES256"))) {
+/** What a runner of GitHub Actions gives a job that may have tokens: this one, or a new one each time. */
+export function startRunner(given: string | (() => string) = compact({}, {}, newSigningKey("ES256"))) {
   const bearer = "bearer-of-the-runner";
   const audiences: (string | null)[] = [];
   const server = Bun.serve({
@@ -95,11 +95,11 @@ export function startRunner(token: string = compact({}, {}, newSigningKey("ES256
     fetch: ({ url, headers }) => {
       if (headers.get("authorization") !== `Bearer ${bearer}`) return new Response("no", { status: 401 });
       audiences.push(new URL(url).searchParams.get("audience"));
-      return Response.json({ value: token, count: 1 });
+      return Response.json({ value: typeof given === "string" ? given : given(), count: 1 });
     },
   });
   return {
-    token,
+    token: typeof given === "string" ? given : "",
     audiences,
     env: {
       ACTIONS_ID_TOKEN_REQUEST_URL: `http://127.0.0.1:${server.port}/token?api-version=2`,
