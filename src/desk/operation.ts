@@ -67,10 +67,10 @@ export type Words<I extends Inputs = Inputs> = {
    */
   readonly right: "operator" | "anybody" | Right | readonly Right[];
   /**
-   * Whether it asks before it does what cannot be undone. Where nobody can be asked, it needs `--yes`, or it goes on: a
-   * revocation must never hang or fail because nobody answers.
+   * Whether it asks before it does what cannot be undone. If nobody can be asked, it needs `--yes`, unless it asks only
+   * if it can: a revocation must never hang or fail because nobody answers.
    */
-  readonly asks?: "needs --yes" | "goes on";
+  readonly asks?: "needs --yes" | "if it can";
   /** Whether a person reads what the plan shows before they type a value. */
   readonly showsFirst?: true;
   readonly inputs: I;

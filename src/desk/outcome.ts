@@ -34,7 +34,7 @@ export type SecretOutput = {
   /** How the document has them, unless they go to a file. */
   readonly field: object;
   /** What a person is told of where they are now: in the file `path`, or on stdout. */
-  readonly advice?: (path: string | undefined) => string;
+  readonly whereItWent?: (path: string | undefined) => string;
   /** Undoes the operation if nobody gets them. @returns a sentence about that */
   readonly ifLost?: (admin: AdminContext) => Promise<string>;
 };

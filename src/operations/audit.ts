@@ -204,7 +204,7 @@ export const prove = operation({
         secret: proofs.map(jsonLine).join(""),
         what: `The proof of ${receipt}`,
         field: { proofs },
-        advice: (path) => (path === undefined ? "" : `Wrote the proof of ${receipt} to ${path}.`),
+        whereItWent: (path) => (path === undefined ? "" : `Wrote the proof of ${receipt} to ${path}.`),
       },
     };
   },

@@ -122,7 +122,7 @@ export function credentialOperations(
     about: words.revoke,
     examples: [`keyhole ${type} revoke 0199a3c4`],
     right: "keys",
-    asks: "goes on",
+    asks: "if it can",
     inputs: { id: id(type) },
     plan: async (admin, { id: asked }) => {
       const found = await showKey(admin, asked, type);

@@ -83,7 +83,7 @@ export const find = operation({
     "Say which keys a leaked text on stdin holds, such as a log, a diff or a chat: where they reach, and when they were used. No key is printed.",
   examples: ["keyhole key find < build.log", "git log -p | keyhole key find --revoke"],
   right: ["see", "keys"],
-  asks: "goes on",
+  asks: "if it can",
   inputs: {
     text: typed({ bytesMax: Number.POSITIVE_INFINITY }),
     revoke: flag("--revoke", "revoke those that are active. The next request with them is refused"),
@@ -149,7 +149,7 @@ function handedOver(made: KeyRecord & { readonly key: string }, old?: KeyRecord)
       secret: `${key}\n`,
       what,
       field: { key },
-      advice: (path) =>
+      whereItWent: (path) =>
         `${what} ${path === undefined ? "is shown only once: store it now" : `is in ${path}, and nowhere else`}.`,
       ifLost,
     },

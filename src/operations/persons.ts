@@ -115,7 +115,7 @@ const revoke = operation({
   about: "Take rights from a person in some places; without RIGHTS, remove the person with all rights.",
   examples: ["keyhole person revoke ana", "keyhole person revoke ana write --project web --env production"],
   right: "operator",
-  asks: "goes on",
+  asks: "if it can",
   inputs: {
     name,
     rights: choices("[rights]", "one or several, comma-separated", everyRight),

@@ -76,9 +76,9 @@ export async function handOver<const I extends Inputs>(
 ): Promise<Secret> {
   const outcome = await outcomeOf(visit, operation, given);
   const { id } = outcome.document as { readonly id: string };
-  const { secret, advice } = outcome.shows as SecretOutput;
+  const { secret, whereItWent } = outcome.shows as SecretOutput;
   const { to, notice } = goOn(`${page}/${id}`, outcome);
-  return { secret: String(secret).trimEnd(), to, notice: `${notice} ${advice?.(undefined) ?? ""}` };
+  return { secret: String(secret).trimEnd(), to, notice: `${notice} ${whereItWent?.(undefined) ?? ""}` };
 }
 
 /** Goes on to a page that shows what was done, and what a person is warned of. */

@@ -26,16 +26,16 @@ import type { VerifiedSet } from "../sets/verified-set.ts";
 import { contentOf } from "./comparison.ts";
 import { namesOf, readRecords, type SetAt, type VersionRecord } from "./history.ts";
 
-/* Two ways back in the history of a set: to an earlier version, or to what one version changed, as it was before. */
+/* Two ways to revert a set: to an earlier version, or of what one version changed. */
 
 /** Names that a rollback or undo writes, and what it was planned for: the project, and the version current then. */
-type WayBack = NamesWritten & { readonly from: number; readonly seen: ReturnType<typeof seenOf> };
+type RevertPlan = NamesWritten & { readonly from: number; readonly seen: ReturnType<typeof seenOf> };
 
 /** Who wrote a version. Null: its record was changed with SQL. */
 export type Writer = { readonly version: number; readonly by: string | null };
 
 /** What a rollback does. */
-export type Rollback = WayBack & {
+export type Rollback = RevertPlan & {
   readonly to: number;
   /** Only this item gets what it was in that version. */
   readonly name?: string | undefined;
@@ -44,7 +44,7 @@ export type Rollback = WayBack & {
 };
 
 /** What taking back one change does. */
-export type Undo = WayBack & {
+export type Undo = RevertPlan & {
   readonly version: number;
   readonly by: string;
   /** The names that stay, because somebody has written them since: the newest version that did. */
@@ -57,9 +57,9 @@ export type Undo = WayBack & {
  *   `conflict` if something does not open, `ambiguous`
  */
 export function planRollback(admin: AdminContext, set: SetAt, to: number, name?: string): Promise<Rollback> {
-  return planWay(admin, set, async (current, project) => {
+  return planRevert(admin, set, async (current, project) => {
     requireFreshToCompare(admin, placeOf(project), [set.environment]);
-    return wayTo(admin, current, project.now, to, name);
+    return revertTo(admin, current, project.now, to, name);
   });
 }
 
@@ -72,10 +72,10 @@ export function planRollback(admin: AdminContext, set: SetAt, to: number, name?:
  *   the project would have too many files
  */
 export function rollBack(admin: AdminContext, set: SetAt, plan: Planned<"to" | "name", Rollback>): Promise<Written> {
-  return goBack(admin, set, plan.seen, async (current, { now }) => {
-    const way = await wayTo(admin, current, now, plan.to, plan.name);
-    requireOther(way.plan);
-    return way;
+  return revert(admin, set, plan.seen, async (current, { now }) => {
+    const found = await revertTo(admin, current, now, plan.to, plan.name);
+    requireOther(found.plan);
+    return found;
   });
 }
 
@@ -92,7 +92,7 @@ export function requireOther({ name, to, ...plan }: Rollback): void {
  *   `conflict` if something does not open, or if SQL changed the record of a version since
  */
 export function planUndo(admin: AdminContext, set: SetAt, version: number): Promise<Undo> {
-  return planWay(admin, set, (current, { now }) => wayBefore(admin, current, now, version));
+  return planRevert(admin, set, (current, { now }) => revertOf(admin, current, now, version));
 }
 
 /**
@@ -104,10 +104,10 @@ export function planUndo(admin: AdminContext, set: SetAt, version: number): Prom
  *   since; `bound` if the project would have too many files
  */
 export function undo(admin: AdminContext, set: SetAt, plan: Planned<"version", Undo>): Promise<Written> {
-  return goBack(admin, set, plan.seen, async (current, { now }) => {
-    const way = await wayBefore(admin, current, now, plan.version);
-    requireAnyLeft(way.plan);
-    return way;
+  return revert(admin, set, plan.seen, async (current, { now }) => {
+    const found = await revertOf(admin, current, now, plan.version);
+    requireAnyLeft(found.plan);
+    return found;
   });
 }
 
@@ -131,18 +131,18 @@ type Planned<K extends keyof Plan, Plan> = Pick<Plan, K> & { readonly seen: Seen
 /** The current version, verified and opened. */
 type Current = { readonly verified: VerifiedSet; readonly before: OpenSet };
 
-/** A way back, with the changes that go it. */
-type Way<Plan> = { readonly plan: Plan; readonly changes: SetChanges };
+/** A plan, with the changes that carry it out. */
+type Revert<Plan> = { readonly plan: Plan; readonly changes: SetChanges };
 
-type Find<Plan> = (current: Current, project: FoundProject & { readonly now: number }) => Promise<Way<Plan>>;
+type FindRevert<Plan> = (current: Current, project: FoundProject & { readonly now: number }) => Promise<Revert<Plan>>;
 
-async function planWay<Plan>(admin: AdminContext, set: SetAt, find: Find<Plan>): Promise<Plan> {
+async function planRevert<Plan>(admin: AdminContext, set: SetAt, find: FindRevert<Plan>): Promise<Plan> {
   const project = await findProject(admin, set.where, rights, [set.environment]);
   const current = await openCurrent(admin, project, set, {});
   return (await find(current, { ...project, now: admin.now() })).plan;
 }
 
-async function goBack(admin: AdminContext, set: SetAt, seen: Seen, find: Find<WayBack>): Promise<Written> {
+async function revert(admin: AdminContext, set: SetAt, seen: Seen, find: FindRevert<RevertPlan>): Promise<Written> {
   const { where, environment, kind } = set;
   const descriptor = descriptorOf(kind);
   const work = async (project: LockedProject) => {
@@ -170,14 +170,14 @@ async function openCurrent(
   return { verified, before: openItems(of, verified) };
 }
 
-/** The way to an earlier version, or with a name only to what that item was in it. */
-async function wayTo(
+/** Reverts to an earlier version, or with a name only that item. */
+async function revertTo(
   admin: AdminContext,
   { verified, before }: Current,
   now: number,
   to: number,
   name: string | undefined,
-): Promise<Way<Rollback>> {
+): Promise<Revert<Rollback>> {
   const { version: from, project, descriptor, environment } = before;
   if (from === to) throw new Refused("invalid", `Version ${to} is the current version: nothing was changed.`);
   const { items: after } = await openVersion(admin, before, to);
@@ -209,13 +209,13 @@ async function wayTo(
   return { plan, changes };
 }
 
-/** The way back from what one version changed, for the names that nobody has written since. */
-async function wayBefore(
+/** Reverts what one version changed, for the names that nobody has written since. */
+async function revertOf(
   admin: AdminContext,
   { verified, before }: Current,
   now: number,
   version: number,
-): Promise<Way<Undo>> {
+): Promise<Revert<Undo>> {
   const { version: from, project } = before;
   const { records } = await readRecords(admin, before, verified);
   const undone = records.find((one) => one.version === version);

@@ -25,7 +25,7 @@ export async function answer(context: CommandContext, document: unknown, message
 export async function handOver(
   context: CommandContext,
   document: object,
-  { secret, what, field, advice, ifLost }: SecretOutput,
+  { secret, what, field, whereItWent, ifLost }: SecretOutput,
   sentence: string,
 ): Promise<void> {
   const { stdout } = context.terminal;
@@ -33,13 +33,13 @@ export async function handOver(
   if (ifLost && attempt(() => fstatSync((stdout as typeof process.stdout).fd).rdev === statSync(devNull).rdev)) {
     throw new Problem(exits.failed, "unwritable", `The output is closed, or ${devNull}.`);
   }
-  // What has advice and reaches nobody is undone, and that is said in place of this failure.
-  const put = advice === undefined ? writeSecret : write;
+  // What says where it went and reaches nobody is undone, and that is said in place of this failure.
+  const put = whereItWent === undefined ? writeSecret : write;
   if (context.json) return put(stdout, jsonLine({ ...document, ...field }));
-  const isShown = advice === undefined && stdout.isTTY;
+  const isShown = whereItWent === undefined && stdout.isTTY;
   await put(stdout, isShown ? onScreen(secret, what) : secret);
   const shown = `${what} is on this screen now, and in what the terminal keeps: clear both when you are done.`;
-  const words = [sentence, advice?.(undefined), isShown && shown].filter(Boolean).join("\n");
+  const words = [sentence, whereItWent?.(undefined), isShown && shown].filter(Boolean).join("\n");
   if (words !== "") context.say(words);
 }
 

@@ -9,15 +9,15 @@ import type { CommandContext } from "./verb.ts";
 export type Ask = (plan: Pick<Plan, "deed" | "seen">) => Promise<void>;
 
 /**
- * Asks on this terminal. Elsewhere than on a terminal, and with `--json`, the command needs `--yes`, unless it goes on.
- * What has no deed is not asked about.
+ * Asks on this terminal. Elsewhere than on a terminal, and with `--json`, the command needs `--yes`, or asks nobody if it
+ * asks only if it can. What has no deed is not asked about.
  */
 export function askAt(context: CommandContext, { asks }: Pick<Words, "asks">, yes: boolean): Ask {
   return async ({ deed }) => {
     if (yes || deed === undefined) return;
     const { stdin, stderr } = context.terminal;
     if (context.json || !stdin.isTTY || !stderr.isTTY) {
-      if (asks === "goes on") return;
+      if (asks === "if it can") return;
       throw usageProblem(`This would ${deed}. Nobody can be asked here, so it needs --yes.`);
     }
     const typed = await readLine(context.terminal, `This will ${deed}. Go on? [y/N] `);

@@ -52,10 +52,10 @@ export async function perform(
   if ("facts" in shows) return answer(context, document, sentence, blockOf(context, context.terminal.stdout, shows));
   if ("rows" in shows) return answerRows(context, document as readonly unknown[], shows, wide === true, sentence);
   if (out === undefined) {
-    const secret = named === undefined || shows.advice === undefined ? shows : { ...shows, advice: () => "" };
+    const secret = named === undefined || shows.whereItWent === undefined ? shows : { ...shows, whereItWent: () => "" };
     return undoneIfLost(context, shows, handOver(context, document as object, secret, sentence));
   }
-  const where = shows.advice?.(out) ?? `Wrote ${shows.what.replace(/^The /, "the ")} to ${out}.`;
+  const where = shows.whereItWent?.(out) ?? `Wrote ${shows.what.replace(/^The /, "the ")} to ${out}.`;
   await answer(context, { ...(document as object), out }, [sentence, where].filter(Boolean).join("\n"));
 }
 
