@@ -1,8 +1,7 @@
 import { Option } from "@commander-js/extra-typings";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
-import { isEmpty, openInstallation } from "../installation/installation.ts";
-import { removeLeftovers } from "../installation/leftovers.ts";
+import { isEmpty, openInstallation, removeLeftovers } from "../installation/installation.ts";
 import { upgradedMessage } from "../installation/upgrade.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { requireFreeAddresses, startServer } from "../server/serve.ts";

@@ -1,8 +1,8 @@
+import { fullGC } from "bun:jsc";
 import type { Body } from "../core/held.ts";
 import { type Share, smallBytesMax } from "../limit/budget.ts";
 import { lookEveryMs, Pace } from "../limit/pace.ts";
 import { type Exchange, headersOf, whole } from "./exchange.ts";
-import { tidyAfter } from "./tidy.ts";
 
 /*
  * How values leave. Bun keeps a whole body until the client has read it, and does not say when that is. So only small
@@ -108,4 +108,17 @@ function* sized(pieces: Iterable<string | Uint8Array>): Generator<string | Uint8
 function* chunksOf(piece: string | Uint8Array): Generator<Uint8Array> {
   const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
   for (let from = 0; from < bytes.length; from += pieceBytes) yield bytes.subarray(from, from + pieceBytes);
+}
+
+/** The collector is late with large values: 64 callers of 8 MiB files made the process 100 to 200 MiB larger. */
+const collectAfterBytes = 128 * 1024 * 1024;
+
+let bytesSince = 0;
+
+/** Notes that large values are no longer used. After every 128 MiB it collects garbage: 13 to 15 ms with 64 callers. */
+function tidyAfter(bytes: number): void {
+  bytesSince += bytes;
+  if (bytesSince < collectAfterBytes) return;
+  bytesSince = 0;
+  fullGC();
 }

@@ -3,7 +3,6 @@ import type { Fault } from "../core/fault.ts";
 import { atOnceBytesMax, jsonType } from "../formats/json.ts";
 import type { rateLimitHeaders } from "../limit/bucket.ts";
 import { newStages } from "../sets/stages.ts";
-import { normalizeAuthorization } from "./bearer.ts";
 
 /**
  * Begins an exchange with a request's address and headers.
@@ -97,4 +96,28 @@ export function whole(body: string | Uint8Array, bytes: number, headers: Readonl
     },
   });
   return new Response(stream, { headers });
+}
+
+/** What the Authorization header of a request holds. */
+type Presented =
+  | { readonly kind: "nothing" }
+  /** Not `Bearer` and one token. Bun joins repeated headers with a comma, which is not allowed in a token. */
+  | { readonly kind: "malformed"; readonly text: string }
+  | { readonly kind: "token" };
+
+/**
+ * Validates the Authorization header. Rewrites a valid one to exactly `Bearer TOKEN` and removes a malformed one:
+ * @elysiajs/bearer knows only the spelling "Bearer", and reads "Bearerkh_x" as "h_x". It would accept a key from
+ * `?access_token=`, too, which app.ts turns off.
+ */
+function normalizeAuthorization(headers: Headers): Presented {
+  const header = headers.get("authorization");
+  if (header === null) return { kind: "nothing" };
+  const token = /^bearer +([\w.-]+)$/i.exec(header)?.[1];
+  if (token === undefined) {
+    headers.delete("authorization");
+    return { kind: "malformed", text: header };
+  }
+  if (header !== `Bearer ${token}`) headers.set("authorization", `Bearer ${token}`);
+  return { kind: "token" };
 }

@@ -15,9 +15,17 @@ import { isMigrated, migrate, newestTables, tablesVersion, type Versions } from 
 import { openPostgres, Servers } from "../store/postgres.ts";
 import { makeFile, openSqlite, turns } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
-import { folderProblem, isPrivate, prepareFolder, refuseLink, requireReadable, serveLock } from "./data-folder.ts";
+import {
+  folderProblem,
+  isPrivate,
+  prepareFolder,
+  refuseLink,
+  removeRestoreDrafts,
+  requireReadable,
+  serveLock,
+} from "./data-folder.ts";
 import { findPrimary } from "./find-primary.ts";
-import { openKeyring, rootKeyName } from "./root-keys.ts";
+import { openKeyring, removeKeyDrafts, rootKeyName, rotateLock } from "./root-keys.ts";
 import { openServing, type ServingDatabases } from "./serving.ts";
 import { openSystemKeys, type SystemKeys, systemKeyRows } from "./system-keys.ts";
 import { upgrade } from "./upgrade.ts";
@@ -228,4 +236,19 @@ export function openWithoutKeys({ postgres, dataFolder }: Config): Database | un
   if (postgres !== undefined) return openPostgres(new Servers(postgres.servers), "serve");
   const path = join(dataFolder, "keyhole.db");
   return existsSync(path) && isPrivate(dataFolder) ? openSqlite(path, "serve") : undefined;
+}
+
+/**
+ * Removes the files that killed commands left in the data folder: drafts of the root key, which hold live root keys,
+ * and of a restored database. A draft that a command writes now stays. Call it before the server takes its lock.
+ */
+export function removeLeftovers(config: Config): void {
+  if (config.postgres !== undefined) return;
+  if (config.rootKey.from === "folder") whileLocked(rotateLock(config), () => removeKeyDrafts(config));
+  whileLocked(serveLock(config), () => removeRestoreDrafts(config));
+}
+
+function whileLocked(path: string, work: () => void): void {
+  using lock = exclusively(path, 0);
+  if (lock) work();
 }

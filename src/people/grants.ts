@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
-import { auditPartitions } from "../store/audit-partitions.ts";
+import { auditPartitions } from "../store/audit-months.ts";
 import { upgradeLock } from "../store/migrate.ts";
 import { type RoleUse, servingRights } from "../store/rights.ts";
 import { notarysRights, peoplesRights, rolesInUse } from "../store/roles.ts";
