@@ -47,6 +47,10 @@ export class TreeWalk {
 
   /** Goes on to the next leaf that is stored. Their numbers grow. */
   pass({ leaf, hashes }: StoredLeaf): void {
+    if (leaf < this.#size) {
+      this.#note(`${leavesOf(leaf, leaf + 1)} is no leaf of a tree.`);
+      return;
+    }
     if (leaf > this.#size) {
       this.#note(`${leavesOf(this.#size, leaf)} ${leaf - this.#size === 1 ? "is" : "are"} missing.`);
       this.#growTo(leaf);

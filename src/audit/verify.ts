@@ -3,7 +3,7 @@ import { type Acceptance, type Flaw, flawsMax, gapName, type Range, sealGap, sea
 import { isWhole, type LaneEnd } from "./head.ts";
 import type { Checkpoint } from "./journal.ts";
 import { segmentTree } from "./leaf.ts";
-import { hasLeaf, type LeafSet, openLeaves, sealLeaves, unionOf } from "./leaf-set.ts";
+import { hasLeaf, openLeaves, sealLeaves, unionOf } from "./leaf-set.ts";
 import { type Segment, segmentMac } from "./segment.ts";
 import { leafHash } from "./tree.ts";
 
@@ -18,10 +18,8 @@ export type Chain = {
   readonly dropped: (lane: string) => Promise<Dropped | undefined>;
   /** What is on record of losses that people accepted, and of retention. Only seals prove that it was not made up. */
   readonly known: () => Promise<{ readonly acceptances: readonly Acceptance[]; readonly prunes: readonly string[] }>;
-  /** The leaves up to the last entry of each lane that retention dropped, as programs before 0.3.0 noted it. */
-  readonly leavesDropped: () => Promise<readonly { readonly leaf: number; readonly dropped: Dropped }[]>;
-  /** The entries of a leaf, as the columns beside its hash say; undefined if it is not there. */
-  readonly leafAt: (leaf: number) => Promise<Range | undefined>;
+  /** The entries of these leaves, as the columns beside their hashes say. Leaves that are not there are left out. */
+  readonly leavesAt: (leaves: readonly number[]) => AsyncIterable<Range & { readonly leaf: number }>;
   /** The segment that holds this entry. */
   readonly holding: (entry: { readonly lane: string; readonly seq: number }) => Promise<Segment | undefined>;
   /** The last entry of a lane; 0 if none is left. */
@@ -48,16 +46,12 @@ export async function headFlaws(auditKey: Uint8Array, chain: Pick<Chain, "end">)
 }
 
 /** The leaves that need no segment any more: people accepted their loss, or retention dropped it. A seal proves each. */
-export async function knownLeaves(auditKey: Uint8Array, chain: Pick<Chain, "known" | "leavesDropped">) {
+export async function knownLeaves(auditKey: Uint8Array, chain: Pick<Chain, "known">) {
   const { acceptances, prunes } = await chain.known();
-  const opened = (texts: readonly string[]) =>
-    texts.map((text) => openLeaves(auditKey, text)).filter((set) => set !== undefined);
-  const accepted = acceptances.map((range) => ({ range, leaves: unionOf(opened(range.seals)) }));
-  const pruned = opened(prunes);
-  if (pruned.length > 0) return { accepted, pruned: unionOf(pruned) };
-  // Before 0.3.0, retention named only the last entry that it dropped of each lane.
-  const dropped = (await chain.leavesDropped()).filter((one) => isProved(auditKey, one.dropped));
-  return { accepted, pruned: unionOf([dropped.map(({ leaf }) => [leaf, leaf] as const)]) };
+  const leavesOf = (texts: readonly string[]) =>
+    unionOf(texts.map((text) => openLeaves(auditKey, text)).filter((set) => set !== undefined));
+  const accepted = acceptances.map((range) => ({ range, leaves: leavesOf(range.seals) }));
+  return { accepted, pruned: leavesOf(prunes) };
 }
 
 /** The end of a segment, which the next one of its lane follows. */
@@ -151,26 +145,26 @@ export class AuditWalk {
   /** Notes the leaves whose segments did not pass. What retention dropped, or a person accepted, until now is known. */
   async end(): Promise<void> {
     const { accepted, pruned } = await knownLeaves(this.#auditKey, this.#chain);
-    const gone: { range: Range & { lastSeq: number }; leaves: LeafSet }[] = [];
-    for (let leaf = 0; leaf < this.#found.length; leaf++) {
-      if (this.#found[leaf] === 1 || hasLeaf(pruned, leaf)) continue;
+    const lost: number[] = [];
+    for (const [leaf, isFound] of this.#found.entries()) {
+      if (isFound === 1 || hasLeaf(pruned, leaf)) continue;
       const known = accepted.find(({ leaves }) => hasLeaf(leaves, leaf))?.range;
-      if (known !== undefined) this.#accept(known);
-      else if (this.#flaws.length + gone.length >= flawsMax) this.#moreFlaws += 1;
-      else {
-        const range = await this.#chain.leafAt(leaf);
-        if (range === undefined) continue; // the tree itself breaks there
-        const before = gone.findLast((one) => one.range.lane === range.lane);
-        if (before?.range.lastSeq !== range.seq - 1) gone.push({ range: { ...range }, leaves: [[leaf, leaf]] });
-        else {
-          before.leaves = unionOf([before.leaves, [[leaf, leaf]]]);
-          before.range.lastSeq = range.lastSeq;
-        }
-      }
+      if (known === undefined) lost.push(leaf);
+      else this.#accept(known);
+    }
+    const gone: { range: Range & { lastSeq: number }; leaves: number[] }[] = [];
+    for await (const { leaf, ...range } of this.#chain.leavesAt(lost)) {
+      const before = gone.findLast((one) => one.range.lane === range.lane);
+      if (before?.range.lastSeq === range.seq - 1) {
+        before.leaves.push(leaf);
+        before.range.lastSeq = range.lastSeq;
+      } else if (this.#flaws.length + gone.length < flawsMax) gone.push({ range, leaves: [leaf] });
+      else this.#moreFlaws += 1;
     }
     for (const { range, leaves } of gone) {
       this.#unfit.add(range.lane);
-      this.#add({ ...range, what: "gone", seals: [sealLeaves(this.#auditKey, leaves)] });
+      const seals = [sealLeaves(this.#auditKey, unionOf([leaves.map((leaf) => [leaf, leaf] as const)]))];
+      this.#add({ ...range, what: "gone", seals });
     }
   }
 
@@ -223,7 +217,7 @@ export class AuditWalk {
   }
 }
 
-type WalkedChain = Pick<Chain, "before" | "dropped" | "known" | "leavesDropped" | "leafAt">;
+type WalkedChain = Pick<Chain, "before" | "dropped" | "known" | "leavesAt">;
 
 function gapBefore({ lane, lastSeq }: Link, { firstSeq }: Segment): Range {
   return { lane, seq: lastSeq + 1, lastSeq: firstSeq - 1 };

@@ -21,6 +21,12 @@ export class Refused extends Error {
   }
 }
 
+/** The message of a `conflict`. @throws whatever else it is */
+export function conflictOf(error: unknown): string {
+  if (error instanceof Refused && error.kind === "conflict") return error.message;
+  throw error;
+}
+
 /**
  * This host or its database cannot do it. The message is for operators: it may name folders, hosts and settings. Anybody
  * else is told {@link forPersons} in its place, whichever door they came by (`desk/failure.ts`).

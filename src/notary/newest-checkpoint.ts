@@ -9,7 +9,7 @@ import { attempt } from "../core/attempt.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { configProblem } from "../core/problem.ts";
-import { HostRefused, Refused, type RefusedKind } from "../core/refused.ts";
+import { conflictOf, HostRefused, type RefusedKind } from "../core/refused.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
 import type { WitnessSetting } from "../settings/settings.ts";
 import { type Database, databaseErrorCode, warm } from "../store/database.ts";
@@ -261,8 +261,7 @@ async function misfit(database: Database, { from, head }: Known, stored: NotedHe
     const proof = await proveConsistency(head.size, stored.size, (nodes) => readNodes(database, nodes));
     if (verifyConsistency(head, stored, proof)) return undefined;
   } catch (error) {
-    if (!(error instanceof Refused) || error.kind !== "conflict") throw error;
-    return error.message;
+    return conflictOf(error);
   }
   return `its tree is another one than ${from} has seen.`;
 }

@@ -9,7 +9,7 @@ import { signTreeHead } from "../audit/tree-note.ts";
 import { TreeWalk } from "../audit/tree-walk.ts";
 import { AuditWalk, headFlaws, type StoredSegment } from "../audit/verify.ts";
 import type { Log } from "../core/log.ts";
-import { Refused } from "../core/refused.ts";
+import { conflictOf, Refused } from "../core/refused.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import type { Config } from "../settings/settings.ts";
 import { chainOf } from "../store/chain.ts";
@@ -238,7 +238,7 @@ export class Notary {
     return true;
   }
 
-  /** @returns whether they are in the tree now; else another notary was faster */
+  /** @returns whether they are in the tree now; else another notary was faster, or a row of SQL is in their way */
   async #append(tree: Tree, leaves: readonly Leaf[]): Promise<boolean> {
     const { database, signers, checkpoint, log, now } = this.#options;
     const before = { size: tree.size, root: tree.root };
@@ -249,7 +249,13 @@ export class Notary {
     const note = signTreeHead(noted, signers[0]);
     const head = { size: noted.size, root: noted.root, at: now(), note };
     const reads = this.#reads.take();
-    if (!(await appendLeaves(database, before, rows, head, (inside) => storeLastReads(inside, reads)))) return false;
+    try {
+      if (!(await appendLeaves(database, before, rows, head, (inside) => storeLastReads(inside, reads)))) return false;
+    } catch (error) {
+      const flaw = conflictOf(error);
+      this.#note("end", [[flaw, flaw]]);
+      return false;
+    }
     checkpoint.take(noted, note);
     this.#noteFile();
     log({ event: "signed_checkpoint", size: noted.size, note });
@@ -271,8 +277,7 @@ export class Notary {
       // An older head does not say it. Then the columns of the leaves do, this once.
       this.#commands = signed?.commands ?? (await leafBefore(database, { lane: commandsLane, lastSeq: lastMax }));
     } catch (error) {
-      if (!(error instanceof Refused) || error.kind !== "conflict") throw error;
-      flaw = error.message;
+      flaw = conflictOf(error);
     }
     this.#note("end", flaw === undefined ? [] : [[flaw, flaw]]);
     return flaw === undefined ? tree : undefined;

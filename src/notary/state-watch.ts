@@ -11,7 +11,7 @@ import {
 import { commandsLane, decodeEntries, type Segment } from "../audit/segment.ts";
 import { leafHash, proveInclusion, type TreeHead, verifyInclusion } from "../audit/tree.ts";
 import { AuditWalk, type Chain, isProved } from "../audit/verify.ts";
-import { Refused } from "../core/refused.ts";
+import { conflictOf } from "../core/refused.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import { chainOf } from "../store/chain.ts";
 import type { Database } from "../store/database.ts";
@@ -131,7 +131,7 @@ async function isInTree(database: Database, auditKey: Uint8Array, segment: Segme
     const path = await proveInclusion(leaf, tree.size, (nodes) => readNodes(database, nodes));
     return verifyInclusion(leafHash(text), leaf, tree, path);
   } catch (error) {
-    if (error instanceof Refused && error.kind === "conflict") return false;
-    throw error;
+    conflictOf(error);
+    return false;
   }
 }

@@ -80,8 +80,14 @@ async function verifySegments(
 ): Promise<Verified & { readonly signed: TreeHead | undefined }> {
   const auditKey = systemKeys.audit;
   const chain = chainOf(database);
-  const { size } = await treeEnd(database);
-  const walk = new AuditWalk(auditKey, chain, { size, saltKey: saltKeyOf(auditKey) });
+  const broken: string[] = [];
+  const log = await findVerifiers(database, keyring, auditKey).catch((error: unknown) => {
+    broken.push(error instanceof Problem ? error.message : "A row of audit_signers does not open.");
+    return [];
+  });
+  // A head that is signed has the size of a tree that there was. A row of SQL may have any.
+  const signed = openTreeHead((await treeEnd(database)).head?.note ?? "", log);
+  const walk = new AuditWalk(auditKey, chain, { size: signed?.size ?? 0, saltKey: saltKeyOf(auditKey) });
   let reported = 0;
   for await (const segment of segments) {
     await walk.pass(segment);
@@ -91,16 +97,11 @@ async function verifySegments(
   }
   whole?.progress(walk.entries);
   if (whole) await walk.end();
-  const broken: string[] = [];
-  const log = await findVerifiers(database, keyring, auditKey).catch((error: unknown) => {
-    broken.push(error instanceof Problem ? error.message : "A row of audit_signers does not open.");
-    return [];
-  });
   const tree = await verifyPublic(database, log);
   const compared = await compareCheckpoints(auditKey, chain, whole?.checkpoints ?? []);
   const accepted = [...walk.accepted, ...compared.accepted];
   return {
-    signed: tree.head && openTreeHead(tree.head.note, log),
+    signed,
     entries: walk.entries,
     lanes: walk.lanes,
     flaws: [...merged([...walk.flaws, ...compared.flaws]), ...(whole ? await headFlaws(auditKey, chain) : [])],

@@ -6,7 +6,7 @@ import type { Database } from "./database.ts";
 import { laneEnd } from "./lane-end.ts";
 import { segmentHolding } from "./segment-search.ts";
 import { segmentsByLane } from "./segments.ts";
-import { leafAt, leavesDropped, segmentBefore } from "./tree.ts";
+import { leavesAt, segmentBefore } from "./tree.ts";
 
 /** What a database holds beside the segments that are verified. */
 export function chainOf(database: Database): Chain {
@@ -28,8 +28,7 @@ export function chainOf(database: Database): Chain {
       }
       return { acceptances, prunes };
     },
-    leavesDropped: () => leavesDropped(database),
-    leafAt: (leaf) => leafAt(database, leaf),
+    leavesAt: (leaves) => leavesAt(database, leaves),
     holding: (entry) => segmentHolding(database, entry),
     lastOf: async (lane) => {
       const [last] = await database.db

@@ -1,10 +1,10 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, or, type SQL, sql } from "drizzle-orm";
-import type { Range } from "../audit/flaw.ts";
 import { type LeafSet, unionOf } from "../audit/leaf-set.ts";
 import { isCosigned } from "../audit/note.ts";
 import type { Segment } from "../audit/segment.ts";
 import { peaksOf, Tree, type TreeHead } from "../audit/tree.ts";
 import type { StoredLeaf } from "../audit/tree-walk.ts";
+import { Refused } from "../core/refused.ts";
 import { type Database, databaseErrorCode } from "./database.ts";
 import { isLeafOf, readNodes, type SignedHead, treeEnd } from "./tree-end.ts";
 
@@ -23,6 +23,7 @@ export async function readTree(database: Database, size: number): Promise<Tree> 
  * @param more - done in the same transaction
  * @returns false if the tree is another one by now, because another notary has appended or the database was put back:
  *   then nothing was stored
+ * @throws Refused `conflict` if it is the same, and a row of its tables has the number or the segment of a new leaf
  */
 export async function appendLeaves(
   database: Database,
@@ -46,8 +47,9 @@ export async function appendLeaves(
       return true;
     });
   } catch (error) {
-    if (/^(23505|SQLITE_CONSTRAINT)/.test(databaseErrorCode(error))) return false;
-    throw error;
+    if (!/^(23505|SQLITE_CONSTRAINT)/.test(databaseErrorCode(error))) throw error;
+    if ((await treeEnd(database)).size !== before.size) return false;
+    throw new Refused("conflict", "A row of the tree that no notary wrote is in the way of the next leaf.");
   }
 }
 
@@ -159,14 +161,14 @@ export async function leafBefore(
   return Number(before?.lastSeq ?? 0);
 }
 
-/** Leaves from one number to another, which is left out, in their order. */
+/** Leaves up to a number, which is left out, in their order. @param from - 0 begins with all that are before the first */
 export async function* leavesInOrder(
   { db, tables }: Pick<Database, "db" | "tables">,
   from: number,
   to: number,
 ): AsyncGenerator<StoredLeaf[]> {
   const { auditLeaves: l } = tables;
-  for (let next = from; next < to; ) {
+  for (let next = from === 0 ? Number.MIN_SAFE_INTEGER : from; next < to; ) {
     const rows = await db
       .select({ leaf: l.leaf, hashes: l.hashes })
       .from(l)
@@ -197,18 +199,19 @@ export async function leavesDue({ db, tables }: Database, beforeAt: number): Pro
   return unionOf([runs.map(({ first, last }) => [Number(first), Number(last)] as const)]);
 }
 
-/** The entries of a leaf, as its columns say; undefined if it is not there. */
-export async function leafAt(database: Database, leaf: number): Promise<Range | undefined> {
-  const { auditLeaves: l } = database.tables;
-  const [found] = await database.db.select({ lane: l.lane, lastSeq: l.lastSeq }).from(l).where(eq(l.leaf, leaf));
-  return found && { ...found, seq: (await leafBefore(database, found)) + 1 };
-}
-
-/** The leaves up to the last entry that retention dropped of each lane, with its note of that: the seal is to be verified. */
-export async function leavesDropped({ db, tables }: Database) {
-  const { auditLeaves: l, auditCheckpoints: c } = tables;
-  const isDropped = and(eq(c.lane, l.lane), gte(c.seq, l.lastSeq));
-  return db.select({ leaf: l.leaf, dropped: c }).from(l).innerJoin(c, isDropped);
+/** The entries of these leaves, as their columns say. Those that are not there are left out. */
+export async function* leavesAt({ db, tables }: Database, leaves: readonly number[]) {
+  const { auditLeaves: l } = tables;
+  const before = sql<number>`(select max(b.last_seq) from ${l} b
+    where b.lane = audit_leaves.lane and b.last_seq < audit_leaves.last_seq)`;
+  for (let from = 0; from < leaves.length; from += leavesPerPage) {
+    const rows = await db
+      .select({ leaf: l.leaf, lane: l.lane, lastSeq: l.lastSeq, before })
+      .from(l)
+      .where(inArray(l.leaf, leaves.slice(from, from + leavesPerPage)))
+      .orderBy(asc(l.leaf));
+    for (const { before, ...range } of rows) yield { ...range, seq: Number(before ?? 0) + 1 };
+  }
 }
 
 /** The condition that no leaf is of a segment. */
@@ -262,5 +265,7 @@ export async function lastCosigned({ db, tables }: Database): Promise<number> {
 }
 
 const rowsPerPage = 10_000;
+/** Each is a parameter of a statement. */
+const leavesPerPage = 1000;
 /** As many as others read, with the log's own. */
 const signaturesMax = 15;

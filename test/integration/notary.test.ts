@@ -11,6 +11,7 @@ import {
   verifyInclusion,
 } from "../../src/audit/tree.ts";
 import { openTreeHead } from "../../src/audit/tree-note.ts";
+import { sealDropped } from "../../src/audit/verify.ts";
 import { kindsByRead } from "../../src/kinds/kind.ts";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
 import { Notary } from "../../src/notary/notary.ts";
@@ -260,7 +261,8 @@ describeBoth("the notary", (w) => {
     const one = await lane(w, 8);
     for (let count = 0; count < 3; count++) await w.organization();
     await notaryOn().round();
-    const back = await savedTables(w, ["audit_segments", "audit_heads", "audit_leaves", "audit_checkpoints_signed"]);
+    const tables = ["audit_segments", "audit_heads", "audit_leaves", "audit_checkpoints_signed", "audit_checkpoints"];
+    const back = await savedTables(w, tables);
     const of = `lane = '${one}'`;
     const renamed = async () => {
       // With the audit key, the macs behind a forged entry are made again.
@@ -291,6 +293,16 @@ describeBoth("the notary", (w) => {
         await w.run(`delete from audit_segments where ${of} and first_seq > 5`);
         await w.run(`update audit_leaves set lane = 'commands', last_seq = 5 - last_seq where ${of} and last_seq > 5`);
       },
+      "the end less, and its leaves called what retention dropped once": async () => {
+        const dropped = { lane: "dropped", seq: 9, mac: Buffer.alloc(32) };
+        const seal = sealDropped(w.admin.systemKeys.audit, dropped);
+        await w.sql`insert into audit_checkpoints (lane, seq, mac, seal) values ('dropped', 9, ${dropped.mac}, ${seal})`;
+        await w.run(`delete from audit_segments where ${of} and first_seq > 5`);
+        await w.run(`update audit_leaves set lane = 'dropped' where ${of} and last_seq > 5`);
+      },
+      "a leaf before the first": () => w.sql`insert into audit_leaves values (-1, 'x', 1, ${Buffer.alloc(32)})`,
+      "a leaf that no memory could reach": () =>
+        w.sql`insert into audit_leaves values (${2 ** 50}, 'x', 1, ${Buffer.alloc(32)})`,
       "all that is gone called otherwise": async () => {
         await w.run("delete from audit_segments where lane = 'commands' and first_seq > 1");
         await w.run("update audit_heads set seq = 1");
@@ -459,7 +471,7 @@ describeBoth("the notary", (w) => {
       "another size in a note": () =>
         w.run(`update audit_checkpoints_signed set note = replace(note, '\n7\n', '\n6\n')`),
     };
-    await lane(w, 1);
+    const next = await lane(w, 1);
     for (const [what, change] of Object.entries(changes)) {
       await change();
       const before = await leaves();
@@ -471,6 +483,11 @@ describeBoth("the notary", (w) => {
       expect({ what, flaws: notary.flaws }).toEqual({ what, flaws: 0 });
       await putBack();
     }
+    // No other notary was faster: a row that somebody wrote has the segment of the next leaf.
+    await w.sql`insert into audit_leaves values (-1, ${next}, 1, ${Buffer.alloc(32)})`;
+    await notaryOn().round();
+    const named = ["Leaf -1 is no leaf of a tree.", expect.stringContaining("is in the way of the next leaf")];
+    expect(flaws().slice(-2)).toEqual(named);
   });
 
   test("notices that the tree was put back to an earlier one while it runs, and signs nothing", async () => {

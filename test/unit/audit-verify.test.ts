@@ -33,8 +33,7 @@ const chainOf = (segments: readonly Segment[]) => ({
   before: async ({ firstSeq }: Segment) => segments.findLast((one) => one.firstSeq < firstSeq),
   dropped: async () => undefined,
   known: async () => ({ acceptances: [], prunes: [] }),
-  leavesDropped: async () => [],
-  leafAt: async () => undefined,
+  leavesAt: async function* () {},
   holding: async ({ seq }: { readonly seq: number }) =>
     segments.find(({ firstSeq, lastSeq }) => firstSeq <= seq && seq <= lastSeq),
   lastOf: async () => segments.at(-1)?.lastSeq ?? 0,
