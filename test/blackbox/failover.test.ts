@@ -1,7 +1,10 @@
 /** PostgreSQL as a primary and a standby: one takes the other's place, under servers that answer meanwhile. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { ranMs } from "../support/clock.ts";
 import { childrenOf, freeze, isRunning } from "../support/freeze.ts";
+import { audience, compact, newSigningKey, publicJwk, usualClaims } from "../support/issuer.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { createDatabase, type Replica, runOn, startPrimary, urlOn } from "../support/postgres.ts";
 import { skipWithout } from "../support/programs.ts";
@@ -36,6 +39,8 @@ function failover(a: Replica): void {
   let site: Site;
   let servers: Server[];
   let lone: Server;
+  /** Of a job that gets three answers with values. */
+  let token: string;
   const revoked: Key[] = [];
   const keys: Key[] = [];
   const replicas: Replica[] = [a];
@@ -53,6 +58,13 @@ function failover(a: Replica): void {
     await furnish(site, { staging: { TOKEN: "canary" } });
     while (keys.length < keysMax) keys.push(await site.key("--org", "acme"));
     while (revoked.length < revokedMax) revoked.push(await site.key("--org", "acme"));
+    const [signing, iss] = [newSigningKey("ES256"), "https://issuer.example"];
+    const jwks = join(site.folder, "jwks.json");
+    writeFileSync(jwks, JSON.stringify({ keys: [publicJwk("one", signing)] }));
+    token = compact({ alg: "ES256", kid: "one" }, usualClaims(iss), signing);
+    const terms = ["--issuer", iss, "--audience", audience, "--claim", "sub=job", "--jwks-file", jwks];
+    const reach = ["--all-projects", "--all-environments", "--reads-per-job", "3"];
+    await site.json(["trust", "add", "--org", "acme", "--name", "job", ...terms, ...reach]);
     servers = [await serve(urlOf(a, b)), await serve(urlOf(b, a))];
     lone = await serve(urlOf(a));
   });
@@ -82,6 +94,7 @@ function failover(a: Replica): void {
       for (const server of servers) expect((await server.get(metadata, key)).status).toBe(200);
       await site.json(["key", "revoke", id]);
     }
+    for (const server of servers) expect((await server.get(values, token)).status).toBe(200);
     const isRevoked = (outcome: Outcome) => outcome.path === "/projects";
     const next = (client: number, request: number) => {
       // Seldom, or the limit of unrecognized keys answers for all of them.
@@ -127,6 +140,10 @@ function failover(a: Replica): void {
     const released = all().filter(({ path, status }) => path === values && status === 200);
     expect(released.length).toBeGreaterThan(10);
     expect(released.filter(({ requestId }) => !audited.has(requestId))).toEqual([]);
+    // A job's reads are counted on: two were answered before.
+    const more = [...servers, ...servers].map((server) => server.get(values, token));
+    const statuses = (await Promise.all(more)).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([200, 401, 401, 401]);
     for (const server of servers) {
       expect((await server.get(metadata, last.key)).status).toBe(401);
       await eventually(async () => (await fetch(`${server.ops()}/readyz`)).status === 200);

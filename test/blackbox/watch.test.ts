@@ -1,6 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newFolder } from "../support/folder.ts";
+import { audience, compact, newSigningKey, publicJwk, usualClaims } from "../support/issuer.ts";
 import { binary } from "../support/keyhole.ts";
 import { eventually, keyOf, serverOf, siteOf } from "../support/server.ts";
 
@@ -21,11 +23,12 @@ describe("run --watch", () => {
   /** Starts the program with `--watch 1s` and this command. */
   const watch = (options: readonly string[], script: string, env: Readonly<Record<string, string>> = {}) => {
     const folder = newFolder();
+    const own = "KEYHOLE_OIDC" in env ? {} : { KEYHOLE_API_KEY: key.key };
     const child = Bun.spawn(
       [binary, "run", "-p", "web", "-e", "staging", "--watch", "1s", ...options, "--", "sh", "-c", script],
       {
         cwd: folder,
-        env: { PATH: process.env["PATH"] ?? "", KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key.key, ...env },
+        env: { PATH: process.env["PATH"] ?? "", KEYHOLE_URL: server.origin, ...own, ...env },
         stdin: "ignore",
         stdout: "pipe",
         stderr: "pipe",
@@ -100,6 +103,34 @@ describe("run --watch", () => {
     expect(said).toEqual({ out: "runs 19\n", err: expect.not.stringContaining("canary") });
     await site.sql(version, [-1]);
     await site.json(["var", "delete", "acme/web", "staging", "NODE_OPTIONS"]);
+  });
+
+  test("says at its start how long it lasts if the trust bounds the reads of a job, and lasts that long", async () => {
+    const [signing, issuer] = [newSigningKey("ES256"), "https://issuer.example"];
+    const [jwks, file] = [join(site.folder, "jwks.json"), join(site.folder, "token")];
+    writeFileSync(jwks, JSON.stringify({ keys: [publicJwk("one", signing)] }));
+    const token = compact({ alg: "ES256", kid: "one" }, usualClaims(issuer), signing);
+    writeFileSync(file, token);
+    const terms = ["--issuer", issuer, "--audience", audience, "--claim", "sub=job", "--jwks-file", jwks];
+    const reach = ["--project", "web", "--env", "staging", "--reads-per-job", "2"];
+    await site.json(["trust", "add", "--name", "job", ...terms, ...reach]);
+    // The server's list of trusts may be a tenth of a second old.
+    await eventually(async () => (await server.get("/organization", token)).status === 200);
+    await set("A", "one");
+    const env = { KEYHOLE_OIDC: `file:${file}` };
+    const { says, ends, said } = watch([], `echo "runs $A"; exec sleep 600`, env);
+    await says("runs one\n");
+    await set("A", "two");
+    await says("runs two\n");
+    await set("A", "three");
+    const words =
+      "The trust gives a job 2 answers with values: after 1 change at most, the command is not watched any more.";
+    await eventually(() =>
+      said.err.includes("Not watched for now, and the command runs on: The server refused the token"),
+    );
+    expect(said.err).toStartWith(`${words}\nSomething changed: the command is started again.\n`);
+    expect(await ends("SIGTERM")).toBe(143);
+    expect(said.out).toBe("runs one\nruns two\n");
   });
 
   test("ends with the command's own exit code when that ends by itself", async () => {

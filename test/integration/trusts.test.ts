@@ -36,6 +36,7 @@ import {
   startIssuer,
   usualClaims,
 } from "../support/issuer.ts";
+import { visitorOf } from "../support/pages.ts";
 import { asPerson } from "../support/persons.ts";
 import {
   type Answer,
@@ -266,7 +267,7 @@ describeBoth("a trust", (w, _, once) => {
       expect((await later.get(token)).status).toBe(401);
     });
 
-    test("refuses the next one as an unknown key, and tells the audit, the log and the metrics", async () => {
+    test("refuses the next one as an unknown key, and tells the audit, the log, the metrics and Today", async () => {
       await using stage = await openStage(w, { terms });
       const token = stage.issuer.token({ run_id: "4711" });
       const [first] = [await stage.ask(token), await stage.ask(token)];
@@ -288,6 +289,10 @@ describeBoth("a trust", (w, _, once) => {
       const logged = w.log.filter(({ event, trustId }) => event === "trust_overused" && trustId === stage.trust.id);
       expect(logged).toMatchObject([{ ...rung, ...words, job: "jti=token-1" }]);
       expect(w.keyhole.gate.alarms.overuses).toBe(before + 1);
+      const today = (await (await visitorOf(w)).page("/")).html.replace(/<[^>]*>/g, "");
+      expect(today).toContain(
+        `asked for more than its trust gives a job: jti=token-1, in production of ${stage.slug}/web`,
+      );
     });
 
     once("counts by the first claims that a token has whole, and takes none without", async () => {
