@@ -33,10 +33,8 @@ export function readVariables(
   const query = { slug, descriptor: variables, environments: mask, values: mask };
   return readSets(reading, query, (project, sets) => {
     const [set] = sets as [VerifiedSet<VariableEntry>];
-    const chosen = choose(set.names, selection);
-    const names = chosen === "all" ? set.names : chosen.map((index) => set.names[index] as string);
+    const { chosen, names, fingerprint } = partOf(set, selection);
     if (names.length > itemsMax) throw new Fault("too_many_items", `${names.length} variables in ${project.id}`);
-    const fingerprint = fingerprintOf(set, chosen);
     const opened = set.open();
     noteOpened(reading.stages, variables.item, names.length);
     const objects = chosen === "all" ? opened.all : pick(opened, chosen);
@@ -56,16 +54,16 @@ export async function listVariables(reading: Reading, { project: slug, environme
   const { project, sets } = await readListings(reading, query);
   const [first] = sets;
   if (sets.length === 1 && first !== undefined && selection.by === "all" && first.names.length <= itemsMax) {
-    return { body: bodyOf(shownOf(first)), names: first.names, fingerprint: fingerprintOf(first, "all") };
+    return { body: bodyOf(shownOf(first)), names: first.names, fingerprint: partOf(first, selection).fingerprint };
   }
   const latest = new Map<string, number>();
   const fingerprints: string[] = [];
   for (const set of sets) {
-    const chosen = choose(set.names, selection);
+    const { chosen, fingerprint } = partOf(set, selection);
     for (const { key, updatedAt } of entriesOf(set, chosen)) {
       latest.set(key, Math.max(latest.get(key) ?? 0, updatedAt));
     }
-    fingerprints.push(fingerprintOf(set, chosen));
+    fingerprints.push(fingerprint);
   }
   if (latest.size > itemsMax) throw new Fault("too_many_items", `${latest.size} variable names in ${project.id}`);
   const sorted = [...latest].sort(([a], [b]) => compareBytes(a, b));
@@ -93,9 +91,29 @@ type VariableSet = VerifiedSet<VariableEntry>;
 const shownBefore = new WeakMap<VariableSet, string>();
 const canariesBefore = new WeakMap<VariableSet, ReadonlySet<string>>();
 
-function fingerprintOf(set: VariableSet, chosen: Chosen): string {
-  return `${set.environment} ${chosen === "all" ? set.digest : digestOf(JSON.stringify(entriesOf(set, chosen)))}`;
+/** What a selection takes of a set. */
+type Part = { readonly chosen: Chosen; readonly names: readonly string[]; readonly fingerprint: string };
+
+/** A machine asks for the same part again and again: the newest few of each set are kept, of which no value is known. */
+function partOf(set: VariableSet, selection: Selection): Part {
+  if (selection.by === "all")
+    return { chosen: "all", names: set.names, fingerprint: `${set.environment} ${set.digest}` };
+  const asked = selection.by === "prefix" ? `prefix ${selection.prefix}` : `names ${selection.names}`;
+  const parts = partsBefore.get(set) ?? new Map<string, Part>();
+  const known = parts.get(asked);
+  if (known !== undefined) return known;
+  const chosen = choose(set.names, selection);
+  const names = Object.freeze(chosen.map((index) => set.names[index] as string));
+  const fingerprint = `${set.environment} ${digestOf(JSON.stringify(entriesOf(set, chosen)))}`;
+  const part = { chosen, names, fingerprint };
+  if (asked.length > askedLengthMax) return part;
+  if (parts.size >= partsMax) parts.delete(parts.keys().next().value as string);
+  partsBefore.set(set, parts.set(asked, part));
+  return part;
 }
+
+const [askedLengthMax, partsMax] = [512, 4];
+const partsBefore = new WeakMap<VariableSet, Map<string, Part>>();
 
 function entriesOf({ entries }: VariableSet, chosen: Chosen) {
   return chosen === "all" ? entries : chosen.flatMap((index) => entries[index] ?? []);
@@ -104,8 +122,7 @@ function entriesOf({ entries }: VariableSet, chosen: Chosen) {
 type Chosen = readonly number[] | "all";
 
 /** The indexes of the selected names, in order. */
-function choose(names: readonly string[], selection: Selection): Chosen {
-  if (selection.by === "all") return "all";
+function choose(names: readonly string[], selection: Exclude<Selection, { by: "all" }>): readonly number[] {
   const selected =
     selection.by === "prefix"
       ? (name: string) => name.startsWith(selection.prefix)
