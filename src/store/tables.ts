@@ -95,17 +95,17 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       .notNull()
       .references(() => projects.id, { onDelete: "cascade" });
 
-  /** Keys that belong to the whole installation, each wrapped by a root key. */
-  const systemKeys = table(
-    "system_keys",
-    {
-      purpose: text("purpose").primaryKey(),
-      rootId: text("root_id").notNull(),
-      wrapped: bytes("wrapped").notNull(),
-      createdAt: bigint("created_at").notNull(),
-    },
-    () => [kit.check("system_keys_rule", "purpose in ('pepper', 'grant', 'audit', 'listing')")],
-  );
+  /** A key, wrapped by a root key. */
+  const wrappedKey = () => ({
+    rootId: text("root_id").notNull(),
+    wrapped: bytes("wrapped").notNull(),
+    createdAt: bigint("created_at").notNull(),
+  });
+
+  /** Keys that belong to the whole installation. */
+  const systemKeys = table("system_keys", { purpose: text("purpose").primaryKey(), ...wrappedKey() }, () => [
+    kit.check("system_keys_rule", "purpose in ('pepper', 'grant', 'audit', 'listing')"),
+  ]);
 
   /** A project's data keys by generation. New values are sealed under the highest. */
   const dataKeys = table(
@@ -113,9 +113,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     {
       projectId: projectId(),
       generation: integer("generation").notNull(),
-      rootId: text("root_id").notNull(),
-      wrapped: bytes("wrapped").notNull(),
-      createdAt: bigint("created_at").notNull(),
+      ...wrappedKey(),
     },
     (t) => [
       kit.primaryKey({ columns: [t.projectId, t.generation] }),
@@ -386,9 +384,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     /** From 1. */
     generation: integer("generation").primaryKey(),
     publicKey: bytes("public_key").notNull(),
-    createdAt: bigint("created_at").notNull(),
-    rootId: text("root_id").notNull(),
-    wrapped: bytes("wrapped").notNull(),
+    ...wrappedKey(),
   });
 
   /**
