@@ -26,7 +26,7 @@ export async function findProject(
   const { organization, slug } = await splitPlace(admin, where);
   const { projects: p } = admin.database.tables;
   const [found] = await admin.database.db
-    .select({ id: p.id, environments: p.environments })
+    .select(projectColumns(admin))
     .from(p)
     .where(and(eq(p.organizationId, organization.id), eq(p.slug, slug)));
   const rights = [needed].flat();
@@ -35,7 +35,13 @@ export async function findProject(
     const nearest = await nearestProject(admin, organization, where, rights, among);
     throw admin.rights === "operator" ? noProject(where, nearest) : noRight(where, rights, among, nearest);
   }
-  return { id: found.id, slug, organization, environments: found.environments, permit };
+  return { ...found, organization, permit };
+}
+
+/** What is read of a project wherever one is found. A new column stands here, in {@link FoundProject}, and in its table. */
+export function projectColumns({ database: { tables } }: Pick<AdminContext, "database">) {
+  const { id, slug, environments } = tables.projects;
+  return { id, slug, environments };
 }
 
 /**
@@ -105,12 +111,13 @@ export async function lockProject(
   const { projects: p } = admin.database.tables;
   await admin.database.lockProject(db, found.id);
   const [project] = await db
-    .select({ changedAt: p.changedAt, environments: p.environments })
+    .select({ ...projectColumns(admin), changedAt: p.changedAt })
     .from(p)
     .where(eq(p.id, found.id));
   if (!project) return undefined;
   const dataKey = await newestDataKey(admin, db, found);
-  return { ...found, ...project, db, dataKey, now: admin.now() };
+  // A set that was sealed under another slug since does not open.
+  return { ...found, ...project, slug: found.slug, db, dataKey, now: admin.now() };
 }
 
 /** A project's newest data key, opened. @throws Fault `decryption_failed` if it does not open or is missing */

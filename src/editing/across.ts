@@ -2,7 +2,7 @@ import { and, eq, getTableColumns, inArray, or } from "drizzle-orm";
 import type { Environment } from "../core/names.ts";
 import type { AdminContext } from "../desk/context.ts";
 import type { Permit } from "../desk/permit.ts";
-import type { FoundProject } from "../desk/projects.ts";
+import { type FoundProject, projectColumns } from "../desk/projects.ts";
 import type { SetIdentity } from "../seal/associated-data.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import { type SealedSet, verifyListing } from "../seal/set.ts";
@@ -99,16 +99,16 @@ function isWhole(listingKey: Uint8Array, set: SetIdentity & Omit<SealedSet, "sea
 }
 
 /** A row for each set; one without a set for a project that has none there. */
-function rowsOf({ database: { db, tables } }: AdminContext, projects: readonly ProjectAsked[]) {
+function rowsOf(admin: AdminContext, projects: readonly ProjectAsked[]) {
+  const { db, tables } = admin.database;
   const { sets: s, projects: p, organizations: o } = tables;
   const { sealed: _, ...set } = getTableColumns(s);
-  const { id, slug, name, environments } = p;
   const isPermitted = projects.map((one) => {
     return and(eq(s.projectId, one.id), inArray(s.environment, [...one.permit.environments]));
   });
   const ids = projects.map((one) => one.id);
   return db
-    .select({ project: { id, slug, name, environments }, organization: o, set })
+    .select({ project: { ...projectColumns(admin), name: p.name }, organization: o, set })
     .from(p)
     .innerJoin(o, eq(o.id, p.organizationId))
     .leftJoin(s, and(eq(s.projectId, p.id), or(...isPermitted)))

@@ -63,7 +63,7 @@ export async function createProject(
   };
   const work = writing(admin, permit, async (db) => {
     await db.insert(admin.database.tables.projects).values(row);
-    await createSets(admin, db, { id, slug, organization, environments: used, permit }, everyKind, now);
+    await createSets(admin, db, { ...row, organization, permit }, everyKind, now);
     return [
       recordOf(row, organization.slug, environments),
       [{ action: "project.create", organization, project: { id, slug }, names: [] }],

@@ -11,7 +11,7 @@ import { Refused } from "../../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
 import type { Seen } from "../../desk/plan.ts";
-import { findProject, type PlannedProject, placeOf, requireSeenProject } from "../../desk/projects.ts";
+import { findProject, type PlannedProject, placeOf, projectColumns, requireSeenProject } from "../../desk/projects.ts";
 import { requireEnvironment, requireEnvironments, requireText } from "../../desk/validate.ts";
 import { type Item, type OpenSet, openSet, openSets, requireSeen, requireSet, seenAt } from "../../editing/open.ts";
 import { noItem, revealOf } from "../../editing/reveal.ts";
@@ -310,7 +310,7 @@ export type DueVariable = {
 export async function listDueVariables(admin: AdminContext, withinMs: number): Promise<DueVariable[]> {
   const { sets: s, projects: p, organizations: o } = admin.database.tables;
   const rows = await admin.database.db
-    .select({ id: p.id, slug: p.slug, environments: p.environments, organization: o, environment: s.environment })
+    .select({ ...projectColumns(admin), organization: o, environment: s.environment })
     .from(s)
     .innerJoin(p, eq(p.id, s.projectId))
     .innerJoin(o, eq(o.id, p.organizationId))
