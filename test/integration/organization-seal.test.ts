@@ -5,6 +5,7 @@ import { createKey } from "../../src/people/keys.ts";
 import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
 import { createProject, listProjects, showProject } from "../../src/people/projects.ts";
 import { openEverything } from "../../src/people/verify.ts";
+import { migrations } from "../../src/store/migrate.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 /** Two organizations, each with a project of the same slug. */
@@ -68,17 +69,15 @@ describeBoth("the row of an organization that SQL changed", (w) => {
 
   test("stays refused if SQL undoes the migrations that brought its seal and what came after", async () => {
     const { where } = await pair(w);
-    await w.run("alter table organizations rename column seal to kept");
-    await w.run("alter table organizations drop column kept");
-    const migrations = w.dialect === "sqlite" ? "__drizzle_migrations" : "drizzle.__drizzle_migrations";
-    const tables = [
-      ...["rosters", "last_reads", "last_reads_known", "audit_cosignatures", "audit_checkpoints_signed"],
-      ...["audit_leaves", "audit_signers", "audit_exceptions", "job_reads"],
-    ];
-    for (const table of tables) await w.run(`drop table ${table}`);
-    for (const column of ["roster", "seal"]) await w.run(`alter table audit_heads drop column ${column}`);
-    await w.run("alter table projects drop column environments");
-    await w.run(`delete from ${migrations} where created_at > (select min(created_at) from ${migrations})`);
+    const later = migrations[w.dialect].slice(1).flatMap(({ sql }) => sql);
+    for (const statement of later.toReversed()) {
+      const [, made] = /CREATE TABLE ["`](\w+)/.exec(statement) ?? [];
+      const [, table, column] = /ALTER TABLE ["`](\w+)["`] ADD (?:COLUMN )?["`](\w+)/.exec(statement) ?? [];
+      if (made !== undefined) await w.run(`drop table ${made}`);
+      if (column !== undefined) await w.run(`alter table ${table} drop column ${column}`);
+    }
+    const done = w.dialect === "sqlite" ? "__drizzle_migrations" : "drizzle.__drizzle_migrations";
+    await w.run(`delete from ${done} where created_at > (select min(created_at) from ${done})`);
     await openInstallation(w.config, () => {}, { upgrade: true });
     await expect(showProject(w.admin, where)).rejects.toMatchObject(conflict);
   });
