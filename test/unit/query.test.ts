@@ -3,10 +3,10 @@ import fc from "fast-check";
 import { environments, environmentsOf, everyEnvironment } from "../../src/core/names.ts";
 import { lookupOf } from "../../src/gates/read-endpoint.ts";
 import { accounts } from "../../src/kinds/accounts/entry.ts";
-import { parseFiles } from "../../src/kinds/files/endpoint.ts";
 import { files } from "../../src/kinds/files/entry.ts";
-import { parseSecrets, parseVariables } from "../../src/kinds/variables/endpoint.ts";
+import { parseFiles } from "../../src/kinds/files/query.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
+import { parseSecrets, parseVariables } from "../../src/kinds/variables/query.ts";
 
 /** Percent-encodes the characters that `chosen` picks. */
 function encoded(text: string, chosen: readonly boolean[]): string {

@@ -1,20 +1,9 @@
-import { Type } from "typebox";
 import type { Endpoint, ListTool } from "../../gates/endpoint.ts";
-import { parameters, parseQuery } from "../../gates/query.ts";
 import { readEndpoint } from "../../gates/read-endpoint.ts";
 import { accounts } from "./entry.ts";
+import { accountsQuery, parseAccounts } from "./query.ts";
 import { listAccounts, readAccounts } from "./read.ts";
 import { accountsJson } from "./render.ts";
-
-const accountsQuery = {
-  environment: Type.Optional(parameters.environment),
-  metadata_only: parameters.metadataOnly,
-};
-
-function parseAccounts(raw: string, project: string) {
-  const { environment, metadata_only } = parseQuery(accountsQuery, raw);
-  return { project, environment: environment ?? null, metadataOnly: metadata_only === "true" };
-}
 
 export const endpoints: readonly Endpoint[] = [
   {
