@@ -3,10 +3,21 @@
  * `bun .ci/artifacts/npm.ts` makes the first in dist/npm.
  */
 import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { $ } from "bun";
 import { gzip, type Source, tar } from "./archive.ts";
 import { type Target, targets } from "./targets.ts";
+
+/** What programs import. The client is compiled without the types of Bun and Node: it uses what every runtime has. */
+const entries = [
+  ["client", "src/machines/npm/client.ts", ["--lib", "es2023,dom", "--types", ""]],
+  ["testing", "src/testing.ts", ["--noCheck"]],
+] as const;
+/** The declarations that these lead to. */
+const declared = [
+  ...["client", "answers", "error", "watch"].map((name) => `machines/npm/${name}.d.ts`),
+  "testing.d.ts",
+];
 
 if (import.meta.main) await layOutPackage("dist/npm", await Bun.file("package.json").json());
 
@@ -17,17 +28,25 @@ export async function layOutPackage(
 ): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const entry = "src/machines/npm/client.ts";
-  const built = await Bun.build({ entrypoints: [entry], outdir: folder, format: "esm", packages: "external" });
-  if (!built.success) throw new AggregateError(built.logs, "the client cannot be bundled");
-  // Without the types of Bun and Node, so that the client uses only what every runtime has.
-  const options = ["--declaration", "--strict", "--target", "es2022", "--lib", "es2023,dom", "--types", ""];
-  const modules = ["--module", "nodenext", "--rewriteRelativeImportExtensions", "--emitDeclarationOnly"];
-  const declarations = join(folder, "declarations");
-  await $`node_modules/.bin/tsc --ignoreConfig ${entry} --rootDir src --outDir ${declarations} ${options} ${modules}`;
-  for (const name of ["client.d.ts", "answers.d.ts"])
-    cpSync(join(declarations, "machines/npm", name), join(folder, name));
-  rmSync(declarations, { recursive: true });
+  for (const [name, entry, own] of entries) {
+    const built = await Bun.build({
+      entrypoints: [entry],
+      naming: `${name}.js`,
+      outdir: folder,
+      format: "esm",
+      target: "node",
+    });
+    if (!built.success) throw new AggregateError(built.logs, `${entry} cannot be bundled`);
+    const options = ["--declaration", "--strict", "--target", "es2022", ...own];
+    const modules = ["--module", "nodenext", "--rewriteRelativeImportExtensions", "--emitDeclarationOnly"];
+    const declarations = join(folder, "declarations");
+    await $`node_modules/.bin/tsc --ignoreConfig ${entry} --rootDir src --outDir ${declarations} ${options} ${modules}`;
+  }
+  for (const file of declared) {
+    const text = await Bun.file(join(folder, "declarations", file)).text();
+    await Bun.write(join(folder, basename(file)), text.replaceAll('"./machines/npm/', '"./'));
+  }
+  rmSync(join(folder, "declarations"), { recursive: true });
   cpSync(".ci/artifacts/keyhole.js", join(folder, "keyhole.js"));
   chmodSync(join(folder, "keyhole.js"), 0o755);
   cpSync("LICENSE", join(folder, "LICENSE"));
@@ -41,8 +60,10 @@ export async function layOutPackage(
     sideEffects: false,
     engines: { node: ">=20" },
     bin: { keyhole: "keyhole.js" },
-    exports: { "./client": { types: "./client.d.ts", default: "./client.js" } },
-    files: ["client.js", "client.d.ts", "answers.d.ts", "keyhole.js"],
+    exports: Object.fromEntries(
+      entries.map(([name]) => [`./${name}`, { types: `./${name}.d.ts`, default: `./${name}.js` }]),
+    ),
+    files: [...entries.map(([name]) => `${name}.js`), ...declared.map((file) => basename(file)), "keyhole.js"],
     optionalDependencies: Object.fromEntries(targets.map(({ name }) => [`@keyhole/${name}`, version])),
   });
 }

@@ -143,13 +143,14 @@ export class Client {
   #answered<T>(outcome: Reply<T>) {
     if (!("failure" in outcome)) return outcome;
     const { failure } = outcome;
-    const { code, requestId = null } = failure;
+    const { code, requestId = null, retryAfter } = failure;
     const isToken = failure.status === 401 && !isApiKey(this.#presented);
     const message = isToken ? tokenRefused(requestId) : messageOf(failure);
     const problem = new Problem(exitCodeOf(failure), code, message, { requestId });
     if (!mayPass(failure)) throw problem;
     const words = `${problem.message} ${waitHint(failure, this.#wire.waitMs)}`;
-    throw new Problem(problem.exitCode, code, words, { requestId, cause: problem });
+    // A watch waits as long.
+    throw Object.assign(new Problem(problem.exitCode, code, words, { requestId, cause: problem }), { retryAfter });
   }
 }
 

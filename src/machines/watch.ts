@@ -1,12 +1,13 @@
 import { Problem } from "../core/problem.ts";
+import { looks } from "./looks.ts";
 import { type Clock, realClock } from "./wire.ts";
 
 /** Finds changes one after another, and tells people what is going on. */
 export type Watch<T> = { readonly next: () => Promise<T>; readonly say: (line: string) => void };
 
 /**
- * Looks for changes again and again, and says why it cannot, once for a failure that repeats. A look that fails changes
- * nothing, so `next` never rejects.
+ * Looks for changes as {@link looks} does, and says why it cannot, once for a failure that repeats. A look that fails
+ * changes nothing, so `next` never rejects.
  * @param look - returns what changed, or undefined
  */
 export function watchFor<T>(
@@ -15,26 +16,21 @@ export function watchFor<T>(
   say: (line: string) => void,
   clock: Clock = realClock,
 ): Watch<T> {
+  const all = looks(everyMs, look, clock);
   let failure = "";
-  const tryToLook = async () => {
-    try {
-      const found = await look();
-      if (failure !== "") say("The command is watched again.");
-      failure = "";
-      return found;
-    } catch (error) {
-      const message = messageOf(error);
-      if (message !== failure) say(`Not watched for now, and the command runs on: ${message}`);
-      failure = message;
-      return undefined;
-    }
-  };
   const next = async () => {
     for (;;) {
-      // Up to a tenth is added, so that many programs that started together do not ask together.
-      await clock.sleep(Math.ceil(everyMs * (1 + clock.random() / 10)));
-      const found = await tryToLook();
-      if (found !== undefined) return found;
+      const { value } = await all.next();
+      if (value === undefined) continue; // it has no end
+      if ("found" in value) {
+        if (failure !== "") say("The command is watched again.");
+        failure = "";
+        if (value.found !== undefined) return value.found;
+      } else {
+        const message = messageOf(value.failed);
+        if (message !== failure) say(`Not watched for now, and the command runs on: ${message}`);
+        failure = message;
+      }
     }
   };
   return { next, say };

@@ -28,7 +28,8 @@ export type Wire = {
 export type Clock = {
   readonly nowMs: () => number;
   readonly dateMs: () => number;
-  readonly sleep: (durationMs: number) => Promise<void>;
+  /** @param signal - ends the wait for good: the promise stays pending */
+  readonly sleep: (durationMs: number, signal?: AbortSignal) => Promise<void>;
   readonly random: () => number;
 };
 
@@ -75,7 +76,11 @@ type Answer<T> = {
 export const realClock: Clock = {
   nowMs: () => performance.now(),
   dateMs: () => Date.now(),
-  sleep: (durationMs) => new Promise((resolve) => setTimeout(resolve, durationMs)),
+  sleep: (durationMs, signal) =>
+    new Promise((resolve) => {
+      const timer = setTimeout(resolve, durationMs);
+      signal?.addEventListener("abort", () => clearTimeout(timer));
+    }),
   random: Math.random,
 };
 

@@ -18,6 +18,7 @@ const greeting = 'it\'s "two"\n';
 const program = `
 import { inspect } from "node:util";
 import { createClient, KeyholeError } from "keyhole/client";
+import { fakeKeyhole } from "keyhole/testing";
 
 const { KEYHOLE_URL: url, KEYHOLE_API_KEY: apiKey, LIAR_URL: liarUrl, UNASKED_URL: unaskedUrl } = process.env;
 const keyhole = createClient({ url, apiKey });
@@ -31,6 +32,9 @@ const failure = async (promise) => {
 const notFound = await keyhole.project("absent").catch((error) => error);
 const unasked = createClient({ url: unaskedUrl, apiKey });
 const slugs = new Set();
+const watch = keyhole.watch("web", "production", { keys: ["TOKEN"] });
+const fake = fakeKeyhole({ web: { production: { A: "1" } } });
+const { url: fakeUrl, close } = await fake.listen();
 for (let n = 0; n < 200; n++) slugs.add((await unasked.organization()).slug);
 console.log(JSON.stringify({
   organization: await keyhole.organization(),
@@ -41,6 +45,8 @@ console.log(JSON.stringify({
   values: await keyhole.values("web", "production", { keys: ["GREETING", "TOKEN", "GONE"] }),
   accounts: await keyhole.accounts("web", "production"),
   files: await keyhole.files("web", "production", { paths: ["etc/greeting.txt"] }),
+  watched: [await watch.ready, watch.current(), watch.staleSince ?? null],
+  faked: [await createClient(fake).values("web", "production"), await createClient({ ...fake, fetch, url: fakeUrl }).projects()],
   notFound: { ...notFound, message: notFound.message },
   isShown: [keyhole, liar, notFound].some((one) => inspect(one, { depth: null, showHidden: true }).includes(apiKey)),
   notModified: (await liar.files("web", "production", { ifNoneMatch: '"tag"' })) === undefined,
@@ -50,11 +56,14 @@ console.log(JSON.stringify({
   cut: await failure(liar.project("cut")),
   slugs: [...slugs],
 }));
+watch.close(); // or the program would not end
+await close();
 `;
 
 /** What must compile, and what must not. */
 const consumer = `
 import { createClient, type Environment, type KeyholeClient, KeyholeError, type Variables } from "keyhole/client";
+import { fakeKeyhole } from "keyhole/testing";
 
 const url = "https://keyhole.example.com";
 const keyhole: KeyholeClient = createClient({ url, apiKey: "kh_" });
@@ -84,6 +93,12 @@ export async function reads(environment: Environment, etag: string | undefined):
   await keyhole.accounts("web", null, { keys: ["A"] });
   const mode: "0600" | "0400" | undefined = (await keyhole.files("web", environment)).files[0]?.mode;
   console.log(all.length, mode);
+  const watch = createClient(fakeKeyhole({ web: { production: { A: "1" } } })).watch("web", "production");
+  const value: string | undefined = watch.current()["A"] ?? (await watch.ready)["A"];
+  // @ts-expect-error: values are not for writing
+  watch.current()["A"] = value ?? "";
+  // @ts-expect-error: no such code
+  fakeKeyhole({}).fail("none");
   return changed;
 }
 
@@ -136,8 +151,9 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
   test("holds the client and the start of the command, and needs no other package", () => {
     const installed = join(folder, "node_modules/keyhole");
     expect(readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["keyhole"]);
-    const client = ["answers.d.ts", "client.d.ts", "client.js"];
-    expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", ...client, "keyhole.js", "package.json"]);
+    const client = ["answers.d.ts", "client.d.ts", "client.js", "error.d.ts"];
+    const others = ["keyhole.js", "package.json", "testing.d.ts", "testing.js", "watch.d.ts"];
+    expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", ...client, ...others]);
   });
 
   test("runs nothing when it is installed, and needs nobody else's package (@bitwarden/cli 2026.4.0)", () => {
@@ -184,6 +200,8 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
         files: expect.objectContaining({
           files: [expect.objectContaining({ path: "etc/greeting.txt", content: "aGVsbG8K", size: 6, mode: "0600" })],
         }),
+        watched: [{ TOKEN: "one" }, { TOKEN: "one" }, null],
+        faked: [{ A: "1" }, { projects: [expect.objectContaining({ slug: "web", variableCount: 1 })] }],
         notFound: {
           name: "KeyholeError",
           code: "project_not_found",
@@ -237,7 +255,7 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
       // Their own types would be large packages for two lines.
       write("examples/others.d.ts", 'declare module "server-only";\ndeclare module "express";\n');
       const files = blocks.filter(({ language }) => language === "ts").map(({ file }) => `examples/${file}`);
-      expect(files).toHaveLength(4);
+      expect(files).toHaveLength(5);
       await compile([...files, "examples/others.d.ts"], "preserve", "bundler", ["es2023"], ["node"]);
     });
 

@@ -49,6 +49,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ),
   // What machines run shares only these with the server.
   machines: words("core formats settings words package.json node:"),
+  // What stands in for the server in the tests of programs.
+  "testing.ts": words("access api core formats gates kinds limit machines node:"),
   server: words(
     "access api audit core formats gates installation kinds limit notary seal sets settings store",
     "package.json thread-url.ts",
@@ -153,7 +155,7 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
 const aboutOneKind = [
   ...words("kinds store/tables.ts store/lookups.ts access/authenticate.ts machines terminal/formatted.ts"),
   ...words("cli/pull.ts cli/compose.ts cli/variables.ts operations/requests.ts people/requests.ts api/tools.ts"),
-  ...words("operations/access.ts server/metrics.ts cli/demo.ts dashboard/today.tsx dashboard/start.tsx"),
+  ...words("operations/access.ts server/metrics.ts cli/demo.ts dashboard/today.tsx dashboard/start.tsx testing.ts"),
 ];
 
 /** The functions of kinds that open values for requests, each into a Held. */

@@ -15,7 +15,7 @@ const headings = [...read("docs/messages.md").matchAll(/^### (.*)$/gm)].map(([, 
 const written = [...new Bun.Glob("src/**/*.{ts,tsx}").scanSync(root)].flatMap((file) =>
   [...read(file).matchAll(/new (?:Problem\(\s*[^,]+,|KeyholeError\()\s*"(\w+)"/g)].map(([, code = ""]) => code),
 );
-const ofClient = /^export type ClientErrorCode([^;]*);/m.exec(read("src/machines/npm/client.ts"))?.[1] ?? "";
+const ofClient = /^export type ClientErrorCode([^;]*);/m.exec(read("src/machines/npm/error.ts"))?.[1] ?? "";
 const ofAudit = /what: ("[^;]*);/.exec(read("src/audit/flaw.ts"))?.[1] ?? "";
 
 test("every code that a command or a client can end with has its heading", () => {

@@ -29,12 +29,14 @@ describe("a watch", () => {
   test("goes on after a failure, and says what it is until it is another or over", async () => {
     const revoked = new Problem(exits.unauthorized, "unauthorized", "The server answered unauthorized.");
     const busy = new Problem(exits.refused, "rate_limited", "Busy.");
-    const hinting = new Problem(exits.refused, "rate_limited", "Busy. To try again, add --wait 60s.", { cause: busy });
+    const hint = new Problem(exits.refused, "rate_limited", "Busy. To try again, add --wait 60s.", { cause: busy });
+    const hinting = Object.assign(hint, { retryAfter: 90 });
     const secret = new Error("it quotes a secret");
     const looks = [revoked, revoked, hinting, secret, undefined, undefined, revoked, "new", "newer"];
-    const { watch, said } = watching(looks);
+    const { watch, said, slept } = watching(looks);
     expect(await watch.next()).toBe("new");
     expect(await watch.next()).toBe("newer");
+    expect(slept).toEqual([30_000, 30_000, 60_000, 90_000, 60_000, 30_000, 30_000, 30_000, 30_000]);
     const begin = "Not watched for now, and the command runs on:";
     expect(said).toEqual([
       `${begin} The server answered unauthorized.`,

@@ -11,7 +11,10 @@ import type {
   VariableNames,
   Variables,
 } from "./answers.ts";
+import { badOption, KeyholeError, requireMs } from "./error.ts";
+import { valuesOf, watchVariables } from "./follow.ts";
 import { questionsOf } from "./questions.ts";
+import type { FollowOptions, VariablesWatch } from "./watch.ts";
 
 /*
  * The package `keyhole/client`: reads a Keyhole server from Node 20+, Bun and Deno. It is bundled into one file, so
@@ -19,6 +22,9 @@ import { questionsOf } from "./questions.ts";
  */
 
 export type * from "./answers.ts";
+export type { ApiErrorCode, ClientErrorCode } from "./error.ts";
+export type { FollowOptions, Values, VariablesWatch } from "./watch.ts";
+export { KeyholeError };
 
 /** What an answer has beside its members. Undefined if the server or a proxy sent none. */
 export type Tagged = {
@@ -58,6 +64,8 @@ export type KeyholeClient = {
   /** Null asks for the accounts of every environment that the key reaches. */
   readonly accounts: Read<Environment | null, unknown, Accounts>;
   readonly files: Read<Environment, FileSelection, Files>;
+  /** Keeps the values of variables, and follows their changes until it is closed. */
+  readonly watch: (project: string, environment: Environment, options?: FollowOptions) => VariablesWatch;
 };
 
 /** What is sent as `Authorization: Bearer`: a text, or a function that fetches one for each request. */
@@ -78,56 +86,6 @@ export type ClientOptions = {
   /** Allows plain http to another machine, where others on the network can read the key and the values. */
   readonly allowHttp?: boolean | undefined;
 } & ({ readonly apiKey: string; readonly token?: undefined } | { readonly token: Token; readonly apiKey?: undefined });
-
-/** The codes of the API. */
-export type ApiErrorCode =
-  | "invalid_request"
-  | "unauthorized"
-  | "plan_required"
-  | "surface_required"
-  | "resource_required"
-  | "environment_not_in_scope"
-  | "project_not_found"
-  | "not_found"
-  | "method_not_allowed"
-  | "too_many_items"
-  | "env_unrepresentable"
-  | "content_too_large"
-  | "rate_limited"
-  | "internal_error"
-  | "decryption_failed"
-  | "unavailable";
-
-/** The codes of the client. `http_502` and the like: something that is not Keyhole answered with that status. */
-export type ClientErrorCode =
-  | "invalid_options"
-  | "invalid_answer"
-  | "redirected"
-  | "timeout"
-  | "unreachable"
-  | `http_${number}`;
-
-/** Why there is no answer. It contains neither the key nor a value, so it may be logged. */
-export class KeyholeError extends Error {
-  override readonly name = "KeyholeError";
-  /** A later server may send a code that this version does not know. */
-  readonly code: ApiErrorCode | ClientErrorCode | (string & Record<never, never>);
-  /** Names the request in the server's log and audit. */
-  readonly requestId: string | undefined;
-  /** Whole seconds after which a request will pass. */
-  readonly retryAfter: number | undefined;
-
-  constructor(
-    code: KeyholeError["code"],
-    message: string,
-    more: { readonly requestId?: string | undefined; readonly retryAfter?: number | undefined } = {},
-  ) {
-    super(message);
-    this.code = code;
-    this.requestId = more.requestId;
-    this.retryAfter = more.retryAfter;
-  }
-}
 
 /**
  * A client of one server. It keeps no answers and logs nothing.
@@ -164,8 +122,7 @@ export function createClient(options: ClientOptions): KeyholeClient {
     variables,
     variableNames: read<Environment | null, Selection, VariableNames>(questions.variableNames),
     values: async (project: string, environment: Environment, { keys, prefix }: Selection = {}) => {
-      const answer = await variables(project, environment, { keys, prefix });
-      return Object.fromEntries(answer.variables.map(({ key, value }) => [key, value]));
+      return valuesOf(await variables(project, environment, { keys, prefix }));
     },
     accounts: read<Environment | null, unknown, Accounts>(questions.accounts),
     files: read<Environment, FileSelection, Files>((project, environment, { paths }) => {
@@ -173,6 +130,11 @@ export function createClient(options: ClientOptions): KeyholeClient {
       if (paths?.length === 0) throw new KeyholeError("invalid_request", "paths is empty: leave it out for all files.");
       return questions.files(project, environment, paths);
     }),
+    watch: (project: string, environment: Environment, options: FollowOptions = {}) => {
+      const { keys, prefix } = options;
+      slugOf(project);
+      return watchVariables(options, (ifNoneMatch) => variables(project, environment, { keys, prefix, ifNoneMatch }));
+    },
   });
 }
 
@@ -181,10 +143,7 @@ type Conditional = { readonly ifNoneMatch: string | undefined };
 /** The wire with the key inside: nothing that prints the client shows it. */
 function wireOf(options: ClientOptions): Wire {
   const { timeoutMs = 30_000, waitMs = 30_000 } = options;
-  for (const [name, ms] of Object.entries({ timeoutMs, waitMs })) {
-    // Timers take no more.
-    if (!(ms >= 0 && ms < 2 ** 31)) throw badOption(`${name} must be a number of milliseconds below 2147483648.`);
-  }
+  requireMs({ timeoutMs, waitMs });
   return {
     credential: credentialOf(options),
     timeoutMs,
@@ -212,10 +171,6 @@ function credentialOf({ apiKey, token }: ClientOptions): () => Promise<string> {
     if (typeof text === "string" && /^[A-Za-z0-9._~+/=-]{1,8192}$/.test(text)) return text;
     throw badOption("token is not a bearer token, or returned none: it may have letters, digits and -._~+/= only.");
   };
-}
-
-function badOption(sentence: string): KeyholeError {
-  return new KeyholeError("invalid_options", sentence);
 }
 
 function slugOf(text: string): string {

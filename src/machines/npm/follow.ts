@@ -1,0 +1,95 @@
+import { looks } from "../looks.ts";
+import { realClock } from "../wire.ts";
+import type { Variables } from "./answers.ts";
+import { badOption, KeyholeError, requireMs } from "./error.ts";
+import type { FollowOptions, Values, VariablesWatch } from "./watch.ts";
+
+export function valuesOf({ variables }: Variables): Record<string, string> {
+  return Object.fromEntries(variables.map(({ key, value }) => [key, value]));
+}
+
+/** @param read - reads once; undefined if nothing changed since the answer with this tag */
+export function watchVariables(
+  { everyMs = 30_000, staleMsMax = 300_000 }: FollowOptions,
+  read: (etag: string | undefined) => Promise<(Variables & { readonly etag: string | undefined }) | undefined>,
+  clock = realClock,
+): VariablesWatch {
+  requireMs({ everyMs }, 1000);
+  if (!(staleMsMax > 0)) throw badOption("staleMsMax must be a number of milliseconds, or Infinity.");
+  const listeners = new Set<(values: Values) => void>();
+  let held: { readonly values: Values; readonly etag: string | undefined } | undefined;
+  let refusal: KeyholeError | undefined = new KeyholeError("not_ready", "No values yet: await ready first.");
+  /** When the last successful look began, by a clock that never steps back and by one that counts through sleep. */
+  let seen = { atMs: 0, date: 0 };
+  let isFailing = false;
+  const closing = new AbortController();
+  const { signal } = closing;
+
+  const look = async () => {
+    const began = { atMs: clock.nowMs(), date: clock.dateMs() };
+    try {
+      const answer = await read(held?.etag);
+      if (signal.aborted) return;
+      [seen, isFailing, refusal] = [began, false, undefined];
+      if (answer !== undefined) hold(Object.freeze(valuesOf(answer)), answer.etag);
+    } catch (error) {
+      isFailing = true;
+      if (!signal.aborted && isRefusal(error)) [held, refusal] = [undefined, error];
+      throw error;
+    }
+  };
+  const hold = (values: Values, etag: string | undefined) => {
+    const before = held?.values;
+    const isSame = before !== undefined && JSON.stringify(before) === JSON.stringify(values);
+    held = { values: isSame ? before : values, etag };
+    // A listener that throws is an unhandled rejection, and the watch goes on.
+    if (!isSame) for (const listener of listeners) void (async () => listener(values))();
+  };
+  const current = () => {
+    if (refusal !== undefined) throw refusal;
+    if (held !== undefined && ageMs() <= staleMsMax) return held.values;
+    const since = new Date(seen.date).toISOString();
+    throw new KeyholeError("too_old", `The values were last seen at ${since}, longer ago than staleMsMax allows.`);
+  };
+  const ageMs = () => Math.max(clock.nowMs() - seen.atMs, clock.dateMs() - seen.date);
+  const all = looks(everyMs, look, clock, { isDue: true, signal });
+  const ready = all.next().then(({ value }) => {
+    if (value !== undefined && "failed" in value) throw value.failed;
+    return current();
+  });
+  ready.catch(() => {}); // current() throws it as well, so nobody need wait for it
+  void (async () => {
+    for await (const _ of all);
+  })();
+  return Object.freeze({
+    current,
+    ready,
+    onChange: (listener: (values: Values) => void) => {
+      const own = (values: Values) => listener(values);
+      listeners.add(own);
+      return () => void listeners.delete(own);
+    },
+    get staleSince() {
+      const isLate = held !== undefined && ageMs() > everyMs * 1.1 + lateMsMax;
+      return held !== undefined && (isFailing || isLate) ? seen.date : undefined;
+    },
+    close: () => {
+      closing.abort();
+      listeners.clear();
+      [held, refusal] = [undefined, new KeyholeError("closed", "The watch is closed.")];
+    },
+  });
+}
+
+/** How late a look may be before {@link VariablesWatch.staleSince} tells of it: the process may have stood still. */
+const lateMsMax = 5000;
+
+/** Whether the server itself said that this key may not, or no longer, read the values. */
+function isRefusal(error: unknown): error is KeyholeError {
+  return error instanceof KeyholeError && refusals.includes(error.code);
+}
+
+const refusals: readonly string[] = [
+  ...(["unauthorized", "plan_required", "surface_required", "resource_required"] as const),
+  ...(["environment_not_in_scope", "project_not_found"] as const),
+];

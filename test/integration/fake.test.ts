@@ -1,0 +1,239 @@
+import { beforeAll, expect, test } from "bun:test";
+import { type FaultCode, faults } from "../../src/core/fault.ts";
+import { createClient, type KeyholeClient, type KeyholeError } from "../../src/machines/npm/client.ts";
+import { revokeKey } from "../../src/people/keys.ts";
+import { fakeKeyhole } from "../../src/testing.ts";
+import { describeOnce, everything } from "../support/world.ts";
+
+/* `keyhole/testing` against the real server: one table, run on both. */
+
+const variables = {
+  production: { A: "1", GREETING: 'it\'s "two"\n', EMPTY: "", QUOTED: "a'b$c\\", API_TOKEN: "production-token" },
+  staging: { A: "2", ONLY_HERE: "x" },
+};
+const mail = { user: "shop", password: "mail-password" };
+const key = "-----BEGIN KEY-----\nabc\n-----END KEY-----\n";
+const many = Object.fromEntries(Array.from({ length: 1001 }, (_, at) => [`NAME_${at}`, "x"]));
+const world = { web: variables, many: { production: many }, empty: {} };
+const options = {
+  accounts: { web: { production: { mail, "ä b": { pin: "1234" } }, staging: { mail } } },
+  files: { web: { production: { "etc/app.pem": key, "b.txt": "b" }, staging: { "etc/app.pem": key } } },
+};
+
+type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
+type Served = { readonly fetch: Fetch; readonly apiKey: string };
+
+const web = "/projects/web/variables?environment=production";
+const files = "/files?project=web&environment=production";
+const paths = [
+  ...[
+    "/organization",
+    "/organization?x=1",
+    "/projects",
+    "/projects?a",
+    "/projects/web",
+    "/projects/none",
+    "/projects/many",
+  ],
+  ...["/projects/empty", "/projects/Web", "/projects/web/", "/projects/web?x=1", "/nothing", "/projects/web/files"],
+  ...[web, `${web}&keys=A,GONE`, `${web}&keys=`, `${web}&keys=A,,B`, `${web}&prefix=A`, `${web}&prefix=a%20b`],
+  ...[`${web}&keys=API_TOKEN,A&prefix=API`, `${web}&prefix=`, `${web}&format=env`, `${web}&format=xml`],
+  ...[
+    `${web}&metadata_only=true`,
+    `${web}&metadata_only=1`,
+    `${web}&metadata_only=true&format=env`,
+    `${web}&unknown=1`,
+  ],
+  ...[
+    "/projects/web/variables",
+    "/projects/web/variables?environment=prod",
+    "/projects/web/variables?metadata_only=true",
+  ],
+  ...[`${web}&environment=staging`, `${web}&keys=%ff`, "/projects/none/variables?environment=production"],
+  ...[
+    "/projects/many/variables?environment=production",
+    "/projects/many/variables?environment=production&prefix=NAME_99",
+  ],
+  ...["/projects/empty/variables?environment=production", "/projects/many/variables?metadata_only=true"],
+  ...[
+    "/projects/web/accounts",
+    "/projects/web/accounts?environment=production",
+    "/projects/web/accounts?metadata_only=true",
+  ],
+  ...["/projects/web/accounts?environment=development", "/projects/none/accounts", "/projects/web/accounts?keys=a"],
+  ...[
+    files,
+    `${files}&metadataOnly=1`,
+    `${files}&metadataOnly=true`,
+    `${files}&metadata_only=true`,
+    `${files}&path=b.txt`,
+  ],
+  ...[`${files}&path=none`, `${files}&path=b.txt&path=etc/app.pem`, `${files}&path=`, "/files?project=web", "/files"],
+  ...["/files?project=none&environment=production", "/files?project=web&environment=development"],
+  ...["/secrets?project=web&environment=production", "/secrets?project=web&environment=production&format=env"],
+  ...["/secrets?environment=production", "/secrets?project=none&environment=production"],
+];
+const bearer = (text: string) => ({ headers: { Authorization: text } });
+const requests: readonly (readonly [path: string, init: RequestInit])[] = [
+  ...paths.map((path) => [path, {}] as const),
+  ...["POST", "HEAD", "DELETE"].map((method) => ["/projects", { method }] as const),
+  ["/nothing", { method: "POST" }],
+  ["/organization", { headers: { "x-request-id": "mine-1" } }],
+  ...[web, `${web}&metadata_only=true`, files].flatMap((path) =>
+    ["*", '"other"', `"${"o".repeat(43)}"`, "junk"].map(
+      (tag) => [path, { headers: { "If-None-Match": tag } }] as const,
+    ),
+  ),
+  ["/projects", bearer("")],
+  ["/projects", bearer("Basic a")],
+  ["/projects", bearer(`Bearer kh_${"k".repeat(49)}`)],
+  ["/projects", bearer("Bearer a,b")],
+];
+
+/** What the client's methods give, each from the one that it is called with. */
+const calls: readonly (readonly [what: string, call: (keyhole: KeyholeClient) => Promise<unknown>])[] = [
+  ["organization", (k) => k.organization().then(({ plan }) => plan)],
+  ["projects", (k) => k.projects()],
+  ["project", (k) => k.project("web")],
+  ["no project", (k) => k.project("none")],
+  ["variables", (k) => k.variables("web", "production")],
+  ["some variables", (k) => k.variables("web", "production", { keys: ["A", "GONE"], prefix: "A" })],
+  ["too many variables", (k) => k.variables("many", "production")],
+  ["names", (k) => k.variableNames("web", null, { prefix: "A" })],
+  ["values", (k) => k.values("web", "staging")],
+  ["accounts", (k) => k.accounts("web", null)],
+  ["accounts of one environment", (k) => k.accounts("web", "staging")],
+  ["files", (k) => k.files("web", "production")],
+  ["one file", (k) => k.files("web", "production", { paths: ["b.txt"] })],
+  ["a list that is too long", (k) => k.values("web", "production", { keys: Array(1001).fill("A") })],
+  ["what has not changed", (k) => again(k, () => {})],
+  ["a watch", (k) => firstSeen(k, "web")],
+  ["a watch of nothing", (k) => firstSeen(k, "none")],
+];
+
+async function again(keyhole: KeyholeClient, between: () => void): Promise<unknown> {
+  const { etag } = await keyhole.variables("web", "production");
+  between();
+  return keyhole.variables("web", "production", { ifNoneMatch: etag });
+}
+
+async function firstSeen(keyhole: KeyholeClient, project: string): Promise<unknown> {
+  const watch = keyhole.watch(project, "production", { keys: ["A"] });
+  try {
+    return [await watch.ready, watch.current(), watch.staleSince];
+  } finally {
+    watch.close();
+  }
+}
+
+describeOnce("keyhole/testing", (w) => {
+  let organization: { readonly slug: string };
+  let real: Served;
+  beforeAll(async () => {
+    const place = await w.place({
+      variables,
+      accounts: [
+        { name: "mail", environments: ["production", "staging"], values: mail },
+        { name: "ä b", environments: ["production"], values: { pin: "1234" } },
+      ],
+      files: [
+        { path: "etc/app.pem", environments: ["production", "staging"], content: key },
+        { path: "b.txt", environments: ["production"], content: "b" },
+      ],
+    });
+    organization = place.organization;
+    await w.project(place.organization, "many", { variables: { production: many } });
+    await w.project(place.organization, "empty");
+    real = { fetch, apiKey: (await w.key(place.organization, everything)).key };
+  });
+  /** Both, each with full buckets. */
+  const both = (): readonly Served[] => {
+    const client = w.client();
+    return [
+      {
+        ...real,
+        fetch: (url, init) => client.handle(new Request(url.replace(/^https:..[^/]*/, "http://localhost"), init)),
+      },
+      fakeKeyhole(world, options),
+    ];
+  };
+  const expectSame = async (ask: (one: Served) => Promise<unknown>) => {
+    const [theirs, ours] = await Promise.all(both().map(ask));
+    expect(ours).toEqual(theirs);
+  };
+
+  test.each(requests)("answers %s with %p as the real server does", (path, init) =>
+    expectSame((one) => answerOf(one, path, init)),
+  );
+
+  test.each(calls)("gives the client %s as the real server does", (_, call) =>
+    expectSame(async ({ apiKey, fetch }) => {
+      const keyhole = createClient({ url: "https://keyhole.test", apiKey, fetch, waitMs: 0 });
+      return told(await call(keyhole).catch(({ code, message }: KeyholeError) => ({ code, message })));
+    }),
+  );
+
+  const limited: readonly (readonly [what: string, path: string, init: RequestInit, count: number])[] = [
+    ["values", web, {}, 31],
+    ["metadata", "/projects", {}, 121],
+    ["reads that did not change", web, { headers: { "If-None-Match": "*" } }, 121],
+    ["a wrong key", "/projects", bearer(`Bearer kh_${"k".repeat(49)}`), 11],
+  ];
+  test.each(limited)("limits %s as the real server does", (_, path, init, count) =>
+    expectSame(async (one) => {
+      for (let at = 1; at < count; at++) await answerOf(one, path, init);
+      const { status, headers } = (await answerOf(one, path, init)) as { status: number; headers: object };
+      return [status, status === 429 && Object.keys(headers).sort()];
+    }),
+  );
+
+  test("a revoked key gets the real server's 401", async () => {
+    const fake = fakeKeyhole(world);
+    const { key, id } = await w.key(organization as never, everything);
+    await revokeKey(w.admin, id, "key");
+    fake.revoke();
+    const theirs = await answerOf({ fetch: both()[0]?.fetch as Fetch, apiKey: key }, "/projects", {});
+    expect(await answerOf(fake, "/projects", {})).toEqual(theirs);
+  });
+
+  test.each(Object.entries(faults))("fails as it is told: %s", async (code, [status, error]) => {
+    const fake = fakeKeyhole(world);
+    fake.fail(code as FaultCode);
+    expect(await answerOf(fake, "/projects", {})).toMatchObject({ status, text: JSON.stringify({ error, code }) });
+    fake.fail();
+    expect(await answerOf(fake, "/projects", {})).toMatchObject({ status: 200 });
+  });
+
+  test("listens, and answers by the network what it answers by its fetch", async () => {
+    const fake = fakeKeyhole(world, options);
+    const { url, close } = await fake.listen();
+    try {
+      const far = createClient({ url, apiKey: fake.apiKey });
+      expect(await far.values("web", "production")).toEqual(await createClient(fake).values("web", "production"));
+      fake.set("web", "production", "A", "3");
+      fake.set("web", "production", "EMPTY");
+      expect(await far.values("web", "production", { keys: ["A", "EMPTY"] })).toEqual({ A: "3" });
+      const posted = await globalThis.fetch(`${url}/api/v1/projects`, { method: "POST", body: "x" });
+      expect(posted.status).toBe(405);
+    } finally {
+      await close();
+    }
+  });
+});
+
+/** An answer without what differs from one server to the other: ids, times, lanes and tags. */
+async function answerOf({ fetch, apiKey }: Served, path: string, init: RequestInit): Promise<unknown> {
+  const headers = { Authorization: `Bearer ${apiKey}`, ...(init.headers as Record<string, string>) };
+  const answer = await fetch(`https://keyhole.test/api/v1${path}`, { ...init, headers });
+  return { status: answer.status, headers: told(Object.fromEntries(answer.headers)), text: told(await answer.text()) };
+}
+
+function told<T>(answer: T): T {
+  const text = (JSON.stringify(answer) ?? "null")
+    .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "ID")
+    .replace(/(At\\?":)\d{13}/g, "$1TIME")
+    .replace(/(keyhole-audit|receipt)":"[^":]+:\d+(-\d+)?/g, (_, name, more) => `${name}":"LANE${more ? "-" : ""}`)
+    .replace(/\\"[0-9A-Za-z_-]{43}\\"/g, "TAG")
+    .replace(/Fake|fake(?=\\")|org-\d+/g, "ORG");
+  return JSON.parse(text.replace(/:TIME/g, ":0"));
+}

@@ -1,0 +1,146 @@
+import { describe, expect, test } from "bun:test";
+import { createClient, type KeyholeError } from "../../src/machines/npm/client.ts";
+import { watchVariables } from "../../src/machines/npm/follow.ts";
+import { type FakeKeyhole, fakeKeyhole } from "../../src/testing.ts";
+
+/* What `watch` of the npm client does while its server is well, slow, lying, limited, restarted, or revokes the key. */
+
+type Step = (server: { readonly fake: FakeKeyhole; answers: typeof fetch | undefined; atMs: number }) => unknown;
+
+const lie = async () => Response.json({ environment: "staging", variables: [{ key: "A", value: "x", updatedAt: 1 }] });
+const away = () => Promise.reject(new TypeError("fetch failed"));
+const notFromKeyhole = async () => new Response("<html>", { status: 401 });
+/** @param ms - how long each answer takes */
+const slow = (server: Parameters<Step>[0], ms: number) =>
+  Object.assign(server, {
+    answers: async (url: string, init?: RequestInit) => {
+      server.atMs += ms;
+      return server.fake.fetch(url, init);
+    },
+  });
+const hour = 3_600_000;
+
+/** Each step comes before a look; then `current()` says this, and the next pause is as long. */
+const lives: readonly (readonly [
+  what: string,
+  steps: readonly (readonly [step: Step, said: string, pauseMs: number])[],
+])[] = [
+  [
+    "shows what changed, and nothing else",
+    [
+      [() => {}, "A=1", 30_000],
+      [({ fake }) => fake.set("web", "production", "A", "2"), "A=2 changed", 30_000],
+      [({ fake }) => fake.set("web", "production", "A", "2"), "A=2", 30_000], // the same at another time
+      [({ fake }) => fake.set("web", "production", "B", "3"), "A=2,B=3 changed", 30_000],
+      [({ fake }) => fake.set("web", "production", "A"), "B=3 changed", 30_000],
+    ],
+  ],
+  [
+    "forgets the values once the key is revoked, and finds those of another key",
+    [
+      [({ fake }) => fake.revoke(), "unauthorized", 30_000],
+      [() => {}, "unauthorized", 60_000],
+      [(server) => Object.assign(server, { answers: away }), "unauthorized", 60_000],
+      [(server) => Object.assign(server, { answers: fakeKeyhole(world).fetch }), "A=1 changed", 30_000],
+    ],
+  ],
+  [
+    "forgets the values of a project that is gone, and of an environment that the key may not read any more",
+    [
+      [({ fake }) => fake.fail("project_not_found"), "project_not_found", 30_000],
+      [({ fake }) => fake.fail(), "A=1 changed", 30_000],
+      [({ fake }) => fake.fail("environment_not_in_scope"), "environment_not_in_scope", 30_000],
+    ],
+  ],
+  [
+    "goes on with the last values while the server is away, says since when, and stops at the bound",
+    [
+      [(server) => Object.assign(server, { answers: away }), "A=1 stale since 0", 30_000],
+      [() => {}, "A=1 stale since 0", 60_000],
+      [() => {}, "A=1 stale since 0", 60_000],
+      [() => {}, "A=1 stale since 0", 60_000],
+      [() => {}, "A=1 stale since 0", 60_000],
+      [() => {}, "A=1 stale since 0", 60_000],
+      [() => {}, "too_old", 60_000],
+      [(server) => Object.assign(server, { answers: undefined }), "A=1", 30_000],
+    ],
+  ],
+  [
+    "believes no lie, and no refusal that is not Keyhole's",
+    [
+      [(server) => Object.assign(server, { answers: lie }), "A=1 stale since 0", 30_000],
+      [(server) => Object.assign(server, { answers: notFromKeyhole }), "A=1 stale since 0", 60_000],
+      [({ fake }) => fake.fail("decryption_failed"), "A=1 stale since 0", 60_000],
+      [(server) => Object.assign(server, { answers: undefined }), "A=1 stale since 0", 60_000],
+      [({ fake }) => fake.fail(), "A=1", 30_000],
+    ],
+  ],
+  [
+    "waits as long as a limit says, and no longer than an hour",
+    [
+      [({ fake }) => fake.fail("rate_limited", 120), "A=1 stale since 0", 120_000],
+      [({ fake }) => fake.fail("rate_limited", 1), "A=1 stale since 0", 60_000],
+      [({ fake }) => fake.fail("unavailable", 1e9), "A=1 stale since 0", hour],
+      [({ fake }) => fake.fail(), "A=1", 30_000],
+    ],
+  ],
+  [
+    "counts the age of values from the moment that it asked, also if the machine slept",
+    [
+      [(server) => slow(server, 40_000), "A=1 stale since 30000", 30_000],
+      [(server) => slow(server, hour), "too_old", 30_000],
+      [(server) => Object.assign(server, { answers: undefined }), "A=1", 30_000],
+    ],
+  ],
+];
+
+const world = { web: { production: { A: "1" } } };
+
+describe("a watch of the client", () => {
+  test.each(lives)("%s", async (_, steps) => {
+    const pauses: number[] = [];
+    const said: string[] = [];
+    const over = Promise.withResolvers<void>();
+    const fake = fakeKeyhole(world);
+    const server = { fake, answers: undefined as typeof fetch | undefined, atMs: 0 };
+    const clock = {
+      nowMs: () => server.atMs,
+      dateMs: () => server.atMs,
+      random: () => 0,
+      sleep: async (pauseMs: number) => {
+        if (pauses.length > 0) said.push(now());
+        const step = steps[pauses.push(pauseMs) - 1];
+        if (step === undefined) {
+          over.resolve();
+          return new Promise<void>(() => {});
+        }
+        server.atMs += pauseMs;
+        step[0](server);
+      },
+    };
+    let changed = "";
+    const now = () => {
+      const mark = changed;
+      changed = "";
+      try {
+        const values = Object.entries(watch.current()).map(([name, value]) => `${name}=${value}`);
+        return `${values.join()}${mark}${watch.staleSince === undefined ? "" : ` stale since ${watch.staleSince}`}`;
+      } catch (error) {
+        return (error as KeyholeError).code;
+      }
+    };
+    const answered = (url: string, init?: RequestInit) => (server.answers ?? fake.fetch)(url, init);
+    const keyhole = createClient({ ...fake, fetch: answered, waitMs: 0 });
+    const read = (ifNoneMatch: string | undefined) => keyhole.variables("web", "production", { ifNoneMatch });
+    const watch = watchVariables({}, read, clock);
+    watch.onChange(() => {
+      changed = " changed";
+    });
+    await watch.ready;
+    changed = "";
+    await over.promise;
+    expect(said).toEqual(steps.map(([, expected]) => expected));
+    expect(pauses).toEqual([30_000, ...steps.map(([, , pauseMs]) => pauseMs)]);
+    watch.close();
+  });
+});
