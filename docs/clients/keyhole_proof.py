@@ -96,9 +96,16 @@ def _parse_receipt(text):
     _safe(int(last or first))
 
 
-def _parse_entry(entry):
-    if not isinstance(entry, dict):
+def _parse_entry(value, depth=0):
+    """Refuses what not every language writes the same: other names than ASCII letters, and deep nesting."""
+    inner = value if isinstance(value, list) else value.values() if isinstance(value, dict) else []
+    names = value if isinstance(value, dict) else []
+    if (depth == 0 and not isinstance(value, dict)) or (depth == 16 and isinstance(value, (dict, list))):
         raise ValueError
+    for name in names:
+        _matched(re.compile("[A-Za-z]+"), name)
+    for one in inner:
+        _parse_entry(one, depth + 1)
 
 
 def _parse_path(path):
@@ -221,8 +228,9 @@ def _open_head(text, signatures, keys):
     found = [(key, data) for key in keys for data in _by(key, signatures)]
     lines = text.split("\n")
     is_head = len(lines) > 3 and lines[-1] == "" and "" not in lines[:-1] and lines[0] in [key[0] for key in keys]
-    accepted = [line for line in lines[3:] if line.startswith("audit.accept-restore ")][:1]
-    is_head = is_head and all(re.fullmatch(r"audit\.accept-restore [1-9]\d{0,15}( .*)?", line) for line in accepted)
+    for name in ("audit.accept-restore ", "audit.commands "):
+        said = [line[len(name):] for line in lines[3:] if line.startswith(name)][:1]
+        is_head = is_head and all(re.fullmatch(r"[1-9]\d{0,15}", number, re.ASCII) for number in said)
     if found and is_head and all(_is_signed(key[2], text.encode(), data) for key, data in found):
         try:
             size = _matched(re.compile(r"0|[1-9]\d{0,15}", re.ASCII), lines[1]).group()

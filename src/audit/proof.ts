@@ -16,8 +16,8 @@ import { openTreeHead } from "./tree-note.ts";
  *   segment   the segment's leaf (`leaf.ts`), which has lane, numbers, time and this root
  *   proof     that this leaf is in the tree of a signed head, as https://c2sp.org/tlog-proof spells it
  *
- * There are no other members, the text is UTF-8, and numbers are whole, as digits alone: what two languages read
- * differently proves nothing.
+ * There are no other members, the text is UTF-8, numbers are whole, as digits alone, and the entry's members have names
+ * of ASCII letters, which all languages sort alike: what two languages read differently proves nothing.
  */
 export type EntryProof = {
   readonly format: typeof proofFormat;
@@ -139,7 +139,7 @@ function parseProof(document: unknown): Parsed | string {
   const hashes = Array.isArray(path) ? path.map(parseHash) : [undefined];
   const parsed = {
     receipt: typeof receipt === "string" && parseReceipt(receipt) ? receipt : undefined,
-    entry: typeof entry === "object" && entry !== null && !Array.isArray(entry) ? entry : undefined,
+    entry: isEntry(entry) ? (entry as object) : undefined,
     salt: parseHash(salt),
     path: hashes.includes(undefined) ? undefined : (hashes as Buffer[]),
     segment: typeof segment === "string" ? parseSegment(segment) : undefined,
@@ -150,6 +150,17 @@ function parseProof(document: unknown): Parsed | string {
   const { proof: tree, ...rest } = parsed as Required<{ [K in keyof typeof parsed]: NonNullable<(typeof parsed)[K]> }>;
   return { ...rest, ...tree };
 }
+
+/** Whether it is an object that every language writes the same in the form of RFC 8785. */
+function isEntry(value: unknown, depth = 0): boolean {
+  if (typeof value !== "object" || value === null) return depth > 0;
+  if (depth === depthMax) return false;
+  if (Array.isArray(value)) return depth > 0 && value.every((one) => isEntry(one, depth + 1));
+  return Object.entries(value).every(([name, member]) => /^[A-Za-z]+$/.test(name) && isEntry(member, depth + 1));
+}
+
+/** Keyhole's own have three levels. */
+const depthMax = 16;
 
 /** 32 bytes of base64, as an encoder spells them. */
 function parseHash(text: unknown): Buffer | undefined {
