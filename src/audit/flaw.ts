@@ -1,4 +1,5 @@
 import { macOf } from "../core/hash.ts";
+import { excerpt } from "../core/visible.ts";
 import type { Checkpoint } from "./journal.ts";
 import type { Segment } from "./segment.ts";
 
@@ -32,7 +33,8 @@ export function describeFlaw({ lane, seq, lastSeq, what }: Flaw): string {
     gone: `${entries} ${lastSeq > seq ? "are" : "is"} in the signed tree and not in the audit any more`,
     head: `its row in audit_heads does not fit its end: ${difference}`,
   };
-  return `Lane ${lane}: ${sentences[what]}.`;
+  // SQL can give a lane any name.
+  return `Lane ${excerpt(lane)}: ${sentences[what]}.`;
 }
 
 /** The name of a range, as people type it: `LANE:FIRST-LAST`. */

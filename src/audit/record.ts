@@ -1,4 +1,5 @@
 import { isSameMac, macOf } from "../core/hash.ts";
+import { excerpt } from "../core/visible.ts";
 import type { AuditEntry } from "./entry.ts";
 import { parseGap, type Range } from "./flaw.ts";
 import { rosterAction } from "./head.ts";
@@ -33,7 +34,8 @@ export function isSealed(auditKey: Uint8Array, exception: Exception): boolean {
 
 /** A sentence about a difference. */
 export function describeDifference({ subject, recorded, found }: StateDifference): string {
-  return `${subject} was put back or changed by other means: it is ${found}, and the record says ${recorded}.`;
+  const [which, is, was] = [subject, found, recorded].map(excerpt);
+  return `${which} was put back or changed by other means: it is ${is}, and the record says ${was}.`;
 }
 
 type KeyRecord = {

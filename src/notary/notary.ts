@@ -181,13 +181,14 @@ export class Notary {
     const { database, auditKey, signers, rest } = this.#options;
     const begin = (): Pass => ({
       startedAt: this.#passedAt ?? startedAt,
+      acceptedAt: this.#acceptedAt,
       tree: new TreeWalk(signers),
       next: 0,
       walk: new AuditWalk(auditKey, chainOf(database), { size, saltKey: this.#saltKey }),
       last: undefined,
     });
-    // A tree that was put back is another one.
-    const pass = this.#pass === undefined || this.#pass.next > size ? begin() : this.#pass;
+    // A tree that was put back, and accepted, is another one.
+    const pass = this.#pass?.acceptedAt === this.#acceptedAt ? this.#pass : begin();
     // A pass whose round fails begins again.
     this.#pass = undefined;
     const due = Math.ceil((size * (startedAt + roundEveryMs - pass.startedAt)) / passWithinMs);
@@ -319,6 +320,7 @@ const named = (flaws: readonly Flaw[]) => flaws.map((flaw) => [gapName(flaw), de
 /** How far the leaves of the tree, and the segments that they are of, were compared. */
 type Pass = {
   readonly startedAt: number;
+  readonly acceptedAt: number;
   readonly tree: TreeWalk;
   readonly walk: AuditWalk;
   next: number;

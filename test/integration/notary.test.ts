@@ -43,14 +43,15 @@ async function lane(w: World, count: number, at = Date.now()): Promise<string> {
   return lane;
 }
 
-describeBoth("the notary", (w) => {
+describeBoth("the notary", (w, _, once) => {
   const clock = { now: Date.now };
   let log: LogEvent[] = [];
   let database: Database;
   let signers: readonly [OpenedSigner, ...OpenedSigner[]];
-  const notaryOn = (on: Database = database, file?: string, rest = async () => {}) =>
+  const notaryOn = (on: Database = database, file?: string, rest = async () => {}, accepts = false) =>
     new Notary({
       rest,
+      accepts,
       kindsByRead,
       database: on,
       auditKey: w.admin.systemKeys.audit,
@@ -357,6 +358,23 @@ describeBoth("the notary", (w) => {
     at(90);
     await notary.round();
     expect(notary.flaws).toBe(3);
+  });
+
+  once("goes over the tree again from its first leaf once a loss was accepted", async () => {
+    await lane(w, 1200);
+    await notaryOn().round();
+    const lost = await lane(w, 900);
+    const notary = notaryOn();
+    for (let minute = 0; minute < 2; minute++) await notary.round();
+    await w.run(`delete from audit_segments where lane = '${lost}'`);
+    await w.run("delete from audit_leaves where leaf >= 1200");
+    await w.run("delete from audit_checkpoints_signed where size > 1200");
+    await w.organization();
+    await notaryOn(database, undefined, undefined, true).round();
+    await lane(w, 1000);
+    await notaryOn().round();
+    await notary.round();
+    expect([flaws(), notary.flaws]).toEqual([[], 0]);
   });
 
   test("catches up after rounds that failed, however long that took", async () => {

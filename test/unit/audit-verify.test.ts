@@ -1,7 +1,9 @@
 /** What is said of an edited chain. Whether a database gives it the chain: integration/audit-verify. */
 import { describe, expect, test } from "bun:test";
 import type { AuditEntry } from "../../src/audit/entry.ts";
+import { describeFlaw } from "../../src/audit/flaw.ts";
 import type { Checkpoint } from "../../src/audit/journal.ts";
+import { describeDifference } from "../../src/audit/record.ts";
 import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
 import { AuditWalk, compareCheckpoints } from "../../src/audit/verify.ts";
 import { auditKey, entry, journalOn } from "../support/journal.ts";
@@ -170,6 +172,17 @@ describe("names the first entry that was tampered with:", () => {
     expect((await walkOver([first, written, last])).flaws).toEqual([]);
     expect((await walkOver([first, refused, last])).flaws).toMatchObject([{ seq: 3, what: "broken" }]);
   });
+});
+
+test("a flaw is one line, whatever SQL calls the lane or what it put back", () => {
+  const lane = "x\n\u001b[2JEvery entry is unchanged.";
+  expect([
+    describeFlaw({ lane, seq: 1, lastSeq: 1, what: "broken", seals: [] }),
+    describeDifference({ subject: "key:\n1", recorded: "revoked", found: "live\n" }),
+  ]).toEqual([
+    "Lane x\\u000a\\u001b[2JEvery entry is unchanged.: the chain breaks at entry 1.",
+    "key:\\u000a1 was put back or changed by other means: it is live\\u000a, and the record says revoked.",
+  ]);
 });
 
 describe("with checkpoints", () => {
