@@ -71,7 +71,7 @@ export class AuditWalk {
   readonly #chain: WalkedChain;
   readonly #flaws: (Flaw & { lastSeq: number })[] = [];
   readonly #accepted = new Map<string, Range>();
-  readonly #unfit = new Set<string>();
+  readonly #flawedLanes = new Set<string>();
   /** 1 for each leaf that has a segment. */
   readonly #found: Uint8Array;
   #acceptances: Promise<readonly Acceptance[]> | undefined;
@@ -107,8 +107,8 @@ export class AuditWalk {
   }
 
   /** The lanes of which the tree has other segments. */
-  get unfit(): ReadonlySet<string> {
-    return this.#unfit;
+  get flawedLanes(): ReadonlySet<string> {
+    return this.#flawedLanes;
   }
 
   /** How many entries and lanes were passed. */
@@ -136,7 +136,7 @@ export class AuditWalk {
     if (isBehindGap && !isInOrder)
       this.#add({ ...gap, what: "broken", seals: [sealGap(this.#auditKey, gap, segment)] });
     const isLeaf = this.#isLeaf(segment);
-    if (!isLeaf) this.#unfit.add(lane);
+    if (!isLeaf) this.#flawedLanes.add(lane);
     if (!isLeaf || !(isInOrder || isBehindGap)) this.#noteChanged(segment);
     this.#link = { lane, lastSeq: Math.max(lastSeq, link.lastSeq), mac };
     return isInOrder && isLeaf;
@@ -162,7 +162,7 @@ export class AuditWalk {
       else this.#moreFlaws += 1;
     }
     for (const { range, leaves } of gone) {
-      this.#unfit.add(range.lane);
+      this.#flawedLanes.add(range.lane);
       const seals = [sealLeaves(this.#auditKey, unionOf([leaves.map((leaf) => [leaf, leaf] as const)]))];
       this.#add({ ...range, what: "gone", seals });
     }

@@ -232,7 +232,7 @@ async function judge(
   known: readonly Known[],
 ): Promise<string | undefined> {
   for (const one of known) {
-    const why = await misfit(database, one, signed);
+    const why = await whyPutBack(database, one, signed);
     if (why !== undefined) return `The database was put back to an earlier state: ${why} ${advice}`;
   }
   if (known.length > 0 && size !== (signed?.size ?? 0)) return `The tree does not end with its newest head. ${whole}`;
@@ -250,7 +250,7 @@ function requireReadable(file: string): void {
 }
 
 /** Why the stored tree does not go on from a known head; undefined if it does, or if its loss was accepted. */
-async function misfit(database: Database, { from, head }: Known, stored: NotedHead | undefined) {
+async function whyPutBack(database: Database, { from, head }: Known, stored: NotedHead | undefined) {
   if (stored === undefined) return `it has no signed checkpoint, and ${from} has seen one of ${segments(head)}.`;
   if (stored.acceptedAt > head.acceptedAt) return undefined;
   if (stored.acceptedAt < head.acceptedAt || stored.size < head.size) {

@@ -46,7 +46,7 @@ export type NotaryOptions = {
 };
 
 /**
- * Puts the segments of all lanes into the tree, in an order of its own, and signs the tree's heads. What is not in order
+ * Puts the segments of all lanes into the tree, in an order of its own, and signs the tree's heads. What does not follow
  * stays outside and is a flaw. Nothing waits for the notary: it reads what is durable. It may end at any moment, since
  * leaves and the head over them are one transaction.
  */
@@ -73,7 +73,7 @@ export class Notary {
   /** When the last round began that took in all that it saw. */
   #completeAt = 0;
   /** Lanes of which the tree has other segments. They get no more leaves. */
-  #unfit: ReadonlySet<string> = new Set();
+  #flawedLanes: ReadonlySet<string> = new Set();
   #passedAt: number | undefined;
   #pass: Pass | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -152,9 +152,9 @@ export class Notary {
       if (this.#stopping) break;
       const entries = decodeEntries(segment);
       const isInOrder = await walk.pass(segment);
-      // The reads of what is not in order are stored all the same: the list of entries has them, too.
+      // The reads of a segment with a flaw are stored all the same: the list of entries has them, too.
       this.#reads.note(entries ?? [], segment.at);
-      if (!isInOrder || this.#unfit.has(segment.lane)) continue;
+      if (!isInOrder || this.#flawedLanes.has(segment.lane)) continue;
       const { lane, firstSeq, lastSeq } = segment;
       const found = segmentTree(this.#saltKey, segment, entries);
       if (found === undefined) unreadable.push({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
@@ -215,7 +215,7 @@ export class Notary {
     const ofTree = pass.tree.flaws.map((sentence) => [sentence, sentence] as const);
     const found = [...named(pass.walk.flaws), ...ofTree];
     this.#note("pass", isDone ? found : [...this.#flaws.pass, ...found]);
-    this.#unfit = isDone ? pass.walk.unfit : this.#unfit.union(pass.walk.unfit);
+    this.#flawedLanes = isDone ? pass.walk.flawedLanes : this.#flawedLanes.union(pass.walk.flawedLanes);
   }
 
   /**
