@@ -40,6 +40,7 @@ export const shelves: readonly Shelf[] = [
           { text: "SPIFFE", page: "spiffe" },
           { text: "systemd", page: "systemd" },
           { text: "direnv", page: "direnv" },
+          { text: "Inside other tools", page: "tools" },
           { text: "Terraform, OpenTofu", page: "terraform" },
           { text: "Ansible", page: "ansible" },
           { text: "TypeScript, JavaScript", page: "client" },
