@@ -89,7 +89,7 @@ export class RecordedState {
     else if (action === "audit.accept") this.#accept(first, second);
     else if (version !== undefined && environment !== null) {
       const subject = `set:${projectId}/${action.slice(0, action.indexOf("."))}/${environment}`;
-      // A write after a set was put back begins behind what was recorded.
+      // After a set was put back, its versions begin at an older one again. The highest stays.
       const before = this.#sets.get(subject)?.version ?? 0;
       this.#sets.set(subject, { organizationId, version: Math.max(before, version) });
     }

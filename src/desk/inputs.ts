@@ -85,9 +85,9 @@ export function completed<T>(asked: Input<T>, completes: Completion): Input<T> {
 export type ReadWords = {
   readonly bytesMax: number;
   /** What they are called in messages. Default: the name of the file. */
-  readonly what?: (given: Words) => string;
+  readonly what?: (given: GivenWords) => string;
   /** The hidden prompt on a terminal. If it is left out, a terminal is refused. */
-  readonly prompt?: (given: Words) => string;
+  readonly prompt?: (given: GivenWords) => string;
   /** Refuses no bytes, and says how an empty value is stored. */
   readonly unlessEmpty?: string;
   /** They come from stdin unless the option is given: it is there in any case. */
@@ -97,14 +97,14 @@ export type ReadWords = {
 };
 
 /** The inputs that are words of the command line, by name. */
-type Words = Readonly<Record<string, unknown>>;
+type GivenWords = Readonly<Record<string, unknown>>;
 
 /** What an operation gets of an input that is read. */
 export type ReadInput = {
   /** Such as `stdin`, or the file's name. */
   readonly name: string;
   /** @param more - what the words of its prompt need besides @throws Problem if it cannot be read, or is too long */
-  readonly read: (more?: Words) => Promise<Uint8Array>;
+  readonly read: (more?: GivenWords) => Promise<Uint8Array>;
   /** Its bytes as they come, however many. */
   readonly chunks: () => AsyncIterable<Uint8Array>;
 };

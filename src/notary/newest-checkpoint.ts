@@ -129,7 +129,7 @@ export class NewestCheckpoint {
       file !== undefined && kept === undefined
         ? `The file ${this.#options.file} has a checkpoint that no notary of this database signed. ${advice}`
         : ((await judge(database, end, signed, known)) ?? part);
-    // An answer that was late says nothing of what was seen since.
+    // A late answer must not take the place of what was seen since.
     if (this.#seen !== seen) return compared;
     this.#refusal = refusal;
     this.#comparedAtMs = performance.now();
