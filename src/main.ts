@@ -7,7 +7,7 @@ import { kindOperations } from "./kinds/people.ts";
 import { inheritedDescriptors } from "./settings/children.ts";
 import { unknownSettings } from "./settings/unknown-settings.ts";
 import { frame, refuseMangled } from "./terminal/command.ts";
-import { commandFor, type Noun } from "./terminal/draw.ts";
+import { type CommandGroup, commandFor } from "./terminal/draw.ts";
 import { complain, toProblem } from "./terminal/failure.ts";
 import { fitted, write } from "./terminal/terminal.ts";
 import { type CommandContext, noun } from "./terminal/verb.ts";
@@ -74,7 +74,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   },
 };
 
-function drawn(load: () => Promise<Noun>): Load {
+function drawn(load: () => Promise<CommandGroup>): Load {
   return async () => {
     const rows = await load();
     return (context) => commandFor(rows, context);

@@ -9,7 +9,7 @@ import { describeComparison } from "../people/audit-chain.ts";
 import { verifyPublic } from "../people/audit-public.ts";
 import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
-import { act } from "../terminal/draw.ts";
+import { processCommand } from "../terminal/draw.ts";
 import { localName, readChunks } from "../terminal/input.ts";
 import { withProgress } from "../terminal/terminal.ts";
 import type { CommandContext } from "../terminal/verb.ts";
@@ -35,7 +35,7 @@ export const logKeys = input(
   keysOf(parseVerifier, "verifier keys"),
 );
 
-export const check = act({
+export const check = processCommand({
   path: "audit check",
   about: "Check proofs of entries. It needs the installation's public key, and neither a database nor a root key.",
   examples: ['keyhole audit check deploy.proof --key "$(cat keyhole.pub)"'],
@@ -48,7 +48,7 @@ export const check = act({
       keysOf(parseWitness, "verifier keys of witnesses"),
     ),
   },
-  act: async (context, { file, keys, witnesses = [] }) => {
+  action: async (context, { file, keys, witnesses = [] }) => {
     requireOneName(keys);
     const found = await checkAll(linesOf(readChunks(context, file), proofBytesMax), keys, witnesses);
     if (found.wrong.length > 0) throw unproved(found);

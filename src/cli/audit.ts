@@ -26,7 +26,7 @@ import { type AuditFilter, type AuditRecord, AuditTail, auditPages, NamesFound }
 import { provenPages } from "../people/audit-proof.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { answer } from "../terminal/answer.ts";
-import { act, type Noun } from "../terminal/draw.ts";
+import { type CommandGroup, processCommand } from "../terminal/draw.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { perform } from "../terminal/perform.ts";
 import { withProgress, write } from "../terminal/terminal.ts";
@@ -34,16 +34,16 @@ import type { CommandContext } from "../terminal/verb.ts";
 import { counted } from "../words/text.ts";
 import { check, logKeys, verifyTree } from "./audit-proof.ts";
 
-const listOrFollow = act({
+const listOrFollow = processCommand({
   ...listSome,
   inputs: { ...listSome.inputs, follow: flag("--follow", "continue with new entries until Ctrl-C") },
-  act: async (context, { follow, ...given }) => {
+  action: async (context, { follow, ...given }) => {
     requireSpan(given);
     await (follow ? followAudit(context, given) : perform(context, listSome, given));
   },
 });
 
-const exportAll = act({
+const exportAll = processCommand({
   path: "audit export",
   about: "Write every matching entry, oldest first.",
   examples: [
@@ -59,7 +59,7 @@ const exportAll = act({
     out,
     force,
   },
-  act: async (context, { format = "jsonl", proofs, out: named, force, ...filter }) => {
+  action: async (context, { format = "jsonl", proofs, out: named, force, ...filter }) => {
     const out = fileOf(named);
     if (proofs && format === "csv") throw usageProblem("--proofs goes with --format jsonl.");
     if (context.json && out === undefined) {
@@ -93,7 +93,7 @@ const exportAll = act({
   },
 });
 
-const verifyEither = act({
+const verifyEither = processCommand({
   ...verify,
   examples: [...verify.examples, 'keyhole audit verify --public --key "$(cat keyhole.pub)"'],
   inputs: {
@@ -101,7 +101,7 @@ const verifyEither = act({
     isPublic: { ...flag("--public", "verify the signed tree instead, without the root key"), isLocal: true },
     keys: { ...logKeys, help: `with --public: ${logKeys.help}`, isLocal: true },
   },
-  act: async (context, { isPublic, keys, ...given }) => {
+  action: async (context, { isPublic, keys, ...given }) => {
     if (isPublic === undefined && keys === undefined) return perform(context, verify, given);
     if (isPublic === undefined || keys === undefined) throw usageProblem("--public and --key go together.");
     if (given.checkpoint !== undefined || given.accept !== undefined) {
@@ -111,7 +111,7 @@ const verifyEither = act({
   },
 });
 
-export const audit: Noun = {
+export const audit: CommandGroup = {
   about: "The record of every value that was read and of every change.",
   rows: [listOrFollow, show, exportAll, verifyEither, key, prove, check, acceptRestore, prune],
 };

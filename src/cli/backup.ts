@@ -6,18 +6,18 @@ import { everyKind } from "../kinds/kind.ts";
 import { backUp, refuseOwnFile, restore, verifyBackup } from "../people/backup.ts";
 import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
-import { act, type Noun } from "../terminal/draw.ts";
+import { type CommandGroup, processCommand } from "../terminal/draw.ts";
 import { unreadable } from "../terminal/input.ts";
 import { withProgress } from "../terminal/terminal.ts";
 import { counted } from "../words/text.ts";
 
-const verify = act({
+const verify = processCommand({
   path: "backup verify",
   about: "Restore a backup into a temporary folder and decrypt every item of it with the root key.",
   examples: ["keyhole backup verify /backups/keyhole-2026-11-20.db"],
   right: "operator",
   inputs: { file: input("<file>", "the backup") },
-  act: async (context, { file }) => {
+  action: async (context, { file }) => {
     const opened = await withProgress(context.terminal.stderr, "Decrypting", "items", (report) =>
       verifyBackup(readConfig(context.env), file, context.say, report),
     ).catch((error: unknown) => {
@@ -37,13 +37,13 @@ const verify = act({
   },
 });
 
-const backup = act({
+const backup = processCommand({
   path: "backup",
   about: "Back up the embedded database; a server may be running. The root key is not included.",
   examples: ["keyhole backup /backups/keyhole-2026-11-20.db"],
   right: "operator",
   inputs: { file: input("<file>", "the backup to write, mode 0600"), force },
-  act: async (context, { file, force }) => {
+  action: async (context, { file, force }) => {
     const config = readConfig(context.env);
     refuseOwnFile(config, file);
     let bytes = 0;
@@ -56,14 +56,14 @@ const backup = act({
   },
 });
 
-const restoreOne = act({
+const restoreOne = processCommand({
   path: "restore",
   about: "Replace the embedded database by a backup. No server may be running on it.",
   examples: ["keyhole restore /backups/keyhole-2026-11-20.db"],
   right: "operator",
   asks: "needs --yes",
   inputs: { file: input("<file>", "the backup"), force: flag("--force", "replace a database that is not empty") },
-  act: async (context, { file, force }, ask) => {
+  action: async (context, { file, force }, ask) => {
     const config = readConfig(context.env);
     const deed = (replaces: boolean) =>
       replaces
@@ -83,8 +83,8 @@ const restoreOne = act({
   },
 });
 
-export const backups: Noun = { rows: [backup, verify] };
-export const restores: Noun = { rows: [restoreOne] };
+export const backups: CommandGroup = { rows: [backup, verify] };
+export const restores: CommandGroup = { rows: [restoreOne] };
 
 function readFailure(file: string, error: unknown): unknown {
   const { path, syscall, code } = error as NodeJS.ErrnoException;

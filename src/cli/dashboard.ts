@@ -7,13 +7,13 @@ import { type Installation, openInstallation } from "../installation/installatio
 import { readSecretFile, warnOfReaders } from "../settings/secret-file.ts";
 import { parsePort, readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
-import { act, type Noun } from "../terminal/draw.ts";
+import { type CommandGroup, processCommand } from "../terminal/draw.ts";
 import { toProblem } from "../terminal/failure.ts";
 import type { CommandContext } from "../terminal/verb.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole dashboard`: pages for one person at their own machine, or for a team. */
-const dashboard = act({
+const dashboard = processCommand({
   path: "dashboard",
   about:
     "Show the dashboard in a browser on this machine, by a link that works once; or serve it to a team that signs in.",
@@ -34,7 +34,7 @@ const dashboard = act({
     issuer: input("--issuer <url>", "for a team: the identity provider", parseIssuer),
     clientId: input("--client-id <id>", "for a team: what the provider calls this dashboard", parseClientId),
   },
-  act: async (context, { port = "0", name, origin, issuer, clientId }) => {
+  action: async (context, { port = "0", name, origin, issuer, clientId }) => {
     const team = teamOf(origin, issuer, clientId);
     if (team !== undefined && name !== undefined)
       throw usageProblem("--name is for one's own machine, without --origin.");
@@ -66,7 +66,7 @@ const dashboard = act({
   },
 });
 
-export const dashboards: Noun = { rows: [dashboard] };
+export const dashboards: CommandGroup = { rows: [dashboard] };
 
 type Options = Parameters<typeof startDashboard>[1];
 

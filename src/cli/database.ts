@@ -6,16 +6,16 @@ import { database } from "../operations/database.ts";
 import { renewGrants } from "../people/grants.ts";
 import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
-import { act, type Noun } from "../terminal/draw.ts";
+import { type CommandGroup, processCommand } from "../terminal/draw.ts";
 import { holdNotes } from "../terminal/failure.ts";
 
-const upgrade = act({
+const upgrade = processCommand({
   path: "db upgrade",
   about: "Upgrade the database of an older Keyhole for this version. There is no way back but a backup.",
   examples: ["keyhole db upgrade", "DATABASE_URL=postgres://keyhole_owner@db/keyhole keyhole db upgrade"],
   right: "operator",
   inputs: {},
-  act: async (context) => {
+  action: async (context) => {
     const { tables, roles } = await holdNotes(context, async (say) => {
       const installation = await openInstallation(readConfig(context.env), say, { upgrade: true });
       const admin = adminContextOf(installation, operator(actorOf(context.env)));
@@ -31,4 +31,4 @@ const upgrade = act({
 
 const { about = "", rows } = database;
 
-export const databaseCommands: Noun = { about, rows: [upgrade, ...rows] };
+export const databaseCommands: CommandGroup = { about, rows: [upgrade, ...rows] };

@@ -7,11 +7,11 @@ import { Root } from "../machines/safe-files.ts";
 import { type Exported, type ExportedFile, exportOrganization } from "../people/export.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { answer } from "../terminal/answer.ts";
-import { act, type Noun } from "../terminal/draw.ts";
+import { type CommandGroup, processCommand } from "../terminal/draw.ts";
 import { withProgress } from "../terminal/terminal.ts";
 import { counted, joined } from "../words/text.ts";
 
-const exportAll = act({
+const exportAll = processCommand({
   path: "export",
   about:
     "Write all variables, accounts and files of an organization into a new folder, or nothing if one of them does not open. The audit records that you saw them.",
@@ -22,7 +22,7 @@ const exportAll = act({
     out: required(input("--out <folder>", "the folder, mode 0700; it must be empty, or not there yet")),
     formats: choices("--format <list>", "what to write variables as, besides JSON (default: env)", textFormats),
   },
-  act: async (context, { organization, out, formats = ["env"] as const }) => {
+  action: async (context, { organization, out, formats = ["env"] as const }) => {
     if (out === "" || out === "-") throw usageProblem("--out names no folder: what is exported is many files.");
     const warnings: string[] = [];
     const ask = { formats, warn: (line: string) => warnings.push(line) };
@@ -67,4 +67,4 @@ async function placeAll(
   }
 }
 
-export const exporting: Noun = { rows: [exportAll] };
+export const exporting: CommandGroup = { rows: [exportAll] };

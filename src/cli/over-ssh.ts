@@ -19,7 +19,7 @@ import { isPeoples } from "./door.ts";
 /** Whether a command runs where it is typed, whatever KEYHOLE_SSH says: it needs no installation. */
 export function isLocal(command: CommandUnknownOpts): boolean {
   const row = rowOf(command);
-  return row?.right === undefined || (row.right === "anybody" && "act" in row);
+  return row?.right === undefined || (row.right === "anybody" && "action" in row);
 }
 
 /** Runs a command of people on the host that KEYHOLE_SSH names. @returns the exit code */

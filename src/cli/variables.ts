@@ -10,7 +10,7 @@ import { revealVariables } from "../kinds/variables/reveal.ts";
 import { setVariables } from "../kinds/variables/write.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { answer } from "../terminal/answer.ts";
-import { act, type Noun } from "../terminal/draw.ts";
+import { type CommandGroup, processCommand } from "../terminal/draw.ts";
 import { withEditor } from "../terminal/editor.ts";
 import { answerFormatted } from "../terminal/formatted.ts";
 import { readLine } from "../terminal/terminal.ts";
@@ -19,14 +19,14 @@ import { counted, decodeText } from "../words/text.ts";
 
 /* The commands of variables that do more with the process than to run an operation: one opens an editor, one renders. */
 
-const edit = act({
+const edit = processCommand({
   path: "var edit",
   about: "Edit the variables of an environment as dotenv text in $EDITOR. The audit records that you saw them.",
   examples: ["keyhole var edit acme/web staging", "EDITOR='code --wait' keyhole var edit web production"],
   right: "operator",
   asks: "needs --yes",
   inputs: { project, environment, literal },
-  act: async (context, { project, environment, literal = false }, ask) => {
+  action: async (context, { project, environment, literal = false }, ask) => {
     const before = await withAdmin(context, (admin) =>
       revealVariables(admin, project, environment, (variables) => textOf(`${project}, ${environment}`, variables)),
     );
@@ -74,7 +74,7 @@ async function edited(
   }
 }
 
-const exportAll = act({
+const exportAll = processCommand({
   path: "var export",
   about:
     "Print all variables of an environment with their values, or write them to a file. The audit records that you did.",
@@ -90,7 +90,7 @@ const exportAll = act({
     out,
     force,
   },
-  act: async (context, { project, environment, format = context.json ? "json" : "env", out, force = false }) => {
+  action: async (context, { project, environment, format = context.json ? "json" : "env", out, force = false }) => {
     const to = { out, kind: "export", force, document: { project, environment } } as const;
     await answerFormatted(context, format, to, async () => {
       const revealed = await withAdmin(context, (admin) =>
@@ -111,4 +111,4 @@ function textIn(context: CommandContext, format: Format, variables: readonly Nam
 
 const { about = "", rows } = variableOperations;
 
-export const variableCommands: Noun = { about, rows: [...rows, edit, exportAll] };
+export const variableCommands: CommandGroup = { about, rows: [...rows, edit, exportAll] };

@@ -4,7 +4,7 @@ import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { releaseKey, version } from "../core/version.ts";
 import { type Input, input } from "../desk/inputs.ts";
 import { answer } from "../terminal/answer.ts";
-import { act, type Noun } from "../terminal/draw.ts";
+import { type CommandGroup, processCommand } from "../terminal/draw.ts";
 import type { CommandContext } from "../terminal/verb.ts";
 import { parseMinisignKey, verifyMinisign } from "./minisign.ts";
 
@@ -15,9 +15,9 @@ const verified: Input<string | true | undefined> = {
   isLocal: true,
 };
 
-export const versions: Noun = {
+export const versions: CommandGroup = {
   rows: [
-    act({
+    processCommand({
       path: "version",
       about: "Show the version, or verify a release.",
       examples: ["keyhole version", "keyhole version --verify keyhole_0.3.0_amd64.deb"],
@@ -29,7 +29,7 @@ export const versions: Noun = {
           isLocal: true,
         },
       },
-      act: async (context, { file, key }) => {
+      action: async (context, { file, key }) => {
         if (file === undefined && key !== undefined) throw usageProblem("--key needs --verify.");
         return file === undefined ? sayVersion(context) : sayVerified(context, file, key ?? releaseKey);
       },

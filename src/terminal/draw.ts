@@ -5,27 +5,27 @@ import { type Ask, askAt } from "./ask.ts";
 import { localName, readChunks, readSource } from "./input.ts";
 import { type CommandContext, noun, verb } from "./verb.ts";
 
-/* Draws the command line from rows: `operation` in `desk/operation.ts`, and `act` below. */
+/* Draws the command line from rows: `operation` in `desk/operation.ts`, and `processCommand` below. */
 
 /** A command that does more with the process than to run an operation, or that has no installation. */
-export type Act<I extends Inputs = Inputs> = Omit<Words<I>, "right"> & {
+export type ProcessCommand<I extends Inputs = Inputs> = Omit<Words<I>, "right"> & {
   /** Undefined: it runs where it is typed, whatever KEYHOLE_SSH says, and never through the door. */
   readonly right?: Words["right"];
-  act(context: CommandContext, given: Given<I>, ask: Ask): Promise<void>;
+  action(context: CommandContext, given: Given<I>, ask: Ask): Promise<void>;
 };
 
 /** A row of the table. It is a function so that the types of its inputs are inferred. */
-export function act<const I extends Inputs>(row: Act<I>): Act<I> {
+export function processCommand<const I extends Inputs>(row: ProcessCommand<I>): ProcessCommand<I> {
   return row;
 }
 
-export type Row = Operation | Act;
+export type Row = Operation | ProcessCommand;
 
 /** The rows that begin with the same word, and the sentence of that word unless it is a command itself. */
-export type Noun = { readonly about?: string; readonly rows: readonly Row[] };
+export type CommandGroup = { readonly about?: string; readonly rows: readonly Row[] };
 
 /** The command for the first word of rows, with those below it. */
-export function commandFor({ about = "", rows }: Noun, context: CommandContext): Command {
+export function commandFor({ about = "", rows }: CommandGroup, context: CommandContext): Command {
   const [first] = rows as readonly [Row, ...Row[]];
   const name = first.path.split(" ")[0] as string;
   const own = rows.find(({ path }) => path === name);
@@ -68,7 +68,7 @@ function commandOf(row: Row, context: CommandContext): Command {
     );
     const all = { ...given, ...Object.fromEntries(sources) };
     const yes = values["yes"] === true;
-    if ("act" in row) return row.act(context, all, askAt(context, row, yes));
+    if ("action" in row) return row.action(context, all, askAt(context, row, yes));
     // With the database, which a command of machines does not load.
     const { perform } = await import("./perform.ts");
     await perform(context, row, all, { yes, dryRun: values["dryRun"] === true });
