@@ -38,14 +38,23 @@ export async function requireSet<E extends Entry>(admin: AdminContext, of: SetOf
   return set;
 }
 
-/** The verified sets of a kind in every environment of the project's permit. */
+/**
+ * The verified sets of a kind, by default in every environment of the project's permit.
+ * @throws Refused `conflict` if one is not as somebody has seen it
+ */
 export function requireSets<E extends Entry>(
   admin: AdminContext,
   project: SetOf<E>["project"],
   descriptor: KindDescriptor<E>,
+  seen: Seen = {},
+  among: readonly Environment[] = project.permit.environments,
 ): Promise<readonly VerifiedSet<E>[]> {
-  const { environments } = project.permit;
-  return Array.fromAsync(environments, (environment) => requireSet(admin, { project, descriptor, environment }));
+  return Array.fromAsync(among, async (environment) => {
+    const of = { project, descriptor, environment };
+    const set = await requireSet(admin, of);
+    requireSeen({ ...of, version: set.stored.version }, seen);
+    return set;
+  });
 }
 
 /** The environments to show: those that the project uses, and others that have items. */
@@ -70,16 +79,6 @@ export async function findSet<E extends Entry>(
 /** The current version of a set, opened for a write. @throws Refused `conflict` if it does not verify or open */
 export async function openSet<E extends Entry>(admin: AdminContext, of: SetOf<E>): Promise<OpenSet<E>> {
   return openItems(of, await requireSet(admin, of));
-}
-
-/** The same in several environments. */
-export function openSets<E extends Entry>(
-  admin: AdminContext,
-  project: SetOf<E>["project"],
-  descriptor: KindDescriptor<E>,
-  from: readonly Environment[],
-): Promise<readonly OpenSet<E>[]> {
-  return Array.fromAsync(from, (environment) => openSet(admin, { project, descriptor, environment }));
 }
 
 /** What somebody sees of sets who has a right there. */

@@ -13,6 +13,7 @@ import {
   projectPath,
 } from "../desk/projects.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
+import { deleteUnusedContents } from "./contents.ts";
 import { countIn } from "./counts.ts";
 import type { OpenSet } from "./open.ts";
 import { type PlannedSet, planSets, type SetChanges, type SetWrites, writeSets } from "./write.ts";
@@ -59,6 +60,12 @@ export type ProjectPlan<E extends Entry, T> = {
   readonly more?: readonly Change[];
 };
 
+type ChangeOptions = {
+  readonly permits?: readonly Permit[];
+  /** The kinds that may name contents: those that no kept version names any more are deleted. */
+  readonly kinds?: readonly KindDescriptor[];
+};
+
 /**
  * Makes the change that `plan` finds out, as {@link writingProject}; a dry run only plans.
  * @throws what refuses the change, in a dry run, too
@@ -68,7 +75,7 @@ export async function changingProject<E extends Entry, T>(
   found: FoundProject,
   descriptor: KindDescriptor<E>,
   plan: (project: PlannedProject) => Promise<ProjectPlan<E, T>>,
-  { dryRun = false, permits = [] }: DryRun & { readonly permits?: readonly Permit[] } = {},
+  { dryRun = false, permits = [], kinds }: DryRun & ChangeOptions = {},
 ): Promise<T> {
   if (dryRun) {
     const { changes, outcomeOf } = await plan({ ...found, now: admin.now() });
@@ -77,6 +84,7 @@ export async function changingProject<E extends Entry, T>(
   const work = async (project: LockedProject) => {
     const { changes, outcomeOf, more } = await plan(project);
     const writes = await writeSets(admin, project, descriptor, changes);
+    if (kinds && [...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project, kinds);
     return [outcomeOf(writes), writes, more] as const;
   };
   return writingProject(admin, found, descriptor, work, { permits });

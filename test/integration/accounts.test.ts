@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
+import { deleteAccount } from "../support/delete.ts";
 import {
   describeBoth,
   firstOf,

@@ -7,7 +7,6 @@ import { Alarms } from "../../src/gates/alarms.ts";
 import { revealVariable, revealVariables } from "../../src/kinds/variables/reveal.ts";
 import {
   copyVariables,
-  deleteVariable,
   listVariables,
   type Place,
   setVariables,
@@ -32,6 +31,7 @@ import { planRollback, planUndo, rollBack, undo } from "../../src/people/rollbac
 import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
 import { isCanary, newCoin } from "../../src/seal/canary.ts";
+import { deleteVariable } from "../support/delete.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";

@@ -5,12 +5,13 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
-import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
 import { setVariables, writeVariables } from "../../src/kinds/variables/write.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
 import { canary } from "../support/canary.ts";
+import { deleteAccount, deleteFile } from "../support/delete.ts";
 import { personIn } from "../support/persons.ts";
 import { describeBoth, stored, type World } from "../support/world.ts";
 

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import type { BucketName } from "../../src/limit/bucket.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { revokeKey } from "../../src/people/keys.ts";
@@ -10,6 +10,7 @@ import { setPlan } from "../../src/people/organizations.ts";
 import { createProject, deleteProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
+import { deleteVariable } from "../support/delete.ts";
 import { parts, seed } from "../support/seed.ts";
 import {
   type Answer,

@@ -7,9 +7,10 @@ import { expect, test } from "bun:test";
 import { findProject } from "../../src/desk/projects.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { inDays } from "../support/clock.ts";
+import { deleteVariable } from "../support/delete.ts";
 import { cardsOf, visitorOf } from "../support/pages.ts";
 import { describeBoth, describeOnce, everything, stored, type World } from "../support/world.ts";
 

@@ -1,12 +1,14 @@
 /** The environments that a project uses: pages leave out the others, and nothing new is written there. */
+
 import { expect, test } from "bun:test";
 import { environments } from "../../src/core/names.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { copyVariables, deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { copyVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
 import { createProject, listProjects, setProjectEnvironments } from "../../src/people/projects.ts";
+import { deleteVariable } from "../support/delete.ts";
 import { visitorOf } from "../support/pages.ts";
 import { describeBoth, stored, type World } from "../support/world.ts";
 

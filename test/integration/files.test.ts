@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { environments } from "../../src/core/names.ts";
-import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
 import { MemoryBudget } from "../../src/limit/budget.ts";
 import { purgeHistory } from "../../src/people/history.ts";
 import { contentAssociatedData } from "../../src/seal/associated-data.ts";
 import { seal } from "../../src/seal/envelope.ts";
+import { deleteFile } from "../support/delete.ts";
 import {
   dataKeyOf,
   describeBoth,

@@ -8,15 +8,16 @@ import { writingProject } from "../../src/editing/write-project.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { files } from "../../src/kinds/files/entry.ts";
-import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { deleteVariable, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
+import { deleteFile, deleteVariable } from "../support/delete.ts";
 import { personIn } from "../support/persons.ts";
 import {
   describeBoth,

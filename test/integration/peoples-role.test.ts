@@ -4,10 +4,10 @@ import postgres from "postgres";
 import { type AdminContext, adminContextOf } from "../../src/desk/context.ts";
 import { whoIs } from "../../src/desk/roster.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
-import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
-import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { copyVariables, deleteVariable, listDueVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { copyVariables, listDueVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
@@ -20,6 +20,7 @@ import { approveRequest, rejectRequest, showRequest } from "../../src/people/req
 import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { createTrust } from "../../src/people/trusts.ts";
 import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
+import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { withPostgres } from "../support/postgres.ts";
 import { openWorld, type World } from "../support/world.ts";
 

@@ -5,7 +5,7 @@ import { type AdminContext, writing } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { RosterWatch, whoIs } from "../../src/desk/roster.ts";
 import { openSet } from "../../src/editing/open.ts";
-import { deleteAccount, listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
+import { listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { listFiles, putFile } from "../../src/kinds/files/write.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
@@ -26,6 +26,7 @@ import {
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { planRollback } from "../../src/people/rollback.ts";
 import { createTrust } from "../../src/people/trusts.ts";
+import { deleteAccount } from "../support/delete.ts";
 import { eventually } from "../support/eventually.ts";
 import { asPerson, personIn } from "../support/persons.ts";
 import { pruneAudit } from "../support/prune.ts";

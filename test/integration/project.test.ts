@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
-import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
-import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { diceOf } from "../support/attack.ts";
+import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { seed } from "../support/seed.ts";
 import { describeBoth, firstOf, headersOf, usualHeaders } from "../support/world.ts";
 

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { environments } from "../../src/core/names.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
-import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { createProject, deleteProject } from "../../src/people/projects.ts";
+import { deleteFile } from "../support/delete.ts";
 import { type Answer, describeBoth, everything, headersOf, insertAccounts, type World } from "../support/world.ts";
 
 /** A key of one project and one environment, among much that it must not notice. */

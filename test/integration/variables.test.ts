@@ -1,9 +1,10 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { parseEnv } from "node:util";
 import { environments } from "../../src/core/names.ts";
-import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
+import { deleteVariable } from "../support/delete.ts";
 import {
   describeBoth,
   everything,

@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test";
 import { type Environment, environments } from "../../src/core/names.ts";
 import type { Seen } from "../../src/desk/plan.ts";
-import { deleteAccount, listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
+import { listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import {
   copyVariables,
@@ -16,6 +16,7 @@ import {
 } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { listHistory } from "../../src/people/history.ts";
+import { deleteAccount } from "../support/delete.ts";
 import { describeBoth, describeOnce, stored, type World } from "../support/world.ts";
 
 function changedBySomebodyElse(what: string) {

@@ -2,6 +2,7 @@
  * Nothing secret leaves a trace: after many reads, writes and failures, values and keys are searched for in every
  * encoding, in the log, the refusals, the audit and the database's files.
  */
+
 import { expect, test } from "bun:test";
 import { hkdfSync } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -9,7 +10,7 @@ import { join } from "node:path";
 import { mintKey } from "../../src/access/api-key.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { dataKeyAssociatedData, encodeFields } from "../../src/seal/associated-data.ts";
@@ -18,6 +19,7 @@ import { parseRootKeys } from "../../src/seal/keyring.ts";
 import { openLog } from "../../src/server/log.ts";
 import { contractProblem, unlimited } from "../support/attack.ts";
 import { spellingsOf } from "../support/canary.ts";
+import { deleteVariable } from "../support/delete.ts";
 import { type Answer, describeBoth, everything, type World } from "../support/world.ts";
 
 /** What must not be found, by what it is. */

@@ -1,6 +1,7 @@
 /**
  * Random sequences of what people do to sets, against a model in memory: plain lists of versions, each with its items.
  */
+
 import { beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
@@ -9,15 +10,16 @@ import type { AdminContext } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { openContent } from "../../src/editing/contents.ts";
 import { openSet, openVersion } from "../../src/editing/open.ts";
-import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
 import type { FileEntry } from "../../src/kinds/files/entry.ts";
-import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
 import { descriptorOf } from "../../src/kinds/kind.ts";
-import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { createProject, deleteProject, renameProject } from "../../src/people/projects.ts";
 import { planRollback, planUndo, rollBack, undo } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
+import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { parts, seed } from "../support/seed.ts";
 import { describeBoth, type World } from "../support/world.ts";
 

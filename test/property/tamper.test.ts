@@ -6,16 +6,17 @@
  * of itself is served as that version. What stands outside the sets, a project's name and counts, is not covered
  * either.
  */
+
 import { afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { digestKey, mintKey } from "../../src/access/api-key.ts";
 import { type Grant, sealGrant } from "../../src/access/grant.ts";
-import { deleteFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { setBytesMax } from "../../src/sets/kind.ts";
 import { diceOf, verdictOf } from "../support/attack.ts";
 import { canary } from "../support/canary.ts";
+import { deleteFile } from "../support/delete.ts";
 import { kinds } from "../support/kinds.ts";
 import { seed } from "../support/seed.ts";
 import {

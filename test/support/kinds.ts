@@ -1,7 +1,8 @@
 import type { Environment } from "../../src/core/names.ts";
-import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
-import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
-import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { deleteAccount, deleteFile, deleteVariable } from "./delete.ts";
 import { insertAccounts, insertFiles, type Placed, type World } from "./world.ts";
 
 export const kinds = ["variables", "accounts", "files"] as const;

@@ -1,12 +1,13 @@
 import { expect } from "bun:test";
 import { isUtf8 } from "node:buffer";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
-import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
-import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
 import { type Dice, unlimited, verdictOf } from "./attack.ts";
 import { canary } from "./canary.ts";
+import { deleteAccount, deleteFile, deleteVariable } from "./delete.ts";
 import type { Kind } from "./kinds.ts";
 import type { Client, Key, Placed, Row, World } from "./world.ts";
 

@@ -13,7 +13,7 @@ import { Refused } from "../../src/core/refused.ts";
 import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
 import type { Organization } from "../../src/desk/organizations.ts";
 import { findProject } from "../../src/desk/projects.ts";
-import { openSets } from "../../src/editing/open.ts";
+import { openSet } from "../../src/editing/open.ts";
 import { type NewItem, writeSets } from "../../src/editing/write.ts";
 import { writingProject } from "../../src/editing/write-project.ts";
 import type { ApiParts } from "../../src/gates/api-parts.ts";
@@ -538,7 +538,9 @@ export async function insertAccounts(
       const value = Buffer.from(JSON.stringify({ a: valueFor(name) }));
       return [name, { entry: { name, updatedAt: locked.now }, value }] as const;
     });
-    const sets = await openSets(w.admin, locked, accounts, environments);
+    const sets = await Array.fromAsync(environments, (environment) =>
+      openSet(w.admin, { project: locked, descriptor: accounts, environment }),
+    );
     return [undefined, await writeSets(w.admin, locked, accounts, new Map(sets.map((set) => [set, new Map(items)])))];
   });
 }
@@ -573,7 +575,9 @@ export async function insertFiles(
       await storeContent(w.admin, locked, entry, bytes);
       items.push([path, { entry, value: null }]);
     }
-    const sets = await openSets(w.admin, locked, files, environments);
+    const sets = await Array.fromAsync(environments, (environment) =>
+      openSet(w.admin, { project: locked, descriptor: files, environment }),
+    );
     return [undefined, await writeSets(w.admin, locked, files, new Map(sets.map((set) => [set, new Map(items)])))];
   });
 }

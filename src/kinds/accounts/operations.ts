@@ -16,9 +16,10 @@ import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
 import { decodeText, joined } from "../../words/text.ts";
+import { deleteItem } from "../delete.ts";
 import { accounts } from "./entry.ts";
 import { revealAccount } from "./reveal.ts";
-import { type AccountWrite, deleteAccount, listAccounts, setAccount } from "./write.ts";
+import { type AccountWrite, listAccounts, setAccount } from "./write.ts";
 
 const name = completed(input("<name>", "the account"), "items");
 
@@ -117,12 +118,12 @@ export const remove = operation({
   right: "write",
   inputs: { project, name },
   plan: async (admin, { project, name }) => {
-    const { environments, seen } = await deleteAccount(admin, project, name, { dryRun: true });
+    const { environments, seen } = await deleteItem(admin, project, { descriptor: accounts, name }, { dryRun: true });
     const sentence = `Nothing was written. It would delete account ${name} from ${project}, ${joined(environments)}.`;
     return { seen, document: { project, name, environments }, sentence };
   },
   run: async (admin, { project, name }, { seen }) => {
-    await deleteAccount(admin, project, name, { seen });
+    await deleteItem(admin, project, { descriptor: accounts, name }, { seen });
     return done({ project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
   },
 });

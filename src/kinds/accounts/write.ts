@@ -5,8 +5,7 @@ import type { Seen } from "../../desk/plan.ts";
 import { seenOf } from "../../desk/plan.ts";
 import { findProject, type PlannedProject } from "../../desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
-import { itemsOf, type OpenSet, openItems, requireSeen, requireSets, type SetOf } from "../../editing/open.ts";
-import { noItem } from "../../editing/reveal.ts";
+import { itemsOf, type OpenSet, openItems, requireSets } from "../../editing/open.ts";
 import type { SetChanges } from "../../editing/write.ts";
 import { changingProject, type DryRun } from "../../editing/write-project.ts";
 import { unseenIn } from "../../words/unseen.ts";
@@ -43,7 +42,7 @@ export async function setAccount(
   await findProject(admin, where, "write", targets);
   const found = await findProject(admin, where, "write");
   const plan = async (project: PlannedProject) => {
-    const sets = await requireSeenSets(admin, project, seen);
+    const sets = await requireSets(admin, project, accounts, seen);
     const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
     const dropped = holders.filter((environment) => !targets.includes(environment));
     const surprise = dropped.find((environment) => !agreed.includes(environment));
@@ -86,41 +85,6 @@ export async function listAccounts(admin: AdminContext, where: string) {
   return itemsOf(accounts, sets).map(({ entry: { name }, environments, updatedAt }) => {
     return { name, environments, updatedAt };
   });
-}
-
-/**
- * Deletes an account from every environment in which the person may write.
- * @returns the environments that had it, and what was read; a dry run deletes nothing
- */
-export async function deleteAccount(
-  admin: AdminContext,
-  where: string,
-  name: string,
-  { seen = {}, dryRun }: SeenAccounts & DryRun = {},
-) {
-  const found = await findProject(admin, where, "write");
-  const plan = async (project: PlannedProject) => {
-    const sets = await requireSeenSets(admin, project, seen);
-    const holders = sets.filter(({ names }) => names.includes(name));
-    if (holders.length === 0) {
-      throw await noItem(admin, { project, descriptor: accounts }, name, found.permit.environments, where);
-    }
-    const opened = holders.map((set) =>
-      openItems({ project, descriptor: accounts, environment: set.environment }, set),
-    );
-    const outcome = { environments: holders.map(({ environment }) => environment), seen: seenOf(project, sets) };
-    return { changes: new Map(opened.map((set) => [set, new Map([[name, null]])])), outcomeOf: () => outcome };
-  };
-  return changingProject(admin, found, accounts, plan, { dryRun });
-}
-
-/** The sets of every environment. @throws Refused `conflict` if one is not what the person has seen */
-async function requireSeenSets(admin: AdminContext, project: SetOf["project"], seen: Seen) {
-  const sets = await requireSets(admin, project, accounts);
-  for (const { environment, stored } of sets) {
-    requireSeen({ project, descriptor: accounts, environment, version: stored.version }, seen);
-  }
-  return sets;
 }
 
 function fieldsOf(values: unknown): Record<string, string> {

@@ -18,9 +18,10 @@ import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
 import { counted } from "../../words/text.ts";
+import { deleteItem } from "../delete.ts";
 import { files } from "./entry.ts";
 import { revealFile } from "./reveal.ts";
-import { deleteFile, listFiles, putFile } from "./write.ts";
+import { listFiles, putFile } from "./write.ts";
 
 const path = completed(input("<path>", "the path it was stored under"), "items");
 
@@ -103,7 +104,7 @@ const remove = operation({
   right: "write",
   inputs: { project, path, environments: environmentList("the environments to delete it from") },
   run: async (admin, { project, path, environments }) => {
-    await deleteFile(admin, project, path, environments);
+    await deleteItem(admin, project, { descriptor: files, name: path, from: environments });
     const document = { project, path, environments, status: "deleted" };
     return done(document, `Deleted ${path} from ${project} for ${environments.join(", ")}.`);
   },

@@ -6,8 +6,7 @@ import type { AdminContext } from "../../desk/context.ts";
 import { findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
 import { displayName, requireEnvironments } from "../../desk/validate.ts";
 import { deleteUnusedContents, sealContent } from "../../editing/contents.ts";
-import { itemsOf, openSets, requireSets } from "../../editing/open.ts";
-import { noItem } from "../../editing/reveal.ts";
+import { itemsOf, openSet, requireSets } from "../../editing/open.ts";
 import { type SetWrites, writeSets } from "../../editing/write.ts";
 import { requireProjectRoom, writingProject } from "../../editing/write-project.ts";
 import { pathProblem, pathSetProblem } from "../../words/path.ts";
@@ -33,7 +32,9 @@ export async function putFile(admin: AdminContext, where: string, asked: NewFile
   const { content, environments, ...file } = validate(asked);
   const found = await findProject(admin, where, "write", environments);
   return writingProject(admin, found, files, async (project) => {
-    const sets = await openSets(admin, project, files, environments);
+    const sets = await Array.fromAsync(environments, (environment) =>
+      openSet(admin, { project, descriptor: files, environment }),
+    );
     for (const { environment, items } of sets) {
       const clash = pathSetProblem([...[...items.keys()].filter((path) => path !== file.path), file.path]);
       if (clash === undefined) continue;
@@ -61,25 +62,6 @@ export async function listFiles(admin: AdminContext, where: string): Promise<Sto
     // The checksum would confirm a guess of a small file.
     const maySee = environments.some((environment) => may(admin.rights, "reveal", placeOf(project), environment));
     return { ...file, sha256: maySee ? file.sha256 : null, environments, updatedAt };
-  });
-}
-
-/** Takes the file at `path` out of these environments, each of which must have it. */
-export async function deleteFile(
-  admin: AdminContext,
-  where: string,
-  path: string,
-  environmentNames: readonly string[],
-): Promise<void> {
-  const environments = environmentsOf(requireEnvironments(environmentNames));
-  const found = await findProject(admin, where, "write", environments);
-  await writingProject(admin, found, files, async (project) => {
-    const sets = await openSets(admin, project, files, environments);
-    const missing = sets.filter(({ items }) => !items.has(path)).map(({ environment }) => environment);
-    if (missing.length > 0) {
-      throw await noItem(admin, { project, descriptor: files }, path, missing, `${where} ${missing.join(", ")}`);
-    }
-    return [undefined, await writeFiles(admin, project, new Map(sets.map((set) => [set, new Map([[path, null]])])))];
   });
 }
 

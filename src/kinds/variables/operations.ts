@@ -29,12 +29,12 @@ import { parseList } from "../../words/lists.ts";
 import { parseCount } from "../../words/parse.ts";
 import { counted, decodeText, joined } from "../../words/text.ts";
 import { parseComingDay } from "../../words/times.ts";
+import { deleteItem } from "../delete.ts";
 import { variables } from "./entry.ts";
 import type { ImportFormat } from "./import-text.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
 import {
   copyVariables,
-  deleteVariable,
   listVariables,
   type NewVariable,
   type Place,
@@ -224,14 +224,14 @@ export const remove = operation({
   inputs: { project, environments: severalEnvironments, name, version: ifVersion },
   check: ({ environments, version }) => requireOne("var delete", environments, version),
   plan: async (admin, { project, environments, name, version }) => {
-    const seen = await seenAt(admin, project, "write", variables, environments);
-    await deleteVariable(admin, project, environments, name, { seen: ifAt(environments, version), dryRun: true });
+    const gone = { descriptor: variables, name, from: environments };
+    const { seen } = await deleteItem(admin, project, gone, { seen: ifAt(environments, version), dryRun: true });
     const where = environments.length === 1 ? { environment: environments[0] } : { environments };
     const sentence = `Nothing was written. It would delete ${name} from ${project}, ${joined(environments)}.`;
-    return { seen, document: { project, ...where, key: name }, sentence };
+    return { seen, document: { project, ...where, key: name }, sentence, gone };
   },
-  run: async (admin, { project, environments, name, version }, { seen, document }) => {
-    await deleteVariable(admin, project, environments, name, { seen: { ...seen, ...ifAt(environments, version) } });
+  run: async (admin, { project, environments, name, version }, { seen, document, gone }) => {
+    await deleteItem(admin, project, gone, { seen: { ...seen, ...ifAt(environments, version) } });
     const sentence = `Deleted ${name} from ${project}, ${joined(environments)}.`;
     return done({ ...document, status: "deleted" }, sentence);
   },

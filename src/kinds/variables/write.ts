@@ -1,20 +1,14 @@
 import { eq } from "drizzle-orm";
 import { may } from "../../access/rights.ts";
-import {
-  compareBytes,
-  type Environment,
-  environmentsOf,
-  isVariableName,
-  variableValueBytesMax,
-} from "../../core/names.ts";
+import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
 import type { Seen } from "../../desk/plan.ts";
 import { findProject, type PlannedProject, placeOf, projectColumns, requireSeenProject } from "../../desk/projects.ts";
-import { requireEnvironment, requireEnvironments, requireText } from "../../desk/validate.ts";
-import { type Item, type OpenSet, openSet, openSets, requireSeen, requireSet, seenAt } from "../../editing/open.ts";
-import { noItem, revealOf } from "../../editing/reveal.ts";
+import { requireEnvironment, requireText } from "../../desk/validate.ts";
+import { type Item, type OpenSet, openSet, requireSeen, requireSet, seenAt } from "../../editing/open.ts";
+import { revealOf } from "../../editing/reveal.ts";
 import type { NewItem, PlannedSet, SetChanges } from "../../editing/write.ts";
 import { changingProject, type DryRun } from "../../editing/write-project.ts";
 import { isCanary, newCoin } from "../../seal/canary.ts";
@@ -331,28 +325,6 @@ export async function listDueVariables(admin: AdminContext, withinMs: number): P
     }
   }
   return found;
-}
-
-/** Deletes a variable from these environments, each of which must have it; a dry run only says whether it can. */
-export async function deleteVariable(
-  admin: AdminContext,
-  where: string,
-  from: string | readonly string[],
-  name: string,
-  { seen = {}, dryRun }: SeenSets & DryRun = {},
-): Promise<void> {
-  const targets = environmentsOf(requireEnvironments([from].flat()));
-  const found = await findProject(admin, where, "write", targets);
-  const plan = async (project: PlannedProject) => {
-    const sets = await openSets(admin, project, variables, targets);
-    for (const set of sets) requireSeen(set, seen);
-    const missing = sets.filter(({ items }) => !items.has(name)).map(({ environment }) => environment);
-    if (missing.length > 0) {
-      throw await noItem(admin, { project, descriptor: variables }, name, missing, `${where} ${missing.join(", ")}`);
-    }
-    return { changes: new Map(sets.map((set) => [set, new Map([[name, null]])])), outcomeOf: () => undefined };
-  };
-  await changingProject(admin, found, variables, plan, { dryRun });
 }
 
 /** What somebody sees of the ends of a copy. */

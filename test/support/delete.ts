@@ -1,0 +1,21 @@
+import type { AdminContext } from "../../src/desk/context.ts";
+import { accounts } from "../../src/kinds/accounts/entry.ts";
+import { deleteItem } from "../../src/kinds/delete.ts";
+import { files } from "../../src/kinds/files/entry.ts";
+import { variables } from "../../src/kinds/variables/entry.ts";
+
+/* Deletes an item, in few words. */
+
+type Options = Parameters<typeof deleteItem>[3];
+
+export function deleteVariable(admin: AdminContext, where: string, from: string, name: string) {
+  return deleteItem(admin, where, { descriptor: variables, name, from: [from] });
+}
+
+export function deleteAccount(admin: AdminContext, where: string, name: string, options: Options = {}) {
+  return deleteItem(admin, where, { descriptor: accounts, name }, options);
+}
+
+export function deleteFile(admin: AdminContext, where: string, name: string, from: readonly string[]) {
+  return deleteItem(admin, where, { descriptor: files, name, from });
+}
