@@ -7,7 +7,9 @@ import {
   extrasTable,
   growthTable,
   markdownOf,
+  number,
   type Results,
+  type RowReport,
   rowsTable,
   scaleTable,
 } from "./report.ts";
@@ -47,7 +49,7 @@ export function writeResults(folder: string, added: Omit<Results, "format">): vo
     const text = readFileSync(page, "utf8");
     const [from, to] = [text.indexOf(begin), text.indexOf(end)];
     if (from < 0 || to < from) throw new Error(`${page} has lost the lines that mark its measured part`);
-    const parts = measured(results).join("\n\n");
+    const parts = measured(results).map(wrapped).join("\n\n");
     writeFileSync(page, `${text.slice(0, from + begin.length)}\n\n${parts}\n\n${text.slice(to)}`);
   }
 }
@@ -55,11 +57,20 @@ export function writeResults(folder: string, added: Omit<Results, "format">): vo
 function forUsers({ run, scale }: Results): string[] {
   const parts: string[] = [];
   if (run) {
-    parts.push("### What a request costs", conditionsOf(run), markdownOf(costsTable(run.rows)));
+    parts.push("### What a request costs", conditionsOf(run), markdownOf(costsTable(run.rows)), floorOf(run.rows));
     parts.push("### What a server takes", markdownOf(extrasTable(run.extras)));
   }
   if (scale) parts.push("### How it scales", conditionsOf(scale), markdownOf(growthTable(scale.scales)));
   return [...parts, "![Requests per second, by connections and by sizes](performance.svg)"];
+}
+
+/** What the machine could do in that hour. */
+function floorOf(rows: readonly RowReport[]): string {
+  const points = rows.find(({ id }) => id === "floor/select-1")?.points;
+  const rate = points?.find(({ connections }) => connections === 64)?.perSecond.median;
+  const words = "Compare rows rather than rates, which depend on the machine and its hour";
+  if (rate === undefined) return `${words}.`;
+  return `${words}: a bare server with one \`select 1\` answered ${number(rate)} requests a second here at 64.`;
 }
 
 function inFull(results: Results): string[] {
@@ -74,6 +85,11 @@ function inFull(results: Results): string[] {
     parts.push("### How cost grows", conditionsOf(scale, points), markdownOf(scaleTable(scale.scales)));
   }
   return parts;
+}
+
+/** Prose in lines of at most 120 characters; a table as it is. */
+function wrapped(part: string): string {
+  return part.startsWith("|") ? part : part.replace(/(?=.{121})(.{1,120}) /g, "$1\n");
 }
 
 /** Four significant digits are precise enough and keep diffs of the file small. */

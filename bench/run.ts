@@ -17,6 +17,7 @@ import {
   dearerIn,
   isTooBusy,
   othersOf,
+  untilSigned,
 } from "./against.ts";
 import { Backends } from "./backends.ts";
 import { measureDashboard } from "./dashboard.ts";
@@ -51,7 +52,7 @@ import {
 } from "./report.ts";
 import { type DatabaseName, Rig } from "./rig.ts";
 import { floorsOf, mixedRow, type Row, rowsOf, rowsStock, unknownKeysCount } from "./rows.ts";
-import { measureScale, scalePointsOf, scaleStocks } from "./scale.ts";
+import { measureScale, scalePointsOf, scaleStocks, strangersCount } from "./scale.ts";
 import { seed } from "./seed.ts";
 import { targetsTable } from "./targets.ts";
 
@@ -61,7 +62,8 @@ Measures the compiled server on PostgreSQL and SQLite, and bare servers for comp
 Without options it takes about ten minutes and writes docs/performance.json, .svg and the tables of the two pages.
 
   --quick               takes two minutes: 1 and 64 connections, fewer repeats, writes nothing
-  --scale               measures how cost grows with variables, keys, connections and variables per environment
+  --scale               measures how cost grows with variables, keys, trusts, segments of the audit, connections and
+                        variables per environment; takes half an hour, and writes docs/ too
   --dashboard           measures how long a person waits for the dashboard's grid, in Chromium; prints it, writes nothing
   --against COMMIT      compares a request with that of a commit, in pairs; exit code 1 if it takes more processor time,
                         statements or commits; takes ten minutes, in which a busy machine measures fewer pairs; writes
@@ -125,7 +127,7 @@ stopped.catch(() => {});
 for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => stop(new Error(`Interrupted by ${signal}.`)));
 }
-const deadlineMin = flags.quick ? 10 : 30;
+const deadlineMin = flags.quick ? 10 : flags.scale ? 60 : 30;
 const deadline = setTimeout(() => stop(new Error(`Not done after ${deadlineMin} minutes.`)), deadlineMin * 60_000);
 
 let cluster: Postgres | undefined;
@@ -305,8 +307,10 @@ async function runScale(
   for (const [name, stock] of Object.entries(scaleStocks)) {
     for (const backend of await backends.create()) {
       const startedAtMs = performance.now();
-      const rig = new Rig({ backend, processes, binary, folder }, await seed(backend.settings, stock), stock);
+      const options = { backend, processes, binary, folder, unknownKeys: strangersCount };
+      const rig = new Rig(options, await seed(backend.settings, stock), stock);
       await rig.start();
+      if (backend.name === "SQLite") await untilSigned(backend);
       rigs[backend.name] = { ...rigs[backend.name], [name]: rig };
       say(`Seeded ${backend.name}, ${name}, in ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s.`);
     }

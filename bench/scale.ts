@@ -1,5 +1,6 @@
+import { apiRoot } from "../src/api/app.ts";
 import type { Meter, Sample } from "./measure.ts";
-import type { DatabaseName, Rig } from "./rig.ts";
+import type { Bucket, DatabaseName, RequestList, Rig } from "./rig.ts";
 import type { Row } from "./rows.ts";
 import { type Stock, variablesPerLarge, variablesPerProject } from "./seed.ts";
 
@@ -34,7 +35,12 @@ export const scaleStocks = {
       { ...nothing, keys: 5000, large: Math.round((variables - projects * variablesPerProject) / variablesPerLarge) },
     ]),
   ),
-  ...Object.fromEntries([100, 1000, 100_000].map((keys) => [`keys-${keys}`, { ...nothing, keys, files: [smallFile] }])),
+  ...Object.fromEntries([100, 1000].map((keys) => [`keys-${keys}`, { ...nothing, keys, files: [smallFile] }])),
+  "keys-1000000": { ...nothing, keys: 5000, otherKeys: 995_000, files: [smallFile] },
+  ...Object.fromEntries([10, 1000].map((trusts) => [`trusts-${trusts}`, { ...nothing, keys: 100, trusts }])),
+  ...Object.fromEntries(
+    [1000, 100_000, 1_000_000].map((segments) => [`segments-${segments}`, { ...nothing, keys: 5000, segments }]),
+  ),
 } satisfies Record<string, Stock>;
 
 /** All points of one database. @param rigs - by the names in {@link scaleStocks} */
@@ -53,10 +59,16 @@ export function scalePointsOf(rigs: Readonly<Record<string, Rig>>): ScalePoint[]
       return scalePoint("variables in the database", "value read of 20", size, measured);
     }),
     // A hundred keys allow only 3000 value reads, but each may read a file 1000 times, and files are audited too.
-    ...[100, 1000, 10_000, 100_000].map((size) => {
+    ...[100, 1000, 10_000, 1_000_000].map((size) => {
       const measured = file(at(size === 10_000 ? "base" : `keys-${size}`));
       return scalePoint("keys in the database", "read of a 1 KiB file", size, measured);
     }),
+    ...[10, 1000].map((size) =>
+      scalePoint("trusts", "token of a stranger, 401", size, strangers(at(`trusts-${size}`))),
+    ),
+    ...[1000, 100_000, 1_000_000].map((size) =>
+      scalePoint("segments of the audit", "value read of 20", size, value20(at(`segments-${size}`))),
+    ),
     ...connectionCounts.map((count) => scalePoint("connections", "value read of 20", count, baseRow, count)),
     ...environmentSizes.map((size) => {
       const measured = row(at("base"), "value", () => `/projects/size-${size}/variables?${environment}`);
@@ -67,9 +79,25 @@ export function scalePointsOf(rigs: Readonly<Record<string, Rig>>): ScalePoint[]
 
 const environment = "environment=production";
 
-function row(rig: Rig, bucket: "value" | "content", path: (index: number) => string): Row {
+/** Different tokens of an issuer that no trust names. */
+function strangers(rig: Rig): Row {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const lines = Array.from({ length: strangersCount }, (_, index) => {
+    const token = [part({ alg: "ES256" }), part({ iss: "https://stranger.example", sub: String(index) }), "AAAA"];
+    return `${apiRoot}/projects/p0/variables?${environment} ${token.join(".")}`;
+  });
+  return { ...rowOf(rig, "unrecognized", rig.listOf(lines)), expected: "refusal" };
+}
+
+/** How many strangers take turns. */
+export const strangersCount = 50_000;
+
+function row(rig: Rig, bucket: Bucket, path: (index: number) => string): Row {
+  return rowOf(rig, bucket, rig.list(path));
+}
+
+function rowOf(rig: Rig, bucket: Bucket, list: RequestList): Row {
   const { backend } = rig;
-  const list = rig.list(path);
   return {
     id: `${backend.name} ${list.file}`,
     title: "",

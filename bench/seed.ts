@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, generateKeyPairSync, randomBytes } from "node:crypto";
 import { sql } from "drizzle-orm";
+import { encodeEntries, type Segment, segmentMac } from "../src/audit/segment.ts";
 import { type AdminContext, adminContextOf, operator } from "../src/desk/context.ts";
 import { findProject } from "../src/desk/projects.ts";
 import { openSet } from "../src/editing/open.ts";
@@ -12,6 +13,7 @@ import { setVariables } from "../src/kinds/variables/write.ts";
 import { createKey } from "../src/people/keys.ts";
 import { createOrganization } from "../src/people/organizations.ts";
 import { createProject } from "../src/people/projects.ts";
+import { createTrust } from "../src/people/trusts.ts";
 import { readConfig } from "../src/settings/settings.ts";
 
 /** The content of a database. All items are in production, and all values have 50 bytes. */
@@ -26,6 +28,12 @@ export type Stock = {
   readonly sizes: readonly number[];
   /** Projects with files of random bytes. */
   readonly files: readonly { readonly project: string; readonly count: number; readonly bytes: number }[];
+  /** Trusts of as many issuers. */
+  readonly trusts?: number;
+  /** Rows beside the keys that nobody has the text of. */
+  readonly otherKeys?: number;
+  /** Segments of the audit, of one entry each. */
+  readonly segments?: number;
 };
 
 export const variablesPerProject = 20;
@@ -88,12 +96,69 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
       });
       keys[index] = made.key;
     });
-    if (!embedded) await (admins[0] as AdminContext).database.db.execute(sql`analyze`);
+    const admin = admins[0] as AdminContext;
+    for (let index = 0; index < (stock.trusts ?? 0); index++) await addTrust(admin, index);
+    await addKeys(admin, stock.otherKeys ?? 0);
+    await addSegments(admin, stock.segments ?? 0);
+    if (!embedded) await admin.database.db.execute(sql`analyze`);
     return keys;
   } finally {
     for (const admin of admins) await admin.close();
   }
 }
+
+async function addTrust(admin: AdminContext, index: number): Promise<void> {
+  const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+  await createTrust(admin, {
+    ...{ organization, resources: ["variables"], projects: null, environments: null },
+    ...{ issuer: `https://issuer-${index}.example`, audience: "bench", claims: new Map([["sub", "job"]]) },
+    jwks: JSON.stringify({ keys: [{ ...key, kid: "1", alg: "ES256" }] }),
+  });
+}
+
+/** Copies of a key under digests of nothing. */
+async function addKeys({ database: { db, tables, dialect } }: AdminContext, count: number): Promise<void> {
+  const k = tables.apiKeys;
+  const digest = dialect === "postgres" ? sql`sha256(cast(cast(n as text) as bytea))` : sql`randomblob(32)`;
+  const shared = sql`trust, surfaces, resources, environments, projects, expires_at, revoked_at, created_at, grant_seal`;
+  for (let from = 0; from < count; from += rowsAtOnce) {
+    const [first, last] = [sql.raw(String(from)), sql.raw(String(Math.min(count, from + rowsAtOnce) - 1))];
+    const numbers = sql`with recursive numbers(n) as (select ${first} union all select n + 1 from numbers where n < ${last})`;
+    await db.insert(k).select(sql`
+      select 'other-' || n, organization_id, name, ${digest}, ${shared} from (${numbers} select n from numbers) as each
+      cross join (select * from ${k} where id not like 'other-%' limit 1) as one`);
+  }
+}
+
+const rowsAtOnce = 50_000;
+
+async function addSegments({ database: { db, tables }, systemKeys }: AdminContext, count: number): Promise<void> {
+  const entry = {
+    ...{
+      actor: { type: "key" as const, id: "bench" },
+      organizationId: "bench",
+      organization,
+      projectId: "p",
+      project: "p",
+    },
+    ...{ environment: "production" as const, action: "variables.read" as const, names: [variableName(0)] },
+    ...{ requestId: "bench", clientAddress: "", userAgent: "" },
+  };
+  const lane = crypto.randomUUID();
+  const encoded = encodeEntries([entry]);
+  let mac = Buffer.alloc(0);
+  for (let seq = 1; seq <= count; ) {
+    const rows: Segment[] = [];
+    for (; rows.length < segmentsAtOnce && seq <= count; seq++) {
+      const segment = { lane, firstSeq: seq, lastSeq: seq, at: Date.now(), ...encoded };
+      mac = segmentMac(systemKeys.audit, mac, segment) as typeof mac;
+      rows.push({ ...segment, mac });
+    }
+    await db.insert(tables.auditSegments).values(rows);
+  }
+}
+
+const segmentsAtOnce = 1000;
 
 export const organization = "bench";
 const writersAtOnce = 4;
