@@ -29,9 +29,8 @@ import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months
 import { chainOf } from "../store/chain.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
 import { endException, readExceptions } from "../store/exceptions.ts";
-import { forgetUnlessStored } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { leavesDue } from "../store/tree.ts";
+import { isBehind, leavesDue } from "../store/tree.ts";
 import { treeEnd } from "../store/tree-end.ts";
 import { counted } from "../words/text.ts";
 import { verifyPublic } from "./audit-public.ts";
@@ -200,7 +199,7 @@ export type Pruned = {
  *
  * @returns how many are deleted, and `apply`, which deletes them; or the flaws if there are any
  * @param unverified - whether to delete even what does not verify
- * @throws Refused `unavailable` if others use the table for too long
+ * @throws Refused `unavailable` if others use the table for too long, or the notary is behind
  */
 export async function planPruning(
   admin: AdminContext,
@@ -216,6 +215,8 @@ export async function planPruning(
   const due = marking(segmentsByLane(database, { beforeAt: keptFromAt }), marks);
   const found = await verifySegments(admin, due);
   if (!unverified && found.flaws.length + found.tree.length > 0) return found;
+  // A notary that is under way would put segments into the tree that are deleted in the same moment.
+  if (!unverified && found.signed && (await isBehind(database, keptFromAt))) throw new Refused("unavailable", notTaken);
   const lanes = new Map(marks.map((mark) => [mark.lane, mark]));
   const apply = async () => {
     const { accepted, pruned } = await knownLeaves(systemKeys.audit, chainOf(database));
@@ -227,6 +228,9 @@ export async function planPruning(
   };
   return { pruned: { keptFromAt, entries: found.entries, lanes: found.lanes }, apply };
 }
+
+const notTaken =
+  "The notary has not taken all of these entries into the tree yet: run this again once it has, which takes a minute.";
 
 type Pruning = Pick<Pruned, "keptFromAt"> & { readonly leaves: string };
 
@@ -301,7 +305,6 @@ async function deleteUpTo(admin: AdminContext, mark: Mark, pruning: Pruning, isF
 
 /** Records the pruning; `names` has the first day that is kept, and the leaves whose segments are gone from then on. */
 async function recordPruning(admin: AdminContext, db: Db, { keptFromAt, leaves }: Pruning): Promise<void> {
-  await forgetUnlessStored({ ...admin.database, db }, keptFromAt);
   const day = new Date(keptFromAt).toISOString().slice(0, 10);
   return recordChanges(admin, db, [{ action: "audit.prune", organization: null, names: [day, leaves] }]);
 }

@@ -1,7 +1,6 @@
-import { and, eq, exists, inArray, lt, min, ne, sql } from "drizzle-orm";
+import { and, eq, inArray, min, ne, sql } from "drizzle-orm";
 import type { LastRead } from "../audit/last-reads.ts";
 import type { Database } from "./database.ts";
-import { isOutsideTree } from "./tree.ts";
 
 // When machines last read what. The notary writes it, and may write the same reads again: the latest time stays.
 
@@ -64,16 +63,6 @@ export async function beginAgain({ db, tables }: Inside, now: number): Promise<v
     .insert(k)
     .values({ id: 1, size: unknownSize, ...begins })
     .onConflictDoUpdate({ target: k.id, set: begins });
-}
-
-/** Within the transaction that deletes segments: all others are read again, if the notary has not had these. */
-export async function forgetUnlessStored(inside: Inside, beforeAt: number): Promise<void> {
-  const { auditSegments: s, lastReadsKnown: k } = inside.tables;
-  const lost = inside.db
-    .select({ one: sql`1` })
-    .from(s)
-    .where(and(lt(s.at, beforeAt), isOutsideTree(inside)));
-  await inside.db.update(k).set({ size: unknownSize }).where(exists(lost));
 }
 
 /** What is stored of one kind of a project. */

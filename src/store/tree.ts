@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, inArray, lt, lte, max, min, notExists, or, sql } from "drizzle-orm";
 import { type LeafSet, unionOf } from "../audit/leaf-set.ts";
 import { isCosigned } from "../audit/note.ts";
 import type { Segment } from "../audit/segment.ts";
@@ -214,9 +214,17 @@ export async function* leavesAt({ db, tables }: Database, leaves: readonly numbe
   }
 }
 
-/** The condition that no leaf is of a segment. */
-export function isOutsideTree({ db, tables }: Pick<Database, "db" | "tables">): SQL {
-  return notExists(db.select({ one: sql`1` }).from(tables.auditLeaves).where(isLeafOf(tables)));
+/** Whether the tree lacks a segment from before a moment, in epoch milliseconds. */
+export async function isBehind({ db, tables }: Database, beforeAt: number): Promise<boolean> {
+  const { auditLeaves: l, auditSegments: s } = tables;
+  const one = { one: sql`1` };
+  const isOutside = notExists(db.select(one).from(l).where(isLeafOf(tables)));
+  const [found] = await db
+    .select(one)
+    .from(s)
+    .where(and(lt(s.at, beforeAt), isOutside))
+    .limit(1);
+  return found !== undefined;
 }
 
 /** The signed heads in order of size, up to the one of this size. */
