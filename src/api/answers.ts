@@ -33,7 +33,6 @@ export const descriptions: Readonly<Record<string, EndpointDescription>> = {
     summary: "The organization of the key",
     description: "Answers any valid key, whatever its surfaces and resources.",
     answers: { Organization },
-    refusals: [],
     example: { id: example.id, name: "Acme", slug: "acme", plan: "pro" },
   },
   "/projects": {
@@ -49,7 +48,6 @@ export const descriptions: Readonly<Record<string, EndpointDescription>> = {
     summary: "One project",
     description: "A project that the key does not reach is not found.",
     answers: { Project },
-    refusals: [],
     example: {
       ...shown,
       environments: ["production"],

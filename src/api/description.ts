@@ -132,7 +132,7 @@ const ofRuntime: Readonly<Record<string, readonly [name: string, description: st
 };
 
 /** The errors of an endpoint by status. */
-function refusalsOf({ path, query, admission, refusals }: Described) {
+function refusalsOf({ path, query, admission, refusals = [] }: Described) {
   const names = Object.keys(query);
   const codes: FaultCode[] = [
     "plan_required",

@@ -29,7 +29,7 @@ export type EndpointDescription = {
   /** The schemas of the answer by name. The last is the answer, and refers to the others. */
   readonly answers: Readonly<Record<string, TSchema>>;
   /** Codes in addition to those that follow from the parameters and from what the key needs. */
-  readonly refusals: readonly FaultCode[];
+  readonly refusals?: readonly FaultCode[];
   readonly example: unknown;
 };
 

@@ -3,6 +3,7 @@ import { environments } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
+import { shortIds } from "../desk/ids.ts";
 import { choices, completed, flag, type Given, id, input, ofOrganization, wide } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, one, pick, textOf } from "../desk/outcome.ts";
@@ -16,7 +17,6 @@ import {
   type NewKey,
   neverEnds,
   revokeKey,
-  shortKeyIds,
   showKey,
 } from "../people/keys.ts";
 import { parseList } from "../words/lists.ts";
@@ -101,7 +101,7 @@ export function credentialOperations(
       const which = `active ${type}${of}${admin.rights === "operator" ? "" : " that you may see"}`;
       const ends = neverExpires ? `Every ${which} expires.` : words.none;
       const used = `No ${which}${neverExpires ? " without an end" : ""} has been unused for this long.`;
-      const short = await shortKeyIds(admin);
+      const short = shortIds(organization === undefined ? all : await listKeys(admin));
       const columns = { ...listColumns, ID: (key: KeyRecord) => short(key.id) };
       const shown = list(found, columns, unusedMs === undefined ? ends : used);
       return neverExpires ? { ...shown, sentence: endless(all, type === "key" ? "trust" : "key") } : shown;

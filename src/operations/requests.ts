@@ -1,4 +1,5 @@
 import { variableValueBytesMax } from "../core/names.ts";
+import { shortIds } from "../desk/ids.ts";
 import { flag, id, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, factsOf, list, one } from "../desk/outcome.ts";
@@ -10,7 +11,6 @@ import {
   requestWarnings,
   requireDecider,
   seenRequest,
-  shortRequestIds,
   showRequest,
 } from "../people/requests.ts";
 
@@ -26,7 +26,7 @@ const listAll = operation({
   },
   run: async (admin, { organization, pending }) => {
     const all = await listRequests(admin, organization);
-    const short = await shortRequestIds(admin);
+    const short = shortIds(organization === undefined ? all : await listRequests(admin));
     const none = pending ? "No request waits for a decision." : "There are no requests.";
     const wanted = all.filter(({ status }) => !pending || status === "pending");
     return list(wanted, { ...details, ID: ({ id }) => short(id) }, none);
