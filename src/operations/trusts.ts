@@ -63,7 +63,9 @@ const add = operation({
     const counts = keys ? [`Keys of the set: ${keys.total}, of which ${keys.usable} can verify tokens.`] : [];
     const reads = trust.terms?.perJob?.reads;
     const perJob = reads
-      ? [`Each job gets ${counted(reads, "answer")} with values: --reads-per-job changes that.`]
+      ? [
+          `Each job gets ${counted(reads, "answer")} with values.${readsPerJob ? "" : " Give the number that it needs by --reads-per-job: what it leaves over is a thief's."}`,
+        ]
       : [];
     const words = [summary(trust), ...perJob, ...counts, ...warnings.map((warning) => `WARNING: ${warning}`)];
     const document = { ...trust, ...(keys && { keys }), ...(warnings.length > 0 && { warnings }) };

@@ -47,7 +47,7 @@ withPrograms(["bash", "curl"], "a job that was taken over", (bash = "") => {
   const site = siteOf("sqlite", { production: values });
   const server = serverOf(site);
   const [issuer, key] = ["https://token.actions.githubusercontent.com", newSigningKey("ES256")];
-  const jobs = new Map<Way, { readonly earlier: Loot; readonly honest: Loot }>();
+  const jobs = new Map<Way, { readonly earlier: Loot; readonly changed: Loot; readonly honest: Loot }>();
   let trustId: string;
   let agentsKey: string;
 
@@ -62,10 +62,12 @@ withPrograms(["bash", "curl"], "a job that was taken over", (bash = "") => {
   };
 
   /** What each of the thieves found. */
-  type Loot = Readonly<Record<"later" | "memory" | "beside" | "command" | "token", string>> & { readonly job: Job };
+  type Loot = Readonly<Record<"later" | "memory" | "changed" | "beside" | "command" | "token", string>> & {
+    readonly job: Job;
+  };
 
   /** A job that fetches in one way, with a thief in its first step, beside its command and in its last step. */
-  const play = async (way: Way, checkRun: string, isFirst: boolean): Promise<Loot> => {
+  const play = async (way: Way, checkRun: string, first: "asks" | "changes" | "waits"): Promise<Loot> => {
     await using runner = startRunner(() => tokenOf({ check_run_id: checkRun }));
     const loot = join(site.folder, `loot-${checkRun}`);
     mkdirSync(loot);
@@ -77,6 +79,8 @@ withPrograms(["bash", "curl"], "a job that was taken over", (bash = "") => {
     done > "${loot}/token"`;
     const until = (name: string) => `for n in $(seq 400); do [ -e "${loot}/${name}" ] && break; sleep 0.05; done`;
     const beside = `{ ${until("running")}; { ${look}; } > "${loot}/beside"; touch "${loot}/looked"; } > /dev/null 2>&1 &`;
+    const changes = `echo '{ env; cat config/tls.key; } >> "${loot}/changed" 2> /dev/null || true' > "$HOME/evil.sh"
+      echo "BASH_ENV=$HOME/evil.sh" >> "$GITHUB_ENV"; touch "${loot}/looked"`;
     const deploy = `{ env; cat config/tls.key 2> /dev/null || true; } > "${loot}/command"
       touch "${loot}/running"; ${until("looked")}`;
     const step = (name: string, run: string, env = {}): Step => ({ name, shell: "bash", run, env });
@@ -94,20 +98,27 @@ withPrograms(["bash", "curl"], "a job that was taken over", (bash = "") => {
       { ...given, ...how[way] },
       {
         env: runner.env,
-        before: [step("a thief's", isFirst ? ask : beside)],
-        after: isFirst
-          ? []
-          : [
-              ...(way === "`run`" ? [] : [step("deploy", deploy, way === "output `json`" ? output : {})]),
-              step("a later thief's", `{ ${look}; } > "${loot}/later"; ${ask}`),
-            ],
+        before: [step("a thief's", { asks: ask, changes, waits: beside }[first])],
+        after:
+          first === "asks"
+            ? []
+            : [
+                ...(way === "`run`" ? [] : [step("deploy", deploy, way === "output `json`" ? output : {})]),
+                step("a later thief's", `{ ${look}; } > "${loot}/later"; ${ask}`),
+              ],
       },
     );
     const taken = (name: string) => readFileSync(join(loot, name), { encoding: "utf8", flag: "a+" });
     return {
       job,
       memory: job.memory,
-      ...{ later: taken("later"), beside: taken("beside"), command: taken("command"), token: taken("token") },
+      ...{
+        later: taken("later"),
+        beside: taken("beside"),
+        command: taken("command"),
+        token: taken("token"),
+        changed: taken("changed"),
+      },
     };
   };
 
@@ -123,7 +134,11 @@ withPrograms(["bash", "curl"], "a job that was taken over", (bash = "") => {
     // The server's list of trusts may be a tenth of a second old.
     await eventually(async () => (await server.get("/organization", tokenOf({ check_run_id: "0" }))).status === 200);
     for (const [at, way] of ways.entries()) {
-      jobs.set(way, { earlier: await play(way, `${at}1`, true), honest: await play(way, `${at}2`, false) });
+      jobs.set(way, {
+        earlier: await play(way, `${at}1`, "asks"),
+        changed: await play(way, `${at}3`, "changes"),
+        honest: await play(way, `${at}2`, "waits"),
+      });
     }
   });
 
@@ -135,6 +150,8 @@ withPrograms(["bash", "curl"], "a job that was taken over", (bash = "") => {
     "the command, and what it starts: an install script, an agent": (way) => honest(way).command,
     "a later step that asks for a token of its own": (way) => honest(way).token,
     "an earlier step that asks for a token of its own": (way) => jobs.get(way)?.earlier.token ?? "",
+    "an earlier step that changes what the command runs, by `BASH_ENV` or in its script": (way) =>
+      jobs.get(way)?.changed.changed ?? "",
     "another job of the repository, outside the deployment environment": () =>
       read(tokenOf({ environment: undefined, check_run_id: random() })),
     "a fork's pull request, through `pull_request_target`": () =>
@@ -219,8 +236,11 @@ cat "$2" > "$LOOT/command"
   );
 
   test("ends well if the thief came second, fails if it came first, and the audit has both", async () => {
-    const ended = [...jobs.values()].map(({ honest, earlier }) => [honest.job.failed, typeof earlier.job.failed]);
-    expect(ended).toEqual(ways.map(() => [undefined, "string"]));
+    const ended = [...jobs.values()].map(({ honest, changed, earlier }) => [
+      ...[honest.job.failed, changed.job.failed],
+      typeof earlier.job.failed,
+    ]);
+    expect(ended).toEqual(ways.map(() => [undefined, undefined, "string"]));
     const overused = async () => (await site.json(["audit", "list", "--action", "trust.overused"])) as Entry[];
     type Entry = { readonly names: string[]; readonly action: string; readonly actor: { readonly id: string } };
     const jobsOf = (entries: readonly Entry[]) => [...new Set(entries.flatMap(({ names }) => names))].toSorted();
@@ -231,6 +251,18 @@ cat "$2" > "$LOOT/command"
     });
     const reads = (await site.json(["audit", "list", "--key", trustId, "--action", "variables.read"])) as Entry[];
     expect(jobsOf(reads)).toEqual(Object.keys(values));
+  });
+
+  test("tells names to whoever has a token of the job, also when it had its answers", async () => {
+    const answer = await server.get(
+      "/projects/web/variables?environment=production&metadata_only=true",
+      tokenOf({ check_run_id: "01" }),
+    );
+    expect([answer.status, ...Object.keys(values).map((name) => answer.body.includes(name))]).toEqual([
+      200,
+      true,
+      true,
+    ]);
   });
 
   test("leaves a stored key in the runner's memory, where it goes on to work, and in no process of the command", async () => {

@@ -44,6 +44,43 @@ async function startProvider() {
   return { url, token, stop: () => server.close() };
 }
 
+describe("a job that a stranger's change can start", () => {
+  const site = siteOf("sqlite", { production: { API_TOKEN: "value of the token" } });
+  const server = serverOf(site);
+  const key = newSigningKey("ES256");
+
+  test.each([
+    ["https://token.actions.githubusercontent.com", "repository_id", "event_name", "pull_request_target"],
+    ["https://gitlab.com", "project_id", "pipeline_source", "merge_request_event"],
+    ["https://agent.buildkite.com", "organization_id", "build_branch", "thief:main"],
+    [
+      ...["https://oidc.circleci.com/org/1", "oidc.circleci.com/project-id"],
+      ...["oidc.circleci.com/vcs-ref", "refs/heads/pull/7"],
+    ],
+  ])("is refused by the server and by trust test, and taken if the trust names it: %s", async (...row) => {
+    const [iss, pin, claim, value] = row as [string, string, string, string];
+    const jwks = join(site.folder, "jwks.json");
+    writeFileSync(jwks, JSON.stringify({ keys: [publicJwk("one", key)] }));
+    const job = { [pin]: "1", [claim]: value, check_run_id: "1", job_id: "1", "oidc.circleci.com/job-id": "1" };
+    const token = compact({ alg: "ES256", kid: "one" }, usualClaims(iss, job), key);
+    const read = async () => (await server.get("/projects/web/variables?environment=production", token)).status;
+    const add = async (...claims: readonly string[]) => {
+      const terms = ["--issuer", iss, "--audience", audience, "--claim", `${pin}=1`, "--jwks-file", jwks, ...claims];
+      const reach = ["--project", "web", "--env", "production"];
+      return ((await site.json(["trust", "add", "--name", "job", ...terms, ...reach])) as { id: string }).id;
+    };
+    const id = await add();
+    const tested = await site.here(["trust", "test", id], token);
+    expect([tested.exitCode, await read()]).toEqual([3, 401]);
+    expect(tested.stderr).toContain(`a trust takes it only by the claim ${claim}=${value}`);
+    await site.json(["trust", "revoke", id]);
+    const named = await add("--claim", `${claim}=${value}`);
+    expect((await site.here(["trust", "test", named], token)).exitCode).toBe(0);
+    // The server's list of trusts may be a tenth of a second old.
+    await eventually(async () => (await read()) === 200);
+  });
+});
+
 onBoth("a server that is killed while a job reads", (dialect) => {
   const site = siteOf(dialect, { production: { API_TOKEN: "value of the token" } });
 
@@ -54,7 +91,7 @@ onBoth("a server that is killed while a job reads", (dialect) => {
     const terms = ["--issuer", iss, "--audience", audience, "--claim", "sub=job", "--jwks-file", jwks];
     const reach = ["--project", "web", "--env", "production", "--reads-per-job", "20"];
     const added = await site.here(["trust", "add", "--name", "job", ...terms, ...reach]);
-    expect(added.stderr).toContain("Each job gets 20 answers with values");
+    expect(added.stderr).toContain("Each job gets 20 answers with values.\n");
     const token = compact({ alg: "ES256", kid: "one" }, usualClaims(iss), key);
     const answered = async (server: Server, isEnough: (count: number) => boolean) => {
       let count = 0;
