@@ -14,10 +14,13 @@ export type RefusedKind =
 export class Refused extends Error {
   override readonly name = "Refused";
   readonly kind: RefusedKind;
+  /** What somebody would have to have seen to do it all the same, if they may. */
+  readonly unlessSeen: Readonly<Record<string, number>> | undefined;
 
-  constructor(kind: RefusedKind, message: string, options?: ErrorOptions) {
+  constructor(kind: RefusedKind, message: string, options: ErrorOptions & Pick<Partial<Refused>, "unlessSeen"> = {}) {
     super(message, options);
     this.kind = kind;
+    this.unlessSeen = options.unlessSeen;
   }
 }
 

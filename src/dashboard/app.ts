@@ -129,8 +129,9 @@ function requireRight({ rights, isSecret }: Route, admin: AdminContext, byScript
 function refused(parts: DashboardParts, error: unknown, byScript: boolean, reader?: Reader): Response {
   const { status, title, message, isForLog } = refusalOf(error, audienceOf(parts));
   if (isForLog) parts.report(error);
-  const again = error instanceof Refused && error.kind === "stale" ? againPath : undefined;
-  if (byScript) return json(status, { error: message.replaceAll("`", ""), ...(again && { again }) });
+  const { kind, unlessSeen } = error instanceof Refused ? error : {};
+  const again = kind === "stale" ? againPath : undefined;
+  if (byScript) return json(status, { error: message.replaceAll("`", ""), again, unlessSeen });
   return respond(status, refusalPage(title, message, reader, again));
 }
 

@@ -212,15 +212,15 @@ async function send(form, button) {
   if (button.ariaDisabled === "true") return;
   if (hiding.has(button)) return hiding.get(button)();
   const refusal = form.querySelector(".refusal");
-  refusal.textContent = "";
   button.ariaDisabled = "true";
   const answer = ask(form, button);
+  refusal.textContent = "";
   // Safari copies nothing later than the click, but takes the promise of a text.
   const how = button.dataset.secret ?? form.dataset.secret;
   const copying = how === "copied" && copy(answer.then(({ secret }) => secret ?? Promise.reject()));
   try {
-    const { error, to, secret, again, ...rest } = await answer;
-    if (error !== undefined) refuse(form, error);
+    const { error, to, secret, again, unlessSeen, ...rest } = await answer;
+    if (error !== undefined) refuse(form, button, error, unlessSeen);
     else if (copying) sayCopied(await copying, button, refusal);
     else if (how === "shown") show(form.querySelector("output.secret"), button, secret);
     else if (secret !== undefined) finish(form, secret, to, rest);
@@ -244,9 +244,21 @@ async function ask(form, button) {
     : response.json();
 }
 
-/** Says what is wrong, and leads to the field that is still empty. */
-function refuse(form, error) {
-  form.querySelector(".refusal").textContent = error;
+/**
+ * Says what is wrong, and leads to the field that is still empty.
+ * @param unlessSeen - the fields of a form that saw what somebody else wrote, and writes over it
+ */
+function refuse(form, { className }, error, unlessSeen) {
+  const refusal = form.querySelector(".refusal");
+  refusal.textContent = error;
+  if (unlessSeen !== undefined) {
+    const words = className === "danger" ? "Delete it all the same" : "Save over it";
+    const button = element("button", { className, textContent: words });
+    button.addEventListener("click", () => {
+      for (const [name, value] of Object.entries(unlessSeen)) form.elements[name].value = value;
+    });
+    refusal.append(" ", button);
+  }
   const again = form.querySelector("[name=again]");
   if (again?.value === "") again.focus();
 }

@@ -160,10 +160,10 @@ export function id(noun: "key" | "trust" | "request"): Input<string> {
 /** For what shows a list. */
 export const wide = flag("--wide", "show everything; on a narrow terminal, as a block for each entry");
 
-/** For what writes variables: what somebody looked at must still be there. */
+/** For what writes variables: nobody must have written them since somebody looked. */
 export const ifVersion = input(
   "--if-version <number>",
-  "only if the variables are still at this version, the first that `keyhole history` lists",
+  "only if nobody has written what it writes since this version, the first that `keyhole history` lists",
   parseCount,
 );
 

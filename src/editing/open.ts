@@ -1,15 +1,16 @@
 import { and, asc, eq, isNotNull } from "drizzle-orm";
-import { everyRight, type Right } from "../access/rights.ts";
+import { everyRight, may, type Right } from "../access/rights.ts";
 import { compareBytes, type Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { isAsSeen, type Seen, seenOf } from "../desk/plan.ts";
-import { type FoundProject, findProject, projectPath, requireSeenProject, uses } from "../desk/projects.ts";
+import { type FoundProject, findProject, placeOf, projectPath, requireSeenProject, uses } from "../desk/projects.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import { VerifiedSet } from "../sets/verified-set.ts";
 import type { Db } from "../store/database.ts";
-import { isOfSet, type SetName } from "./version-records.ts";
+import { inWords, listed } from "../words/text.ts";
+import { isOfSet, type SetName, writtenSince } from "./version-records.ts";
 
 /*
  * People's way to the sets: found, verified and opened. A set that is missing or does not verify is never treated as an
@@ -40,19 +41,21 @@ export async function requireSet<E extends Entry>(admin: AdminContext, of: SetOf
 
 /**
  * The verified sets of a kind, by default in every environment of the project's permit.
- * @throws Refused `conflict` if one is not as somebody has seen it
+ * @param names - of the items that are written
+ * @throws Refused `conflict` as {@link requireSeen}
  */
 export function requireSets<E extends Entry>(
   admin: AdminContext,
   project: SetOf<E>["project"],
   descriptor: KindDescriptor<E>,
   seen: Seen = {},
+  names?: readonly string[],
   among: readonly Environment[] = project.permit.environments,
 ): Promise<readonly VerifiedSet<E>[]> {
   return Array.fromAsync(among, async (environment) => {
     const of = { project, descriptor, environment };
     const set = await requireSet(admin, of);
-    requireSeen({ ...of, version: set.stored.version }, seen);
+    await requireSeen(admin, { ...of, version: set.stored.version }, seen, names);
     return set;
   });
 }
@@ -94,16 +97,42 @@ export async function seenAt(
 }
 
 /**
- * Checks before a write that the set is the one that somebody has seen, at the same version.
+ * Checks before a write that the set is the one that somebody has seen, and that nobody has written these items since.
+ * @param names - of the items that are written; the whole set if it is left out
  * @throws Refused `conflict` if it is another project's, or somebody wrote it since
  */
-export function requireSeen({ version, ...of }: SetOf & { readonly version: number }, seen: Seen): void {
+export async function requireSeen(
+  admin: AdminContext,
+  { version, ...of }: SetOf & { readonly version: number },
+  seen: Seen,
+  names?: Iterable<string>,
+): Promise<void> {
   requireSeenProject(of.project, seen);
   const what = `version.${of.environment}`;
   if (isAsSeen(seen, { [what]: version })) return;
-  const name = setName(of).replace("the", "The");
-  const words = `${name} are at version ${version} now, not ${seen[what]}.`;
-  throw new Refused("conflict", `${words} Nothing was written: look at them again.`);
+  const unlessSeen = { [what]: version };
+  // Somebody who may not see the names must not learn which of them are written.
+  const isTold = may(admin.rights, "see", placeOf(of.project), of.environment);
+  const shown = Number(seen[what]);
+  const since = names && isTold ? await writtenSince(admin, dbOf(admin, of), { ...of, version }, shown) : undefined;
+  const where = setName(of);
+  if (names === undefined || since === undefined) {
+    const words = `${where.replace("the", "The")} are at version ${version} now, not ${shown}.`;
+    throw new Refused("conflict", `${words} Nothing was written: look at them again.`, names && { unlessSeen });
+  }
+  const written = new Set(names);
+  const now = admin.now();
+  const newest = new Map<string, string>();
+  for (const { by, at, version, ...write } of since) {
+    for (const [did, touched] of Object.entries(write)) {
+      for (const name of touched.filter((one) => written.has(one) && !newest.has(one))) {
+        newest.set(name, `${by} ${did} ${name} ${inWords(at - now)}, in version ${version} of ${where}`);
+      }
+    }
+  }
+  if (newest.size === 0) return;
+  const words = `${listed([...newest.values()])}. Nothing was written: look at it again.`;
+  throw new Refused("conflict", words, { unlessSeen });
 }
 
 /**

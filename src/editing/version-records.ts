@@ -1,4 +1,4 @@
-import { and, desc, eq, getTableColumns, gt } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, gt, lte } from "drizzle-orm";
 import type { StoredSet } from "../access/authenticate.ts";
 import { type NamesWritten, type PersonActor, personText } from "../audit/entry.ts";
 import { isSameMac } from "../core/hash.ts";
@@ -71,6 +71,35 @@ export async function nextVersion(admin: Admin, db: Db, of: SetName, version: nu
     .where(and(isOfSet(v, of), gt(v.version, version)))
     .orderBy(desc(v.version));
   return (newer.find((record) => isVerified(admin, record))?.version ?? version) + 1;
+}
+
+/** Who wrote a version, when, and which names. */
+export type Writing = NamesWritten & { readonly version: number; readonly at: number; readonly by: string };
+
+/**
+ * Who wrote a set after a version, newest first.
+ * @returns undefined unless the record of every version since is there and verified
+ */
+export async function writtenSince(
+  admin: Admin,
+  db: Db,
+  of: SetName & { readonly version: number },
+  seen: number,
+): Promise<readonly Writing[] | undefined> {
+  const { setVersions: v } = admin.database.tables;
+  const rows = await db
+    .select(recordColumns(admin))
+    .from(v)
+    .where(and(isOfSet(v, of), gt(v.version, seen), lte(v.version, of.version)))
+    .orderBy(desc(v.version));
+  const records = rows.filter((row) => isVerified(admin, row));
+  if (records.length === 0 || records.length !== of.version - seen) return undefined;
+  return records.map(({ version, at, actor: by, names }) => ({
+    version,
+    at,
+    by,
+    ...(JSON.parse(names) as NamesWritten),
+  }));
 }
 
 /**

@@ -25,7 +25,7 @@ export async function deleteItem<E extends Entry>(
   const targets = from && environmentsOf(requireEnvironments(from));
   const found = await findProject(admin, where, "write", targets);
   const plan = async (project: PlannedProject) => {
-    const sets = await requireSets(admin, project, descriptor, seen, targets);
+    const sets = await requireSets(admin, project, descriptor, seen, [name], targets);
     const holders = sets.filter(({ names }) => names.includes(name));
     const missing = sets.filter((set) => !holders.includes(set)).map(({ environment }) => environment);
     if (targets === undefined ? holders.length === 0 : missing.length > 0) {

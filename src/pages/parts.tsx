@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { type Environment, isEnvironment } from "../core/names.ts";
 import { excerpt, visibleLines } from "../core/visible.ts";
 import { isSteering } from "../words/steering.ts";
-import { formatTime } from "../words/text.ts";
+import { formatTime, inWords } from "../words/text.ts";
 
 /* What pages are made of. Preact escapes all stored text on them, and `Word` makes it visible. */
 
@@ -158,18 +158,6 @@ export function thereClass(isThere: boolean, environment: string, group: number 
   if (isThere) return group === null ? "is" : ("abc"[group - 1] ?? "is");
   return environment === "production" ? "no missing" : "no";
 }
-
-/** Such as `3 days ago` or `in 2 hours`. @param ms - from now; negative in the past */
-function inWords(ms: number): string {
-  const size = Math.abs(ms);
-  if (size < unitsMs.minute) return ms <= 0 ? "just now" : "in a moment";
-  const unit = size < unitsMs.hour ? "minute" : size < 2 * unitsMs.day ? "hour" : "day";
-  const count = Math.trunc(size / unitsMs[unit]);
-  const words = `${count} ${unit}${count === 1 ? "" : "s"}`;
-  return ms < 0 ? `${words} ago` : `in ${words}`;
-}
-
-const unitsMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
 
 /** Such as `1 key` or `3 keys`. */
 export function counted(count: number, one: string, many = `${one}s`): string {

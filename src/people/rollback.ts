@@ -166,7 +166,7 @@ async function openCurrent(
 ): Promise<Current> {
   const of = { project, descriptor: descriptorOf(kind), environment };
   const verified = await requireSet(admin, of);
-  requireSeen({ ...of, version: verified.stored.version }, seen);
+  await requireSeen(admin, { ...of, version: verified.stored.version }, seen);
   return { verified, before: openItems(of, verified) };
 }
 

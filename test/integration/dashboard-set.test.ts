@@ -176,19 +176,40 @@ describeBoth("the page that sets a variable", (w) => {
     expect(await revealVariable(w.admin, where, "production", "NEW")).toBe(value);
   });
 
-  test("refuses all of a change if somebody wrote one of its environments in between", async () => {
+  test("refuses all of a change if somebody wrote the variable in one of its environments in between", async () => {
     const { where, visitor, at } = await place(w);
     const hidden = await visitor.hidden(at("variables/set?name=OLD"), at("variables/set"));
-    await setVariables(w.admin, where, "staging", [{ name: "OTHER", value: "1" }]);
+    for (const name of ["OTHER", "OLD"]) await setVariables(w.admin, where, "staging", [{ name, value: "1" }]);
     const untouched = await stored(w);
     const [development, staging] = [canary(w), canary(w)];
     const both = { ...hidden, ...nowhere, "value.development": development, "value.staging": staging };
-    const error = expect.stringMatching(/ are at version \d+ now, not \d+\. Nothing was written/);
-    expect(await visitor.send(at("variables/set"), both)).toMatchObject({ status: 409, error });
+    const who = `ann@host added OLD just now, in version 3 of the variables of ${where} in staging.`;
+    const error = `${who} Nothing was written: look at it again.`;
+    const unlessSeen = { "version.staging": 3 };
+    expect(await visitor.send(at("variables/set"), both)).toEqual({ status: 409, error, unlessSeen });
     expect(await stored(w)).toBe(untouched);
-    // An environment that is not written may have changed.
+    // An environment that is not written may have changed, and so may another variable.
     expect(await visitor.send(at("variables/set"), { ...both, "value.staging": "" })).toMatchObject({ status: 200 });
+    expect(await visitor.send(at("variables/set"), { ...both, "value.development": "", ...unlessSeen })).toMatchObject({
+      status: 200,
+    });
+    await setVariables(w.admin, where, "staging", [{ name: "LATER", value: "1" }]);
+    expect(
+      await visitor.send(at("variables/set"), { ...both, "value.development": "", "version.staging": 4 }),
+    ).toMatchObject({ status: 200 });
     expect(await revealVariable(w.admin, where, "development", "OLD")).toBe(development);
+    expect(await revealVariable(w.admin, where, "staging", "OLD")).toBe(staging);
+  });
+
+  test("names to nobody who may not see it what was written in between", async () => {
+    const { where } = await place(w);
+    const [bea, path] = [await personOf(w, where, "bea", ["write"]), `/p/${where}/variables/set`];
+    const form = (await bea.form(`${path}?name=OLD`, path)) ?? {};
+    for (const name of ["OTHER", "OLD"]) {
+      await setVariables(w.admin, where, "staging", [{ name, value: "1" }]);
+      const { error } = await bea.send(path, { ...form, "value.staging": canary(w) });
+      expect(error).toMatch(/^The variables of \S+ in staging are at version \d now, not 1. Nothing was written/);
+    }
   });
 
   test("works without the script", async () => {
@@ -305,12 +326,10 @@ describeOnce("the page that takes a pasted text", (w) => {
 
     const { to: third = "" } = await paste();
     const form = await visitor.hidden(third);
-    await setVariables(w.admin, where, "staging", [{ name: "NEWER", value: "1" }]);
+    await setVariables(w.admin, where, "staging", [{ name: "SAME", value: "1" }]);
     const untouched = await stored(w);
-    expect(await visitor.send(third, form)).toEqual({
-      status: 409,
-      error: `The variables of ${where} in staging are at version 5 now, not 4. Nothing was written: look at them again.`,
-    });
+    const error = "The plan has changed since it was shown. Nothing was done: look at it again.";
+    expect(await visitor.send(third, form)).toEqual({ status: 409, error });
     expect(await stored(w)).toBe(untouched);
     expect(await stagingNames()).toContain("GONE");
   });
@@ -457,9 +476,9 @@ describeBoth("the page that promotes variables", (w) => {
       const { where, visitor, choose } = await promoting(w);
       const { to = "" } = await choose({ names: ["DIFFERS"] });
       const form = await visitor.hidden(to);
-      await setVariables(w.admin, where, environment, [{ name: "OTHER", value: "1" }]);
+      await setVariables(w.admin, where, environment, [{ name: "DIFFERS", value: "1" }]);
       const untouched = await stored(w);
-      const newer = `The variables of ${where} in ${environment} are at version 3 now, not 2`;
+      const newer = `changed DIFFERS just now, in version 3 of the variables of ${where} in ${environment}.`;
       const answer = await visitor.send(to, { ...form, again: where });
       expect(answer).toMatchObject({ status: 409, error: expect.stringContaining(newer) });
       expect(await stored(w)).toBe(untouched);
@@ -604,11 +623,12 @@ describeOnce("the page that sets an account", (w) => {
     const stale = await visitor.hidden(at("accounts/set?name=stripe"), at("accounts/set"));
     const staleDelete = await visitor.hidden(at("accounts/set?name=stripe"), at("accounts/delete"));
     await setAccount(w.admin, where, "other", ["production"], { a: "1" });
+    await setAccount(w.admin, where, "stripe", ["staging", "production"], { a: canary(w) });
     const untouched = await stored(w);
     const value = canary(w);
     const one = { field: ["user"], value: [value], environment: ["staging"] };
     const [a, production] = [{ ...one, name: "a" }, ["production"]];
-    const changed = `The accounts of ${where} in production are at version 3 now, not 2.`;
+    const changed = `changed stripe just now, in version 3 of the accounts of ${where} in staging.`;
     const [set, stripe] = ["accounts/set", "accounts/set?name=stripe"];
     const refused: Refused = [
       [set, { ...one, name: "stripe" }, 409, '"stripe" is in staging and production already.'],
@@ -630,7 +650,7 @@ describeOnce("the page that sets an account", (w) => {
     ];
     for (const [page, fields, status, error] of refused) {
       const reply = await fill(page, fields);
-      expect([page, fields, reply]).toEqual([page, fields, { status, error: expect.stringContaining(error) }]);
+      expect([page, fields, reply]).toMatchObject([page, fields, { status, error: expect.stringContaining(error) }]);
     }
     const deletions = [
       [{ ...staleDelete, again: "stripe" }, 409, changed],
@@ -639,7 +659,7 @@ describeOnce("the page that sets an account", (w) => {
     ] as const;
     for (const [fields, status, error] of deletions) {
       const reply = await visitor.send(at("accounts/delete"), fields);
-      expect([fields, reply]).toEqual([fields, { status, error: expect.stringContaining(error) }]);
+      expect([fields, reply]).toMatchObject([fields, { status, error: expect.stringContaining(error) }]);
     }
     expect(await stored(w)).toBe(untouched);
   });

@@ -84,7 +84,7 @@ const questions: readonly (readonly [path: string, given: object, meanwhile: Mea
   ["org delete", {}, anotherOrganization, "is not what was shown any more"],
   ["org delete", {}, moreProjects, "is not what was shown any more"],
   ["var import", { environment: "staging", file: oneText, prune: true }, anotherProject, "is another project now"],
-  ["account set", { name: "stripe", values: oneField, environments: ["production"] }, accountGone, "at version"],
+  ["account set", { name: "stripe", values: oneField, environments: ["production"] }, accountGone, "deleted stripe"],
   [
     "account set",
     { name: "stripe", values: oneField, environments: ["production"] },

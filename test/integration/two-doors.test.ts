@@ -24,7 +24,7 @@ const ben = { type: "person", name: "ben", from: identity } as const;
 const rounds = 4;
 const names = ["FIRST", "SECOND"];
 const seenBefore =
-  /^The variables of \S+ in staging are at version \d+ now, not \d+\. Nothing was written: look at them again\.$/;
+  /^(?:ana|ben) .*changed (?:FIRST|SECOND) just now, in version \d+ of the variables of \S+ in staging\./;
 
 /** A write that was accepted. */
 type Accepted = { readonly actor: typeof ana | typeof ben; readonly name: string; readonly value: string };
@@ -96,7 +96,7 @@ describeBoth("two persons through both doors at once", (w) => {
         if (isTaken) accepted.push({ actor: ben, name, value: values[taken] as string });
         for (const [at, reply] of replies.entries()) {
           if (at === taken) continue;
-          expect(reply).toEqual({ status: 409, error: expect.stringMatching(seenBefore) });
+          expect(reply).toMatchObject({ status: 409, error: expect.stringMatching(seenBefore) });
           refused.push(values[at] as string);
         }
       }

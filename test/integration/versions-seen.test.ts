@@ -19,9 +19,9 @@ import { listHistory } from "../../src/people/history.ts";
 import { deleteAccount } from "../support/delete.ts";
 import { describeBoth, describeOnce, stored, type World } from "../support/world.ts";
 
-function changedBySomebodyElse(what: string) {
-  const words = "are at version 3 now, not 2. Nothing was written: look at them again.";
-  return { kind: "conflict", message: `The ${what} ${words}` };
+function changedBySomebodyElse(did: string, what: string) {
+  const words = `ann@host ${did} just now, in version 3 of the ${what}. Nothing was written: look at it again.`;
+  return { kind: "conflict", message: words };
 }
 
 async function versionOf(w: World, where: string, environment: Environment, kind = "variables"): Promise<number> {
@@ -79,7 +79,7 @@ describeBoth("a write of several environments", (w) => {
     const untouched = await stored(w);
     const fine = { entries: one("A", "mine") };
     const bad: [object, object, number?][] = [
-      [fine, changedBySomebodyElse(`variables of ${organization}/${slug} in staging`), 2],
+      [fine, changedBySomebodyElse("changed A", `variables of ${organization}/${slug} in staging`), 2],
       [fine, { kind: "conflict" }, 4],
       [{ entries: one("A", "mine"), remove: ["A"] }, { kind: "invalid" }],
       [{ entries: one("not a name", "mine") }, { kind: "invalid" }],
@@ -129,18 +129,18 @@ describeOnce("a copy", (w) => {
     await setVariables(w.admin, web, "staging", [], { remove: ["B"] });
     // Also if what was chosen is gone.
     await expect(copyVariables(w.admin, from, to, ["B"], seen(versions))).rejects.toMatchObject(
-      changedBySomebodyElse(`variables of ${web} in staging`),
+      changedBySomebodyElse("deleted B", `variables of ${web} in staging`),
     );
     const looked = { ...versions, from: versions.from + 1 };
-    await setVariables(w.admin, web, "production", one("C", "theirs"));
+    await setVariables(w.admin, web, "production", one("A", "theirs"));
     const untouched = await stored(w);
     await expect(copyVariables(w.admin, from, to, ["A"], seen(looked))).rejects.toMatchObject(
-      changedBySomebodyElse(`variables of ${web} in production`),
+      changedBySomebodyElse("added A", `variables of ${web} in production`),
     );
     expect(await stored(w)).toBe(untouched);
     const again = { ...looked, to: looked.to + 1 };
     const copied = await copyVariables(w.admin, from, to, ["A"], seen(again));
-    expect(copied).toMatchObject({ added: ["A"], changed: [], same: [] });
+    expect(copied).toMatchObject({ added: [], changed: ["A"], same: [] });
     expect(await revealVariable(w.admin, web, "production", "A")).toBe("1");
   });
 });
@@ -155,14 +155,18 @@ describeOnce("an account", (w) => {
     const seen = Object.fromEntries(await Promise.all(versions));
     const write = (user: string, seen: Seen) => setAccount(w.admin, where, "ci", ["staging"], { user }, { seen });
     await setAccount(w.admin, where, "mail", ["production"], { user: "theirs" });
+    await setAccount(w.admin, where, "ci", ["production", "staging"], { user: "theirs" });
     const untouched = await stored(w);
-    const refusal = changedBySomebodyElse(`accounts of ${where} in production`);
+    const refusal = changedBySomebodyElse("changed ci", `accounts of ${where} in staging`);
     await expect(write("second", seen)).rejects.toMatchObject(refusal);
     await expect(deleteAccount(w.admin, where, "ci", { seen })).rejects.toMatchObject(refusal);
-    await expect(deleteAccount(w.admin, where, "never", { seen })).rejects.toMatchObject(refusal);
+    await expect(deleteAccount(w.admin, where, "never", { seen })).rejects.toMatchObject({ kind: "not_found" });
     expect(await stored(w)).toBe(untouched);
-    const looked = { ...seen, "version.production": (seen["version.production"] ?? 0) + 1 };
-    expect(await write("second", looked)).toMatchObject({ created: false, dropped: ["production"] });
+    await setAccount(w.admin, where, "mail", ["staging"], { user: "theirs" });
+    expect(await write("second", { ...seen, "version.staging": 3, "version.production": 4 })).toMatchObject({
+      created: false,
+      dropped: ["production"],
+    });
     // Who names no version of an environment has not looked at it.
     const { "version.development": version = 0 } = seen;
     await deleteAccount(w.admin, where, "ci", { seen: { "version.development": version } });

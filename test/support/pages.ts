@@ -18,6 +18,8 @@ export type Reply = {
   readonly to?: string;
   readonly notice?: string;
   readonly secret?: string;
+  /** What would have to be seen to write it all the same. */
+  readonly unlessSeen?: Readonly<Record<string, number>>;
   /** Lines that use the secret, which is in them. */
   readonly use?: { readonly words: string; readonly lines: string };
 };

@@ -42,7 +42,7 @@ export async function setAccount(
   await findProject(admin, where, "write", targets);
   const found = await findProject(admin, where, "write");
   const plan = async (project: PlannedProject) => {
-    const sets = await requireSets(admin, project, accounts, seen);
+    const sets = await requireSets(admin, project, accounts, seen, [name]);
     const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
     const dropped = holders.filter((environment) => !targets.includes(environment));
     const surprise = dropped.find((environment) => !agreed.includes(environment));

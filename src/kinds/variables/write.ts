@@ -87,9 +87,10 @@ export async function writeVariables(
   const plan = async (project: PlannedProject) => {
     const plans = await Array.fromAsync(asked, async ([environment, { given, options }]) => {
       const before = await openSet(admin, { project, descriptor: variables, environment });
-      requireSeen(before, seen);
       const isCompared = mayCompare(admin, placeOf(found), environment);
-      return planWrite(admin, before, given, options, project.now, isCompared);
+      const plan = planWrite(admin, before, given, options, project.now, isCompared);
+      await requireSeen(admin, before, seen, plan.changes.keys());
+      return plan;
     });
     return {
       changes: new Map(plans.map(({ before, changes }) => [before, changes])),
@@ -203,13 +204,12 @@ export async function copyVariables(
   const plan = async (project: PlannedProject) => {
     const db = project.db && { db: project.db };
     const opened = await openSet(admin, { project: { ...origin, ...db }, descriptor: variables, environment: source });
-    if (isWithin) requireSeen(opened, seen);
+    if (isWithin) await requireSeen(admin, opened, seen, names);
     else requireSeenProject(origin, { project: seen["source"] as string | undefined });
     const inSight = may(admin.rights, "see", placeOf(origin), source) ? opened.items.keys() : [];
     const chosen = chosenOf(opened, from, names, inSight);
     const given = validateVariables(chosen.map((item) => copied(admin, item)));
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
-    requireSeen(before, seen);
     const plan = planWrite(admin, before, given, {}, project.now, true);
     const isMade = (name: string) => {
       const old = before.items.get(name)?.entry;
@@ -225,6 +225,7 @@ export async function copyVariables(
     // Which of the target's are canaries is for those who may see them.
     const shown = may(admin.rights, "see", placeOf(found), target) ? same : equal;
     const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
+    await requireSeen(admin, before, seen, changes.keys());
     const writes = chosen.filter(({ entry }) => changes.has(entry.key));
     const isNothing = writes.length === 0;
     // About their values there is nothing new to say.
