@@ -1,5 +1,7 @@
+import { hostname } from "node:os";
 import { isIssuer, isLoopback, issuerRule, mayAsk, originOf } from "../core/json-request.ts";
 import { configProblem, usageProblem } from "../core/problem.ts";
+import { excerpt } from "../core/visible.ts";
 import { startDashboard, startTeamDashboard } from "../dashboard/serve.ts";
 import { actorOf } from "../desk/actor.ts";
 import { input } from "../desk/inputs.ts";
@@ -41,10 +43,12 @@ const dashboard = processCommand({
     const config = readConfig(context.env);
     if (team && config.socket) throw usageProblem("A team's dashboard listens on an address: HOST names a socket.");
     const secret = team && readSecret(context);
+    const { installationName, freshMsMax } = readDashboard(context.env);
     const installation = await openInstallation(config, context.say, {});
     harden();
     const options = {
       port: parsePort("--port", port),
+      installationName: installationName ?? (team === undefined ? hostname() : undefined),
       report: (error: unknown) => context.say(toProblem(error, context).message),
     };
     if (team === undefined) return serveOne(context, installation, { ...options, name, actor: actorOf(context.env) });
@@ -54,6 +58,7 @@ const dashboard = processCommand({
       origin: team.origin,
       provider,
       host: config.host,
+      freshMsMax,
     });
     const address = originOf(config.host, dashboard.port ?? options.port);
     if (!isLoopback(new URL(address).hostname))
@@ -90,6 +95,21 @@ function teamOf(origin: string | undefined, issuer: string | undefined, clientId
   if (origin !== undefined && issuer !== undefined && clientId !== undefined) return { origin, issuer, clientId };
   if (origin === undefined && issuer === undefined && clientId === undefined) return undefined;
   throw usageProblem("For a team, give --origin, --issuer and --client-id together.");
+}
+
+/**
+ * The settings of the dashboard alone: which installation this is, if somebody has said so, and how long a sign-in is a
+ * recent one, however much it is used.
+ */
+export function readDashboard(env: CommandContext["env"]) {
+  const { KEYHOLE_DASHBOARD_NAME: name, KEYHOLE_DASHBOARD_FRESH_MINUTES: minutes = "30" } = env;
+  if (name !== undefined && (name !== excerpt(name).trim() || name.length > 60)) {
+    throw configProblem("KEYHOLE_DASHBOARD_NAME must have at most 60 characters that are visible, such as acme live.");
+  }
+  if (!/^[1-5]\d$|^60$/.test(minutes)) {
+    throw configProblem("KEYHOLE_DASHBOARD_FRESH_MINUTES must be a whole number from 10 to 60.");
+  }
+  return { installationName: name, freshMsMax: Number(minutes) * 60_000 };
 }
 
 /** The client's secret, if the provider gave one. @throws Problem if it is empty or cannot be read */

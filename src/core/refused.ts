@@ -16,11 +16,14 @@ export class Refused extends Error {
   readonly kind: RefusedKind;
   /** What somebody would have to have seen to do it all the same, if they may. */
   readonly unlessSeen: Readonly<Record<string, number>> | undefined;
+  /** The field of a form that is wrong. */
+  readonly field: string | undefined;
 
-  constructor(kind: RefusedKind, message: string, options: ErrorOptions & Pick<Partial<Refused>, "unlessSeen"> = {}) {
+  constructor(kind: RefusedKind, message: string, options: ErrorOptions & Partial<ForForms> = {}) {
     super(message, options);
     this.kind = kind;
     this.unlessSeen = options.unlessSeen;
+    this.field = options.field;
   }
 }
 
@@ -29,6 +32,8 @@ export function conflictOf(error: unknown): string {
   if (error instanceof Refused && error.kind === "conflict") return error.message;
   throw error;
 }
+
+type ForForms = Pick<Refused, "unlessSeen" | "field">;
 
 /**
  * This host or its database cannot do it. The message is for operators: it may name folders, hosts and settings. Anybody

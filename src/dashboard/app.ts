@@ -6,7 +6,17 @@ import { visible } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import type { Answer, Download, Route } from "../pages/route.ts";
 import { countPending } from "../people/requests.ts";
-import { goOnPage, lockedPage, pageOf, type Reader, refusalPage, signInPage, strangerPage } from "./frame.tsx";
+import {
+  goOnPage,
+  htmlOf,
+  lockedPage,
+  type Page,
+  pageOf,
+  type Reader,
+  refusalPage,
+  signInPage,
+  strangerPage,
+} from "./frame.tsx";
 import {
   admit,
   audienceOf,
@@ -34,7 +44,7 @@ export function createDashboard(parts: DashboardParts) {
   const app = new Elysia({ strictPath: true, normalize: false, handler: { standardHostname: false } })
     .onRequest(({ request }) => {
       const turned = judgeSource(request, parts);
-      return turned && respond(turned.status, refusalPage("Refused", turned.message));
+      return turned && page(parts, turned.status, refusalPage("Refused", turned.message));
     })
     .onError({ as: "global" }, ({ error, code, request }) => {
       if (code === "NOT_FOUND") return notFound(parts, request);
@@ -85,7 +95,7 @@ async function answered(
     const sent = await sessionAndForm(request, parts);
     if (sent === undefined) {
       const message = "Nobody is signed in here any more. Nothing was done.";
-      if (byScript) return json(401, { error: message });
+      if (byScript) return json(401, { error: message, again: againFor(parts) });
       return closed(parts, request, route.method === "POST" ? message : "");
     }
     const { session, form } = sent;
@@ -94,7 +104,7 @@ async function answered(
     const { rights, actor } = admin;
     if (identity !== undefined && !hasSomewhere(rights, ...everyRight)) {
       if (byScript) return json(403, { error: "You have no rights here yet." });
-      return respond(403, strangerPage(identity, actor.name));
+      return page(parts, 403, strangerPage(identity, actor.name));
     }
     const { url } = request;
     const { pathname, search, searchParams } = new URL(url);
@@ -113,7 +123,7 @@ async function answered(
       session.notices.delete(at);
       if (hasSomewhere(rights, "see", "decide")) reader = { ...reader, pending: await countPending(admin) };
     }
-    return shown(answer, session, reader, byScript);
+    return shown(parts, answer, session, reader, byScript);
   } catch (error) {
     return refused(parts, error, byScript, reader);
   }
@@ -129,15 +139,21 @@ function requireRight({ rights, isSecret }: Route, admin: AdminContext, byScript
 function refused(parts: DashboardParts, error: unknown, byScript: boolean, reader?: Reader): Response {
   const { status, title, message, isForLog } = refusalOf(error, audienceOf(parts));
   if (isForLog) parts.report(error);
-  const { kind, unlessSeen } = error instanceof Refused ? error : {};
+  const { kind, unlessSeen, field } = error instanceof Refused ? error : {};
   const again = kind === "stale" ? againPath : undefined;
-  if (byScript) return json(status, { error: message.replaceAll("`", ""), again, unlessSeen });
-  return respond(status, refusalPage(title, message, reader, again));
+  if (byScript) return json(status, { error: message.replaceAll("`", ""), again, unlessSeen, field });
+  return page(parts, status, refusalPage(title, message, reader, again));
 }
 
-function shown(answer: Exclude<Answer, Download>, session: Session, reader: Reader, byScript: boolean): Response {
+function shown(
+  parts: DashboardParts,
+  answer: Exclude<Answer, Download>,
+  session: Session,
+  reader: Reader,
+  byScript: boolean,
+): Response {
   if ("secret" in answer) return json(200, answer);
-  if ("main" in answer) return respond(200, pageOf(answer, reader));
+  if ("main" in answer) return page(parts, 200, pageOf(answer, reader));
   // Without `see` there is no page to return to, so they go home.
   const to = isPageFor(reader.rights, answer.to) ? answer.to : "/";
   session.notices.delete(to);
@@ -196,6 +212,11 @@ function download(
 
 const againPath = "/sign-in?again";
 
+/** Where somebody signs in whose session has ended: in another tab, so that what they typed stays. */
+function againFor({ entrance }: DashboardParts): string {
+  return "signIn" in entrance ? "/sign-in" : "/";
+}
+
 /** Leads to the identity provider. It is a link, since a form that is redirected would be blocked. */
 async function beginSignIn(parts: DashboardParts, signIn: SignIn, request: Request): Promise<Response> {
   const isAgain = new URL(request.url).searchParams.has("again");
@@ -222,18 +243,17 @@ function pageBefore({ origin }: DashboardParts, { headers }: Request): string {
 async function finishSignIn(parts: DashboardParts, signIn: SignIn, request: Request): Promise<Response> {
   const { headers, url } = request;
   const attempt = tokenOf(headers, "__Host-keyhole-sign-in");
-  const { identity, session, page } = await signIn.finish(attempt, new URL(url).search.slice(1));
-  parts.sessions.end(session ?? "");
-  const answer = respond(200, goOnPage("Signed in", "You are signed in.", page));
+  const { identity, session, page: asked } = await signIn.finish(attempt, new URL(url).search.slice(1));
+  const answer = page(parts, 200, goOnPage("Signed in", "You are signed in.", asked));
   answer.headers.append("set-cookie", cookieOf("", "__Host-keyhole-sign-in"));
-  answer.headers.append("set-cookie", cookieOf(parts.sessions.begin(identity)));
+  answer.headers.append("set-cookie", cookieOf(parts.sessions.begin(identity, session)));
   return answer;
 }
 
 function signInFailed(parts: DashboardParts, error: unknown): Response {
   parts.report(error);
   const { status, message } = refusalOf(error, audienceOf(parts));
-  return respond(status, signInPage(message), undefined, { "set-cookie": cookieOf("", "__Host-keyhole-sign-in") });
+  return page(parts, status, signInPage(message), { "set-cookie": cookieOf("", "__Host-keyhole-sign-in") });
 }
 
 /**
@@ -241,14 +261,15 @@ function signInFailed(parts: DashboardParts, error: unknown): Response {
  * the same path: the browser sends a strict cookie with that request, and it comes from our own page, so this happens
  * once. The first page is left out where its link carries a code, which would be lost.
  */
-function closed({ entrance }: DashboardParts, request: Request, refusal?: string): Response {
+function closed(parts: DashboardParts, request: Request, refusal?: string): Response {
+  const { entrance } = parts;
   const { pathname, search } = new URL(request.url);
-  const page = pathname + search;
+  const asked = pathname + search;
   const mayHoldCode = "code" in entrance && pathname === "/";
-  if (isLinkFromElsewhere(request) && isPageFor("operator", page) && !mayHoldCode) {
-    return respond(200, goOnPage("Go on", "You followed a link.", page));
+  if (isLinkFromElsewhere(request) && isPageFor("operator", asked) && !mayHoldCode) {
+    return page(parts, 200, goOnPage("Go on", "You followed a link.", asked));
   }
-  return respond(401, "signIn" in entrance ? signInPage(refusal) : lockedPage(refusal));
+  return page(parts, 401, "signIn" in entrance ? signInPage(refusal) : lockedPage(asked, refusal));
 }
 
 async function unlock(
@@ -256,18 +277,16 @@ async function unlock(
   entrance: Extract<Entrance, { code: SignInCode }>,
   request: Request,
 ): Promise<Response> {
-  const code = new URLSearchParams(await formText(request, 4096)).get("code") ?? "";
-  if (!entrance.code.take(code.trim())) {
-    return respond(
-      401,
-      lockedPage(
-        "This code is not valid any more. Press Enter in the terminal for a new link, or start the dashboard again.",
-      ),
-    );
+  const form = new URLSearchParams(await formText(request, 4096));
+  const [code, asked] = [form.get("code") ?? "", form.get("page") ?? ""];
+  const to = isPageFor("operator", asked) ? asked : "/";
+  // The whole link is the code, too.
+  if (!entrance.code.take(code.slice(code.lastIndexOf("#") + 1).trim())) {
+    const words = "This code is not valid. Press Enter in the terminal for a new link, or start the dashboard again.";
+    return page(parts, 401, lockedPage(to, words));
   }
   parts.used();
-  parts.sessions.end(tokenOf(request.headers) ?? "");
-  return redirect("/", { "set-cookie": cookieOf(parts.sessions.begin()) });
+  return redirect(to, { "set-cookie": cookieOf(parts.sessions.begin(undefined, tokenOf(request.headers))) });
 }
 
 function lock(parts: DashboardParts, request: Request): Response {
@@ -277,7 +296,7 @@ function lock(parts: DashboardParts, request: Request): Response {
 
 function notFound(parts: DashboardParts, request: Request): Response {
   const message = "There is no such page.";
-  return sessionOf(request, parts) ? respond(404, refusalPage("Not found", message)) : closed(parts, request);
+  return sessionOf(request, parts) ? page(parts, 404, refusalPage("Not found", message)) : closed(parts, request);
 }
 
 function redirect(to: string, headers: Readonly<Record<string, string>> = {}): Response {
@@ -288,12 +307,16 @@ function json(status: number, document: unknown): Response {
   return respond(status, JSON.stringify(document), "application/json");
 }
 
-function respond(
+function page(
+  { origin, installationName = new URL(origin).host }: DashboardParts,
   status: number,
-  body: string,
-  type = "text/html; charset=utf-8",
+  content: Page,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
+  return respond(status, htmlOf(content, installationName), "text/html; charset=utf-8", headers);
+}
+
+function respond(status: number, body: string, type: string, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(body, { status, headers: { ...safeHeaders, ...headers, "content-type": type } });
 }
 

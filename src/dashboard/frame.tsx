@@ -2,6 +2,7 @@
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { everyRight, hasSomewhere, type Rights } from "../access/rights.ts";
+import { sha256Of } from "../core/hash.ts";
 import { visible } from "../core/visible.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { Actions, Field, LoneLink, Name, Prose, Word } from "../pages/parts.tsx";
@@ -22,8 +23,16 @@ export type Reader = {
   readonly sought?: string | undefined;
 };
 
+/** A page before it is HTML. */
+export type Page = {
+  readonly title: string;
+  readonly body: VNode;
+  /** Where it goes on to by itself. */
+  readonly onTo?: string | undefined;
+};
+
 /** A whole page: the frame with its navigation, around what a route shows. */
-export function pageOf({ title, heading, main }: Shown, reader: Reader): string {
+export function pageOf({ title, heading, main }: Shown, reader: Reader): Page {
   const [, first, org, project, tab = ""] = reader.path.split("/");
   return framed(
     title,
@@ -43,10 +52,9 @@ export function pageOf({ title, heading, main }: Shown, reader: Reader): string 
   );
 }
 
-function framed(title: string, main: VNode, { actor, rights, path, pending = 0, sought }: Reader): string {
+function framed(title: string, main: VNode, { actor, rights, path, pending = 0, sought }: Reader): Page {
   const reached = sections.filter(([, , ...needed]) => hasSomewhere(rights, ...needed));
-  return document(
-    title,
+  const body = (
     <>
       <header>
         <a class="unseen" href="#main">
@@ -84,8 +92,9 @@ function framed(title: string, main: VNode, { actor, rights, path, pending = 0, 
       <main id="main" tabIndex={-1}>
         {main}
       </main>
-    </>,
+    </>
   );
+  return { title, body };
 }
 
 /** The field that finds names everywhere. The key `/` goes there. */
@@ -108,8 +117,8 @@ function Find({ sought }: { readonly sought: string | undefined }) {
   );
 }
 
-/** The page for a browser that has not signed in. */
-export function lockedPage(refusal?: string): string {
+/** The page for a browser that has not signed in. @param page - where it goes once it has */
+export function lockedPage(page: string, refusal?: string): Page {
   return outside(
     "Locked",
     <>
@@ -118,7 +127,8 @@ export function lockedPage(refusal?: string): string {
         terminal for a new one; without a terminal, start it again.
       </p>
       <form method="post" action="/unlock" data-unlock>
-        <Field name="code" label="Code, the part of the link after #" required />
+        <input type="hidden" name="page" value={page} />
+        <Field name="code" label="The link, or its part after #" required />
         <div class="send">
           <button type="submit">Open</button>
         </div>
@@ -129,7 +139,7 @@ export function lockedPage(refusal?: string): string {
 }
 
 /** The page of a team's dashboard for a browser without a session. */
-export function signInPage(refusal?: string): string {
+export function signInPage(refusal?: string): Page {
   return outside(
     "Sign in",
     <>
@@ -141,7 +151,7 @@ export function signInPage(refusal?: string): string {
 }
 
 /** Goes on by itself. A browser then sends the strict cookie, which it does not send from another site's page. */
-export function goOnPage(title: string, sentence: string, to: string): string {
+export function goOnPage(title: string, sentence: string, to: string): Page {
   const main = (
     <p>
       {sentence} <a href={to}>Go on</a>
@@ -151,7 +161,7 @@ export function goOnPage(title: string, sentence: string, to: string): string {
 }
 
 /** Names a person without rights, and the command that an operator would type to give them some. */
-export function strangerPage({ label, issuer, subject }: Identity, name: string): string {
+export function strangerPage({ label, issuer, subject }: Identity, name: string): Page {
   const command =
     name === ""
       ? `keyhole person add NAME --issuer ${quoted(issuer)} --subject ${quoted(subject)}`
@@ -175,22 +185,21 @@ export function strangerPage({ label, issuer, subject }: Identity, name: string)
 }
 
 /** A page for a person who may not see any other. */
-function outside(title: string, content: VNode, refusal?: string, onTo?: string): string {
-  return document(
-    title,
+function outside(title: string, content: VNode, refusal?: string, onTo?: string): Page {
+  const body = (
     <main id="main" class="locked">
       <h1>Keyhole</h1>
       {content}
       <p role="alert" class="refusal">
         {refusal}
       </p>
-    </main>,
-    onTo,
+    </main>
   );
+  return { title, body, onTo };
 }
 
 /** The page of a refusal, or of a failure. @param again - where to sign in again, if that is what it takes */
-export function refusalPage(title: string, message: string, reader?: Reader, again?: string): string {
+export function refusalPage(title: string, message: string, reader?: Reader, again?: string): Page {
   const main = (
     <>
       <h1>{title}</h1>
@@ -201,7 +210,7 @@ export function refusalPage(title: string, message: string, reader?: Reader, aga
       <LoneLink to="/">Back to the first page</LoneLink>
     </>
   );
-  return reader === undefined ? document(title, <main id="main">{main}</main>) : framed(title, main, reader);
+  return reader === undefined ? { title, body: <main id="main">{main}</main> } : framed(title, main, reader);
 }
 
 /** The navigation: path, label, and rights. Any one of the rights shows it, as in the table of routes. */
@@ -234,8 +243,11 @@ function ProjectTabs({ where, tab }: { readonly where: string; readonly tab: str
   );
 }
 
-/** @param onTo - where the page goes on to by itself */
-function document(title: string, body: VNode, onTo?: string): string {
+/**
+ * A page as HTML, under the name of the installation: people who use several must see which of them this is.
+ * @param installation - its name; names that differ have different colours most of the time
+ */
+export function htmlOf({ title, body, onTo }: Page, installation: string): string {
   const page = (
     <html lang="en">
       <head>
@@ -243,13 +255,23 @@ function document(title: string, body: VNode, onTo?: string): string {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         {onTo && <meta http-equiv="refresh" content={`0;url=${onTo}`} />}
-        <title>{`${visible(title)} · Keyhole`}</title>
+        <title>{`${visible(title)} · ${visible(installation)} · Keyhole`}</title>
         <link rel="stylesheet" href="/style.css" />
         <link rel="icon" href="/icon.svg" />
         <script src="/script.js" defer />
       </head>
-      <body>{body}</body>
+      <body>
+        <aside class={`installation hue-${colourOf(installation)}`} aria-label="Installation">
+          <Word>{installation}</Word>
+        </aside>
+        {body}
+      </body>
     </html>
   );
   return `<!doctype html>${renderToString(page)}`;
+}
+
+/** One of eight colours of the style sheet. */
+function colourOf(installation: string): number {
+  return Number.parseInt(sha256Of(installation).slice(0, 2), 16) % 8;
 }

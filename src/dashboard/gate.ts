@@ -3,7 +3,7 @@ import { Refused } from "../core/refused.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
 import type { Audience } from "../desk/failure.ts";
 import type { Installation } from "../installation/installation.ts";
-import { Form, Visit } from "../pages/visit.ts";
+import { Form, formBytesMax, Visit } from "../pages/visit.ts";
 import { refusalOf } from "./refusal.ts";
 import type { Session, Sessions, SignInCode } from "./sessions.ts";
 import type { SignIn } from "./sign-in.ts";
@@ -13,6 +13,8 @@ export type DashboardParts = {
   readonly installation: Installation;
   readonly sessions: Sessions;
   readonly entrance: Entrance;
+  /** Which installation this is, in words for people. Default: the host that browsers know it by. */
+  readonly installationName?: string | undefined;
   /** What browsers call this dashboard, such as `http://keyhole-3f9a.localhost:40123`. */
   readonly origin: string;
   readonly now: () => number;
@@ -124,7 +126,7 @@ export async function sessionAndForm(
 /** An admin context for one request of a session. @throws Refused `unavailable` if there is none: that is reported */
 export async function contextOf(
   parts: DashboardParts,
-  { identity }: Session,
+  { identity, freshUntil }: Session,
 ): Promise<AdminContext & { close: () => Promise<void> }> {
   const { entrance, installation, now, report } = parts;
   const person = "signIn" in entrance ? { actor: operator("").actor, rights: [] } : operator(entrance.operator);
@@ -133,16 +135,17 @@ export async function contextOf(
     admin = adminContextOf(installation, person, now);
     await installation.checkpoint.requireServed(admin.database);
     if (identity === undefined || !("signIn" in entrance)) return admin;
-    return { ...admin, ...(await entrance.signIn.whoIs(admin, identity)) };
+    return {
+      ...admin,
+      ...(await entrance.signIn.whoIs(admin, identity)),
+      ...(freshUntil !== undefined && { freshUntil }),
+    };
   } catch (error) {
     await admin?.close();
     report(error);
     throw new Refused("unavailable", refusalOf(error, audienceOf(parts)).message);
   }
 }
-
-/** The most bytes of a form. It is parsed in one go, which keeps the pages of others waiting. */
-const formBytesMax = 4 * 1024 * 1024;
 
 /**
  * The body of a form.

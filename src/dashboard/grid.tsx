@@ -2,7 +2,7 @@
 
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { mayCompare } from "../desk/context.ts";
+import { isStaleToCompare } from "../desk/context.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { behindWords, dayOf, findKindReads, type KindReads } from "../editing/last-reads.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
@@ -15,8 +15,8 @@ import {
   type Chip,
   Chips,
   environmentColumns,
-  LoneLink,
   Name,
+  SignInAgain,
   Table,
   thereClass,
   Warnings,
@@ -50,12 +50,11 @@ export async function gridPage(visit: Visit): Promise<Answer> {
     return isShown ? [{ words, count, to: path(only), isHere: only === chosen.only }] : [];
   });
   const revealed = visit.reached(project, "reveal").filter((one) => seen.includes(one));
-  const isStale = revealed.some((one) => !mayCompare(admin, placeOf(project), one));
   const mayWrite = visit.reached(project, "write").length > 0;
   const main = (
     <>
       {known?.behindSinceAt !== undefined && <Warnings items={[behindWords(known.behindSinceAt)]} />}
-      {isStale && <LoneLink to="/sign-in?again">Sign in again to compare production</LoneLink>}
+      {isStaleToCompare(admin, placeOf(project), seen) && <SignInAgain to="compare production" />}
       {items.length > 0 && (
         <Chips label={`Parts of the ${kind}`} items={chips}>
           {rows.some(isCompared) && <small>The same letter: the same value</small>}

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
+import { isFresh } from "../desk/context.ts";
 import { pick } from "../desk/outcome.ts";
 import { grantColumns } from "../operations/credentials.ts";
 import { revoke } from "../operations/keys.ts";
@@ -17,6 +18,7 @@ import {
   LoneLink,
   Named,
   Prose,
+  SignInAgain,
   Table,
   Word,
 } from "../pages/parts.tsx";
@@ -135,6 +137,9 @@ export async function keyPage(visit: Visit): Promise<Answer> {
         <LoneLink to={withQuery("/audit", { key: record.id })}>
           What it read, and what was done to it, in the audit
         </LoneLink>
+      )}
+      {visit.may("keys") && !isFresh(admin) && record.environments?.includes("production") !== false && (
+        <SignInAgain to={`change this ${record.type}, which reaches production`} />
       )}
       {visit.may("keys") && record.type === "key" && record.status === "active" && (
         <RotateForm record={record} now={now} />

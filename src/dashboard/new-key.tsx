@@ -4,6 +4,7 @@ import { surfaces, surfacesByDefault } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { commandLine } from "../desk/command-line.ts";
+import { isFresh } from "../desk/context.ts";
 import { requireMembers } from "../desk/validate.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
 import { create, rotate, seenKey } from "../operations/keys.ts";
@@ -21,10 +22,11 @@ import {
   NewName,
   Prose,
   ShellLines,
+  SignInAgain,
   Table,
 } from "../pages/parts.tsx";
 import type { Answer, Secret } from "../pages/route.ts";
-import { Form, type Visit } from "../pages/visit.ts";
+import { blame, Form, type Visit } from "../pages/visit.ts";
 import { type KeyRecord, showKey } from "../people/keys.ts";
 import { listOrganizations } from "../people/organizations.ts";
 import { listProjects } from "../people/projects.ts";
@@ -62,6 +64,7 @@ export async function newKeyPage(visit: Visit): Promise<Answer> {
   const typed = new Form(visit.url.search.slice(1));
   const main = (
     <>
+      {!isFresh(admin) && <SignInAgain to="make a key for production" />}
       {organizations.length === 0 && (
         <Empty>
           A key belongs to an organization, and there is none yet. <a href="/projects">Begin with that</a>
@@ -196,12 +199,13 @@ const needed = {
 function wordsFor(form: Form) {
   const isAll = form.find("reach") === "all";
   const projects = form.all("projects").map((chosen) => chosen.split("/")[0] ?? "");
-  if (!isAll && projects.length === 0) throw new Refused("invalid", "Choose which projects the key reaches.");
+  if (!isAll && projects.length === 0)
+    throw new Refused("invalid", "Choose which projects the key reaches.", { field: "reach" });
   if (isAll && projects.length > 0) {
-    throw new Refused("invalid", "Choose either every project or some of them.");
+    throw new Refused("invalid", "Choose either every project or some of them.", { field: "reach" });
   }
   for (const [name, words] of Object.entries(needed)) {
-    if (!form.has(name)) throw new Refused("invalid", `Choose ${words}.`);
+    if (!form.has(name)) throw new Refused("invalid", `Choose ${words}.`, { field: name });
   }
   const canary = form.has("canary") ? (true as const) : undefined;
   return {
@@ -222,7 +226,7 @@ export async function makeKey(visit: Visit): Promise<Answer> {
   const { expiresInMs: lifetime, ...words } = wordsFor(form);
   const projectIds = new Map(form.all("projects").map((chosen) => chosen.split("/") as [string, string]));
   const given = { ...words, projectIds, expiresInMs: lifetime === undefined ? undefined : parseDuration(lifetime) };
-  return shownOnce(await handOver(visit, create, given, "/keys"), words);
+  return shownOnce(await handOver(visit, create, given, "/keys").catch(blame("name")), words);
 }
 
 /** Makes a successor of a key, with the same rights. */

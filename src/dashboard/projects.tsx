@@ -8,7 +8,7 @@ import { carryOut } from "../pages/carry-out.ts";
 import { Ago, type Cells, Change, Empty, Field, Name, Named, Table } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
-import type { Visit } from "../pages/visit.ts";
+import { blame, type Visit } from "../pages/visit.ts";
 import { listOrganizations } from "../people/organizations.ts";
 import { listProjects, type Project } from "../people/projects.ts";
 import { lookalikes } from "../words/lookalikes.ts";
@@ -130,10 +130,11 @@ export function createProject(visit: Visit): Promise<Answer> {
   const { form } = visit;
   const project = `${form.read("org")}/${form.read("slug")}`;
   const given = { project, name: form.find("name") || undefined };
-  return carryOut(visit, makeProject, given, projectPagePath(project, firstKind));
+  return carryOut(visit, makeProject, given, projectPagePath(project, firstKind)).catch(blame("slug"));
 }
 
 export function createOrganization(visit: Visit): Promise<Answer> {
   const { form } = visit;
-  return carryOut(visit, create, { slug: form.read("slug"), name: form.find("name") || undefined }, "/projects");
+  const given = { slug: form.read("slug"), name: form.find("name") || undefined };
+  return carryOut(visit, create, given, "/projects").catch(blame("slug"));
 }

@@ -21,7 +21,7 @@ import {
   Word,
 } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
-import type { Visit } from "../pages/visit.ts";
+import { blame, type Visit } from "../pages/visit.ts";
 import { listRequests, type RequestRecord, requestWarnings, seenRequest, showRequest } from "../people/requests.ts";
 
 /** How many decided or expired requests are listed at first. */
@@ -129,15 +129,15 @@ export async function approveShown(visit: Visit): Promise<Answer> {
   const { id, name, environment } = request;
   requireShown(form, seenRequest(request)); // before the name that it showed is asked for
   const value = form.read("value");
-  if (value === "") throw new Refused("invalid", "There is no value. Nothing was written.");
+  if (value === "") throw new Refused("invalid", "There is no value. Nothing was written.", { field: "value" });
   form.requireAgain(name, [environment]);
-  return carryOut(visit, approve, { id, value: typedIn(value) }, "/requests");
+  return carryOut(visit, approve, { id, value: typedIn(value) }, "/requests").catch(blame("value"));
 }
 
 /** Rejects it. @throws Refused `conflict` if the request is not what the page showed */
 export async function rejectShown(visit: Visit): Promise<Answer> {
   const given = { id: visit.param("id"), reason: visit.form.find("reason") || undefined };
-  return carryOut(visit, reject, given, "/requests");
+  return carryOut(visit, reject, given, "/requests").catch(blame("reason"));
 }
 
 function isPending({ status }: RequestRecord): boolean {

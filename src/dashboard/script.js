@@ -2,13 +2,24 @@
 
 const shownMs = 30_000;
 
-// The link in the terminal has its code after the #, which browsers send to nobody. It leaves the history at once.
+/*
+ * The link in the terminal has its code after the #, which browsers send to nobody. It leaves the history at once. It
+ * may be opened in a tab that is locked: that goes on to where it was.
+ */
 const unlockForm = document.querySelector("form[data-unlock]");
-if (unlockForm && location.hash.length > 1) {
-  unlockForm.elements.code.value = decodeURIComponent(location.hash.slice(1));
-  history.replaceState(null, "", "/");
-  unlockForm.requestSubmit();
-}
+if (unlockForm) {
+  const { code, page } = unlockForm.elements;
+  if (page.value === "/") page.value = sessionStorage.getItem("locked") ?? "/";
+  sessionStorage.setItem("locked", page.value);
+  const unlock = () => {
+    if (location.hash.length <= 1) return;
+    code.value = location.hash;
+    history.replaceState(null, "", location.pathname + location.search);
+    unlockForm.requestSubmit();
+  };
+  addEventListener("hashchange", unlock);
+  unlock();
+} else sessionStorage.removeItem("locked");
 
 // Browsers lay out a group of rows once it is seen. Until then its height is that of so many rows.
 function stretch(body, rows) {
@@ -21,7 +32,7 @@ for (const body of document.querySelectorAll(".long tbody")) stretch(body, body.
 
 const searchField = document.querySelector("header [name=q]");
 
-for (const field of document.querySelectorAll("[data-filter]")) {
+for (const [at, field] of document.querySelectorAll("[data-filter]").entries()) {
   const line = field.closest(".filter");
   const table = line.nextElementSibling;
   const names = new Map();
@@ -34,6 +45,7 @@ for (const field of document.querySelectorAll("[data-filter]")) {
     marks.set(row, `${marks.get(row) ?? " "}${mark.textContent.trim()} `);
   }
   const count = line.querySelector("output");
+  const kept = keptInAddress(`filter${at === 0 ? "" : at + 1}`);
   const everywhere = element("a", { hidden: true });
   count.after(everywhere);
   const groups = [...table.tBodies].map((body) => ({ body, rows: [...body.rows] }));
@@ -55,7 +67,12 @@ for (const field of document.querySelectorAll("[data-filter]")) {
     everywhere.href = `/find?q=${encodeURIComponent(field.value)}`;
     everywhere.textContent = `Find ${field.value} everywhere`;
   };
-  field.addEventListener("input", filter);
+  const typed = () => {
+    filter();
+    kept.keep(field.value);
+  };
+  field.addEventListener("input", typed);
+  field.addEventListener("change", kept.now);
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter") {
       // What gets the focus must not get the key, too: it would follow the link, or send the form.
@@ -65,8 +82,12 @@ for (const field of document.querySelectorAll("[data-filter]")) {
     }
     if (event.key !== "Escape") return;
     field.value = "";
-    filter();
+    typed();
   });
+  if (kept.value !== "") {
+    field.value = kept.value;
+    filter();
+  }
   table.addEventListener("sort", () => {
     for (const group of groups) group.rows = [...group.body.rows];
     filter();
@@ -86,15 +107,40 @@ document.addEventListener("keydown", (event) => {
   field.select();
 });
 
+/**
+ * What somebody chose on a page is in its address: it is there again when they come back, and for whom they send it to.
+ * Browsers take few changes of an address in a second, so it is kept a moment later, or `now`.
+ */
+function keptInAddress(name) {
+  let timer;
+  let next;
+  const now = () => {
+    if (next === undefined) return;
+    clearTimeout(timer);
+    const url = new URL(location);
+    if (next === "") url.searchParams.delete(name);
+    else url.searchParams.set(name, next);
+    next = undefined;
+    history.replaceState(history.state, "", url);
+  };
+  const keep = (value) => {
+    next = value;
+    clearTimeout(timer);
+    timer = setTimeout(now, 300);
+  };
+  return { value: new URL(location).searchParams.get(name) ?? "", keep, now };
+}
+
 /* Sort */
 
+const sorted = keptInAddress("sort");
+
 for (const button of document.querySelectorAll("button.sort")) {
-  button.addEventListener("click", () => {
-    const heading = button.closest("th");
+  const heading = button.closest("th");
+  const sort = (isUp) => {
     const table = heading.closest("table");
     const bodies = [...table.tBodies];
     const rows = bodies.flatMap((body) => [...body.rows]);
-    const isUp = heading.ariaSort !== "ascending";
     for (const other of heading.parentElement.cells) other.ariaSort = null;
     heading.ariaSort = isUp ? "ascending" : "descending";
     const cellValue = (row) => {
@@ -102,14 +148,21 @@ for (const button of document.querySelectorAll("button.sort")) {
       return cell.querySelector("time")?.dateTime ?? cell.textContent;
     };
     const order = new Intl.Collator("en", { numeric: true }).compare;
-    const sorted = rows.map((row) => ({ row, value: cellValue(row) }));
-    sorted.sort((a, b) => (isUp ? order(a.value, b.value) : order(b.value, a.value)));
+    const inOrder = rows.map((row) => ({ row, value: cellValue(row) }));
+    inOrder.sort((a, b) => (isUp ? order(a.value, b.value) : order(b.value, a.value)));
     const size = bodies[0].rows.length;
     for (const [at, body] of bodies.entries()) {
-      body.replaceChildren(...sorted.slice(at * size, (at + 1) * size).map(({ row }) => row));
+      body.replaceChildren(...inOrder.slice(at * size, (at + 1) * size).map(({ row }) => row));
     }
     table.dispatchEvent(new Event("sort"));
+  };
+  button.addEventListener("click", () => {
+    const isUp = heading.ariaSort !== "ascending";
+    sort(isUp);
+    sorted.keep(`${isUp ? "" : "-"}${button.textContent}`);
+    sorted.now();
   });
+  if (sorted.value.replace("-", "") === button.textContent) sort(!sorted.value.startsWith("-"));
 }
 
 /* Copy in a row: its buttons come into the row that is under the pointer or has the focus */
@@ -198,10 +251,21 @@ for (const form of document.querySelectorAll("form:has([data-count])")) {
 
 /* Changes and secrets */
 
+/** The forms with something typed that nothing was done with yet. Browsers keep none of it, so leaving asks. */
+const unsaved = new Set();
+
+addEventListener("beforeunload", (event) => {
+  if (unsaved.size > 0) event.preventDefault();
+});
+
 for (const form of document.querySelectorAll("form[data-change]")) {
+  form.addEventListener("input", () => unsaved.add(form));
   form.addEventListener("submit", (event) => {
-    // A button that only shows something leads to a page.
-    if (event.submitter.formMethod === "get") return;
+    // A button that only shows something leads to a page that has what was typed.
+    if (event.submitter.formMethod === "get") {
+      unsaved.delete(form);
+      return;
+    }
     event.preventDefault();
     void send(form, event.submitter);
   });
@@ -219,15 +283,16 @@ async function send(form, button) {
   const how = button.dataset.secret ?? form.dataset.secret;
   const copying = how === "copied" && copy(answer.then(({ secret }) => secret ?? Promise.reject()));
   try {
-    const { error, to, secret, again, unlessSeen, ...rest } = await answer;
-    if (error !== undefined) refuse(form, button, error, unlessSeen);
+    const { error, to, secret, again, unlessSeen, field, ...rest } = await answer;
+    if (error === undefined) unsaved.delete(form);
+    if (error !== undefined) refuse(form, button, { error, unlessSeen, field, again });
     else if (copying) sayCopied(await copying, button, refusal);
     else if (how === "shown") show(form.querySelector("output.secret"), button, secret);
     else if (secret !== undefined) finish(form, secret, to, rest);
     else location.assign(to);
-    if (again !== undefined) refusal.append(" ", linkTo(again, "Sign in again"));
   } catch {
-    refusal.textContent = how === "once" ? lostKey : "The dashboard did not answer. Does it still run?";
+    const away = navigator.onLine ? "The dashboard did not answer. Does it still run?" : "This device is offline.";
+    refusal.textContent = how === "once" ? lostKey : `${away} What you typed is still here.`;
   } finally {
     button.ariaDisabled = null;
   }
@@ -245,12 +310,21 @@ async function ask(form, button) {
 }
 
 /**
- * Says what is wrong, and leads to the field that is still empty.
+ * Says what is wrong, and leads to the field that is.
  * @param unlessSeen - the fields of a form that saw what somebody else wrote, and writes over it
+ * @param again - where to sign in: in another tab, so that what was typed stays
  */
-function refuse(form, { className }, error, unlessSeen) {
+function refuse(form, { className, textContent }, { error, unlessSeen, field, again }) {
   const refusal = form.querySelector(".refusal");
   refusal.textContent = error;
+  if (again !== undefined) {
+    const link = linkTo(again, "Sign in in a new tab");
+    refusal.append(
+      " ",
+      Object.assign(link, { target: "_blank", rel: "noreferrer" }),
+      `, then press ${textContent} here.`,
+    );
+  }
   if (unlessSeen !== undefined) {
     const words = className === "danger" ? "Delete it all the same" : "Save over it";
     const button = element("button", { className, textContent: words });
@@ -259,8 +333,14 @@ function refuse(form, { className }, error, unlessSeen) {
     });
     refusal.append(" ", button);
   }
-  const again = form.querySelector("[name=again]");
-  if (again?.value === "") again.focus();
+  const found = field && form.elements[field];
+  const wrong = found instanceof RadioNodeList ? found[0] : found;
+  if (!wrong) return;
+  const hiding = wrong.closest("details");
+  if (hiding) hiding.open = true;
+  wrong.ariaInvalid = "true";
+  wrong.addEventListener("input", () => (wrong.ariaInvalid = null), { once: true });
+  wrong.focus();
 }
 
 const lostKey =

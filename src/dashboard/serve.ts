@@ -21,6 +21,7 @@ type DashboardOptions = {
   /** What browsers call it; by default a random name, since cookies do not tell ports of one host apart. */
   readonly name?: string | undefined;
   readonly actor: string;
+  readonly installationName?: string | undefined;
   readonly report: (error: unknown) => void;
   readonly now?: () => number;
   /** After how long without use it stops; by default an hour. */
@@ -32,7 +33,7 @@ type DashboardOptions = {
  * @throws Refused `unavailable` if the address cannot be used
  */
 export function startDashboard(installation: Installation, options: DashboardOptions): RunningDashboard {
-  const { port, actor, report, now = Date.now, unusedMs = 3_600_000 } = options;
+  const { port, actor, installationName, report, now = Date.now, unusedMs = 3_600_000 } = options;
   const host = options.name ?? `keyhole-${randomBytes(8).toString("hex")}.localhost`;
   const { promise: stopped, resolve } = Promise.withResolvers<{ unused: boolean }>();
   const code = new SignInCode(now);
@@ -43,6 +44,7 @@ export function startDashboard(installation: Installation, options: DashboardOpt
   };
   const { handle } = createDashboard({
     installation,
+    installationName,
     sessions: new Sessions(now),
     entrance: { code, operator: actor },
     // The port is known after it listens.
@@ -70,6 +72,9 @@ export type TeamOptions = {
   readonly provider: Provider;
   readonly host: string;
   readonly port: number;
+  readonly installationName?: string | undefined;
+  /** How long a sign-in is a recent one, however much it is used. */
+  readonly freshMsMax: number;
   readonly report: (error: unknown) => void;
 };
 
@@ -79,12 +84,13 @@ export type TeamOptions = {
  */
 export function startTeamDashboard(
   installation: Installation,
-  { origin, provider, host, port, report }: TeamOptions,
+  { origin, provider, host, port, installationName, freshMsMax, report }: TeamOptions,
 ): { readonly port: number | undefined; readonly stop: () => Promise<void> } {
   const now = Date.now;
   const entrance = { signIn: new SignIn(provider, origin, now, report) };
   const cutAfter = (request: Request, seconds: number) => server.timeout(request, seconds);
-  const parts = { installation, sessions: new Sessions(now), entrance, origin, now, used: () => {}, report, cutAfter };
+  const sessions = new Sessions(now, freshMsMax);
+  const parts = { installation, installationName, sessions, entrance, origin, now, used: () => {}, report, cutAfter };
   const server = serveAt(host, port, createDashboard(parts).handle);
   return { port: server.port, stop: () => server.stop(true) };
 }

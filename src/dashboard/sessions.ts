@@ -9,6 +9,8 @@ export type Session = {
   readonly identity: Identity | undefined;
   readonly startedAt: number;
   usedAt: number;
+  /** Until when the sign-in is a recent one; undefined for a person with the printed link, whose is for ever. */
+  freshUntil: number | undefined;
   readonly drafts: Drafts;
   readonly choices: Choices;
   /** What a page says, once, by its path and query: other tabs load other pages. */
@@ -17,6 +19,8 @@ export type Session = {
 
 const idleMs = 15 * 60_000;
 const wholeMs = 8 * 3_600_000;
+/** How long a sign-in is a recent one without use. Each use begins this time again. */
+const freshMs = 10 * 60_000;
 const codeMs = 5 * 60_000;
 const triesMax = 10;
 
@@ -24,25 +28,33 @@ const triesMax = 10;
 export class Sessions {
   readonly #sessions = new Map<string, Session>();
   readonly #now: () => number;
+  readonly #freshMsMax: number;
 
-  /** @param now - epoch milliseconds */
-  constructor(now: () => number) {
+  /**
+   * @param now - epoch milliseconds
+   * @param freshMsMax - how long a sign-in is a recent one, however much it is used
+   */
+  constructor(now: () => number, freshMsMax = 30 * 60_000) {
     this.#now = now;
+    this.#freshMsMax = freshMsMax;
   }
 
-  /** Begins a session. @returns what the cookie holds: 256 random bits */
-  begin(identity?: Identity): string {
+  /**
+   * Begins a session in place of another. If that is the same person's, what they have begun goes on in it.
+   * @param before - the token of the other
+   * @returns what the cookie holds: 256 random bits
+   */
+  begin(identity?: Identity, before = ""): string {
     const token = randomBytes(32).toString("base64url");
     const now = this.#now();
+    const earlier = this.#sessions.get(sha256Of(before));
+    const isSame = earlier !== undefined && !this.#hasEnded(earlier) && isSamePerson(earlier.identity, identity);
+    const begun = isSame ? earlier : { drafts: new Drafts(), choices: {}, notices: new Map() };
+    if (isSame) this.#sessions.delete(sha256Of(before));
+    else this.end(before);
     for (const [id, session] of this.#sessions) if (this.#hasEnded(session)) this.#end(id);
-    this.#sessions.set(sha256Of(token), {
-      identity,
-      startedAt: now,
-      usedAt: now,
-      drafts: new Drafts(),
-      choices: {},
-      notices: new Map(),
-    });
+    const freshUntil = identity && identity.provedAt + freshMs;
+    this.#sessions.set(sha256Of(token), { ...begun, identity, startedAt: now, usedAt: now, freshUntil });
     return token;
   }
 
@@ -55,7 +67,13 @@ export class Sessions {
       this.#end(id);
       return undefined;
     }
-    session.usedAt = this.#now();
+    const now = this.#now();
+    session.usedAt = now;
+    const { identity, freshUntil } = session;
+    // What has ended does not begin again.
+    if (identity !== undefined && freshUntil !== undefined && now < freshUntil) {
+      session.freshUntil = Math.min(now + freshMs, identity.provedAt + this.#freshMsMax);
+    }
     return session;
   }
 
@@ -71,6 +89,10 @@ export class Sessions {
     this.#sessions.get(id)?.drafts.clear();
     this.#sessions.delete(id);
   }
+}
+
+function isSamePerson(one: Identity | undefined, other: Identity | undefined): boolean {
+  return one?.issuer === other?.issuer && one?.subject === other?.subject;
 }
 
 /** The code in the printed link. It opens one session, within five minutes and ten tries. */

@@ -76,7 +76,7 @@ export async function set(visit: Visit): Promise<Answer> {
   const taken = touchedBy(change).filter((one) => item.entries.has(one) && !item.unseen.includes(one));
   if (isNew && taken.length > 0) {
     const words = `${JSON.stringify(name)} is in ${joined(taken)} already.`;
-    throw new Refused("exists", `${words} Nothing was changed: change that one.`);
+    throw new Refused("exists", `${words} Nothing was changed: change that one.`, { field: "name" });
   }
   return made(visit, name, change, projectPagePath(visit.where, `${kind}/item`, { name }));
 }

@@ -31,8 +31,6 @@ export type Provider = {
   readonly clientSecret: string | undefined;
 };
 
-/** How long after proving who they are somebody may see values and make keys of production. */
-const freshMs = 10 * 60_000;
 const configurationMs = 3_600_000;
 
 /** The team's entrance to the dashboard. */
@@ -120,11 +118,10 @@ export class SignIn {
    */
   async whoIs(admin: Pick<AdminContext, "database" | "systemKeys">, identity: Identity): Promise<Who> {
     const { persons, ...rights } = await rightsInForce(this.#watch, admin, (all) => personsSignedIn(all, identity));
-    const { issuer, subject, provedAt } = identity;
+    const { issuer, subject } = identity;
     return {
       actor: { type: "person", name: persons[0]?.name ?? "", from: { issuer, subject } },
       ...rights,
-      freshUntil: provedAt + freshMs,
     };
   }
 

@@ -90,7 +90,8 @@ function requireFresh(admin: Freshness, permits: readonly Permit[], changes: rea
 
 type Freshness = Pick<AdminContext, "freshUntil" | "now">;
 
-function isFresh({ freshUntil, now }: Freshness): boolean {
+/** Whether the sign-in is a recent one. */
+export function isFresh({ freshUntil, now }: Freshness): boolean {
   return freshUntil === undefined || now() < freshUntil;
 }
 
@@ -108,11 +109,20 @@ export function requireFreshToCompare(
   project: ProjectPlace,
   environments: readonly Environment[],
 ): void {
+  if (isStaleToCompare(admin, project, environments)) throw stale();
+}
+
+/** Whether somebody may compare in one of these environments once they have signed in again. */
+export function isStaleToCompare(
+  admin: Freshness & Pick<Who, "rights">,
+  project: ProjectPlace,
+  environments: readonly Environment[],
+): boolean {
   const fresh = { ...admin, freshUntil: Number.POSITIVE_INFINITY };
-  if (environments.some((of) => mayCompare(fresh, project, of) && !mayCompare(admin, project, of))) throw stale();
+  return environments.some((of) => mayCompare(fresh, project, of) && !mayCompare(admin, project, of));
 }
 
 function stale(): Refused {
-  const words = "You signed in more than 10 minutes ago. For production, sign in again. Nothing was done.";
+  const words = "For production, sign in again: you did so too long ago. Nothing was done.";
   return new Refused("stale", words);
 }

@@ -100,6 +100,11 @@ export function LoneLink({ to, children }: { readonly to: string; readonly child
   );
 }
 
+/** Says before somebody types that it will take a recent sign-in. They come back to the same page. */
+export function SignInAgain({ to }: { readonly to: string }) {
+  return <LoneLink to="/sign-in?again">Sign in again to {to}</LoneLink>;
+}
+
 /**
  * Links that look like buttons.
  * @param items - where each of them leads, by its words; the first is what people come for

@@ -1,6 +1,7 @@
 import { hasSomewhere, type Right, reached } from "../access/rights.ts";
 import { type Environment, environments } from "../core/names.ts";
-import { Refused } from "../core/refused.ts";
+import { exits, Problem } from "../core/problem.ts";
+import { HostRefused, Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { type FoundProject, placeOf, requireSeenProject } from "../desk/projects.ts";
@@ -80,8 +81,10 @@ export class Visit {
 /** What a person typed, or chose, in a form. */
 export class Form {
   readonly #fields: URLSearchParams;
+  readonly bytes: number;
 
   constructor(body: string) {
+    this.bytes = body.length;
     this.#fields = new URLSearchParams(body);
   }
 
@@ -139,7 +142,7 @@ export class Form {
   requireTyped(name: string, why: string): void {
     const shown = excerpt(name).trim();
     if (excerpt(this.find("again") ?? "").trim() === shown) return;
-    throw new Refused("invalid", `${why}, type ${shown} again. Nothing was changed.`);
+    throw new Refused("invalid", `${why}, type ${shown} again. Nothing was changed.`, { field: "again" });
   }
 
   /** A whole number, such as the version that the form showed. */
@@ -152,36 +155,76 @@ export class Form {
 export type Choices = { isWithoutStart?: true };
 
 /**
- * What a person has begun and not yet agreed to, such as a pasted text: kept in memory for some minutes, because no
- * page may have values in its HTML. One at a time.
+ * What a person has begun and not yet agreed to, such as pasted texts: kept in memory for some minutes, because no page
+ * may have values in its HTML. Tabs have their own, up to a number and to the bytes of one form; then the oldest goes.
  */
 export class Drafts {
-  #draft: { readonly path: string; readonly value: unknown; readonly endsAt: number } | undefined;
-  #timer: Timer | undefined;
+  readonly #drafts = new Map<string, Draft>();
 
-  /** Keeps a draft in place of the one before. @returns its own path, below the page where it was begun */
-  keep(page: string, value: unknown, now: number): string {
+  /**
+   * Keeps a draft.
+   * @param bytes - of the form that it is from
+   * @returns its own path, below the page where it was begun
+   */
+  keep(page: string, value: unknown, bytes: number, now: number): string {
     const path = `${page}/${Bun.randomUUIDv7()}`;
-    this.clear();
-    this.#draft = { path, value, endsAt: now + draftMs };
-    this.#timer = setTimeout(() => this.clear(), draftMs);
-    this.#timer.unref();
+    const timer = setTimeout(() => this.end(path), draftMs);
+    timer.unref();
+    this.#drafts.set(path, { value, bytes, endsAt: now + draftMs, timer });
+    for (const [oldest] of this.#drafts) {
+      const kept = [...this.#drafts.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+      if (this.#drafts.size <= draftsMax && kept <= formBytesMax) break;
+      this.end(oldest);
+    }
     return path;
   }
 
   /** The draft with this path. @throws Refused `not_found` if it is gone */
   read(path: string, now: number): unknown {
-    if (this.#draft?.path === path && this.#draft.endsAt > now) return this.#draft.value;
-    throw new Refused("not_found", "This draft has expired, or a newer one replaced it. Begin again.");
+    const draft = this.#drafts.get(path);
+    if (draft !== undefined && draft.endsAt > now) return draft.value;
+    throw new Refused("not_found", "What was to be done here is gone: it was done, or is too old. Begin again.");
+  }
+
+  end(path: string): void {
+    clearTimeout(this.#drafts.get(path)?.timer);
+    this.#drafts.delete(path);
   }
 
   clear(): void {
-    clearTimeout(this.#timer);
-    this.#draft = undefined;
+    for (const path of this.#drafts.keys()) this.end(path);
   }
 }
 
+type Draft = { readonly value: unknown; readonly bytes: number; readonly endsAt: number; readonly timer: Timer };
+
 const draftMs = 5 * 60_000;
+const draftsMax = 5;
+
+/** The most bytes of a form. It is parsed in one go, which keeps the pages of others waiting. */
+export const formBytesMax = 4 * 1024 * 1024;
+
+/**
+ * Says of a refusal which field of the form it is about.
+ * @example carryOut(visit, create, given, to).catch(blame("slug"))
+ */
+export function blame(field: string): (error: unknown) => never {
+  return (error) => {
+    const isMisuse = error instanceof Problem && error.exitCode === exits.usage;
+    const isRefusal = error instanceof Refused && !(error instanceof HostRefused) && error.field === undefined;
+    if (!isMisuse && !(isRefusal && ["invalid", "exists", "bound"].includes(error.kind))) throw error;
+    throw new Refused(isRefusal ? error.kind : "invalid", error.message, { cause: error, field });
+  };
+}
+
+/** Judges a field. @throws Refused that names it */
+export function inField<T>(field: string, judge: () => T): T {
+  try {
+    return judge();
+  } catch (error) {
+    return blame(field)(error);
+  }
+}
 
 function requireNumber(name: string, text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);

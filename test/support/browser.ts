@@ -23,7 +23,7 @@ export async function startDashboard(
 ): Promise<Dashboard> {
   const child = Bun.spawn([binary, "dashboard", ...args], {
     cwd: site.folder,
-    env: { ...site.env, KEYHOLE_ACTOR: "ana@laptop", ...env },
+    env: { ...site.env, KEYHOLE_ACTOR: "ana@laptop", KEYHOLE_DASHBOARD_NAME: "the demo", ...env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

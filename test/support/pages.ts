@@ -18,6 +18,10 @@ export type Reply = {
   readonly to?: string;
   readonly notice?: string;
   readonly secret?: string;
+  /** The field that is wrong. */
+  readonly field?: string;
+  /** Where to sign in, if that is what it takes. */
+  readonly again?: string;
   /** What would have to be seen to write it all the same. */
   readonly unlessSeen?: Readonly<Record<string, number>>;
   /** Lines that use the secret, which is in them. */

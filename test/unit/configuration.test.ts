@@ -1,6 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { readDashboard } from "../../src/cli/dashboard.ts";
 import { adviceFor, readSecretFile, warnOfReaders } from "../../src/settings/secret-file.ts";
 import { clientSettingNames, settingNames, tracingNames } from "../../src/settings/setting-names.ts";
 import { readConfig } from "../../src/settings/settings.ts";
@@ -102,6 +103,8 @@ describe("docs/configuration.md", () => {
     expect(row("KEYHOLE_DATA").byDefault).toBe(`\`./${relative(process.cwd(), config.dataFolder)}\``);
     expect(row("KEYHOLE_OPS_HOST").byDefault).toBe(`\`${readConfig({ KEYHOLE_OPS_PORT: "1" }).ops?.host}\``);
     expect(row("KEYHOLE_HISTORY_MIB").byDefault).toBe(`\`${config.historyBytesMax / 1024 / 1024}\``);
+    const minutes = readDashboard({}).freshMsMax / 60_000;
+    expect(row("KEYHOLE_DASHBOARD_FRESH_MINUTES").byDefault).toBe(`\`${minutes}\``);
     expect(config).toMatchObject({ postgres: undefined, ops: undefined, limiterUrl: undefined });
     expect(config).toMatchObject({ tracesUrl: undefined, mcpOrigins: undefined });
     for (const name of ["DATABASE_URL", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"]) {
@@ -110,11 +113,16 @@ describe("docs/configuration.md", () => {
   });
 
   test("names the bounds of the program", () => {
-    for (const name of ["PORT", "KEYHOLE_OPS_PORT", "KEYHOLE_HISTORY_MIB"]) {
+    const read = (env: Record<string, string>) => [readConfig(env), readDashboard(env)];
+    for (const name of ["PORT", "KEYHOLE_OPS_PORT", "KEYHOLE_HISTORY_MIB", "KEYHOLE_DASHBOARD_FRESH_MINUTES"]) {
       const [, least = "", most = ""] = /(\d+) to (\d+)/.exec(row(name).meaning) ?? [];
-      expect(() => readConfig({ [name]: least })).not.toThrow();
-      expect(() => readConfig({ [name]: most })).not.toThrow();
-      expect(() => readConfig({ [name]: String(Number(most) + 1) })).toThrow(name);
+      expect(() => read({ [name]: least })).not.toThrow();
+      expect(() => read({ [name]: most })).not.toThrow();
+      expect(() => read({ [name]: String(Number(most) + 1) })).toThrow(name);
+    }
+    expect(() => read({ KEYHOLE_DASHBOARD_FRESH_MINUTES: "9" })).toThrow("from 10 to 60");
+    for (const name of [" x", "a\u202eb", "x".repeat(61)]) {
+      expect(() => read({ KEYHOLE_DASHBOARD_NAME: name })).toThrow("KEYHOLE_DASHBOARD_NAME");
     }
   });
 

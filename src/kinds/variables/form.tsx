@@ -4,7 +4,7 @@ import { Refused } from "../../core/refused.ts";
 import { carryOut, typedIn } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
 import { Ago, Box, Boxes, Env, Field } from "../../pages/parts.tsx";
-import type { Form, Visit } from "../../pages/visit.ts";
+import { type Form, inField, type Visit } from "../../pages/visit.ts";
 import { isDay } from "../../words/times.ts";
 import { dueAtOf, type VariableEntry } from "./entry.ts";
 import { remove, set } from "./operations.ts";
@@ -38,7 +38,9 @@ export const form: ItemForm<VariableEntry> = {
   change,
   removal: (visit, name) => {
     const targets = visit.form.environments("from");
-    if (targets.length === 0) throw new Refused("invalid", "No environment is chosen. Nothing was deleted.");
+    if (targets.length === 0) {
+      throw new Refused("invalid", "No environment is chosen. Nothing was deleted.", { field: "from" });
+    }
     const given = { project: visit.where, environments: targets, name };
     return { targets, write: (to) => carryOut(visit, remove, given, to) };
   },
@@ -116,7 +118,7 @@ function ValueField({ environment, help }: { readonly environment: Environment; 
 function change(visit: Visit, name: string, { shown, entries, unseen }: StoredItem<VariableEntry>): ItemChange {
   const { admin, where, form } = visit;
   const values = valuesIn(form, shown);
-  const day = readDay(form, admin.now());
+  const day = inField("rotateBy", () => readDay(form, admin.now()));
   const each = new Map(
     [...values].map(([environment, value]) => {
       // An empty day does not take away one that the form did not show.
@@ -125,7 +127,10 @@ function change(visit: Visit, name: string, { shown, entries, unseen }: StoredIt
     }),
   );
   // What is wrong with a name is said before the name is asked for again.
-  for (const { value } of each.values()) validateVariables([{ name, value }]);
+  inField("name", () => validateVariables([{ name, value: "" }]));
+  for (const [environment, { value }] of each) {
+    inField(`value.${environment}`, () => validateVariables([{ name, value }]));
+  }
   const targets = [...values.keys()];
   const canary = form.has("canary") ? (true as const) : undefined;
   const given = { project: where, environments: targets, name, value: typedIn(""), each, canary };
@@ -144,11 +149,14 @@ function valuesIn(form: Form, shown: readonly Environment[]): ReadonlyMap<Enviro
     const field = `value.${environment}`;
     const value = shown.includes(environment) ? form.read(field) : (form.find(field) ?? "");
     if (value !== "" && empty.includes(environment)) {
-      throw new Refused("invalid", `${environment} has a value, and "empty value" is checked. Choose one.`);
+      throw new Refused("invalid", `${environment} has a value, and "empty value" is checked. Choose one.`, { field });
     }
     if (value !== "" || empty.includes(environment)) values.set(environment, value);
   }
-  if (values.size === 0) throw new Refused("invalid", "No field has a value. Nothing was changed.");
+  if (values.size === 0) {
+    const field = `value.${shown[0]}`;
+    throw new Refused("invalid", "No field has a value. Nothing was changed.", { field });
+  }
   return values;
 }
 

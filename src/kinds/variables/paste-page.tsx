@@ -1,12 +1,13 @@
 /** @jsxImportSource preact */
 import { Refused } from "../../core/refused.ts";
-import { findProject } from "../../desk/projects.ts";
+import { isStaleToCompare } from "../../desk/context.ts";
+import { findProject, placeOf } from "../../desk/projects.ts";
 import { requireSets, shownEnvironments } from "../../editing/open.ts";
 import { typedIn } from "../../pages/carry-out.ts";
-import { Box, Change, Field } from "../../pages/parts.tsx";
+import { Box, Change, Field, SignInAgain } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
-import type { Form, Visit } from "../../pages/visit.ts";
+import { blame, type Form, type Visit } from "../../pages/visit.ts";
 import { setItemsMax } from "../../sets/kind.ts";
 import { variables } from "./entry.ts";
 import { keepDraft } from "./plan-page.tsx";
@@ -18,6 +19,7 @@ export async function pastePage(visit: Visit): Promise<Answer> {
   const shown = shownEnvironments(project, await requireSets(admin, project, variables));
   const main = (
     <>
+      {isStaleToCompare(admin, placeOf(project), shown) && <SignInAgain to="paste into production" />}
       <Change
         action={projectPagePath(where, "variables/paste")}
         button="See what it would do in"
@@ -46,7 +48,8 @@ export async function paste(visit: Visit): Promise<Answer> {
   const prune = form.has("prune") ? (true as const) : undefined;
   const imports = { project: where, environment, file: typedIn(textIn(form)), prune };
   const again = ["Paste another text", projectPagePath(where, "variables/paste", { environment })] as const;
-  return keepDraft(visit, projectPagePath(where, "variables/paste"), { environment, again, imports });
+  const page = projectPagePath(where, "variables/paste");
+  return keepDraft(visit, page, { environment, again, imports }).catch(blame("text"));
 }
 
 /** The text, unless parsing it would keep other people's pages waiting. */
@@ -54,7 +57,7 @@ function textIn(form: Form): string {
   const text = form.read("text");
   if (Buffer.byteLength(text) <= textBytesMax && text.split("\n", linesMax + 1).length <= linesMax) return text;
   const most = `${textBytesMax / 1024 / 1024} MiB or ${linesMax} lines`;
-  throw new Refused("bound", `The text has more than ${most}. Use keyhole var import for it.`);
+  throw new Refused("bound", `The text has more than ${most}. Use keyhole var import for it.`, { field: "text" });
 }
 
 const textBytesMax = 1024 * 1024;

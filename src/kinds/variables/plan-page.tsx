@@ -18,7 +18,7 @@ type Draft = {
 /** Keeps a change as a draft, and leads to the page that shows what it would do. @param page - where it was begun */
 export async function keepDraft(visit: Visit, page: string, draft: Draft): Promise<Done> {
   await planOf(visit, draft);
-  return { to: visit.drafts.keep(page, draft, visit.admin.now()) };
+  return { to: visit.drafts.keep(page, draft, visit.form.bytes, visit.admin.now()) };
 }
 
 /** What a change would do, before a person agrees to it. */
@@ -57,7 +57,7 @@ export async function applyPlan(visit: Visit): Promise<Answer> {
   const done = await ("copies" in draft
     ? carryOut(visit, copy, draft.copies, to)
     : carryOut(visit, importAll, draft.imports, to));
-  visit.drafts.clear();
+  visit.drafts.end(visit.url.pathname);
   return done;
 }
 

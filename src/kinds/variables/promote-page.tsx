@@ -152,7 +152,9 @@ export async function promote(visit: Visit): Promise<Answer> {
   const [from, to] = [form.environment("from"), form.environment("to")];
   const names = [...form.all("names")];
   if (from === to) throw new Refused("invalid", "Choose two different environments. Nothing was copied.");
-  if (names.length === 0) throw new Refused("invalid", "No variable is chosen. Nothing was copied.");
+  if (names.length === 0) {
+    throw new Refused("invalid", "No variable is chosen. Nothing was copied.", { field: "names" });
+  }
   const copies = { project: where, environment: from, to: where, toEnvironment: to, names };
   const again = ["Choose others", projectPagePath(where, "variables/promote", { from, to })] as const;
   return keepDraft(visit, projectPagePath(where, "variables/promote"), { environment: to, again, copies });

@@ -1,0 +1,184 @@
+/**
+ * What somebody typed in a page stays until something was done with it, whatever else happens: another person, another
+ * tab, a session that ends. The dashboard runs in this process, so a test makes links and moves the clock.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { BrowserContext, Dialog, Page } from "puppeteer-core";
+import { startDashboard } from "../../src/dashboard/serve.ts";
+import { revealVariable } from "../../src/kinds/variables/reveal.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { browserOf, Person, signIn } from "../support/browser.ts";
+import { withPrograms } from "../support/programs.ts";
+import { describeOnce } from "../support/world.ts";
+
+withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
+  describeOnce("what was typed", (w) => {
+    const { fresh } = browserOf(chromium);
+    const dashboards: ReturnType<typeof startDashboard>[] = [];
+    let where = "";
+    /** A person with a dashboard and a browser of their own. */
+    const person = async (actor: string) => {
+      const now = () => w.clock.nowMs ?? Date.now();
+      const dashboard = startDashboard(w.installation, { port: 0, actor, report: () => {}, now });
+      dashboards.push(dashboard);
+      const context = await fresh();
+      const page = await signIn(context, dashboard.link());
+      return { dashboard, context, page, at: (path: string) => `${dashboard.origin}/p/${where}/${path}` };
+    };
+    let ana: Awaited<ReturnType<typeof person>>;
+    let ben: typeof ana;
+
+    beforeAll(async () => {
+      const variables = Object.fromEntries(Array.from({ length: 120 }, (_, at) => [`NAME_${at}`, `${at}`]));
+      ({ where } = await w.place({ variables: { staging: variables, production: { NAME_1: "1" } } }));
+      ana = await person("ana@laptop");
+      ben = await person("ben@desk");
+    }, 60_000);
+    afterAll(() => {
+      for (const { stop } of dashboards) stop();
+    });
+
+    /** A tab of one of them, at a page of the project. */
+    const tab = async (context: BrowserContext, path: string) => {
+      const page = await context.newPage();
+      await page.goto(path);
+      return page;
+    };
+    const press = async (page: Page, words: string) => {
+      await page.bringToFront(); // Chromium draws no other tab
+      await new Person(page).press(words);
+    };
+    const said = async (page: Page, words: string) =>
+      page.waitForFunction(`document.querySelector(".refusal").textContent.includes(${JSON.stringify(words)})`);
+    const saved = async (page: Page, words: string) => {
+      await Promise.all([page.waitForNavigation(), press(page, words)]);
+      return page.$eval(".notice", (one) => one.textContent);
+    };
+    const value = (name: string) => revealVariable(w.admin, where, "staging", name);
+    const field = (name: string) => `main [name="${name}"]`;
+    const focused = (page: Page) => page.evaluate("[document.activeElement.name, document.activeElement.ariaInvalid]");
+
+    test("is saved beside what somebody else saved, and over it only if that is said", async () => {
+      const [mine, theirs] = [await tab(ana.context, ana.at("variables/set?name=NAME_1")), ben.page];
+      await mine.type(field("value.staging"), "mine");
+      for (const name of ["NAME_2", "NAME_1"]) {
+        await theirs.goto(ben.at(`variables/set?name=${name}`));
+        await theirs.type(field("value.staging"), "theirs");
+        await saved(theirs, "Save");
+        const other = await tab(ana.context, ana.at("variables/set?name=NAME_3"));
+        await other.type(field("value.staging"), `beside ${name}`);
+        await setVariables(w.admin, where, "staging", [{ name: "NAME_4", value: name }]);
+        expect(await saved(other, "Save")).toContain("Updated NAME_3");
+      }
+      await press(mine, "Save");
+      await said(mine, "ben@desk changed NAME_1 just now, in version");
+      expect([await value("NAME_1"), await value("NAME_2")]).toEqual(["theirs", "theirs"]);
+      expect(await mine.$eval(field("value.staging"), (one) => one.value)).toBe("mine");
+      expect(await saved(mine, "Save over it")).toContain("Updated NAME_1");
+      expect(await value("NAME_1")).toBe("mine");
+    }, 60_000);
+
+    test("is asked about before one leaves, unless it was saved", async () => {
+      const page = await tab(ana.context, ana.at("variables/set?name=NAME_5"));
+      const asked: string[] = [];
+      const stay = async (dialog: Dialog) => {
+        asked.push(dialog.type());
+        await dialog.dismiss();
+      };
+      page.on("dialog", stay);
+      await page.type(field("value.staging"), "typed");
+      await page.click('header a[href="/projects"]');
+      await page.waitForFunction("performance.now() > 0");
+      expect([asked, new URL(page.url()).searchParams.get("name")]).toEqual([["beforeunload"], "NAME_5"]);
+      expect(await page.$eval(field("value.staging"), (one) => one.value)).toBe("typed");
+      await saved(page, "Save");
+      await Promise.all([page.waitForNavigation(), page.click('header a[href="/projects"]')]);
+      expect(asked).toHaveLength(1);
+    }, 60_000);
+
+    test("is there after the session ended, which says how to go on", async () => {
+      const page = await tab(ana.context, ana.at("variables/set?name=NAME_6"));
+      await page.type(field("value.staging"), "after the end");
+      w.clock.nowMs = Date.now() + 16 * 60_000;
+      await press(page, "Save");
+      await said(page, "Sign in in a new tab, then press Save here.");
+      const opened = new Promise<Page>((resolve) => page.once("popup", (popup) => resolve(popup as Page)));
+      await page.click(".refusal a");
+      const other = await opened;
+      // The whole link may be pasted, and a code that is no longer the newest is none.
+      const old = ana.dashboard.link();
+      for (const link of [old, ana.dashboard.link()]) {
+        await other.waitForSelector("form[data-unlock]");
+        await other.$eval("[name=code]", (one) => (one.value = ""));
+        await other.type("[name=code]", link === old ? `${old}x` : link);
+        await Promise.all([other.waitForNavigation(), press(other, "Open")]);
+      }
+      await other.waitForSelector("header");
+      expect(await saved(page, "Save")).toContain("Updated NAME_6");
+      expect(await value("NAME_6")).toBe("after the end");
+      w.clock.nowMs = undefined;
+    }, 60_000);
+
+    test("is followed by a link that opens a locked tab, which goes on where it was", async () => {
+      const context = await fresh();
+      const page = await tab(context, ana.at("variables/item?name=NAME_7"));
+      await page.waitForSelector("form[data-unlock]");
+      await page.goto(`${ana.dashboard.origin}/`);
+      const [first, second] = [ana.dashboard.link(), ana.dashboard.link()];
+      // The same address but for the fragment: no page is loaded.
+      await page.evaluate(`location.href = ${JSON.stringify(first)}`);
+      await page.waitForFunction(`document.querySelector(".refusal").textContent.includes("not valid")`);
+      await Promise.all([page.waitForNavigation(), page.evaluate(`location.href = ${JSON.stringify(second)}`)]);
+      await page.waitForSelector("header nav");
+      expect(page.url()).toBe(ana.at("variables/item?name=NAME_7"));
+    }, 60_000);
+
+    test("is led to where it is wrong, and nowhere else", async () => {
+      const page = await tab(ana.context, ana.at("variables/set"));
+      page.on("dialog", (dialog) => void dialog.accept());
+      const tries = [
+        ["two words", "1", "", "is not a variable name", ["name", "true"]],
+        ["NAME_1", "1", "", "is in staging already", ["name", "true"]],
+        ["NEW", "", "", "No field has a value", ["value.development", "true"]],
+        ["NEW", "1", "1", "For production, type NEW again", ["again", "true"]],
+      ] as const;
+      for (const [name, staging, production, words, wanted] of tries) {
+        await page.reload();
+        await page.type(field("name"), name);
+        await page.type(field("value.staging"), staging);
+        await page.type(field("value.production"), production);
+        await press(page, "Save");
+        await said(page, words);
+        expect([words, await focused(page)]).toEqual([words, [...wanted]]);
+      }
+      await page.keyboard.type("NEW");
+      expect(await page.$$("[aria-invalid]")).toEqual([]);
+    }, 60_000);
+
+    test("is a plan in each tab, which is applied although another one was", async () => {
+      const plans: Page[] = [];
+      for (const name of ["NAME_8", "NAME_9"]) {
+        const page = await tab(ana.context, ana.at("variables/paste"));
+        await page.type(field("text"), `${name}=pasted`);
+        await Promise.all([page.waitForNavigation(), press(page, "See what it would do in staging")]);
+        plans.push(page);
+      }
+      for (const page of plans) expect(await saved(page, "Apply exactly that")).toContain("Imported 1 variable");
+      expect([await value("NAME_8"), await value("NAME_9")]).toEqual(["pasted", "pasted"]);
+    }, 60_000);
+
+    test("is the filter, the order and the place to which one comes back", async () => {
+      const page = await tab(ana.context, ana.at("variables"));
+      const shown = () => page.$$eval("tbody tr:not([hidden]) th", (all) => all.map((one) => one.textContent));
+      await page.type("[data-filter]", "name_1");
+      for (let times = 0; times < 2; times += 1) await page.click("thead button");
+      const before = await shown();
+      expect(before.slice(0, 2)).toEqual(["NAME_119", "NAME_118"]);
+      await page.evaluate("scrollTo(0, 600)");
+      await Promise.all([page.waitForNavigation(), page.click('a[href$="name=NAME_113"]')]);
+      await page.goBack();
+      await page.waitForFunction("scrollY > 500");
+      expect([await shown(), new URL(page.url()).search]).toEqual([before, "?filter=name_1&sort=-Name"]);
+    }, 60_000);
+  });
+});
