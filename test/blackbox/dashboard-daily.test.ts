@@ -37,6 +37,7 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
     await start();
     await ana.follow("acme/web");
     await ana.page.type("[data-filter]", "token");
+    await ana.page.waitForFunction(`location.search === "?filter=token"`);
     await ana.follow("TOKEN");
     expect(ana.clicks).toBe(2);
     expect(await ana.text()).toMatch(/production.*Who can read it.*Nobody but operators/s);

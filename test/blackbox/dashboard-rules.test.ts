@@ -271,7 +271,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     const late = await second.newPage();
     await late.goto(another.link);
     await late.waitForFunction(`document.querySelector("p.refusal").textContent !== ""`);
-    expect(await late.$eval("p.refusal", (one) => one.textContent)).toContain("not valid any more");
+    expect(await late.$eval("p.refusal", (one) => one.textContent)).toContain("This code is not valid.");
     expect(await second.cookies()).toEqual([]);
     await Promise.all([first.close(), second.close()]);
     expect(await another.stop()).toBe(0);
@@ -289,7 +289,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     const tab = await signIn(own, another.link);
     const [before] = await own.cookies();
     await Promise.all([tab.waitForNavigation(), tab.click("form.who button")]);
-    expect(await tab.title()).toBe("Locked · Keyhole");
+    expect(await tab.title()).toBe("Locked · the demo · Keyhole");
     const answer = await fetch(`http://127.0.0.1:${another.port}/projects`, {
       headers: { host: new URL(another.origin).host, cookie: `${before?.name}=${before?.value}` },
     });

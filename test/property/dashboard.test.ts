@@ -63,9 +63,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 type Items = ReadonlyMap<string, string>;
 
-/** Each environment's versions, oldest first: version 1 is empty. */
+/** What is written to names; null deletes. */
+type Change = ReadonlyMap<string, string | null>;
+
+/** Each environment's versions, oldest first, and the names that each wrote: version 1 is empty. */
 class Model {
   readonly #versions = new Map<Environment, Items[]>(environments.map((one) => [one, [new Map<string, string>()]]));
+  readonly #written = new Map<Environment, (readonly string[])[]>(environments.map((one) => [one, [[]]]));
 
   version(of: Environment): number {
     return this.#of(of).length;
@@ -75,8 +79,16 @@ class Model {
     return this.#of(of)[version - 1] as Items;
   }
 
-  write(of: Environment, items: Items): void {
-    this.#of(of).push(items);
+  write(of: Environment, change: Change): void {
+    const items = [...this.items(of), ...change].filter(([name]) => change.get(name) !== null);
+    this.#of(of).push(new Map(items as [string, string][]));
+    this.#written.get(of)?.push([...change.keys()]);
+  }
+
+  /** Whether one of these names was written after a version. */
+  isWrittenSince(of: Environment, version: number, names: Iterable<string>): boolean {
+    const since = new Set(this.#written.get(of)?.slice(version).flat());
+    return [...names].some((name) => since.has(name));
   }
 
   #of(environment: Environment): Items[] {
@@ -84,12 +96,13 @@ class Model {
   }
 }
 
-/** A form that a person has filled in, and what sending it does unless somebody wrote one of the `seen` versions. */
+/** A form that a person has filled in, and what sending it does unless somebody wrote the same names since `seen`. */
 type Loaded = {
   readonly action: string;
   readonly fields: Fields;
-  readonly seen: ReadonlyMap<Environment, number>;
-  readonly writes: ReadonlyMap<Environment, Items>;
+  readonly seen: Readonly<Record<Environment, number>>;
+  /** Undefined if it is not what the page showed any more. */
+  readonly changes: () => readonly (readonly [Environment, Change])[] | undefined;
 };
 
 class Play {
@@ -115,92 +128,101 @@ class Play {
     if (loaded === undefined) return;
     this.#loaded[step.person] = undefined;
     const answer = await visitor.send(loaded.action, loaded.fields);
-    const isStale = [...loaded.seen].some(([environment, version]) => this.#model.version(environment) !== version);
-    if (isStale) {
-      expect(answer).toMatchObject({ status: 409, error: expect.stringContaining("Nothing was") });
+    const changes = loaded.changes();
+    const isOurs = ([of, change]: readonly [Environment, Change]) =>
+      !this.#model.isWrittenSince(of, loaded.seen[of], change.keys());
+    if (!changes?.every(isOurs)) {
+      // What is gone is not found.
+      expect([404, 409]).toContain(answer.status);
       return;
     }
     expect(answer).toMatchObject({ status: 200, to: expect.any(String) });
-    for (const [environment, items] of loaded.writes) this.#model.write(environment, items);
+    for (const [of, change] of changes) if (change.size > 0) this.#model.write(of, change);
   }
 
   /** Loads the page of an action. Undefined if the page offers nothing, since it would change nothing. */
   async #load(visitor: Visitor, action: Action): Promise<Loaded | undefined> {
     const page = `/p/${this.#where}`;
     const again = { again: this.#where };
+    const versions = environments.map((one) => [one, this.#model.version(one)]);
+    const seen = Object.fromEntries(versions) as Record<Environment, number>;
     if (action.do === "set") {
       const set = `${page}/variables/set`;
       const form = await visitor.form(`${set}?name=${action.name}`, set);
       const given = Object.entries(action.values) as [Environment, string][];
       const fields = Object.fromEntries(given.map(([environment, value]) => [`value.${environment}`, value]));
-      const writes = given.map(([at, value]) => [at, this.#with(at, { [action.name]: value })] as const);
-      return { action: set, fields: { ...form, ...fields, again: action.name }, ...this.#of(writes) };
+      const changes = () => given.map(([at, value]) => [at, new Map([[action.name, value]])] as const);
+      return { action: set, fields: { ...form, ...fields, again: action.name }, seen, changes };
     }
     if (action.do === "delete") {
       const from = action.from.filter((environment) => this.#model.items(environment).has(action.name));
       if (from.length === 0) return undefined;
       const form = await visitor.form(`${page}/variables/set?name=${action.name}`, `${page}/variables/delete`);
-      const writes = from.map((environment) => [environment, this.#without(environment, [action.name])] as const);
-      return { action: `${page}/variables/delete`, fields: { ...form, from, again: action.name }, ...this.#of(writes) };
+      const changes = () => from.map((environment) => [environment, new Map([[action.name, null]])] as const);
+      return { action: `${page}/variables/delete`, fields: { ...form, from, again: action.name }, seen, changes };
     }
     if (action.do === "paste") {
       const lines = Object.entries(action.text).map(([name, value]) => `${name}=${value}\n`);
       const paste = `${page}/variables/paste`;
       const pasted = { environment: action.to, text: lines.join(""), ...(action.prune && { prune: "yes" }) };
       const { to = "" } = await visitor.send(paste, { ...(await visitor.form(paste, paste)), ...pasted });
-      const items = action.prune ? new Map(Object.entries(action.text)) : this.#with(action.to, action.text);
-      const apply = await this.#offered(visitor, to, to, [action.to, items]);
-      if (apply === undefined) return undefined;
-      return { action: to, fields: { ...apply, ...again }, ...this.#of([[action.to, items]]) };
+      const change = (): Change => {
+        const gone = [...this.#model.items(action.to).keys()].filter((name) => action.prune && !(name in action.text));
+        return new Map([...Object.entries(action.text), ...gone.map((name) => [name, null] as const)]);
+      };
+      const form = await this.#offered(visitor, to, to, this.#differing(action.to, change()));
+      const plan = () => {
+        const isThere = (name: string) => this.#model.items(action.to).has(name);
+        const named = [...this.#differing(action.to, change())].map(([name, value]) => [
+          name,
+          value === null,
+          isThere(name),
+        ]);
+        return JSON.stringify(named.sort());
+      };
+      const planned = plan();
+      const changes = () => (plan() === planned ? [[action.to, change()] as const] : undefined);
+      return form && { action: to, fields: { ...form, ...again }, seen, changes };
     }
     if (action.do === "promote") {
-      const source = this.#model.items(action.from);
-      const there = this.#model.items(action.to);
-      const copied = action.names.filter((name) => source.has(name) && source.get(name) !== there.get(name));
-      if (action.from === action.to || copied.length === 0) return undefined;
-      const query = new URLSearchParams({ from: action.from, to: action.to });
+      const { from, to: target, names } = action;
+      const source = this.#model.items(from);
+      const change = (among: readonly string[]): Change =>
+        this.#differing(target, new Map(among.map((name) => [name, this.#model.items(from).get(name) ?? null])));
+      const copied = [...change(names.filter((name) => source.has(name))).keys()];
+      if (from === target || copied.length === 0) return undefined;
+      const query = new URLSearchParams({ from, to: target });
       const promote = `${page}/variables/promote`;
       const form = await visitor.form(`${promote}?${query}`, promote);
-      const items = this.#with(action.to, Object.fromEntries(copied.map((name) => [name, source.get(name) as string])));
-      const { writes, seen } = this.#of([[action.to, items]]);
-      const both = new Map([...seen, [action.from, this.#model.version(action.from)]]);
       const { to = "" } = await visitor.send(promote, { ...form, names: copied });
-      const apply = await this.#offered(visitor, to, to, [action.to, items]);
-      return apply && { action: to, fields: { ...apply, ...again }, writes, seen: both };
+      const apply = await this.#offered(visitor, to, to, change(copied));
+      const changes = () =>
+        this.#model.isWrittenSince(from, seen[from], copied) ? undefined : [[target, change(copied)] as const];
+      return apply && { action: to, fields: { ...apply, ...again }, seen, changes };
     }
-    const to = this.#model.version(action.in) - action.back;
+    const to = seen[action.in] - action.back;
     if (to < 1) return undefined;
     const query = new URLSearchParams({ kind: "variables", environment: action.in, to: String(to) });
-    const write = [action.in, this.#model.items(action.in, to)] as const;
-    const form = await this.#offered(visitor, `${page}/undo?${query}`, `${page}/undo`, write);
-    return form && { action: `${page}/undo`, fields: { ...form, ...again }, ...this.#of([write]) };
+    const [before, after] = [this.#model.items(action.in), this.#model.items(action.in, to)];
+    const both = [...new Set([...before.keys(), ...after.keys()])];
+    const change = this.#differing(action.in, new Map(both.map((name) => [name, after.get(name) ?? null])));
+    const form = await this.#offered(visitor, `${page}/undo?${query}`, `${page}/undo`, change);
+    const changes = () =>
+      this.#model.version(action.in) === seen[action.in] ? [[action.in, change] as const] : undefined;
+    return form && { action: `${page}/undo`, fields: { ...form, ...again }, seen, changes };
+  }
+
+  /** The part of a change that makes something else of what is there. */
+  #differing(environment: Environment, change: Change): Change {
+    const items = this.#model.items(environment);
+    return new Map([...change].filter(([name, value]) => (items.get(name) ?? null) !== value));
   }
 
   /** The form of a page that shows what it would do. There is none exactly if that is nothing. */
-  async #offered(
-    visitor: Visitor,
-    path: string,
-    action: string,
-    [environment, items]: readonly [Environment, Items],
-  ): Promise<Fields | undefined> {
-    const before = this.#model.items(environment);
-    const isSame = items.size === before.size && [...items].every(([name, value]) => before.get(name) === value);
+  async #offered(visitor: Visitor, path: string, action: string, change: Change): Promise<Fields | undefined> {
     const form = await visitor.form(path, action);
-    expect([path, form === undefined]).toEqual([path, isSame]);
+    expect([path, form === undefined]).toEqual([path, change.size === 0]);
     return form;
-  }
-
-  #of(writes: readonly (readonly [Environment, Items])[]): Pick<Loaded, "seen" | "writes"> {
-    const seen = new Map(writes.map(([environment]) => [environment, this.#model.version(environment)]));
-    return { seen, writes: new Map(writes) };
-  }
-
-  #with(environment: Environment, given: Readonly<Record<string, string>>): Items {
-    return new Map([...this.#model.items(environment), ...Object.entries(given)]);
-  }
-
-  #without(environment: Environment, gone: readonly string[]): Items {
-    return new Map([...this.#model.items(environment)].filter(([name]) => !gone.includes(name)));
   }
 
   /** What is stored is the model's, and the grid says so. */
