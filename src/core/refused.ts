@@ -14,26 +14,23 @@ export type RefusedKind =
 export class Refused extends Error {
   override readonly name = "Refused";
   readonly kind: RefusedKind;
-  /** What somebody would have to have seen to do it all the same, if they may. */
-  readonly unlessSeen: Readonly<Record<string, number>> | undefined;
-  /** The field of a form that is wrong. */
-  readonly field: string | undefined;
+  readonly form: ForForms;
 
-  constructor(kind: RefusedKind, message: string, options: ErrorOptions & Partial<ForForms> = {}) {
+  constructor(kind: RefusedKind, message: string, options: ErrorOptions & ForForms = {}) {
     super(message, options);
     this.kind = kind;
-    this.unlessSeen = options.unlessSeen;
-    this.field = options.field;
+    this.form = options;
   }
 }
+
+/** The field of a form that is wrong, and what somebody would have to have seen to do it all the same, if they may. */
+type ForForms = { readonly field?: string; readonly unlessSeen?: Readonly<Record<string, number>> };
 
 /** The message of a `conflict`. @throws whatever else it is */
 export function conflictOf(error: unknown): string {
   if (error instanceof Refused && error.kind === "conflict") return error.message;
   throw error;
 }
-
-type ForForms = Pick<Refused, "unlessSeen" | "field">;
 
 /**
  * This host or its database cannot do it. The message is for operators: it may name folders, hosts and settings. Anybody

@@ -139,9 +139,15 @@ function requireRight({ rights, isSecret }: Route, admin: AdminContext, byScript
 function refused(parts: DashboardParts, error: unknown, byScript: boolean, reader?: Reader): Response {
   const { status, title, message, isForLog } = refusalOf(error, audienceOf(parts));
   if (isForLog) parts.report(error);
-  const { kind, unlessSeen, field } = error instanceof Refused ? error : {};
+  const { kind, form } = error instanceof Refused ? error : {};
   const again = kind === "stale" ? againPath : undefined;
-  if (byScript) return json(status, { error: message.replaceAll("`", ""), again, unlessSeen, field });
+  if (byScript)
+    return json(status, {
+      error: message.replaceAll("`", ""),
+      again,
+      unlessSeen: form?.unlessSeen,
+      field: form?.field,
+    });
   return page(parts, status, refusalPage(title, message, reader, again));
 }
 

@@ -251,15 +251,19 @@ for (const form of document.querySelectorAll("form:has([data-count])")) {
 
 /* Changes and secrets */
 
-/** The forms with something typed that nothing was done with yet. Browsers keep none of it, so leaving asks. */
+/** The forms with a text that nothing was done with yet. Browsers keep none of it, so leaving asks. */
 const unsaved = new Set();
+
+function hasText({ elements }) {
+  return [...elements].some((one) => one.matches("textarea, [autocomplete=off]") && one.value !== one.defaultValue);
+}
 
 addEventListener("beforeunload", (event) => {
   if (unsaved.size > 0) event.preventDefault();
 });
 
 for (const form of document.querySelectorAll("form[data-change]")) {
-  form.addEventListener("input", () => unsaved.add(form));
+  form.addEventListener("input", () => (hasText(form) ? unsaved.add(form) : unsaved.delete(form)));
   form.addEventListener("submit", (event) => {
     // A button that only shows something leads to a page that has what was typed.
     if (event.submitter.formMethod === "get") {

@@ -9,7 +9,8 @@ import { orUndefined } from "../seal/envelope.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import { VerifiedSet } from "../sets/verified-set.ts";
 import type { Db } from "../store/database.ts";
-import { inWords, listed } from "../words/text.ts";
+import { inWords } from "../words/ago.ts";
+import { listed } from "../words/text.ts";
 import { isOfSet, type SetName, writtenSince } from "./version-records.ts";
 
 /*

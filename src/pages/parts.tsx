@@ -2,8 +2,9 @@
 import type { ComponentChildren } from "preact";
 import { type Environment, isEnvironment } from "../core/names.ts";
 import { excerpt, visibleLines } from "../core/visible.ts";
+import { inWords } from "../words/ago.ts";
 import { isSteering } from "../words/steering.ts";
-import { formatTime, inWords } from "../words/text.ts";
+import { formatTime } from "../words/text.ts";
 
 /* What pages are made of. Preact escapes all stored text on them, and `Word` makes it visible. */
 

@@ -211,7 +211,7 @@ export const formBytesMax = 4 * 1024 * 1024;
 export function blame(field: string): (error: unknown) => never {
   return (error) => {
     const isMisuse = error instanceof Problem && error.exitCode === exits.usage;
-    const isRefusal = error instanceof Refused && !(error instanceof HostRefused) && error.field === undefined;
+    const isRefusal = error instanceof Refused && !(error instanceof HostRefused) && error.form.field === undefined;
     if (!isMisuse && !(isRefusal && ["invalid", "exists", "bound"].includes(error.kind))) throw error;
     throw new Refused(isRefusal ? error.kind : "invalid", error.message, { cause: error, field });
   };

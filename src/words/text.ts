@@ -34,18 +34,6 @@ export function formatTime(at: number | null | undefined): string {
   return Number.isNaN(new Date(at).getTime()) ? `no time: ${at}` : `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** Such as `3 days ago` or `in 2 hours`. @param ms - from now; negative in the past */
-export function inWords(ms: number): string {
-  const size = Math.abs(ms);
-  if (size < unitsMs.minute) return ms <= 0 ? "just now" : "in a moment";
-  const unit = size < unitsMs.hour ? "minute" : size < 2 * unitsMs.day ? "hour" : "day";
-  const count = Math.trunc(size / unitsMs[unit]);
-  const words = `${count} ${unit}${count === 1 ? "" : "s"}`;
-  return ms < 0 ? `${words} ago` : `in ${words}`;
-}
-
-const unitsMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
-
 /** Decodes strict UTF-8 and keeps a byte order mark. @throws Problem that names `what` */
 export function decodeText(bytes: Uint8Array, what: string): string {
   if (isUtf8(bytes)) return Buffer.from(bytes).toString();

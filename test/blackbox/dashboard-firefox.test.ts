@@ -26,7 +26,7 @@ withPrograms(["firefox-esr|firefox"], "the dashboard, in Firefox", (firefox) => 
   }, 60_000);
 
   test("the printed link signs in", async () => {
-    expect([await page.title(), new URL(page.url()).hash]).toEqual(["Today · Keyhole", ""]);
+    expect([await page.title(), new URL(page.url()).hash]).toEqual(["Today · the demo · Keyhole", ""]);
   });
 
   test("a value is shown and copied", async () => {
