@@ -16,7 +16,7 @@ import { chainOf } from "../store/chain.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
 import { areReadsStored, lastReadsPerWrite, noteAllStored, storeLastReads } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { appendLeaves, type LeafRow, leafBefore, leavesInOrder, readTree } from "../store/tree.ts";
+import { appendLeaves, type LeafRow, leavesInOrder, readTree } from "../store/tree.ts";
 import type { NewestCheckpoint } from "./newest-checkpoint.ts";
 import { StateWatch } from "./state-watch.ts";
 import type { Away } from "./witnessed-heads.ts";
@@ -275,8 +275,8 @@ export class Notary {
       if (!isSigned) flaw = "The leaves of the tree are not those that the newest signed head is of.";
       else flaw = accepts && !isPart ? undefined : checkpoint.refusal;
       this.#acceptedAt = accepts ? Math.max(now(), acceptedAt + 1) : (signed?.acceptedAt ?? 0);
-      // An older head does not say it. Then the columns of the leaves do, this once.
-      this.#commands = signed?.commands ?? (await leafBefore(database, { lane: commandsLane, lastSeq: lastMax }));
+      // An older head does not say it: then the next entry of people does.
+      this.#commands = signed?.commands ?? 0;
     } catch (error) {
       flaw = conflictOf(error);
     }
@@ -329,7 +329,6 @@ type Pass = {
 
 type Leaf = Omit<LeafRow, "hashes"> & { readonly hash: Buffer };
 
-const lastMax = Number.MAX_SAFE_INTEGER;
 const roundEveryMs = 60_000;
 const leavesPerHead = 1000;
 const wholeEveryMs = 3_600_000;

@@ -148,29 +148,18 @@ export async function leafOf(
   return row?.leaf;
 }
 
-/** The last entry of the leaf before one in its lane; 0 if there is none. */
-export async function leafBefore(
-  { db, tables }: Database,
-  { lane, lastSeq }: Pick<Segment, "lane" | "lastSeq">,
-): Promise<number> {
-  const { auditLeaves: l } = tables;
-  const [before] = await db
-    .select({ lastSeq: max(l.lastSeq) })
-    .from(l)
-    .where(and(eq(l.lane, lane), lt(l.lastSeq, lastSeq)));
-  return Number(before?.lastSeq ?? 0);
-}
-
-/** Leaves up to a number, which is left out, in their order. @param from - 0 begins with all that are before the first */
+/** Leaves up to a number, which is left out, in their order. @param from - 0 begins with one before the first, if any */
 export async function* leavesInOrder(
   { db, tables }: Pick<Database, "db" | "tables">,
   from: number,
   to: number,
 ): AsyncGenerator<StoredLeaf[]> {
   const { auditLeaves: l } = tables;
-  for (let next = from === 0 ? Number.MIN_SAFE_INTEGER : from; next < to; ) {
+  const columns = { leaf: l.leaf, hashes: l.hashes };
+  if (from === 0) yield await db.select(columns).from(l).where(lt(l.leaf, 0)).orderBy(asc(l.leaf)).limit(1);
+  for (let next = from; next < to; ) {
     const rows = await db
-      .select({ leaf: l.leaf, hashes: l.hashes })
+      .select(columns)
       .from(l)
       .where(and(gte(l.leaf, next), lt(l.leaf, to)))
       .orderBy(asc(l.leaf))
