@@ -4,6 +4,7 @@ import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts"
 import { writeWhole } from "../core/whole-file.ts";
 import { fileOf, type Input, type ReadWords } from "../desk/inputs.ts";
 import { withoutSettings } from "../settings/inherited.ts";
+import { requireReader } from "../terminal/answer.ts";
 import { optionsGiven, pathOf } from "../terminal/command.ts";
 import { type Row, rowOf } from "../terminal/draw.ts";
 import { readSource } from "../terminal/input.ts";
@@ -45,6 +46,7 @@ export async function sendOverSsh(context: CommandContext, host: string, command
   const line = words.map(quoted).join(" ");
   const env = withoutSettings(context.env);
   const ask = () => run(env, host, needsTerminal ? "-t" : "-T", line, input, out !== undefined);
+  if (out === undefined && !dryRun) requireReader(context.terminal.stdout, row);
   if (out === undefined) return (await ask()).code;
   // A file that cannot be written is refused before a key is made that nobody would have.
   let code: number | undefined;

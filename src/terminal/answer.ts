@@ -4,6 +4,7 @@ import { devNull } from "node:os";
 import { attempt } from "../core/attempt.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { jsonLine, visibleLines } from "../core/visible.ts";
+import type { Words } from "../desk/operation.ts";
 import type { Facts, List, SecretOutput } from "../desk/outcome.ts";
 import { counted } from "../words/text.ts";
 import { block, columnsThatFit, hasColour, screenWidth, table, write, writeSecret } from "./terminal.ts";
@@ -25,14 +26,10 @@ export async function answer(context: CommandContext, document: unknown, message
 export async function handOver(
   context: CommandContext,
   document: object,
-  { secret, what, field, whereItWent, ifLost }: SecretOutput,
+  { secret, what, field, whereItWent }: SecretOutput,
   sentence: string,
 ): Promise<void> {
   const { stdout } = context.terminal;
-  // The runtime opens the null device in place of a standard output that was closed.
-  if (ifLost && attempt(() => fstatSync((stdout as typeof process.stdout).fd).rdev === statSync(devNull).rdev)) {
-    throw new Problem(exits.failed, "unwritable", `The output is closed, or ${devNull}.`);
-  }
   // What says where it went and reaches nobody is undone, and that is said in place of this failure.
   const put = whereItWent === undefined ? writeSecret : write;
   if (context.json) return put(stdout, jsonLine({ ...document, ...field }));
@@ -41,6 +38,16 @@ export async function handOver(
   const shown = `${what} is on this screen now, and in what the terminal keeps: clear both when you are done.`;
   const words = [sentence, whereItWent?.(undefined), isShown && shown].filter(Boolean).join("\n");
   if (words !== "") context.say(words);
+}
+
+/**
+ * Before a key is made that nobody would have. The runtime opens the null device in place of a standard output that was
+ * closed. @throws Problem if the row makes a key, and would print it there
+ */
+export function requireReader(stdout: NodeJS.WriteStream, { right, inputs }: Pick<Words, "inputs"> & Partial<Words>) {
+  const isNull = attempt(() => fstatSync((stdout as typeof process.stdout).fd).rdev === statSync(devNull).rdev);
+  if (!isNull || right !== "keys" || !("out" in inputs)) return;
+  throw new Problem(exits.failed, "unwritable", `The output is closed, or ${devNull}: nobody would have the key.`);
 }
 
 function onScreen(secret: string | Uint8Array, what: string): string {

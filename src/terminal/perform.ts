@@ -7,7 +7,7 @@ import type { Interaction, Operation } from "../desk/operation.ts";
 import type { Outcome, SecretOutput } from "../desk/outcome.ts";
 import { unasked, wouldDo } from "../desk/plan.ts";
 import { withAdmin } from "./admin.ts";
-import { answer, answerRows, blockOf, handOver } from "./answer.ts";
+import { answer, answerRows, blockOf, handOver, requireReader } from "./answer.ts";
 import { askAt, showFirst } from "./ask.ts";
 import { toProblem } from "./failure.ts";
 import { withProgress } from "./terminal.ts";
@@ -44,6 +44,7 @@ export async function perform(
   const { out: named, force, wide } = given as { out?: string; force?: true; wide?: true };
   const out = dryRun ? undefined : fileOf(named);
   if (out !== undefined && !("force" in row.inputs)) requireFree(out);
+  if (out === undefined && !dryRun) requireReader(context.terminal.stdout, row);
   const outcome = out === undefined ? await run() : await runInto(context, out, force === true, run);
   const { document, sentence = "", warnings = [], shows } = outcome;
   for (const warning of warnings) context.say(warning);

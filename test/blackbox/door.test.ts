@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { runHere } from "../support/here.ts";
 import { startIssuer } from "../support/issuer.ts";
@@ -262,6 +262,10 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     const nowhere = [...create.slice(0, -1), join(place.folder, "no-folder", "key.txt")];
     expect(await away("ana", nowhere)).toMatchObject({ exitCode: 1, stdout: "" });
     expect(await away("ana", [...create.slice(0, -1), ""])).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(((await place.json(["key", "list"])) as unknown[]).length).toBe(before.length);
+    const env = { KEYHOLE_SSH: bastion.host, PATH: `${dirname(binary)}:${bastion.path("ana")}` };
+    const closed = await runBinary(["-c", 'keyhole "$@" >&-', "sh", ...create.slice(0, -2)], { program: "bash", env });
+    expect(closed).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("nobody would have the key") });
     expect(((await place.json(["key", "list"])) as unknown[]).length).toBe(before.length);
     const printed = await away("ana", [...create.slice(0, -1), "-"]);
     expect([printed.stdout, printed.stderr]).toEqual([
