@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
@@ -8,6 +9,7 @@ import { type Meter, type Spread, spreadOf } from "./measure.ts";
 import { hasProc, rssMibOf, type Server } from "./processes.ts";
 import type { Backend, Rig } from "./rig.ts";
 import { ask, type Row, rowsStock } from "./rows.ts";
+import { organization } from "./seed.ts";
 
 /** Measurements made once for each database, outside the rows. */
 export type Extras = {
@@ -20,7 +22,12 @@ export type Extras = {
   readonly firstReads: FirstReads;
   readonly meanwhile: Meanwhile | null;
   readonly soak: Soak | null;
+  /** Absent from results of earlier versions. */
+  readonly leaked?: Leaked | null;
 };
+
+/** `keyhole leaked` with 1 GiB of a log on stdin, against 10,000 values: text per second of its processor time. */
+export type Leaked = { readonly mbPerCpuSecond: number; readonly readyCpuMs: number; readonly rssMib: number };
 
 /** Value reads of projects of which the server remembers nothing, because it has just started; and second reads. */
 export type FirstReads = { readonly first: Durations; readonly again: Durations; readonly faults: readonly string[] };
@@ -60,6 +67,48 @@ export async function measureStart(rig: Rig, times: number): Promise<Pick<Extras
     await server.stop();
   }
   return { startMs: spreadOf(startsMs) as Spread, restMib };
+}
+
+/** @param folder - for an installation of its own, which has these values alone */
+export async function measureLeaked(binary: string, folder: string, mib = 1024): Promise<Leaked> {
+  const settings = { KEYHOLE_DATA: join(folder, "leaked"), KEYHOLE_ROOT_KEY: randomBytes(32).toString("base64") };
+  const keyhole = async (words: readonly string[], input: AsyncIterable<string> | Iterable<string>) => {
+    const child = Bun.spawn([binary, ...words], {
+      env: { ...settings },
+      stdin: "pipe",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    for await (const text of input) {
+      child.stdin.write(text);
+      await child.stdin.flush();
+    }
+    await child.stdin.end();
+    const [code, words_] = await Promise.all([child.exited, child.stderr.text()]);
+    if (code !== 0) throw new Error(`keyhole ${words[0]} ended with ${code}: ${words_}`);
+    return child.resourceUsage() as Bun.ResourceUsage;
+  };
+  await keyhole(["org", "create", organization], []);
+  await keyhole(["project", "create", `${organization}/leaked`], []);
+  const value = (at: number) => randomBytes(8 + (at % 40)).toString(at % 2 === 0 ? "hex" : "base64url");
+  const variables = Array.from({ length: 10_000 }, (_, at) => `VALUE_${at}=${value(at)}\n`);
+  await keyhole(["var", "import", `${organization}/leaked`, "production", "-"], variables);
+  const line = () =>
+    `2026-11-28T03:38:11Z INFO GET /api/v1/projects/web/variables 200 id=${randomBytes(12).toString("hex")}\n`;
+  const piece = Array.from({ length: 10_000 }, line).join("");
+  const count = Math.ceil((mib * 1024 * 1024) / piece.length);
+  const empty = await keyhole(["leaked"], ["-"]);
+  const whole = await keyhole(
+    ["leaked"],
+    Array.from({ length: count }, () => piece),
+  );
+  const cpuMs = ({ cpuTime }: Bun.ResourceUsage) => Number(cpuTime.total) / 1000;
+  const seconds = (cpuMs(whole) - cpuMs(empty)) / 1000;
+  return {
+    mbPerCpuSecond: (count * piece.length) / 1e6 / seconds,
+    readyCpuMs: cpuMs(empty),
+    rssMib: whole.maxRSS / 1024 / 1024,
+  };
 }
 
 async function firstAnswer(server: Server, key: string): Promise<void> {

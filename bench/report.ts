@@ -189,6 +189,9 @@ export function extrasTable(extras: RunReport["extras"]): Table {
     line("10⁵ mixed reads: memory after half, after all", ({ soak }) =>
       soak ? `${mib(soak.halfMib)}, ${mib(soak.wholeMib)}` : "",
     ),
+    line("`keyhole leaked`, 1 GiB against 10,000 values: MB per second of one core, memory", ({ leaked }) =>
+      leaked ? `${number(leaked.mbPerCpuSecond)}, ${mib(leaked.rssMib)}` : "",
+    ),
     line("faults", (extras) => faultsOf(extras).join("; ")),
   ];
 }

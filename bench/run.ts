@@ -26,6 +26,7 @@ import {
   type Extras,
   measureCommit,
   measureFirstReads,
+  measureLeaked,
   measureMeanwhile,
   measureSoak,
   measureStart,
@@ -290,7 +291,8 @@ async function runRows(meter: Meter, conditions: Conditions, binary: string, bac
       const soak = flags.quick ? null : await measureSoak(meter, rig, mixedRow(rig, offered));
       const start = await measureStart(rig, 7);
       const commitMs = await measureCommit(rig.backend, folder);
-      extras[rig.backend.name] = { ...start, commitMs, firstReads, meanwhile, soak };
+      const leaked = flags.quick || rig !== first ? null : await measureLeaked(binary, folder);
+      extras[rig.backend.name] = { ...start, commitMs, firstReads, meanwhile, soak, leaked };
     }
   }
   return { ...conditions, rows: measured, extras };

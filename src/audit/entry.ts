@@ -12,10 +12,14 @@ export const overuseAction = "trust.overused";
 /** What nobody should do. */
 export const alarmActions = [...canaryActions, overuseAction] as const;
 
-/** What a person changed with a command that is not an item of a kind. */
+/** A person compared all values of an environment with a text, or with each other; the names are those that were found. */
+export const searchAction = "values.search";
+
+/** What a person did with a command that is not about items of a kind. */
 export const peopleActions = [
   ...(["organization.create", "organization.plan", "organization.delete"] as const),
   ...(["project.create", "project.environments", "project.rename", "project.delete", "history.purge"] as const),
+  searchAction,
   ...(["key.create", "key.revoke", "key.rotate", "trust.create", "trust.revoke"] as const),
   "people.write",
   ...(["request.approve", "request.reject"] as const),

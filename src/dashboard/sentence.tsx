@@ -118,6 +118,8 @@ const deeds: Readonly<
       : "renamed the project {project} to {names}",
   "project.delete": "deleted the project {project}",
   "history.purge": "removed the earlier versions of the {names} in {environment} of {project}",
+  "values.search": ({ names }) =>
+    `compared the values in {environment} of {project}${names.length > 0 ? ", and found {names}" : ""}`,
   "key.create": "created the key {names}",
   "key.revoke": "revoked the key {names}",
   "key.rotate": "rotated the key {first}",

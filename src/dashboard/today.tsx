@@ -4,6 +4,7 @@ import { alarmActions } from "../audit/entry.ts";
 import { visibleLines } from "../core/visible.ts";
 import { changeActions } from "../kinds/kind.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
+import { reuseText } from "../operations/leaked.ts";
 import { Ago, Empty, Env, Listed, LoneLink, Name, Named, Prose, Steers, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
@@ -13,6 +14,7 @@ import { keyNames, listExpiring } from "../people/keys.ts";
 import { listEndingRights } from "../people/persons.ts";
 import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
+import { findReuse } from "../people/values.ts";
 import { lookalikes } from "../words/lookalikes.ts";
 import { AgainstRecord } from "./exceptions.tsx";
 import { soonMs } from "./grid-parts.ts";
@@ -40,6 +42,7 @@ export async function todayPage(visit: Visit): Promise<Answer> {
         {visit.may("see", "decide") && (await pendingRequests(visit))}
         {visit.may("see", "keys") && (await expiringKeys(visit))}
         {visit.may("see") && (await dueVariables(visit))}
+        {visit.may("reveal") && (await reuse(visit))}
         {visit.may("see") && (await lastProjects(visit))}
       </div>
       {visit.may("audit") && (await lastChanges(visit))}
@@ -120,6 +123,20 @@ function Damaged({ words }: { readonly words: string }) {
     <p class="warning">
       <Prose>{words}</Prose>
     </p>
+  );
+}
+
+/** Values that are stored more than once. A page compares no more than take a moment. */
+async function reuse({ admin }: Visit): Promise<VNode | null> {
+  const found = await unlessRefused(findReuse(admin, undefined, { valuesMax: 5000 }), ["bound", "conflict"], () => []);
+  if (found.length === 0) return null;
+  return (
+    <section>
+      <h2>Stored twice</h2>
+      <p>
+        {reuseText(found)} <code>keyhole reuse</code> lists them.
+      </p>
+    </section>
   );
 }
 

@@ -1,5 +1,5 @@
 import { may, type ProjectPlace, type Rights } from "../access/rights.ts";
-import type { PersonActor } from "../audit/entry.ts";
+import { type PersonActor, searchAction } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Installation } from "../installation/installation.ts";
@@ -84,7 +84,7 @@ function requireFresh(admin: Freshness, permits: readonly Permit[], changes: rea
   const isOfProduction = ({ action, environment }: Change) =>
     /^(?:key|trust)\./.test(action)
       ? permits.some(({ environments }) => environments.includes("production"))
-      : action.endsWith(".reveal") && environment === "production";
+      : (action.endsWith(".reveal") || action === searchAction) && environment === "production";
   if (changes.some(isOfProduction)) throw stale();
 }
 

@@ -1,3 +1,4 @@
+import type { Problem } from "../core/problem.ts";
 import { excerpt } from "../core/visible.ts";
 import { formatTime } from "../words/text.ts";
 import type { AdminContext } from "./context.ts";
@@ -12,6 +13,8 @@ export type Outcome = {
   readonly warnings?: readonly string[];
   /** What a command prints on stdout without `--json`. */
   readonly shows?: { readonly text: string } | Facts | List | SecretOutput;
+  /** How a command ends after it has shown what it found; left out if it ends well. */
+  readonly ends?: Problem;
 };
 
 /** One thing: a line for each label that has a text. */

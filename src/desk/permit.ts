@@ -1,5 +1,5 @@
 import { everyRight, type ProjectPlace, type Right, type Rights, reached } from "../access/rights.ts";
-import type { ChangeAction } from "../audit/entry.ts";
+import { type ChangeAction, searchAction } from "../audit/entry.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "./changes.ts";
@@ -73,7 +73,7 @@ export class Permit {
 
 /** The right that an action takes. What only operators do needs no line of its own: their permit has every right. */
 function rightTo(action: ChangeAction): Right {
-  if (action.endsWith(".reveal")) return "reveal";
+  if (action.endsWith(".reveal") || action === searchAction) return "reveal";
   if (/^(?:key|trust)\./.test(action)) return "keys";
   return action.startsWith("request.") ? "decide" : "write";
 }

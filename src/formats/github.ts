@@ -33,7 +33,7 @@ export function renderMasks(variables: readonly NamedValue[], always: readonly s
   const unmasked: string[] = [];
   for (const { name, value } of variables) {
     const isForced = always.includes(name);
-    if (value !== "" && !isForced && (value.length < valueLengthMin || isCommon(value))) unmasked.push(name);
+    if (value !== "" && !isForced && !isTelling(value)) unmasked.push(name);
     else for (const form of formsOf(value, isForced)) masks.add(form);
   }
   return { text: [...masks].map((mask) => `::add-mask::${escapeData(mask)}\n`).join(""), unmasked };
@@ -42,6 +42,11 @@ export function renderMasks(variables: readonly NamedValue[], always: readonly s
 /** A shorter value is rarely a secret, and often part of other words. */
 const valueLengthMin = 8;
 const lineLengthMin = 4;
+
+/** Whether a value is long enough to be a secret, and no common word. */
+export function isTelling(value: string): boolean {
+  return value.length >= valueLengthMin && !isCommon(value);
+}
 
 /** Whether a text is a word that many logs have, and not a secret. */
 function isCommon(text: string): boolean {

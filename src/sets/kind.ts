@@ -38,6 +38,8 @@ export type KindDescriptor<E extends Entry = Entry> = {
   dueAtOf?(entry: E): number | undefined;
   /** A value as it is stored if it was written at `updatedAt`, in epoch milliseconds; left out if it has no time. */
   datedValue?(value: Buffer, updatedAt: number): Buffer;
+  /** The secret texts of an opened value, by field; left out if a value is a content. */
+  textsOf?(value: never): Readonly<Record<string, string>>;
   /** Whether an opened value belongs to the entry; left out if it says nothing of it. */
   isValueOf?(value: unknown, entry: E): boolean;
   /** What a person must be warned of after a write. */

@@ -51,7 +51,11 @@ export async function perform(
   if (shows === undefined) return answer(context, document, sentence);
   if ("text" in shows) return answer(context, document, sentence, shows.text);
   if ("facts" in shows) return answer(context, document, sentence, blockOf(context, context.terminal.stdout, shows));
-  if ("rows" in shows) return answerRows(context, document as readonly unknown[], shows, wide === true, sentence);
+  if ("rows" in shows) {
+    await answerRows(context, document as readonly unknown[], shows, wide === true, sentence);
+    if (outcome.ends !== undefined) throw outcome.ends;
+    return;
+  }
   if (out === undefined) {
     const secret = named === undefined || shows.whereItWent === undefined ? shows : { ...shows, whereItWent: () => "" };
     return undoneIfLost(context, shows, handOver(context, document as object, secret, sentence));

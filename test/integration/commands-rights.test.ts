@@ -97,6 +97,8 @@ const rows: readonly Row[] = [
   { words: "var get ORG/web staging TOKEN --version {version}", needs: [["reveal"]] },
   { words: "account get ORG/web mail --env staging --version 2", needs: [["reveal"]] },
   { words: "find canary-of --org ORG", needs: [["see", "keys", "decide"]], isList: true },
+  { words: "leaked", needs: [["reveal"]], stdin: `in a log: ${secret}`, gives: "leaked" },
+  { words: "reuse ORG", needs: [["reveal"]] },
   { words: "access ORG/web", needs: [["see"]] },
   { words: "expiring", needs: [["see", "keys"]], isList: true },
   { words: "audit list --project ORG/web", needs: [["audit"]] },
@@ -241,8 +243,8 @@ describeBoth("each command over SSH", (w, dialect) => {
 
   const reading = tried.filter(({ stdin }) => stdin !== undefined);
   each(reading)("%s reads nothing of what is sent by somebody who may not", async (_, row) => {
-    // To verify the audit or to look for keys, the right is enough anywhere.
-    const isAnywhere = /^(audit (verify|key)|key find)/.test(row.words);
+    // To verify the audit, or to look for keys or values, the right is enough anywhere.
+    const isAnywhere = /^(audit (verify|key)|key find|leaked)/.test(row.words);
     const few = await Array.fromAsync(tooFew(row), (rights) => personWith(rights));
     for (const person of ["nobody", ...(isAnywhere ? [] : [await elsewhere()]), ...few]) {
       let isRead = false;

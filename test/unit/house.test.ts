@@ -41,7 +41,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "node: dotenv drizzle-orm preact typebox yaml",
   ),
   people: words(
-    "access audit core desk editing installation kinds notary seal sets settings store words node: drizzle-orm",
+    "access audit core desk editing formats installation kinds notary seal sets settings store words",
+    "node: drizzle-orm",
   ),
   api: words(
     "access audit core formats gates kinds limit sets store",

@@ -17,5 +17,6 @@ export const accounts: KindDescriptor<AccountEntry> = {
   hasValues: true,
   nameOf: ({ name }) => name,
   identityOf: ({ name }) => name,
+  textsOf: (fields: Readonly<Record<string, string>>) => fields,
   warningsOf: () => [],
 };

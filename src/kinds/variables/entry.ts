@@ -25,6 +25,7 @@ export const variables: KindDescriptor<VariableEntry> = {
   identityOf: ({ key }) => key,
   dueAtOf: ({ rotateBy }) => (rotateBy === undefined ? undefined : dueAtOf(rotateBy)),
   datedValue: (value, updatedAt) => Buffer.from(JSON.stringify({ ...JSON.parse(value.toString("utf8")), updatedAt })),
+  textsOf: ({ value }: { readonly value: string }) => ({ "": value }),
   isValueOf(value, { key, updatedAt }) {
     const of = value as Partial<VariableEntry>;
     return of.key === key && of.updatedAt === updatedAt;

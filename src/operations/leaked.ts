@@ -1,0 +1,150 @@
+import { personText } from "../audit/entry.ts";
+import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { Refused } from "../core/refused.ts";
+import { excerpt } from "../core/visible.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { completed, input, typed, wide } from "../desk/inputs.ts";
+import { type Operations, operation } from "../desk/operation.ts";
+import { type Columns, list } from "../desk/outcome.ts";
+import { auditActions } from "../kinds/kind.ts";
+import { listAudit } from "../people/audit.ts";
+import { requireAuditor } from "../people/audit-chain.ts";
+import { shortKeyIds } from "../people/keys.ts";
+import { textsAt, textsInGit, textsOf } from "../people/texts.ts";
+import { findLeaks, findReuse, type Leak, type Leaks, type Reused, type ValuePlace } from "../people/values.ts";
+import { counted } from "../words/text.ts";
+import { filterInputs } from "./audit.ts";
+
+const leaked = operation({
+  path: "leaked",
+  about:
+    "Say which stored values stand in files, folders or a text on stdin, such as a log or an image. No value is printed. The audit records that you searched.",
+  examples: ["keyhole leaked build.log dist", "git log -p --all | keyhole leaked", "keyhole leaked --git . image.tar"],
+  right: "reveal",
+  progress: ["Searching", "MiB"],
+  inputs: {
+    paths: input("[paths...]", "files and folders (default: stdin); tar and gzip are unpacked"),
+    git: input("--git <folder>", "all objects of this git repository, so every version of every file"),
+    sinceAt: {
+      ...filterInputs.sinceAt,
+      help: "also say who read since then what was found, from the audit: 24h, 2026-01-31",
+    },
+    text: typed({ bytesMax: Number.POSITIVE_INFINITY }),
+    wide,
+  },
+  run: async (admin, { paths: words, git, sinceAt, text }, { report }) => {
+    if (sinceAt !== undefined) requireAuditor(admin);
+    const paths = [words ?? []].flat();
+    const isHere = admin.rights === "operator";
+    if (!isHere && (paths.length > 0 || git !== undefined))
+      throw usageProblem("Over SSH, a text is read from stdin only.");
+    async function* texts() {
+      for (const path of paths) yield* textsAt(path);
+      if (git !== undefined) yield* textsInGit(git);
+      if (paths.length > 0 || git !== undefined) return;
+      // Somebody over SSH could make the host unpack without end.
+      if (isHere) yield* textsOf("stdin", () => text.chunks());
+      else yield { name: "stdin", chunks: text.chunks() };
+    }
+    const found = await findLeaks(admin, texts(), report);
+    const readers = sinceAt === undefined ? undefined : await readersOf(admin, found.found, sinceAt);
+    const columns: Columns<Leak> = {
+      FILE: ({ file, line, column }) => `${excerpt(file)}:${line}:${column}`,
+      NAME: nameOf,
+      PROJECT: ({ project }) => project,
+      ENVIRONMENT: ({ environment }) => environment,
+      FORM: ({ form }) => form,
+      ...(readers && { "READ BY": (leak) => readers.get(keyOf(leak))?.join(", ") || "nobody" }),
+    };
+    const warnings = found.unread.map(({ name, why }) => `Not read: ${excerpt(name)}: ${why}.`);
+    const { ends, sentence } = endOf(found);
+    const told = readers
+      ? found.found.map((leak) => ({ ...leak, readBy: readers.get(keyOf(leak)) ?? [] }))
+      : found.found;
+    return {
+      ...list(found.found, columns, "Nothing was found."),
+      document: { ...found, found: told },
+      warnings,
+      sentence,
+      ...(ends && { ends }),
+    };
+  },
+});
+
+function nameOf({ name, field }: ValuePlace): string {
+  return excerpt(field === undefined ? name : `${name}.${field}`);
+}
+
+function keyOf({ project, environment, name }: ValuePlace): string {
+  return JSON.stringify([project, environment, name]);
+}
+
+/** Who read each of the items since a moment, by {@link keyOf}. */
+async function readersOf(admin: AdminContext, found: readonly Leak[], sinceAt: number): Promise<Map<string, string[]>> {
+  const readers = new Map<string, string[]>();
+  const actions = auditActions.filter((action) => /\.(?:read|reveal)$/.test(action));
+  const short = await shortKeyIds(admin);
+  for (const place of found) {
+    if (readers.has(keyOf(place))) continue;
+    const { project, name, field } = place;
+    // A read of accounts may name no environment.
+    const environment = field === undefined ? place.environment : undefined;
+    const filter = { project, environment, wholeName: name, actions, sinceAt, limit: 10_000 };
+    const entries = await listAudit(admin, filter).catch((error: unknown) => {
+      if (error instanceof Refused && error.kind === "not_found") return [];
+      throw error;
+    });
+    const names = entries.map(({ actor }) =>
+      actor.type === "person" ? personText(actor) : `${actor.type} ${short(actor.id)}`,
+    );
+    readers.set(keyOf(place), [...new Set(names)]);
+  }
+  return readers;
+}
+
+/** What was looked at, and how the command ends. */
+function endOf({ found, count, unread, bytes, values, leftOut, environments }: Leaks) {
+  const short = leftOut > 0 ? [`${counted(leftOut, "value")} left out: shorter than 8 bytes, or a common word.`] : [];
+  const looked = `Compared ${counted(values, "different value")} of ${counted(environments, "environment")} with ${counted(bytes, "byte")}.`;
+  const words = [looked, ...short].join(" ");
+  const more = count > found.length ? `, of which ${found.length} are shown` : "";
+  if (count > 0) {
+    const told = `Found in ${counted(count, "place")}${more}. ${words}`;
+    return { sentence: "", ends: new Problem(exits.failed, "leaked", told) };
+  }
+  if (unread.length === 0) return { sentence: words };
+  const told = `${counted(unread.length, "text was", "texts were")} not read. ${words}`;
+  return { sentence: "", ends: new Problem(exits.unavailable, "unread", told) };
+}
+
+const reuse = operation({
+  path: "reuse",
+  about:
+    "Say which values are stored more than once: under several names, in several environments or projects. No value is printed. The audit records that you compared them.",
+  examples: ["keyhole reuse", "keyhole reuse acme"],
+  right: "reveal",
+  inputs: { organization: completed(input("[org]", "only this organization"), "organizations"), wide },
+  run: async (admin, { organization }) => {
+    const reused = await findReuse(admin, organization, { isRecorded: true });
+    const rows = reused.flatMap(({ places }, at) => places.map((place) => ({ ...place, value: at + 1 })));
+    const columns: Columns<(typeof rows)[number]> = {
+      VALUE: ({ value }) => value,
+      NAME: nameOf,
+      PROJECT: ({ project }) => project,
+      ENVIRONMENT: ({ environment }) => environment,
+      WHAT: ({ type }) => type,
+    };
+    const sentence = reused.length > 0 ? reuseText(reused) : "";
+    return { ...list(rows, columns, "No value is stored more than once."), document: reused, sentence };
+  },
+});
+
+/** How many values are stored more than once. */
+export function reuseText(reused: readonly Reused[]): string {
+  const beyond = reused.filter(({ isBeyondProduction }) => isBeyondProduction).length;
+  const also = beyond > 0 ? `, ${beyond} of them in production and elsewhere` : "";
+  return `${counted(reused.length, "value is", "values are")} stored more than once${also}.`;
+}
+
+export const leaks: Operations = { rows: [leaked] };
+export const reuses: Operations = { rows: [reuse] };

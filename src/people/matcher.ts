@@ -1,0 +1,284 @@
+import { isUtf8 } from "node:buffer";
+
+/*
+ * Finds values in a stream, exactly. Of every form of every value, one window of 8 bytes near its end is hashed: the one
+ * that fewest others share. A gear hash of the last 8 bytes rolls over the text: each step shifts 4 bits out, so no byte
+ * has to be taken out. Where it meets the hash of a window, the form is made again and compared byte for byte. So memory
+ * is the values, some numbers for each form, and two buffers.
+ */
+
+/** Where a value stands: lines and columns count from 1, columns in bytes. */
+export type Spot = { readonly value: number; readonly form: string; readonly line: number; readonly column: number };
+
+const window = 8;
+/** How far before its end the window of a form may begin. */
+const reach = 64;
+const pieceBytes = 1024 * 1024;
+const madeBytesMax = 16 * 1024 * 1024;
+/** Of longer values, such as large files, only their bytes and base64 are looked for. */
+const textBytesMax = 64 * 1024;
+/** More places of one value in a text say no more. */
+const placesMax = 1000;
+
+/** The forms of a text besides its own bytes and base64. */
+const textForms: readonly (readonly [form: string, write: (text: string) => string | Buffer])[] = [
+  ["url", (text) => encodeURIComponent(text)],
+  ["url", (text) => encodeURIComponent(text).replace(/%../g, (escaped) => escaped.toLowerCase())],
+  ["url", (text) => encodeURIComponent(text).replaceAll("%2F", "/")],
+  ["json", (text) => JSON.stringify(text).slice(1, -1)],
+  ["json", (text) => JSON.stringify(text).slice(1, -1).replaceAll("/", "\\/")],
+  ["shell", (text) => text.replaceAll("'", "'\\''")],
+  ["shell", (text) => text.replace(/["\\$`]/g, "\\$&")],
+  ["utf-16", (text) => Buffer.from(text, "utf16le")],
+];
+const [ownForm, base64Form, textForm] = [0, 1, 7];
+const lineForm: number = textForm + textForms.length;
+
+/** The names of the forms by number: own bytes, base64 at three offsets in two alphabets, forms of text, lines of PEM. */
+function nameOf(form: number): string {
+  if (form === ownForm) return "as it is";
+  if (form < textForm) return "base64";
+  return textForms[form - textForm]?.[0] ?? "a line";
+}
+
+/** A form of a value; undefined if it is the same as an earlier one, or too short. */
+function write(value: Buffer, form: number): Buffer | undefined {
+  if (form === ownForm) return value;
+  if (form < textForm) return base64Of(value, (form - base64Form) % 3, form < base64Form + 3 ? "base64" : "base64url");
+  if (form < lineForm) return Buffer.from(textForms[form - textForm]?.[1](value.toString()) ?? "");
+  return Buffer.from(linesOf(value)[form - lineForm] ?? "");
+}
+
+/** The characters that depend on no other byte, if so many bytes stand before the value in their group of three. */
+function base64Of(value: Buffer, offset: number, alphabet: "base64" | "base64url"): Buffer {
+  const text = Buffer.concat([Buffer.alloc(offset), value]).toString(alphabet);
+  return Buffer.from(text.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + value.length) * 8) / 6)));
+}
+
+/** The lines of PEM that hold something. */
+function linesOf(value: Buffer): string[] {
+  if (!value.includes("-----BEGIN ")) return [];
+  const lines = value.toString("latin1").split(/[\r\n]+/);
+  return lines.filter((line) => /^[A-Za-z0-9+/=]{24,}$/.test(line));
+}
+
+/** A form of a value: how long it is, how much of it follows its window, and the hash of its first bytes. */
+type Pattern = {
+  readonly value: number;
+  readonly form: number;
+  readonly length: number;
+  readonly tail: number;
+  readonly head: number;
+};
+
+export class Matcher {
+  readonly #values: readonly Buffer[];
+  readonly #gear: Int32Array = new Int32Array(256);
+  readonly #patterns: Pattern[] = [];
+  readonly #filter: Uint8Array;
+  readonly #shift: number;
+  /** Hashes of windows and numbers of patterns, by open addressing. */
+  readonly #hashes: Int32Array;
+  readonly #numbers: Int32Array;
+  readonly #tableShift: number;
+  readonly #made: Map<number, Buffer> = new Map();
+  #madeBytes = 0;
+  #longest = 0;
+
+  /** @param values - each once, and of at least 8 bytes */
+  constructor(values: readonly Buffer[]) {
+    this.#values = values;
+    // Any odd mixing does: what it finds is compared.
+    for (let byte = 0, x = 1; byte < 256; byte++) {
+      x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d) + 0x9e3779b9;
+      this.#gear[byte] = x ^ (x >>> 13);
+    }
+    const windows: number[] = [];
+    const taken = new Uint8Array(2 ** 22);
+    for (const bytes of values) this.#rarest(bytes, taken, true);
+    for (const [value, bytes] of values.entries()) {
+      const seen = new Set<string>();
+      const forms = bytes.length <= textBytesMax && isUtf8(bytes) ? lineForm + linesOf(bytes).length : textForm;
+      for (let form = 0; form < forms; form++) {
+        const written = write(bytes, form) as Buffer;
+        const text = written.toString("latin1");
+        if (written.length < window || seen.has(text)) continue;
+        seen.add(text);
+        const { hash, end } = this.#rarest(written, taken);
+        windows.push(hash);
+        const head = this.#hash(written, 0);
+        this.#patterns.push({ value, form, length: written.length, tail: written.length - end, head });
+        this.#longest = Math.max(this.#longest, written.length);
+      }
+    }
+    const bits = Math.min(Math.max(Math.ceil(Math.log2(windows.length * 32 + 1)), 16), 27);
+    this.#shift = 32 - bits;
+    this.#filter = new Uint8Array(2 ** (bits - 3));
+    const tableBits = Math.max(Math.ceil(Math.log2(windows.length * 2 + 1)), 4);
+    this.#tableShift = 32 - tableBits;
+    this.#hashes = new Int32Array(2 ** tableBits);
+    this.#numbers = new Int32Array(2 ** tableBits).fill(-1);
+    for (const [number, hash] of windows.entries()) {
+      const slot = hash >>> this.#shift;
+      this.#filter[slot >>> 3] = (this.#filter[slot >>> 3] as number) | (1 << (slot & 7));
+      let at = this.#place(hash);
+      while (this.#numbers[at] !== -1) at = (at + 1) & (this.#numbers.length - 1);
+      this.#hashes[at] = hash;
+      this.#numbers[at] = number;
+    }
+  }
+
+  /**
+   * The hash of the window that fewest others share, of those near the end, and where it ends.
+   * @param taken - how often each hash was seen, by its first bits @param counts - count all of them
+   */
+  #rarest(bytes: Buffer, taken: Uint8Array, counts = false): { readonly hash: number; readonly end: number } {
+    const from = Math.max(0, bytes.length - reach);
+    let best = { hash: 0, end: 0, count: 256 };
+    let hash = 0;
+    for (let at = from; at < bytes.length; at++) {
+      hash = ((hash << 4) + (this.#gear[bytes[at] as number] as number)) | 0;
+      if (at < from + window - 1) continue;
+      const count = taken[hash >>> 10] as number;
+      if (counts) taken[hash >>> 10] = Math.min(count + 1, 255);
+      if (count <= best.count) best = { hash, end: at + 1, count };
+    }
+    taken[best.hash >>> 10] = Math.min(best.count + 1, 255);
+    return best;
+  }
+
+  #hash(bytes: Buffer, from: number): number {
+    let hash = 0;
+    for (let at = from; at < from + window; at++)
+      hash = ((hash << 4) + (this.#gear[bytes[at] as number] as number)) | 0;
+    return hash;
+  }
+
+  #place(hash: number): number {
+    return Math.imul(hash, 0x9e3779b1) >>> this.#tableShift;
+  }
+
+  /** Calls back for each place where a value stands, in the order of their ends. @returns the bytes that were read */
+  async scan(chunks: AsyncIterable<Uint8Array>, found: (spot: Spot) => void): Promise<number> {
+    // What lies before may belong to a form, and for base64 one character more.
+    const before = this.#longest + 1;
+    const text = {
+      bytes: Buffer.alloc(before + reach + 1 + pieceBytes),
+      length: 0,
+      at: 0,
+      base: 0,
+      hash: 0,
+      lines: 0,
+      lineAt: 0,
+      places: new Map<number, number>(),
+    };
+    for await (const chunk of chunks) {
+      for (let from = 0; from < chunk.length; ) {
+        const piece = chunk.subarray(from, from + text.bytes.length - text.length);
+        text.bytes.set(piece, text.length);
+        text.length += piece.length;
+        from += piece.length;
+        // A window is looked at once all that follows it in its form is there.
+        this.#search(text, text.length - reach - 1, found);
+        if (text.length === text.bytes.length) drop(text, text.at - before);
+      }
+    }
+    this.#search(text, text.length, found);
+    return text.base + text.length;
+  }
+
+  #search(text: Text, to: number, found: (spot: Spot) => void): void {
+    while (text.at < to) {
+      this.#roll(text, to);
+      if (text.at > to) break;
+      let at = this.#place(text.hash);
+      for (let number = this.#numbers[at] as number; number !== -1; number = this.#numbers[at] as number) {
+        if (this.#hashes[at] === text.hash) this.#judge(text, number, found);
+        at = (at + 1) & (this.#numbers.length - 1);
+      }
+    }
+  }
+
+  /** Goes on to just behind the next byte whose window may be of a form. */
+  #roll(text: Text, to: number): void {
+    const { bytes } = text;
+    const [gear, filter, shift, hashes, numbers] = [this.#gear, this.#filter, this.#shift, this.#hashes, this.#numbers];
+    let { at, hash, lines } = text;
+    search: while (at < to) {
+      const byte = bytes[at++] as number;
+      hash = ((hash << 4) + (gear[byte] as number)) | 0;
+      if (byte === 10) lines++;
+      const slot = hash >>> shift;
+      if (((filter[slot >>> 3] as number) & (1 << (slot & 7))) === 0) continue;
+      for (let place = this.#place(hash); numbers[place] !== -1; place = (place + 1) & (numbers.length - 1)) {
+        if (hashes[place] === hash) break search;
+      }
+    }
+    [text.at, text.hash, text.lines] = [at, hash, lines];
+  }
+
+  #judge(text: Text, number: number, found: (spot: Spot) => void): void {
+    const { value, form, length, tail, head } = this.#patterns[number] as Pattern;
+    const end = text.at + tail;
+    const start = end - length;
+    const { bytes } = text;
+    if (start < 0 || end > text.length || this.#hash(bytes, start) !== head) return;
+    const places = (text.places.get(value) ?? 0) + 1;
+    if (places > placesMax) return;
+    if (!bytes.subarray(start, end).equals(this.#form(number, value, form))) return;
+    if (form >= base64Form && form < textForm && !isWhole(text, start, end, this.#values[value] as Buffer, form))
+      return;
+    text.places.set(value, places);
+    const lineAt = start === 0 ? -1 : bytes.lastIndexOf(10, start - 1);
+    const column = (lineAt < 0 ? text.base + start - text.lineAt : start - lineAt - 1) + 1;
+    let line = text.lines + 1;
+    for (let at = start; at < text.at; at++) if (bytes[at] === 10) line--;
+    found({ value, form: nameOf(form), line, column });
+  }
+
+  #form(number: number, value: number, form: number): Buffer {
+    const known = this.#made.get(number);
+    if (known !== undefined) return known;
+    const made = write(this.#values[value] as Buffer, form) as Buffer;
+    this.#madeBytes += made.length;
+    if (this.#madeBytes > madeBytesMax) {
+      this.#made.clear();
+      this.#madeBytes = made.length;
+    }
+    this.#made.set(number, made);
+    return made;
+  }
+}
+
+/** A part of the text: where it begins, how far it was searched, and where its first line began. */
+type Text = {
+  readonly bytes: Buffer;
+  length: number;
+  at: number;
+  base: number;
+  hash: number;
+  lines: number;
+  lineAt: number;
+  /** How many places of each value were found. */
+  readonly places: Map<number, number>;
+};
+
+/** Drops the beginning, up to a place that nothing needs any more. */
+function drop(text: Text, before: number): void {
+  const lineAt = before > 0 ? text.bytes.lastIndexOf(10, before - 1) : -1;
+  if (lineAt >= 0) text.lineAt = text.base + lineAt + 1;
+  text.bytes.copyWithin(0, before, text.length);
+  text.length -= before;
+  text.at -= before;
+  text.base += before;
+}
+
+/** Whether the characters around also say the bits of the value that a character shares with a neighbour. */
+function isWhole({ bytes, length }: Text, start: number, end: number, value: Buffer, form: number): boolean {
+  const offset = (form - base64Form) % 3;
+  const shared = offset > 0 ? 1 : 0;
+  if (start < shared) return false;
+  const around = bytes.toString("latin1", start - shared, Math.min(end + 1, length));
+  const whole = Buffer.from("A".repeat(Math.max(Math.ceil((offset * 8) / 6) - 1, 0)) + around, "base64");
+  return whole.subarray(offset, offset + value.length).equals(value);
+}

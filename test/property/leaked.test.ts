@@ -1,0 +1,127 @@
+import { describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import fc from "fast-check";
+import { Matcher, type Spot } from "../../src/people/matcher.ts";
+import "../support/seed.ts";
+
+/* Which values stand in a text: all that are planted, in every form and across every border, and none that is not. */
+
+const secret = `correct/horse "battery" + it's $täple\nand a line`;
+const pem = `-----BEGIN PRIVATE KEY-----\n${"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7".repeat(2)}\nc2hvcnRlciBsYXN0IGxpbmUgb2YgaXQ=\n-----END PRIVATE KEY-----`;
+const values = [secret, pem, "production-token"].map((text) => Buffer.from(text));
+/** What stands in a text, and how many bytes before the part of it that the value decides. */
+const forms: readonly (readonly [form: string, value: number, written: Buffer, before?: number])[] = [
+  ["as it is", 0, Buffer.from(secret)],
+  ["base64", 0, Buffer.from(Buffer.from(`${secret}.`).toString("base64"))],
+  ["base64", 0, Buffer.from(Buffer.from(`:${secret}..`).toString("base64")), 2],
+  ["base64", 0, Buffer.from(Buffer.from(`u:${secret}.`).toString("base64url")), 3],
+  ["url", 0, Buffer.from(encodeURIComponent(secret))],
+  ["url", 0, Buffer.from(encodeURIComponent(secret).replace(/%../g, (one) => one.toLowerCase()))],
+  ["json", 0, Buffer.from(JSON.stringify(secret).slice(1, -1))],
+  ["shell", 0, Buffer.from(secret.replaceAll("'", "'\\''"))],
+  ["utf-16", 0, Buffer.from(secret, "utf16le")],
+  ["as it is", 1, Buffer.from(pem)],
+  ["a line", 1, Buffer.from(pem.split("\n")[1] ?? "")],
+  ["as it is", 2, Buffer.from("production-token")],
+];
+
+async function spotsIn(matcher: Matcher, chunks: readonly Uint8Array[]): Promise<Spot[]> {
+  const spots: Spot[] = [];
+  await matcher.scan(
+    (async function* () {
+      yield* chunks;
+    })(),
+    (spot) => spots.push(spot),
+  );
+  return spots;
+}
+
+function cut(text: Buffer, ...places: readonly number[]): Buffer[] {
+  const ends = [...places.filter((place) => place > 0 && place < text.length).sort((a, b) => a - b), text.length];
+  return ends.map((end, at) => text.subarray(ends[at - 1] ?? 0, end));
+}
+
+describe("a planted value", () => {
+  const matcher = new Matcher(values);
+  test.each(forms)(
+    "%s, number %d, is found across every border between chunks",
+    async (form, value, written, before = 0) => {
+      const lead = "two lines\nbefore: ";
+      const text = Buffer.concat([Buffer.from(lead), written, Buffer.from(" after\n")]);
+      const [start, end] = [lead.length, lead.length + written.length];
+      const expected = { value, form, line: 2, column: "before: ".length + 1 + before };
+      const borders = [start - 1, start, start + 1, end - 1, end, end + 1].map((place) => [place]);
+      const each = Array.from(text, (_, at) => at);
+      for (const places of [[], each, each.filter((at) => at % 7 === 0), ...borders, [start + 4, end - 4]]) {
+        const spots = await spotsIn(matcher, cut(text, ...places));
+        // Of PEM, the lines are found as well.
+        expect(spots.filter((spot) => spot.form === form)).toEqual([expected]);
+        expect(spots.filter((spot) => spot.value !== value)).toEqual([]);
+      }
+    },
+  );
+
+  test.each(forms)(
+    "%s, number %d, is not found with a byte less, or another one",
+    async (form, value, written, before = 0) => {
+      const least = written.subarray(before);
+      const others = [least.subarray(1), least.subarray(0, form === "base64" ? -5 : -1), Buffer.from(least)];
+      (others[2] as Buffer)[12] = 0x21;
+      for (const other of others) {
+        const spots = await spotsIn(matcher, [other, Buffer.from("!")]);
+        expect(spots.filter((spot) => spot.form === form && spot.value === value)).toEqual([]);
+      }
+    },
+  );
+
+  test("in base64 is told from one whose first or last bit differs", async () => {
+    const one = new Matcher([Buffer.from("passwor1")]);
+    for (const other of ["passwor1", "passwor0", "\xf0asswor1", "passwor\xb1"]) {
+      for (const lead of ["", "a", "ab"]) {
+        const text = Buffer.from(Buffer.from(`${lead}${other}abc`, "latin1").toString("base64"));
+        expect([other, lead, (await spotsIn(one, [text])).length]).toEqual([other, lead, other === "passwor1" ? 1 : 0]);
+      }
+    }
+  });
+});
+
+test("finds exactly what a search byte by byte finds, in texts that are nearly all values", async () => {
+  const word = fc.string({ unit: fc.constantFrom("a", "b"), minLength: 8, maxLength: 80 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(word, { minLength: 1, maxLength: 12 }),
+      fc.array(fc.oneof(word, fc.constantFrom("\n", "a", "b")), { maxLength: 40 }),
+      fc.array(fc.nat(1000), { maxLength: 8 }),
+      async (words, parts, places) => {
+        const text = parts.join("");
+        const expected = words.flatMap((one, value) => {
+          const starts = Array.from(text, (_, at) => at).filter((at) => text.startsWith(one, at));
+          return starts.map((at) => {
+            const line = text.slice(0, at).split("\n").length;
+            return { value, form: "as it is", line, column: at - text.lastIndexOf("\n", at - 1) };
+          });
+        });
+        const found = await spotsIn(
+          new Matcher(words.map((one) => Buffer.from(one))),
+          cut(Buffer.from(text), ...places),
+        );
+        const order = (spots: Spot[]) => spots.map((spot) => JSON.stringify(spot)).sort();
+        expect(order(found)).toEqual(order(expected));
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test("finds each of 1,000 values planted in 24 MiB, around the ends of what is held at once, and nothing else", async () => {
+  const many = Array.from({ length: 1000 }, (_, at) => randomBytes(6 + (at % 30)).toString("hex"));
+  const text = Buffer.from(randomBytes(24 * 1024 * 1024));
+  const held = 1024 * 1024;
+  const places = many.map((value, at) => {
+    const border = (1 + (at % 20)) * held + Math.floor(at / 20) * 1000 - (at % 3);
+    text.write(value, border, "latin1");
+    return border;
+  });
+  const spots = await spotsIn(new Matcher(many.map((one) => Buffer.from(one))), cut(text, ...places));
+  expect(spots.map(({ value }) => value).sort((a, b) => a - b)).toEqual(many.map((_, at) => at));
+});
