@@ -5,8 +5,9 @@
  */
 import { parseArgs } from "node:util";
 import { ranMs } from "../test/support/clock.ts";
+import { startReaders } from "../test/support/connection.ts";
 import { createDatabase } from "../test/support/postgres.ts";
-import { furnish, makeSite, type Site, startReaders } from "../test/support/server.ts";
+import { furnish, makeSite, type Site } from "../test/support/server.ts";
 
 const { values: flags } = parseArgs({
   options: {

@@ -33,10 +33,8 @@ describe("the action's file", () => {
       "url,api-key,audience,project,environment,keys,prefix,files,mask,run,export,program",
     );
     for (const [name, input] of Object.entries(action.inputs)) {
-      expect({ name, fine: input.required === true || typeof input.default === "string" }).toEqual({
-        name,
-        fine: true,
-      });
+      const fine = input.required === true || typeof input.default === "string";
+      expect({ name, fine }).toEqual({ name, fine: true });
     }
   });
 
@@ -123,9 +121,8 @@ describe("the action's steps, run as the runner runs them", () => {
 
   test("take only what keys and prefix name, and fail for one that is missing", async () => {
     const asked = await machine();
-    expect((await runAction(asked, inputs(asked, { keys: "MOTD" }))).env).toEqual({
-      MOTD: truth.variables["MOTD"] ?? "",
-    });
+    const { env } = await runAction(asked, inputs(asked, { keys: "MOTD" }));
+    expect(env).toEqual({ MOTD: truth.variables["MOTD"] ?? "" });
     expect((await runAction(asked, inputs(asked, { prefix: "API_" }))).env).toEqual({ API_TOKEN: "tok-123456" });
     const job = await runAction(asked, inputs(asked, { keys: "MOTD,NONE" }));
     expect(job).toMatchObject({ failed: "Fetch the variables", env: {} });
@@ -159,10 +156,8 @@ describe("the action's steps, run as the runner runs them", () => {
     const narrow = inputs(asked, { run: 'test -z "$MOTD" && test "$API_TOKEN" = tok-123456', keys: "API_TOKEN" });
     expect((await runAction(asked, narrow)).failed).toBeUndefined();
     for (const failing of ["false; true", "false | true", "exit 7"]) {
-      expect([failing, (await runAction(asked, inputs(asked, { run: failing }))).failed]).toEqual([
-        failing,
-        "Run the command",
-      ]);
+      const { failed } = await runAction(asked, inputs(asked, { run: failing }));
+      expect([failing, failed]).toEqual([failing, "Run the command"]);
     }
   });
 
@@ -301,9 +296,8 @@ describe("the action's steps, run as the runner runs them", () => {
       const elsewhere = await runAction(asked, given, { of, tools, env: { RUNNER_OS: "Windows", RUNNER_ARCH: "X64" } });
       expect(elsewhere.log).toContain("The release has no program for this runner (Windows, X64).");
       const step = (one: Step) => (one.env?.["RELEASE"] ? { ...one, env: { ...one.env, RELEASE: "" } } : one);
-      const none = await runAction(asked, given, {
-        of: { ...of, runs: { ...of.runs, steps: of.runs.steps.map(step) } },
-      });
+      const runs = { ...of.runs, steps: of.runs.steps.map(step) };
+      const none = await runAction(asked, given, { of: { ...of, runs } });
       expect(none.log).toContain("This commit of the action pins no release");
       expect([elsewhere.failed, none.failed]).toEqual(["Get keyhole", "Get keyhole"]);
     });
@@ -334,11 +328,8 @@ describe("the recipes", () => {
 });
 
 /** With the program on the PATH, under its own name. */
-async function runRecipe(
-  { folder, env }: Machine,
-  command: string[],
-  more: Record<string, string>,
-): Promise<[exitCode: number, stdout: string]> {
+type Ended = [exitCode: number, stdout: string];
+async function runRecipe({ folder, env }: Machine, command: string[], more: Record<string, string>): Promise<Ended> {
   const bin = join(folder, "bin");
   mkdirSync(bin);
   symlinkSync(binary, join(bin, "keyhole"));

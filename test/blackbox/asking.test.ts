@@ -38,35 +38,6 @@ test.each([
   else expect(screen).toMatch(/\r\nkeyhole: (Nothing was changed|Interrupted: nothing was written)\.\r\n$/);
 });
 
-test.each(["key", "trust"])("a %s is revoked after a yes", async (noun) => {
-  const terms = ["--issuer", "https://ci.example.com", "--audience", "keyhole", "--claim", "sub=deploy"];
-  const create = noun === "key" ? ["key", "create"] : ["trust", "add", ...terms];
-  const reach = ["--name", "asked", "--project", "web", "--all-environments"];
-  const { id } = (await site.json([...create, ...reach])) as { id: string };
-  const status = async () => ((await site.json([noun, "show", id])) as { status: string }).status;
-  const question = `revoke ${noun} ${id} (asked) of acme, for good`;
-  const cutOff = `rename project acme/web to acme/shop, and cut off ${noun} ${id} (asked)`;
-  expect(await asked(["project", "rename", "web", "shop"], cutOff, "n\r")).toMatchObject({ exitCode: 1 });
-  expect(await asked([noun, "revoke", id], question, "n\r")).toMatchObject({ exitCode: 1 });
-  expect(await status()).toBe("active");
-  expect(await asked([noun, "revoke", id], question, "y\r")).toMatchObject({ exitCode: 0 });
-  expect(await status()).toBe("revoked");
-});
-
-test("an account leaves an environment after a yes", async () => {
-  const set = ["account", "set", "web", "stripe", "--env"];
-  await site.json([...set, "staging,production"], '{"user":"ci"}');
-  const values: [string, string] = ["Values of stripe", '{"user":"ci"}\r'];
-  const question = "take account stripe out of staging, production";
-  for (const [answer, exitCode, environments] of [
-    ["n\r", 1, ["staging", "production"]],
-    ["y\r", 0, ["development"]],
-  ] as const) {
-    expect(await asked([...set, "development"], question, answer, values)).toMatchObject({ exitCode });
-    expect(await site.json(["account", "list", "web"])).toMatchObject([{ environments }]);
-  }
-});
-
 test.each([
   ["n\r", 1],
   ["\x03", 130],

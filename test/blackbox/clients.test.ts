@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { newFolder } from "../support/folder.ts";
 import { honestly, liarStarter, type Question, type Reply, refusal } from "../support/liar.ts";
 import { blockOf } from "../support/markdown.ts";
+import { run as runProgram } from "../support/program.ts";
 import { whereInstalled } from "../support/programs.ts";
 import { serverOf, siteOf } from "../support/server.ts";
 import retryAfter from "../vectors/retry-after.json" with { type: "json" };
@@ -15,9 +16,9 @@ const page = "docs/clients.md";
 const clients = join(import.meta.dir, "../../docs/clients");
 const canary = "kh_canary0123456789";
 const variables = { A: "one", B: 'it\'s "two"\nlines\r\n', EMPTY: "", UNICODE: "Grüße 🔑 \u2028" };
-const body = (all: readonly object[], environment: unknown = "production") => ({
-  body: { environment, variables: all },
-});
+const body = (all: readonly object[], environment: unknown = "production") => {
+  return { body: { environment, variables: all } };
+};
 const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
 const honest = (question: Question) =>
   honestly({ project: "web", environment: "production", variables, files: [] }, question);
@@ -143,24 +144,11 @@ const lies: readonly (readonly [
   ["a name twice", () => body(["one", "two"].map((value) => ({ key: "A", value }))), { code: "invalid_answer" }],
   ["no end", () => ({ endless: new Uint8Array(1024 * 1024).fill(32) }), { code: "invalid_answer" }],
   ["an answer that is cut off", () => ({ raw: `${head}Content-Length: 999\r\n\r\n{}` }), { code: "unreachable" }],
-  [
-    "a chunk that is cut off",
-    () => ({ raw: `${head}Transfer-Encoding: chunked\r\n\r\nff\r\n{}` }),
-    { code: "unreachable" },
-  ],
+  ["a chunk cut off", () => ({ raw: `${head}Transfer-Encoding: chunked\r\n\r\nff\r\n{}` }), { code: "unreachable" }],
   ["silence", () => ({ silent: true }), { code: "unreachable" }, { timeout: 0.3 }],
-  [
-    "a head that never ends",
-    () => ({ drip: "HTTP/1.1 100 Continue\r\n\r\n" }),
-    { code: "unreachable" },
-    { timeout: 0.3 },
-  ],
+  ["an endless head", () => ({ drip: "HTTP/1.1 100 Continue\r\n\r\n" }), { code: "unreachable" }, { timeout: 0.3 }],
   ["the key, where a code is", () => refusal(403, canary, canary), { code: "http_403" }],
-  [
-    "the key, as the request's id",
-    () => refusal(403, "forbidden", canary, { "X-Request-Id": canary }),
-    { code: "forbidden" },
-  ],
+  ["the key, as an id", () => refusal(403, "forbidden", canary, { "X-Request-Id": canary }), { code: "forbidden" }],
   ["the key, in place of a status", () => ({ raw: `${canary}\r\n\r\n` }), { code: "unreachable" }],
   [
     "the key, in a header",
@@ -190,11 +178,9 @@ const server = serverOf(site);
 const folder = newFolder();
 
 /** Runs a program to its end. A proxy of the environment would get the key in the clear. */
-async function run(command: readonly string[], env: Readonly<Record<string, string>>, cwd = folder) {
-  const own = { PATH: process.env["PATH"] ?? "", HOME: folder, HTTP_PROXY: "http://127.0.0.1:1", ...env };
-  const child = Bun.spawn([...command], { cwd, env: own, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  return { exitCode, stdout, stderr };
+function run(command: readonly string[], env: Readonly<Record<string, string>>, cwd = folder) {
+  const own = { PATH: process.env["PATH"], HOME: folder, HTTP_PROXY: "http://127.0.0.1:1", ...env };
+  return runProgram(command, { cwd, env: own });
 }
 
 /** The promises of the page, for a driver's command and for the page's own program. */

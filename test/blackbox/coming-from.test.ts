@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { newFolder } from "../support/folder.ts";
 import { binary } from "../support/keyhole.ts";
 import { blocksOf } from "../support/markdown.ts";
+import { run as runProgram } from "../support/program.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
 import { keyOf, serverOf, siteOf } from "../support/server.ts";
 
@@ -16,15 +17,8 @@ const lines = blocksOf(page).filter(({ comment }) => comment?.includes("coming-f
 const url = "postgres://app:p%40ss@db/app?a=1&b=2";
 const pem = "-----BEGIN KEY-----\nabc\n-----END KEY-----\n";
 const quotes = `it's "two" $HOME #1`;
-const values = {
-  DATABASE_URL: url,
-  EMPTY: "",
-  KEY: "Grüße 🔑",
-  PRICE: "1.10",
-  QUOTES: quotes,
-  TLS_KEY: pem,
-  WORD: "yes",
-};
+const texts = { EMPTY: "", KEY: "Grüße 🔑", PRICE: "1.10", QUOTES: quotes, TLS_KEY: pem, WORD: "yes" };
+const values = { DATABASE_URL: url, ...texts };
 
 /** As Go's packages write JSON and YAML. */
 const goJson = (value: unknown, indent = "") => JSON.stringify(value, null, indent).replaceAll("&", "\\u0026");
@@ -55,10 +49,7 @@ type Scene = { readonly prints?: string; readonly files?: Readonly<Record<string
 /** What a block needs, by a text that only it has, and the variables that it stores. */
 const scenes: Readonly<Record<string, Scene & { readonly stores: object }>> = {
   "infisical export": { prints: goYaml("  ", '"Grüße \\U0001F511"'), stores: values },
-  "doppler secrets": {
-    prints: goJson({ ...values, DOPPLER_CONFIG: "prd" }),
-    stores: { ...values, DOPPLER_CONFIG: "prd" },
-  },
+  "doppler secrets": { prints: goJson({ ...values, DOPPLER_CONFIG: "x" }), stores: { ...values, DOPPLER_CONFIG: "x" } },
   "vault kv get": { prints: vault, stores: { ...values, PORT: "5432", RATE: "1.10" } },
   "bao kv get": { prints: vault, stores: { ...values, PORT: "5432", RATE: "1.10" } },
   "--secret-id prod/web": { prints: `${JSON.stringify(values)}\n`, stores: values },
@@ -119,12 +110,9 @@ withPrograms(["bash", "jq", "node"], "coming from elsewhere", () => {
         expect(readFileSync(join(folder, ".env.production"), "utf8")).toContain("encrypted:");
       }
       const own = text.replaceAll("acme/web", `acme/${slug}`).replaceAll("-p web", `-p ${slug}`);
-      const bash = Bun.spawn([join(bin, "bash"), "-c", `set -eo pipefail\n${own}`], {
-        ...{ cwd: folder, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
-      });
-      const [exitCode, stdout, stderr] = await Promise.all([bash.exited, bash.stdout.text(), bash.stderr.text()]);
+      const ran = await runProgram([join(bin, "bash"), "-c", `set -eo pipefail\n${own}`], { cwd: folder, env });
       const answer = await server.get(`/secrets?project=${slug}&environment=production`, machine.key);
-      return { exitCode, stdout, stderr, folder, slug, stored: answer.json<{ secrets: object }>().secrets };
+      return { ...ran, folder, slug, stored: answer.json<{ secrets: object }>().secrets };
     }
 
     test.each(Object.entries(scenes))("%s", async (word, scene) => {

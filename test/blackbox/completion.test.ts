@@ -1,7 +1,8 @@
 import { beforeAll, expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { binary, type Ran, runBinary, startOnTerminal } from "../support/keyhole.ts";
+import { binary, runBinary, startOnTerminal } from "../support/keyhole.ts";
+import type { Ran } from "../support/program.ts";
 import { findProgram, noteMissing } from "../support/programs.ts";
 import { onBoth, siteOf } from "../support/server.ts";
 

@@ -5,11 +5,12 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { redisBuckets } from "../../src/server/redis-buckets.ts";
 import { readConfig } from "../../src/settings/settings.ts";
+import { eventually } from "../support/eventually.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
 import { freePort } from "../support/port.ts";
 import { withPrograms } from "../support/programs.ts";
-import { eventually, makeSite, onPostgres, type Server, type Site } from "../support/server.ts";
+import { makeSite, onPostgres, type Server, type Site } from "../support/server.ts";
 
 /* docs/deploy/compose.yaml against the rest of the documentation and the program. Docker itself is not needed. */
 
@@ -112,9 +113,8 @@ describe("the compose file", () => {
     const { scrape_configs: jobs } = parse(read("docs/prometheus/prometheus.yml")) as {
       scrape_configs: { job_name: string; static_configs: { targets: string[] }[] }[];
     };
-    expect(jobs).toEqual([
-      { job_name: "keyhole", static_configs: [{ targets: [`keyhole:${ops?.port}`, `notary:${ops?.port}`] }] },
-    ]);
+    const targets = [`keyhole:${ops?.port}`, `notary:${ops?.port}`];
+    expect(jobs).toEqual([{ job_name: "keyhole", static_configs: [{ targets }] }]);
     expect(service("prometheus").volumes).toContain("../prometheus:/etc/prometheus:ro");
   });
 
@@ -153,10 +153,8 @@ onPostgres("what the compose file starts", () => {
       const port = freePort();
       storeUrl = `redis://127.0.0.1:${port}`;
       const [, ...args] = service("valkey").command ?? [];
-      limits = Bun.spawn([storeProgram, ...args, "--bind", "127.0.0.1", "--port", String(port)], {
-        cwd: site.folder,
-        stdout: "ignore",
-      });
+      const words = [storeProgram, ...args, "--bind", "127.0.0.1", "--port", String(port)];
+      limits = Bun.spawn(words, { cwd: site.folder, stdout: "ignore" });
       const rootKey = join(site.folder, "root.key");
       writeFileSync(rootKey, site.env["KEYHOLE_ROOT_KEY"] ?? "", { mode: 0o400 });
       local = (name) => {
@@ -184,7 +182,7 @@ onPostgres("what the compose file starts", () => {
       buckets.close();
     });
     afterAll(async () => {
-      await server?.kill();
+      await server?.stop("SIGKILL");
       for (const one of [role, notaryRole]) {
         await site?.sql(`drop owned by ${one}`);
         await site?.sql(`drop role ${one}`);
@@ -241,7 +239,7 @@ onPostgres("what the compose file starts", () => {
       // The site brings the same root key by itself.
       const { DATABASE_URL = "", KEYHOLE_CHECKPOINT_FILE = "" } = local("notary");
       const notary = await startNotary(site, { DATABASE_URL, KEYHOLE_CHECKPOINT_FILE });
-      await eventually(() => notary.said().includes('"event":"signed_checkpoint"'));
+      await notary.says('"event":"signed_checkpoint"');
       expect(await notary.stop()).toBe(0);
       expect(existsSync(join(site.folder, "notary"))).toBe(true);
     });

@@ -23,7 +23,7 @@ onPostgres("a key's row that was damaged on its way from the database", () => {
     expect((await server.get(path, key.key)).status).toBe(200);
   });
   afterAll(async () => {
-    await server.kill();
+    await server.stop("SIGKILL");
     await proxy.stop();
   });
 

@@ -1,37 +1,33 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { dirname } from "node:path";
 import axe from "axe-core";
-import { browserOf, type Dashboard, Person, signIn, startDashboard } from "../support/browser.ts";
+import type { Page } from "puppeteer-core";
+import { type Dashboard, openDashboard, Person } from "../support/browser.ts";
 import { binary } from "../support/keyhole.ts";
+import { outputOf } from "../support/program.ts";
 import { withPrograms } from "../support/programs.ts";
-import { type Server, type Site, siteOf } from "../support/server.ts";
+import { type Site, serverOf, siteOf } from "../support/server.ts";
 
 /* What people do every day, with their clicks counted, and what they do first. */
 
 /** Runs lines in a shell, where `keyhole` is the built program. */
-async function inShell(site: Site, lines: string): Promise<string> {
+function inShell(site: Site, lines: string): Promise<string> {
   const env = { ...site.env, PATH: `${dirname(binary)}:/usr/bin:/bin`, KEYHOLE_ACTOR: "ana@laptop" };
-  const child = Bun.spawn(["/bin/sh", "-ec", lines], { cwd: site.folder, env, stderr: "pipe" });
-  const [out, said, exitCode] = [child.stdout.text(), child.stderr.text(), child.exited];
-  expect([await exitCode, await said]).toEqual([0, expect.any(String)]);
-  return out;
+  return outputOf(["/bin/sh", "-ec", lines], { cwd: site.folder, env });
 }
 
 withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) => {
   const site = siteOf("sqlite", { staging: { TOKEN: "canary-of-staging" } });
-  const { fresh } = browserOf(chromium);
   let dashboard: Dashboard;
   let ana: Person;
+  openDashboard(chromium, site, (opened) => {
+    dashboard = opened.dashboard;
+    ana = new Person(opened.page);
+  });
   const start = async () => {
     await ana.page.goto(dashboard.origin);
     ana.clicks = 0;
   };
-
-  beforeAll(async () => {
-    dashboard = await startDashboard(site);
-    ana = new Person(await signIn(await fresh(), dashboard.link));
-  }, 120_000);
-  afterAll(async () => void (await dashboard?.stop()), 60_000);
 
   test("who can read a value in production takes two clicks and the name", async () => {
     await start();
@@ -188,18 +184,12 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
 
 withPrograms(["chromium"], "the first hour, in Chromium", (chromium) => {
   const site = siteOf("sqlite");
-  const { fresh } = browserOf(chromium);
-  let server: Server;
-  let dashboard: Dashboard;
-  beforeAll(async () => {
-    server = await site.serve();
-    dashboard = await startDashboard(site);
-  }, 120_000);
-  afterAll(async () => void (await dashboard?.stop()), 60_000);
+  const server = serverOf(site);
+  let page: Page;
+  openDashboard(chromium, site, (opened) => ({ page } = opened));
 
   test("leads from an empty installation to a read that its last page sees arrive", async () => {
-    const context = await fresh();
-    const ana = new Person(await signIn(context, dashboard.link));
+    const ana = new Person(page);
     await ana.page.setBypassCSP(true); // for axe alone, which is put into the page
     const heading = async () => {
       await ana.page.evaluate(axe.source);
@@ -244,6 +234,5 @@ withPrograms(["chromium"], "the first hour, in Chromium", (chromium) => {
     expect(await ana.text()).toContain("my machine read");
     await ana.follow("Go to Today");
     expect(await ana.text()).not.toContain("First steps");
-    await context.close();
   }, 60_000);
 });

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { BrowserContext, Page } from "puppeteer-core";
-import { allOfRole, browserOf, type Dashboard, signIn, spokenText, startDashboard } from "../support/browser.ts";
+import { afterAll, expect, test } from "bun:test";
+import { allOfRole, type Opened, openDashboard, spokenText } from "../support/browser.ts";
 import { withPrograms } from "../support/programs.ts";
 import { siteOf } from "../support/server.ts";
 
@@ -11,31 +10,20 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
     staging: { WAREHOUSE_URL: "canary-of-find", OTHER: "x" },
     production: { WAREHOUSE_URL: "canary-of-find" },
   });
-  const { fresh } = browserOf(chromium);
-  let dashboard: Dashboard;
-  let context: BrowserContext;
-  let page: Page;
-  const said: string[] = [];
+  let { dashboard, page, said } = {} as Opened;
   const visit = (path: string) => page.goto(`${dashboard.origin}${path}`);
   const focused = () => page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent");
   const opened = () => page.evaluate("location.pathname + location.search");
 
-  beforeAll(async () => {
+  const prepare = async () => {
     await site.json(["project", "create", "acme/billing"]);
     await site.json(["var", "set", "acme/billing", "production", "OLD_WAREHOUSE", "--value", "x"]);
     await site.json(["key", "create", "--name", "Warehouse CI", "--project", "billing", "--all-environments"]);
     await site.json(["person", "add", "warehouse-team"]);
     await site.json(["person", "grant", "warehouse-team", "see", "--project", "billing", "--all-environments"]);
-    dashboard = await startDashboard(site);
-    context = await fresh();
-    page = await signIn(context, dashboard.link);
-    page.on("console", (message) => said.push(`${page.url()}: ${message.text()}`));
-    page.on("pageerror", (error) => said.push(`${page.url()}: ${error}`));
-  }, 120_000);
-  afterAll(async () => {
-    await dashboard?.stop();
-    expect(said).toEqual([]);
-  }, 60_000);
+  };
+  openDashboard(chromium, site, (opened) => ({ dashboard, page, said } = opened), prepare);
+  afterAll(() => expect(said).toEqual([]));
 
   test("says in the accessibility tree what was found, and where it is", async () => {
     await visit("/find?q=warehouse");

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { BrowserContext, Page } from "puppeteer-core";
-import { browserOf, type Dashboard, signIn, startDashboard } from "../support/browser.ts";
+import { expect, test } from "bun:test";
+import { type Opened, openDashboard } from "../support/browser.ts";
 import { withPrograms } from "../support/programs.ts";
 import { siteOf } from "../support/server.ts";
 
@@ -10,20 +9,8 @@ const value = "canary-in-firefox";
 
 withPrograms(["firefox-esr|firefox"], "the dashboard, in Firefox", (firefox) => {
   const site = siteOf("sqlite", { staging: { TOKEN: value } });
-  const { fresh } = browserOf(firefox);
-  let dashboard: Dashboard;
-  let context: BrowserContext;
-  let page: Page;
-
-  beforeAll(async () => {
-    dashboard = await startDashboard(site);
-    context = await fresh();
-    page = await signIn(context, dashboard.link);
-  }, 60_000);
-  afterAll(async () => {
-    await context?.close();
-    await dashboard?.stop();
-  }, 60_000);
+  let { dashboard, page } = {} as Opened;
+  openDashboard(firefox, site, (opened) => ({ dashboard, page } = opened));
 
   test("the printed link signs in", async () => {
     expect([await page.title(), new URL(page.url()).hash]).toEqual(["Today · the demo · Keyhole", ""]);

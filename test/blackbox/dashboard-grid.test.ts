@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { BrowserContext, Page } from "puppeteer-core";
-import { allOfRole, browserOf, type Dashboard, signIn, spokenText, startDashboard } from "../support/browser.ts";
+import { afterAll, expect, test } from "bun:test";
+import { allOfRole, type Opened, openDashboard, spokenText } from "../support/browser.ts";
 import { startNotary } from "../support/notary.ts";
 import { withPrograms } from "../support/programs.ts";
-import { eventually, siteOf } from "../support/server.ts";
+import { siteOf } from "../support/server.ts";
 
 /* The grid as people use it: at a glance, by keyboard, by pointer, on a phone. */
 
@@ -16,11 +15,7 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     staging: { ...many, SAME: "same", DIFFERS: "one", WAREHOUSE_TOKEN: copied },
     production: { ...many, SAME: "same", DIFFERS: "another" },
   });
-  const { fresh } = browserOf(chromium);
-  let dashboard: Dashboard;
-  let context: BrowserContext;
-  let page: Page;
-  const said: string[] = [];
+  let { dashboard, page, said } = {} as Opened;
   const path = "/p/acme/web/variables";
   const visit = async (width: number, to = path) => {
     await page.setViewport({ width, height: 900 });
@@ -30,19 +25,12 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
   const clear = () => page.evaluate("navigator.clipboard.writeText('')");
   const copyDone = () => page.waitForFunction("document.activeElement.textContent === 'Copied'");
 
-  beforeAll(async () => {
-    dashboard = await startDashboard(site);
-    context = await fresh();
+  openDashboard(chromium, site, async (opened) => {
+    ({ dashboard, page, said } = opened);
     const allowed = ["clipboard-read", "clipboard-write", "clipboard-sanitized-write"] as const;
-    await context.overridePermissions(dashboard.origin, [...allowed]);
-    page = await signIn(context, dashboard.link);
-    page.on("console", (message) => said.push(`${page.url()}: ${message.text()}`));
-    page.on("pageerror", (error) => said.push(`${page.url()}: ${error}`));
-  }, 120_000);
-  afterAll(async () => {
-    await dashboard?.stop();
-    expect(said).toEqual([]);
-  }, 60_000);
+    await opened.context.overridePermissions(dashboard.origin, [...allowed]);
+  });
+  afterAll(() => expect(said).toEqual([]));
 
   test("says in the accessibility tree what is there, what is missing, and which values are the same", async () => {
     await visit(1280);
@@ -138,9 +126,8 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     await Promise.all([page.waitForNavigation(), page.click(".send button")]);
     expect(await page.$eval("main ul", (one) => one.textContent)).toBe("added: DIFFERS");
     await Promise.all([page.waitForNavigation(), page.click(".send button")]);
-    expect(await page.$eval(".notice", (one) => one.textContent)).toContain(
-      "Copied 1 variable to acme/web, development",
-    );
+    const notice = await page.$eval(".notice", (one) => one.textContent);
+    expect(notice).toContain("Copied 1 variable to acme/web, development");
   });
 
   test("has the last reads in a column, once a notary has read the audit", async () => {
@@ -149,14 +136,13 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     await visit(1280);
     expect(await page.evaluate(headings)).toEqual(environments);
     const notary = await startNotary(site);
-    await eventually(() => notary.said().includes("signed_checkpoint"));
+    await notary.says("signed_checkpoint");
     await notary.stop();
     await visit(1280);
     expect(await page.evaluate(headings)).toEqual([...environments, "Last read"]);
     const cell = "tbody tr:first-child .reads";
-    expect(await page.$eval(cell, (one) => one.textContent)).toMatch(
-      /^not since [\d-]{10} with all: not since [\d-]{10}$/,
-    );
+    const text = await page.$eval(cell, (one) => one.textContent);
+    expect(text).toMatch(/^not since [\d-]{10} with all: not since [\d-]{10}$/);
     await page.click('.chips a[href$="only=unread"]');
     await page.waitForFunction("location.search === '?only=unread'");
     await visit(390);

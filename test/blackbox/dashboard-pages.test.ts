@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import axe from "axe-core";
-import type { BrowserContext, Page } from "puppeteer-core";
-import { browserOf, type Dashboard, signIn, startDashboard } from "../support/browser.ts";
+import type { Page } from "puppeteer-core";
+import { type Opened, openDashboard } from "../support/browser.ts";
 import { callTool } from "../support/mcp.ts";
 import { withPrograms } from "../support/programs.ts";
 import { type Row, type Site, siteOf } from "../support/server.ts";
@@ -39,13 +39,9 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     staging: { TOKEN: canaries[0] as string, ONLY_HERE: "x" },
     production: { TOKEN: canaries[1] as string },
   });
-  const { fresh } = browserOf(chromium);
-  let dashboard: Dashboard;
-  let context: BrowserContext;
-  let page: Page;
+  let { dashboard, context, page, said } = {} as Opened;
   let paths: readonly string[] = [];
   let before: string;
-  const said: string[] = [];
   const headers: string[] = [];
   const visits = new Map<string, Visit>();
   /** Each page is opened once, whichever test asks first. */
@@ -55,20 +51,15 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     return visit;
   };
 
-  beforeAll(async () => {
-    await fill(site);
-    dashboard = await startDashboard(site);
-    context = await fresh();
-    page = await signIn(context, dashboard.link);
+  const ready = async (opened: Opened) => {
+    ({ dashboard, context, page, said } = opened);
     before = await dumpOf(site);
-    page.on("console", (message) => said.push(`${page.url()}: ${message.text()}`));
-    page.on("pageerror", (error) => said.push(`${page.url()}: ${error}`));
     page.on("response", (response) => headers.push(JSON.stringify(response.headers())));
     await page.evaluateOnNewDocument(axe.source);
     // The field in the frame leads to the search.
     paths = [...(await crawl(page)), "/find", "/find?q=tok", "/find?q=none"];
-  }, 60_000);
-  afterAll(async () => void (await dashboard?.stop()), 60_000);
+  };
+  openDashboard(chromium, site, ready, () => fill(site));
 
   test("there are the twelve pages and those that lead on from them", () => {
     const wanted = [

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { browserOf, type Dashboard, Person, signIn, startDashboard } from "../support/browser.ts";
+import { type Dashboard, openDashboard, Person } from "../support/browser.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { callTool } from "../support/mcp.ts";
 import { withPrograms } from "../support/programs.ts";
@@ -12,9 +12,12 @@ const many = Object.fromEntries(Array.from({ length: 39 }, (_, at) => [`NAME_${a
 
 withPrograms(["chromium"], "undoing, in Chromium", (chromium) => {
   const site = siteOf("sqlite", { production: { ...many, TOKEN: "first" } });
-  const { fresh } = browserOf(chromium);
   let dashboard: Dashboard;
   let ana: Person;
+  openDashboard(chromium, site, (opened) => {
+    dashboard = opened.dashboard;
+    ana = new Person(opened.page);
+  });
   const run = async (actor: string, args: readonly string[], stdin = "") => {
     const env = { ...site.env, KEYHOLE_ACTOR: actor };
     const ran = await runBinary([...args], { cwd: site.folder, env, stdin });
@@ -28,12 +31,6 @@ withPrograms(["chromium"], "undoing, in Chromium", (chromium) => {
     ana.clicks += 1;
     await Promise.all([ana.page.waitForNavigation(), link?.click()]);
   };
-
-  beforeAll(async () => {
-    dashboard = await startDashboard(site);
-    ana = new Person(await signIn(await fresh(), dashboard.link));
-  }, 120_000);
-  afterAll(async () => void (await dashboard?.stop()), 60_000);
 
   test("yesterday's mistake takes four clicks and the name, and the later good changes stay", async () => {
     await run("ben@laptop", ["var", "import", "acme/web", "production", "-", "--prune", "--yes"], "TOKEN=wrong\n");

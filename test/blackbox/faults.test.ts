@@ -5,6 +5,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type postgres from "postgres";
 import { moment, ranMs } from "../support/clock.ts";
+import { type Answer, type Outcome, type Readers, startReaders } from "../support/connection.ts";
+import { eventually } from "../support/eventually.ts";
 import { freeze, signalIfThere } from "../support/freeze.ts";
 import { binary, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import {
@@ -18,8 +20,6 @@ import {
 } from "../support/postgres.ts";
 import { startProxy } from "../support/proxy.ts";
 import {
-  type Answer,
-  eventually,
   expectWithin,
   furnish,
   type Key,
@@ -27,14 +27,11 @@ import {
   long,
   makeKeys,
   makeSite,
-  type Outcome,
   onBoth,
   onPostgres,
-  type Readers,
   type Server,
   type Site,
   siteOf,
-  startReaders,
 } from "../support/server.ts";
 
 setDefaultTimeout(long ? 600_000 : 180_000);
@@ -201,7 +198,7 @@ onPostgres("a server under a role of its own", () => {
     filled = await fill(site, 1, () => site.serve({ env: { DATABASE_URL: own.href } }));
   });
   afterAll(async () => {
-    await filled.server.kill();
+    await filled.server.stop("SIGKILL");
     await sql.unsafe(`drop owned by ${role}`);
     await sql.unsafe(`drop role ${role}`);
     await sql.end({ timeout: 5 });
@@ -281,7 +278,7 @@ onBoth("kill -9 of the server", (dialect) => {
         // On a slow machine a round may be over before its first write.
         if (round === rounds - 1) await eventually(() => writes > rounds);
         importing.kill("SIGKILL");
-        await server.kill();
+        await server.stop("SIGKILL");
         killed = true;
         const all = await readers.stop(); // at once: somebody else may be given the port
         await Promise.all([writing, importing.exited]);
@@ -551,7 +548,7 @@ onPostgres("a PostgreSQL that fails", () => {
       await eventually(async () => (await filled.server.get("/projects/web", filled.keys[0].key)).status === 200);
       await expectAllConnectionsWork();
     } finally {
-      await filled.server.kill();
+      await filled.server.stop("SIGKILL");
       filled.server = direct;
       await proxy.stop();
     }

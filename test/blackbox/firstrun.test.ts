@@ -21,10 +21,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { shellWord } from "../../src/words/shell.ts";
-import { binary, type Ran, runBinary } from "../support/keyhole.ts";
+import { ask } from "../support/connection.ts";
+import { binary, runBinary } from "../support/keyhole.ts";
 import { clusterOwner } from "../support/postgres.ts";
+import { type Ran, startProgram } from "../support/program.ts";
 import { findProgram } from "../support/programs.ts";
-import { ask, makeSite, onBoth, type Site, siteOf } from "../support/server.ts";
+import { makeSite, onBoth, type Site, siteOf } from "../support/server.ts";
 
 /** The end of a program that stopped with one sentence for a person: nothing on stdout, no stack, no secret. */
 function expectSentence(ran: Ran, exitCode: number, names: string | RegExp): void {
@@ -174,7 +176,7 @@ describe("the data folder", () => {
     expect(await server.stop()).toBe(0);
     const third = await site.serve();
     expect(third.said().stderr).not.toContain("A NEW ROOT KEY");
-    await third.kill();
+    await third.stop("SIGKILL");
     // A killed server's lock is gone with it.
     const fourth = await site.serve();
     expect(await fourth.stop()).toBe(0);
@@ -190,11 +192,7 @@ describe.skipIf(process.platform !== "linux")("a data folder that cannot be writ
   afterEach(() => site.remove());
   /** Runs a script in the site's folder, in which ./keyhole is the program. */
   const script = (as: readonly string[], text: string) =>
-    runBinary([], {
-      cwd: site.folder,
-      env: { PATH: process.env["PATH"] ?? "", ...site.env },
-      as: [...as, "sh", "-c", text],
-    });
+    runBinary([], { cwd: site.folder, env: { PATH: process.env["PATH"], ...site.env }, as: [...as, "sh", "-c", text] });
 
   test("by this user is named, with what to do", async () => {
     const isRoot = process.getuid?.() === 0;
@@ -273,10 +271,9 @@ describe("a server that cannot serve begins no installation", () => {
     const env = { ...site.env, PORT: "0", KEYHOLE_SSH: "keyhole@bastion" };
     expectSentence(await run(site, ["serve"], env), 2, "KEYHOLE_SSH names keyhole@bastion");
     expect(begun()).toBe(false);
-    const child = Bun.spawn([binary, "serve", "--here"], { cwd: site.folder, env, stdout: "ignore", stderr: "pipe" });
-    await readUntil(child.stderr, "Keyhole listens on");
-    child.kill();
-    expect(await child.exited).toBe(0);
+    const server = startProgram([binary, "serve", "--here"], { cwd: site.folder, env });
+    await server.says("Keyhole listens on");
+    expect(await server.stop()).toBe(0);
     expect(begun()).toContain("root.key");
   });
 });
@@ -299,10 +296,11 @@ onBoth("where nothing has begun", (dialect) => {
     await expectNothing();
   });
 
-  test.each([
+  const refused: [slug: string, options: string[]][] = [
     ["Acme", []],
     ["acme", ["--name", ""]],
-  ])("org create that is refused makes nothing: %s %p", async (slug, options) => {
+  ];
+  test.each(refused)("org create that is refused makes nothing: %s %p", async (slug, options) => {
     expectSentence(await site.keyhole(["org", "create", slug, ...options]), 2, "organization");
     await expectNothing();
   });
@@ -379,14 +377,14 @@ describe("the folder that it is started in", () => {
       }
       expect(existsSync(join(within, "RAN"))).toBe(false);
       const start = [process.execPath, "run", "start", "--port", "0"];
-      const started = Bun.spawn(start, { cwd: copy, env, stdout: "ignore", stderr: "pipe" });
+      const started = startProgram(start, { cwd: copy, env });
       try {
-        const said = await readUntil(started.stderr, "/api/v1\n");
-        const origin = /Keyhole listens on (http:\/\/127\.0\.0\.1:\d+)\/api\/v1\n/.exec(said)?.[1] ?? "";
+        await started.says("/api/v1\n");
+        const [, origin] =
+          /Keyhole listens on (http:\/\/127\.0\.0\.1:\d+)\/api\/v1\n/.exec(started.said().stderr) ?? [];
         expect((await ask(`${origin}/api/v1/organization`)).status).toBe(401);
       } finally {
-        started.kill("SIGTERM");
-        await started.exited;
+        await started.stop();
       }
       expect(existsSync(join(copy, ".keyhole", "keyhole.db"))).toBe(true);
       expect(existsSync(join(copy, "stolen"))).toBe(false);

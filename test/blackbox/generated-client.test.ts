@@ -4,6 +4,7 @@ import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expectDescribed } from "../support/described.ts";
 import { newFolder } from "../support/folder.ts";
+import { outputOf } from "../support/program.ts";
 import { keyOf, serverOf, siteOf } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
@@ -110,11 +111,7 @@ describe("a client of openapi-typescript", () => {
 });
 
 /** Runs a program to its end. Returns its stdout. @throws Error with all that it printed, if it failed */
-async function done(command: string[], cwd: string, more: Readonly<Record<string, string>> = {}): Promise<string> {
-  const { PATH = "", HOME = "", NODE_EXTRA_CA_CERTS = "" } = process.env;
-  const env = { PATH, HOME, NODE_EXTRA_CA_CERTS, ...more };
-  const child = Bun.spawn(command, { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  if ((await child.exited) !== 0) throw new Error(`${command.join(" ")} failed:\n${stdout}${stderr}`);
-  return stdout;
+function done(command: string[], cwd: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  const { PATH, HOME, NODE_EXTRA_CA_CERTS } = process.env;
+  return outputOf(command, { cwd, env: { PATH, HOME, NODE_EXTRA_CA_CERTS, ...env } });
 }

@@ -117,9 +117,8 @@ describe("against a server", () => {
   });
 
   test("a key that it puts into the address is escaped there", async () => {
-    expect(urlOf({ key: "a&environment=staging#" })).toContain(
-      "project=a%26environment%3Dstaging%23&environment=production",
-    );
+    const escaped = "project=a%26environment%3Dstaging%23&environment=production";
+    expect(urlOf({ key: "a&environment=staging#" })).toContain(escaped);
   });
 
   test("a project that is absent, or out of the key's scope, is the 404 that the documentation warns of", async () => {
@@ -164,9 +163,8 @@ whereInstalled(["go"], "the templates", (go) => {
       stdout: "pipe",
       stderr: "inherit",
     });
-    expect(await program.stdout.json()).toEqual(
-      keys.map((key) => ({ url: urlOf({ key }), ...headersOf({ key }, "kh_one") })),
-    );
+    const expected = keys.map((key) => ({ url: urlOf({ key }), ...headersOf({ key }, "kh_one") }));
+    expect(await program.stdout.json()).toEqual(expected);
   });
 });
 

@@ -4,17 +4,10 @@ import { Limiter } from "../../src/limit/limiter.ts";
 import { redisBuckets } from "../../src/server/redis-buckets.ts";
 import { SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/server/shared-limiter.ts";
 import { ranMs } from "../support/clock.ts";
+import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/port.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
-import {
-  eventually,
-  expectOneBucket,
-  expectWithin,
-  type Key,
-  onPostgres,
-  type Server,
-  siteOf,
-} from "../support/server.ts";
+import { expectOneBucket, expectWithin, type Key, onPostgres, type Server, siteOf } from "../support/server.ts";
 
 const program = findProgram("valkey-server", "redis-server") ?? "";
 

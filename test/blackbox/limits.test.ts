@@ -5,17 +5,8 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { moment, ranMs } from "../support/clock.ts";
-import {
-  type Connection,
-  eventually,
-  expectWithin,
-  long,
-  makeKeys,
-  onBoth,
-  type Server,
-  siteOf,
-  standStill,
-} from "../support/server.ts";
+import { type Connection, standStill } from "../support/connection.ts";
+import { expectWithin, long, makeKeys, onBoth, type Server, siteOf } from "../support/server.ts";
 
 setDefaultTimeout(long ? 300_000 : 60_000);
 const mebibyte = 1024 * 1024;
@@ -146,7 +137,7 @@ onBoth("callers of 8 MiB files", (dialect) => {
       else cut += 1;
     }
     expect(cut).toBeGreaterThan(0);
-    await eventually(() => server.said().stdout.includes('"event":"cut"'));
+    await server.says('"event":"cut"');
     await expectBudgetFree();
   });
 

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import type { Segment } from "../../src/audit/segment.ts";
 import { sqliteJournal } from "../../src/store/journal.ts";
 import { ranMs } from "../support/clock.ts";
-import { eventually, expectWithin, keyOf, type Server, siteOf } from "../support/server.ts";
+import { eventually } from "../support/eventually.ts";
+import { expectWithin, keyOf, type Server, siteOf } from "../support/server.ts";
 
 const values = "/projects/web/variables?environment=staging";
 const metadata = `${values}&metadata_only=true`;
@@ -50,7 +51,7 @@ describe("under a running server, a database file", () => {
     copyFileSync(database, aside);
     renameSync(aside, database);
     await expectRefused();
-    await server.kill();
+    await server.stop("SIGKILL");
     for (const side of ["-wal", "-shm"]) rmSync(`${database}${side}`, { force: true });
   });
 
@@ -59,7 +60,7 @@ describe("under a running server, a database file", () => {
     expect(await statuses()).toEqual([200, 200]);
     rmSync(`${database}-wal`);
     await expectRefused();
-    await server.kill();
+    await server.stop("SIGKILL");
     rmSync(`${database}-shm`, { force: true });
   });
 

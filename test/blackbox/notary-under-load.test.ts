@@ -1,34 +1,23 @@
 /** What a notary owes on bad days: killed again and again, behind, without its witness, and beside made-up entries. */
 
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { afterEach, beforeAll, expect, test } from "bun:test";
 import { encodeWitness, witnessOf } from "../../src/audit/note.ts";
 import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
 import { parseReceipt } from "../../src/core/receipt.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
-import { kindsByRead } from "../../src/kinds/kind.ts";
-import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { Notary } from "../../src/notary/notary.ts";
 import { openSigners } from "../../src/notary/signers.ts";
 import { Witnesses } from "../../src/notary/witnesses.ts";
 import { startWitness } from "../../src/server/witness.ts";
 import { readConfig } from "../../src/settings/settings.ts";
 import type { Database } from "../../src/store/database.ts";
 import { moment } from "../support/clock.ts";
+import { startReaders } from "../support/connection.ts";
+import { eventually } from "../support/eventually.ts";
+import { newFolder } from "../support/folder.ts";
 import { entry } from "../support/journal.ts";
+import { notaryOf } from "../support/notarize.ts";
 import { signAll, startNotary } from "../support/notary.ts";
-import {
-  eventually,
-  type Key,
-  makeKeys,
-  onBoth,
-  type Server,
-  type Site,
-  siteOf,
-  startReaders,
-} from "../support/server.ts";
+import { type Key, makeKeys, onBoth, type Server, type Site, siteOf } from "../support/server.ts";
 import { describeBoth, type LogEvent } from "../support/world.ts";
 
 /** A slow machine takes minutes for what each of these waits for. */
@@ -73,7 +62,7 @@ onBoth("a notary beside load", (dialect) => {
         // With SQLite the server is the notary.
         const notaries = dialect === "sqlite" ? [server] : await Promise.all([startNotary(site), startNotary(site)]);
         await moment((round * 11) % 100);
-        await Promise.all(notaries.map((one) => one.kill()));
+        await Promise.all(notaries.map((one) => one.stop("SIGKILL")));
         const after = await leaves();
         expect(after.slice(0, before.length)).toEqual(before);
         before = after;
@@ -146,7 +135,7 @@ async function addSegments(site: Site, count: number): Promise<void> {
 }
 
 describeBoth("a notary", (w) => {
-  const folder = mkdtempSync(join(tmpdir(), "keyhole-notary-"));
+  const folder = newFolder();
   const ours = witnessOf("witness.example", new Uint8Array(32).fill(8));
   const closing: (() => Promise<void>)[] = [];
   let log: LogEvent[] = [];
@@ -158,25 +147,15 @@ describeBoth("a notary", (w) => {
   const notaryOn = async (...urls: readonly string[]) => {
     const database = w.installation.open("notary");
     closing.push(() => database.close());
-    const auditKey = w.admin.systemKeys.audit;
-    const signers = await openSigners(database, w.installation.keyring, auditKey);
+    const signers = await openSigners(database, w.installation.keyring, w.admin.systemKeys.audit);
     const add = (event: LogEvent) => log.push(event);
     const witnesses = new Witnesses(
       database,
       urls.map((url) => ({ url, key: encodeWitness(ours) })),
       add,
     );
-    const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file: undefined });
     const counted = { ...database, db: counting(database.db) };
-    const notary = new Notary({
-      kindsByRead,
-      database: counted,
-      auditKey,
-      signers,
-      checkpoint,
-      log: add,
-      now: () => now,
-    });
+    const notary = await notaryOf(w, { database: counted, signers, log: add, now: () => now });
     return { notary, witnesses, signers };
   };
   const counting = (db: Database["db"]) =>
@@ -197,7 +176,6 @@ describeBoth("a notary", (w) => {
     for (const close of closing.splice(0)) await close();
     log = [];
   });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test("whose witness is away for a day goes on, says so once, and has its signature once it is back", async () => {
     const { signers } = await notaryOn();

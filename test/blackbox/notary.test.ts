@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import { binary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
-import { eventually, keyOf, lockAudit, makeSite, onBoth, siteOf } from "../support/server.ts";
+import { keyOf, lockAudit, makeSite, onBoth, siteOf } from "../support/server.ts";
 
 const values = "/projects/web/variables?environment=staging";
 
@@ -47,7 +48,7 @@ onBoth("the notary", (dialect) => {
     await site.sql("delete from audit_checkpoints_signed");
     const again = await startNotary(site);
     await eventually(async () => (await flaws(again.ops)) === "1");
-    await eventually(() => again.said().includes("Lane commands: the chain breaks at entry 2."));
+    await again.says("Lane commands: the chain breaks at entry 2.");
     expect(await again.stop()).toBe(0);
   });
 });
@@ -63,9 +64,9 @@ test("its first start waits for nobody: it makes its key once the database can b
   await site.json(["org", "create", "acme"]);
   const unlock = await lockAudit(site);
   const server = await site.serve();
-  await eventually(() => server.said().stdout.includes('"event":"notary_failed","reason":"SQLITE_BUSY"'));
+  await server.says('"event":"notary_failed","reason":"SQLITE_BUSY"');
   await unlock();
-  await eventually(() => server.said().stdout.includes("signed_checkpoint"));
+  await server.says("signed_checkpoint");
   expect(server.said().stdout.match(/notary_failed/g)).toHaveLength(1);
   expect(await server.stop()).toBe(0);
   await site.remove();

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { newFolder } from "../support/folder.ts";
 import { type Liar, startLiar } from "../support/liar.ts";
 import { blocksOf } from "../support/markdown.ts";
+import { outputOf } from "../support/program.ts";
 import { whereInstalled, withPrograms } from "../support/programs.ts";
 import { serverOf, siteOf } from "../support/server.ts";
 import { startUnasked } from "../support/unasked.ts";
@@ -301,13 +302,9 @@ async function settings(more: Readonly<Record<string, string>> = {}): Promise<Re
 }
 
 /** Runs a program to its end. Returns its stdout. @throws Error with all that it printed, if it failed */
-async function expectDone(command: string[], cwd: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
-  const { PATH = "" } = process.env;
-  const own = { PATH, HOME: folder, DENO_DIR: join(folder, "deno"), DENO_NO_UPDATE_CHECK: "1" };
-  const child = Bun.spawn(command, { cwd, env: { ...own, ...env }, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [code, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}: ${stdout}${stderr}`);
-  return stdout;
+function expectDone(command: string[], cwd: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  const own = { PATH: process.env["PATH"], HOME: folder, DENO_DIR: join(folder, "deno"), DENO_NO_UPDATE_CHECK: "1" };
+  return outputOf(command, { cwd, env: { ...own, ...env } });
 }
 
 /** Compiles strictly, the declarations of libraries included. @throws Error with what tsc says */

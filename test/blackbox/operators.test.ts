@@ -1,11 +1,12 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { wordsOf } from "../../src/words/shell.ts";
 import { binary } from "../support/keyhole.ts";
 import { signAll } from "../support/notary.ts";
-import { eventually, keyOf, onPostgres, siteOf } from "../support/server.ts";
+import { run } from "../support/program.ts";
+import { keyOf, onPostgres, siteOf } from "../support/server.ts";
 
 const canary = `canary-${randomBytes(8).toString("hex")}`;
 const variables = "/projects/web/variables?environment=production";
@@ -47,8 +48,8 @@ describe("the record of what left", () => {
       // before.
       const gone = "trap '' PIPE; while printf . 2>/dev/null; do :; done; trap - PIPE";
       const script = `{ ${gone}; exec "${binary}" ${args}; } | true; exit "\${PIPESTATUS[0]}"`;
-      const child = Bun.spawn(["bash", "-c", script], { cwd: site.folder, env: site.env, stderr: "pipe" });
-      expect([await child.exited, await child.stderr.text()]).toEqual([0, ""]);
+      const ran = await run(["bash", "-c", script], { cwd: site.folder, env: site.env });
+      expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
     },
   );
 
@@ -127,7 +128,7 @@ describe("backup and restore of the embedded database", () => {
     writeFileSync(join(site.data, retired), "made up");
     const server = await site.serve();
     // Until then its notary writes, too.
-    await eventually(() => server.said().stdout.includes("signed_checkpoint"));
+    await server.says("signed_checkpoint");
     for (const own of ["keyhole.db", "keyhole.db-wal", "root.key", retired, "link/keyhole.db"]) {
       const path = own.startsWith("link/") ? own : join(site.data, own);
       const before = readFileSync(join(site.data, own.replace("link/", "")));
@@ -138,28 +139,6 @@ describe("backup and restore of the embedded database", () => {
     }
     expect(await server.stop()).toBe(0);
     rmSync(join(site.data, retired));
-  });
-
-  test("a backup is made beside a running server, and restored and served once that has stopped", async () => {
-    await site.keyhole(["file", "put", "web", "-", "--path", "a.pem", "--env", "production"], canary);
-    const key = await site.key("--org", "acme");
-    const server = await site.serve();
-    await server.get(variables, key.key);
-    await site.json(["backup", "backup.db"]);
-    const holds = { variables: 1, files: 1, auditEntries: 6 };
-    expect(await site.json(["backup", "verify", "backup.db"])).toMatchObject(holds);
-    expect(readdirSync(site.folder).filter((name) => name.endsWith(".part"))).toEqual([]);
-    // It does not ask before, so it needs no --yes.
-    const served = await site.keyhole(["restore", "backup.db", "--force"]);
-    expect(served).toMatchObject({ exitCode: 6, stdout: "" });
-    expect(served.stderr).toEndWith("stop it, and restore again.\n");
-    await site.json(["var", "set", "web", "production", "TOKEN"], "written-after-the-backup");
-    expect(await server.stop()).toBe(0);
-    expect((await site.keyhole(["restore", "backup.db", "--force", "--yes"])).exitCode).toBe(0);
-    const after = await site.serve();
-    const answer = await after.get(variables, key.key);
-    expect(answer.json()).toMatchObject({ variables: [{ key: "TOKEN", value: canary }] });
-    expect(await after.stop()).toBe(0);
   });
 });
 

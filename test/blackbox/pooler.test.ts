@@ -4,13 +4,14 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startupSettings } from "../../src/store/postgres.ts";
 import { earlierRootKey, loadDump, releaseFile } from "../releases/release.ts";
+import { eventually } from "../support/eventually.ts";
 import { newFolder } from "../support/folder.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
 import { freePort } from "../support/port.ts";
 import { clusterOwner, createDatabase, postgresUrl, runOn, type TestDatabase } from "../support/postgres.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
-import { eventually, makeSite, onPostgres, type Site, siteOf } from "../support/server.ts";
+import { makeSite, onPostgres, type Site, siteOf } from "../support/server.ts";
 
 /** The settings that a session begins with; a pooler can be told to drop them. */
 const settings = Object.keys(startupSettings).join(", ");
@@ -115,14 +116,10 @@ onPostgres("a role whose sessions have other settings", () => {
       }
       await site.json(["org", "create", "new"]);
       await site.json(["project", "create", "new/web"]);
-      await site.json(
-        ["var", "import", "new/web", "production", "-", "--format", "json"],
-        JSON.stringify({ TOKEN: value }),
-      );
-      await site.json(
-        ["file", "put", "new/web", "-", "--env", "production", "--path", "a.bin"],
-        Buffer.from([0, 92, 255, 39, 120]),
-      );
+      const words = ["var", "import", "new/web", "production", "-", "--format", "json"];
+      await site.json(words, JSON.stringify({ TOKEN: value }));
+      const put = ["file", "put", "new/web", "-", "--env", "production", "--path", "a.bin"];
+      await site.json(put, Buffer.from([0, 92, 255, 39, 120]));
       const { key } = await site.key("--org", "new");
       const server = await site.serve();
       const notary = await startNotary(site);
@@ -134,11 +131,10 @@ onPostgres("a role whose sessions have other settings", () => {
       const env = { ...site.env, KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key };
       const program = ["run", "-p", "web", "-e", "production", "--", "printenv", "TOKEN"];
       expect(await runBinary(program, { cwd: site.folder, env })).toMatchObject({ exitCode: 0, stdout: `${value}\n` });
-      await eventually(() => notary.said().includes("signed_checkpoint"));
+      await notary.says("signed_checkpoint");
       expect([await server.stop(), await notary.stop()]).toEqual([0, 0]);
-      expect(server.said().stdout + notary.said()).not.toMatch(
-        /"event":"(?:defect|connection_lost|notary_failed|audit_flaw)"/,
-      );
+      const wrong = /"event":"(?:defect|connection_lost|notary_failed|audit_flaw)"/;
+      expect(server.said().stdout + notary.said()).not.toMatch(wrong);
       expect((await site.keyhole(["audit", "list"])).stdout).toContain("variables.read");
       expect(await site.keyhole(["audit", "verify"])).toMatchObject({ exitCode: 0 });
       const { DATABASE_URL: url = "", KEYHOLE_ROOT_KEY } = site.env;
@@ -208,10 +204,8 @@ onPostgres("PgBouncer before the database", () => {
       await site.sql(
         "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
       );
-      expect(await list()).toMatchObject({
-        exitCode: 2,
-        stderr: expect.stringContaining("have bytea_output = escape, and Keyhole needs hex"),
-      });
+      const stderr = expect.stringContaining("have bytea_output = escape, and Keyhole needs hex");
+      expect(await list()).toMatchObject({ exitCode: 2, stderr });
       await site.sql(`alter role current_user in database ${pathname.slice(1)} reset bytea_output`);
     });
   });

@@ -2,9 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { dirname, join } from "node:path";
+import { makeCertificates } from "../support/certificates.ts";
 import { newFolder } from "../support/folder.ts";
-import { type Ran, runBinary } from "../support/keyhole.ts";
+import { runBinary } from "../support/keyhole.ts";
 import { clusterOwner, connectTo, type Postgres, runOn, startPostgres } from "../support/postgres.ts";
+import type { Ran } from "../support/program.ts";
 import { withPrograms } from "../support/programs.ts";
 
 const rootKey = Buffer.alloc(32, 7).toString("base64");
@@ -18,18 +20,16 @@ withPrograms(["openssl"], "a DATABASE_URL as libpq takes it", (openssl) => {
   let port: string;
   beforeAll(async () => {
     folder = newFolder();
-    makeCertificates(openssl ?? "", folder);
+    makeCertificates(openssl ?? "", folder, "IP:127.0.0.1,IP:::1");
     const sockets = join(folder, "sockets");
     mkdirSync(sockets);
     const { ids } = clusterOwner() ?? {};
-    for (const path of [sockets, join(folder, "server.key")]) if (ids) chownSync(path, ids.uid, ids.gid);
+    for (const path of [sockets, join(folder, "keyhole.key")]) if (ids) chownSync(path, ids.uid, ids.gid);
     chmodSync(folder, 0o755);
-    const files = ["ssl=on", `ssl_cert_file=${folder}/server.crt`, `ssl_key_file=${folder}/server.key`];
+    const files = ["ssl=on", `ssl_cert_file=${folder}/keyhole.crt`, `ssl_key_file=${folder}/keyhole.key`];
     const addresses = [`listen_addresses=127.0.0.1${hasIpv6 ? ",::1" : ""}`, `unix_socket_directories=${sockets}`];
-    cluster = (await startPostgres(undefined, [
-      ...[...files, `ssl_ca_file=${folder}/ca.crt`, ...addresses],
-      "log_connections=on",
-    ])) as Postgres;
+    const settings = [...files, `ssl_ca_file=${folder}/ca.crt`, ...addresses, "log_connections=on"];
+    cluster = (await startPostgres(undefined, settings)) as Postgres;
     ({ password, port } = new URL(cluster.url));
     const begun = await keyhole(["org", "create", "acme"], `postgres://keyhole:${password}@127.0.0.1:${port}/postgres`);
     expect(begun).toMatchObject({ exitCode: 0 });
@@ -133,9 +133,8 @@ withPrograms(["openssl"], "a DATABASE_URL as libpq takes it", (openssl) => {
   test("reaches a socket", async () => {
     const sockets = join(folder, "sockets");
     expect(await listed(`postgres://keyhole:${password}@/postgres?host=${sockets}&port=${port}`)).toBe("plain");
-    expect(await listed(`postgres://keyhole:${password}@${encodeURIComponent(sockets)}:${port}/postgres`)).toBe(
-      "plain",
-    );
+    const url = `postgres://keyhole:${password}@${encodeURIComponent(sockets)}:${port}/postgres`;
+    expect(await listed(url)).toBe("plain");
     const { exitCode, said } = await refused(`postgres://keyhole@/postgres?host=${sockets}&port=1`);
     expect(exitCode).toBe(6);
     expect(said).toStartWith(`DATABASE_URL: ${sockets}/.s.PGSQL.1 is not there: `);
@@ -161,9 +160,8 @@ withPrograms(["openssl"], "a DATABASE_URL as libpq takes it", (openssl) => {
       writeFileSync(join(home, ".pgpass"), `127.0.0.1:${port}:*:keyhole:${password}\n`, { mode: 0o600 });
       expect(await listed(bare(), { HOME: home })).toBe("plain");
       expect(await listed(bare(), { PGPASSFILE: join(home, ".pgpass") })).toBe("plain");
-      expect((await refused(bare())).said).toStartWith(
-        `DATABASE_URL: 127.0.0.1:${port} refuses the user or the password`,
-      );
+      const sentence = `DATABASE_URL: 127.0.0.1:${port} refuses the user or the password`;
+      expect((await refused(bare())).said).toStartWith(sentence);
     });
   });
 
@@ -180,11 +178,7 @@ withPrograms(["openssl"], "a DATABASE_URL as libpq takes it", (openssl) => {
     });
 
     test.each([
-      [
-        "a free connection",
-        () => at("crowded"),
-        "has no free connection: raise max_connections or the limit of the role",
-      ],
+      ["a connection", () => at("crowded"), "has no free connection: raise max_connections or the limit of the role"],
       ["the right to connect", () => at("stranger", "closed"), "refuses the user, who lacks a right in the database"],
       [
         "a setting that it knows",
@@ -219,23 +213,3 @@ withPrograms(["openssl"], "a DATABASE_URL as libpq takes it", (openssl) => {
     });
   });
 });
-
-/** ca.crt, and signed by it server.crt for the addresses of this machine, and client.crt; stranger.crt signs itself. */
-function makeCertificates(openssl: string, folder: string): void {
-  const run = (...args: string[]) => {
-    const { exitCode, stderr } = Bun.spawnSync([openssl, ...args], { cwd: folder });
-    if (exitCode !== 0) throw new Error(`openssl ${args[0]}: ${stderr}`);
-  };
-  const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
-  const self = (name: string) =>
-    run("req", "-x509", ...newKey, "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", `${name}.crt`);
-  self("ca");
-  self("stranger");
-  writeFileSync(join(folder, "names"), "subjectAltName=IP:127.0.0.1,IP:::1\n");
-  for (const name of ["server", "client"]) {
-    run("req", ...newKey.slice(0, 5), "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", "request");
-    const signing = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names"];
-    run("x509", "-req", "-in", "request", ...signing, "-out", `${name}.crt`);
-  }
-  for (const name of ["server", "client", "stranger"]) chmodSync(join(folder, `${name}.key`), 0o600);
-}

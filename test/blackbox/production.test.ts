@@ -1,17 +1,6 @@
 /** The pages that begin with an empty PostgreSQL, and the units that they install. */
 import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newFolder } from "../support/folder.ts";
 import { binary } from "../support/keyhole.ts";
@@ -75,7 +64,7 @@ function onPostgres(cluster: Postgres): void {
   let folder: string;
 
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "keyhole-production-"));
+    folder = newFolder();
   });
   afterEach(() => {
     const pids = join(folder, "pids");
@@ -89,7 +78,6 @@ function onPostgres(cluster: Postgres): void {
       "ROLE IF EXISTS keyhole_owner, keyhole_serve, keyhole_notary, keyhole_people",
     ];
     for (const what of drops) Bun.spawnSync([...psql, "-c", `DROP ${what}`]);
-    rmSync(folder, { recursive: true, force: true });
   });
   afterAll(() => cluster.stop());
 
@@ -114,10 +102,8 @@ function onPostgres(cluster: Postgres): void {
     symlinkSync(binary, join(bin, "keyhole"));
     const own = { FOLDER: folder, HOST: hostname, NUMBER: port, USER: username, PASSWORD: password, SERVED: served };
     for (const [name, text] of Object.entries(standIns)) {
-      const filled = text.replace(
-        /\b(FOLDER|HOST|NUMBER|USER|PASSWORD|SERVED)\b/g,
-        (word) => own[word as keyof typeof own],
-      );
+      const words = /\b(FOLDER|HOST|NUMBER|USER|PASSWORD|SERVED)\b/g;
+      const filled = text.replace(words, (word) => own[word as keyof typeof own]);
       writeFileSync(join(bin, name), `#!${join(bin, "bash")}\nset -euo pipefail\n${filled}\n`, { mode: 0o755 });
     }
     for (const name of ["etc", "dist", "var"]) mkdirSync(join(folder, name));
@@ -162,10 +148,8 @@ function onPostgres(cluster: Postgres): void {
     expect(backUp(`${owned}${address}`)).toEqual([false, 0]); // it names no database
 
     const blocks = ["pg_dump", "createdb"].map((word) => blockOf("docs/backup.md", "sh", word)).join("\n");
-    const stood = {
-      "postgres://keyhole_owner@db": `${owned}${address}`,
-      "/var/log/keyhole.log": join(folder, "journal"),
-    };
+    const log = join(folder, "journal");
+    const stood = { "postgres://keyhole_owner@db": `${owned}${address}`, "/var/log/keyhole.log": log };
     const superuser = `PGHOST=${hostname} PGPORT=${port} PGUSER=${username} PGPASSWORD=${password}\n`;
     const restored = asOwner(`${owned}${named}`, superuser + adapt(blocks, { ...scene, words: stood }));
     expect(restored.stderr.toString()).toContain("Every entry is unchanged");

@@ -97,40 +97,21 @@ describe("a proxy is named with its setting, and without its password", () => {
   });
 });
 
-describe("a proxy that", () => {
-  test("refuses the host", async () => {
-    const address = await startProxy("403 Forbidden");
-    const { stderr } = await ask(["pull"], { https_proxy: `http://${address}` });
-    expect(stderr).toContain(
-      `${through("https_proxy", address)}the proxy answered 403, so it does not allow this host.`,
-    );
-  });
+const socks = "only proxies of http:// and https:// can be used, not of SOCKS.";
+test.each<[what: string, setting: string, scheme: string, proxy: string, says: string]>([
+  ["refuses", "https_proxy", "http", "403 Forbidden", "the proxy answered 403, so it does not allow this host."],
+  ["fails", "ALL_PROXY", "http", "502 Bad Gateway", "the proxy answered 502."],
+  ["is away", "HTTPS_PROXY", "http", "127.0.0.1:1", "the connection was refused."],
+  ["does not exist", "HTTPS_PROXY", "http", "proxy.invalid:3128", "there is no such host."],
+  ["speaks SOCKS", "HTTPS_PROXY", "socks5", "127.0.0.1:1080", socks],
+])("a proxy that %s is named", async (_, setting, scheme, proxy, says) => {
+  const address = proxy.includes(":") ? proxy : await startProxy(proxy);
+  const { stderr } = await ask(["pull"], { [setting]: `${scheme}://user:geheim@${address}` });
+  expect(stderr).toContain(through(setting, address) + says);
+  expect(stderr).not.toContain("geheim");
+});
 
-  test("fails", async () => {
-    const address = await startProxy("502 Bad Gateway");
-    const { stderr } = await ask(["pull"], { ALL_PROXY: `http://${address}` });
-    expect(stderr).toContain(`${through("ALL_PROXY", address)}the proxy answered 502.`);
-  });
-
-  test("is away", async () => {
-    const { stderr } = await ask(["pull"], { HTTPS_PROXY: "http://user:geheim@127.0.0.1:1" });
-    expect(stderr).toContain(`${through("HTTPS_PROXY", "127.0.0.1:1")}the connection was refused.`);
-    expect(stderr).not.toContain("geheim");
-  });
-
-  test("does not exist", async () => {
-    const { stderr } = await ask(["pull"], { HTTPS_PROXY: "http://user:geheim@proxy.invalid:3128" });
-    expect(stderr).toContain(`${through("HTTPS_PROXY", "proxy.invalid:3128")}there is no such host.`);
-  });
-
-  test("speaks SOCKS", async () => {
-    const { stderr } = await ask(["pull"], { HTTPS_PROXY: "socks5://user:geheim@127.0.0.1:1080" });
-    const why = "only proxies of http:// and https:// can be used, not of SOCKS.";
-    expect(stderr).toContain(through("HTTPS_PROXY", "127.0.0.1:1080") + why);
-  });
-
-  test("is not asked is not named", async () => {
-    const { stderr } = await ask(["pull"], { HTTPS_PROXY: `http://${at407}`, NO_PROXY: "example.com, .test" });
-    expect(stderr).toBe(`keyhole: ${url} cannot be reached: there is no such host.\n`);
-  });
+test("a proxy that is not asked is not named", async () => {
+  const { stderr } = await ask(["pull"], { HTTPS_PROXY: `http://${at407}`, NO_PROXY: "example.com, .test" });
+  expect(stderr).toBe(`keyhole: ${url} cannot be reached: there is no such host.\n`);
 });

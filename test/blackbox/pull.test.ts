@@ -2,9 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { binary, makePlace, type Ran } from "../support/keyhole.ts";
+import { binary, makePlace } from "../support/keyhole.ts";
 import { honestly, type Question, type Reply, refusal } from "../support/liar.ts";
 import { machineMaker, runProgram, truth } from "../support/machine.ts";
+import type { Ran } from "../support/program.ts";
 import { keyOf, serverOf, siteOf } from "../support/server.ts";
 
 const machine = machineMaker();

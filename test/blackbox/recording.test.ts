@@ -41,12 +41,13 @@ describe("the recording of the demo", () => {
 
   test("shows a line from when it was printed, with long pauses shortened, and keeps every character", () => {
     const text = `${"x".repeat(100)} <a> &amp; "b"`;
-    const drawn = draw([
-      ...linesOf([
-        { atMs: 100, text: "\x1b[2mone\x1b[0m\r\n\r\ntw" },
-        { atMs: 9000, text: `o\r\n${text}\r\n` },
+    const [first, second] = ["\x1b[2mone\x1b[0m\r\n\r\ntw", `o\r\n${text}\r\n`];
+    const drawn = draw(
+      linesOf([
+        { atMs: 100, text: first },
+        { atMs: 9000, text: second },
       ]),
-    ]);
+    );
     expect(linesIn(drawn)).toEqual(["$ bun run demo --once", "one", "", "two", text]);
     expect(drawn.match(/@keyframes s\d/g)).toHaveLength(2);
     expect(drawn).toContain("animation:s1 13600ms infinite");

@@ -21,13 +21,15 @@ import { join } from "node:path";
 import { parse as parseYaml } from "yaml";
 import { targets } from "../../.ci/artifacts/targets.ts";
 import { publisher, version } from "../../package.json";
+import { eventually } from "../support/eventually.ts";
 import { newFolder } from "../support/folder.ts";
-import { binary, type Ran, runBinary, startOnTerminal } from "../support/keyhole.ts";
+import { binary, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import { blocksOf } from "../support/markdown.ts";
 import { adapt, isRun, makeBin } from "../support/page.ts";
 import { freePort } from "../support/port.ts";
+import { outputOf, type ProgramOptions, type Ran, run as runProgram } from "../support/program.ts";
 import { findProgram, noteMissing, whereInstalled, withPrograms } from "../support/programs.ts";
-import { eventually, furnish, makeSite, type Site } from "../support/server.ts";
+import { furnish, makeSite, type Site } from "../support/server.ts";
 
 /** A version before a release sorts before it. */
 const ofDebian = version.replace("-", "~");
@@ -136,19 +138,15 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
       writeFileSync(other, "");
       const { exitCode, stderr } = await verify(other);
       rmSync(other);
-      expect({ exitCode, stderr }).toEqual({
-        exitCode: 1,
-        stderr: `keyhole: ${other} is not what SHA256SUMS lists.\n`,
-      });
+      const words = `keyhole: ${other} is not what SHA256SUMS lists.\n`;
+      expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: words });
     });
 
     test("the provenance names every artefact, the commit and what came from elsewhere", async () => {
       const statement = JSON.parse(readFileSync(artefact(`keyhole-${version}.provenance.json`), "utf8"));
       const artefacts = made.filter((file) => !/SHA256SUMS|provenance/.test(file));
-      expect(statement).toMatchObject({
-        _type: "https://in-toto.io/Statement/v1",
-        predicateType: "https://slsa.dev/provenance/v1",
-      });
+      const predicateType = "https://slsa.dev/provenance/v1";
+      expect(statement).toMatchObject({ _type: "https://in-toto.io/Statement/v1", predicateType });
       expect(statement.subject).toEqual(
         artefacts.map((name) => ({ name, digest: { sha256: sha256(readFileSync(artefact(name))) } })),
       );
@@ -332,10 +330,8 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
         "APT::Sandbox::User": "",
         "Debug::NoLocking": "true",
       };
-      const given = [
-        ...Object.entries(options).map(([name, value]) => `${name}=${value}`),
-        ...alone().map((option) => `DPkg::Options::=${option}`),
-      ];
+      const own = Object.entries(options).map(([name, value]) => `${name}=${value}`);
+      const given = [...own, ...alone().map((option) => `DPkg::Options::=${option}`)];
       return run([...asRoot, "apt-get", ...given.flatMap((one) => ["-o", one]), "--yes", ...args], {});
     };
     const install = async () => {
@@ -486,12 +482,8 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
     });
 
     test("serves, and its health check passes while it does", async () => {
-      const server = Bun.spawn(inside(...process_.args), {
-        env: {},
-        stdin: "ignore",
-        stdout: "ignore",
-        stderr: "pipe",
-      });
+      const streams = { stdin: "ignore", stdout: "ignore", stderr: "pipe" } as const;
+      const server = Bun.spawn(inside(...process_.args), { env: {}, ...streams });
       try {
         const health = () => run(inside("/usr/bin/keyhole", "health"), {});
         expect(await eventually(async () => (await health()).exitCode === 0)).toBe(true);
@@ -547,30 +539,14 @@ async function firstSecret(program: string): Promise<number> {
   return (await done(["bash", "-c", script], { cwd: home, env })).match(/hello from Keyhole/g)?.length ?? 0;
 }
 
-type Options = {
-  readonly cwd?: string;
-  /** The environment beside PATH. */
-  readonly env?: Readonly<Record<string, string | undefined>>;
-  readonly stdin?: string;
-};
-
-async function run(command: readonly string[], { cwd = tmpdir(), env = {}, stdin = "" }: Options): Promise<Ran> {
-  const child = Bun.spawn([...command], {
-    cwd,
-    env: { PATH: process.env["PATH"], ...env },
-    stdin: Buffer.from(stdin),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  return { exitCode, stdout, stderr };
+/** Runs a program to its end, with PATH. */
+function run(command: readonly string[], { cwd = tmpdir(), env, ...stdin }: ProgramOptions): Promise<Ran> {
+  return runProgram(command, { cwd, env: { PATH: process.env["PATH"], ...env }, ...stdin });
 }
 
-/** Runs a command to its end. Returns its stdout. @throws Error with all that it printed, if it failed */
-async function done(command: readonly string[], options: Options): Promise<string> {
-  const { exitCode, stdout, stderr } = await run(command, options);
-  if (exitCode !== 0) throw new Error(`${command.join(" ")} ended with ${exitCode}: ${stdout}${stderr}`);
-  return stdout;
+/** Returns its stdout. @throws Error with all that it printed, if it failed */
+function done(command: readonly string[], { cwd = tmpdir(), env, ...stdin }: ProgramOptions): Promise<string> {
+  return outputOf(command, { cwd, env: { PATH: process.env["PATH"], ...env }, ...stdin });
 }
 
 function sha256(bytes: Uint8Array): string {

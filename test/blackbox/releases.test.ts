@@ -129,9 +129,8 @@ onBoth("a database of a build before 0.3.0", (dialect) => {
     const read = async (path: string) => bodyOf(await server.get(path, key)) as Record<string, object[]>;
     const variables = async () => (await read("/projects/web/variables?environment=production"))["variables"];
     expect(await variables()).toMatchObject([{ key: "TOKEN", value: "second" }]);
-    expect((await read("/projects/web/accounts"))["accounts"]).toMatchObject([
-      { values: { user: "shop@example.com" } },
-    ]);
+    const { accounts } = await read("/projects/web/accounts");
+    expect(accounts).toMatchObject([{ values: { user: "shop@example.com" } }]);
     const content = Buffer.from("made up\n").toString("base64");
     expect((await read("/files?project=web&environment=production"))["files"]).toMatchObject([{ content }]);
     await runJson(["rollback", "acme/web", "production", "variables", "--to", "2", "--yes"], options);

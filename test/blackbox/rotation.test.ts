@@ -12,8 +12,10 @@ import { createProject } from "../../src/people/projects.ts";
 import { newKey } from "../../src/seal/keyring.ts";
 import { readConfig } from "../../src/settings/settings.ts";
 import { moment } from "../support/clock.ts";
+import { connect } from "../support/connection.ts";
+import { eventually } from "../support/eventually.ts";
 import { binary } from "../support/keyhole.ts";
-import { connect, eventually, type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
+import { type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
 
 /*
  * Rotation beside a server that 64 clients read from without a pause: whatever is rotated, and whoever is killed while
@@ -124,9 +126,8 @@ onBoth("rotation under 64 clients", (dialect) => {
     expect(load.failures).toEqual([]);
   };
   const dataKeys = async () => {
-    const rows = await site.sql(
-      "select project_id, max(generation) as newest, count(*) as n from data_keys group by 1",
-    );
+    const keys = "select project_id, max(generation) as newest, count(*) as n from data_keys group by 1";
+    const rows = await site.sql(keys);
     return rows.map(({ newest, n }) => `${n} up to ${newest}`);
   };
 

@@ -2,11 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { eventually } from "../support/eventually.ts";
 import { fromSource } from "../support/from-source.ts";
 import { binary, makePlace } from "../support/keyhole.ts";
 import { machineMaker } from "../support/machine.ts";
 import { findProgram, noteMissing, withPrograms } from "../support/programs.ts";
-import { eventually } from "../support/server.ts";
 
 const machine = machineMaker();
 const isLinux = process.platform === "linux";
@@ -15,9 +15,7 @@ const isLinux = process.platform === "linux";
 const after = (script: string) => ({ as: ["bash", "-c", `${script}; exec "$@"`, "bash"] });
 /** The same caller, and the command without Keyhole. */
 const directly = (script: string, command: readonly string[]) =>
-  Bun.spawnSync(["bash", "-c", `${script}; exec "$@"`, "bash", ...command], {
-    stdin: Buffer.from(""),
-  }).stdout.toString();
+  Bun.spawnSync(["bash", "-c", `${script}; exec "$@"`, "bash", ...command], { stdin: Buffer.of() }).stdout.toString();
 
 const latin1 = "export X=$(printf 'caf\\351')";
 const showX = ["sh", "-c", 'printf %s "$X" | od -An -tx1'];
@@ -120,11 +118,8 @@ describe.skipIf(!isLinux)("the caller's descriptors", () => {
     const how = watch.length === 0 ? "" : " under --watch";
     test(`reach the command, and no other does${how}`, async () => {
       const { keyhole } = await machine();
-      const list = [
-        "sh",
-        "-c",
-        "ls -l /proc/self/fd | sed 's/.* //' | sed 's/[0-9]*]$//;s/[0-9]*\\/fd$//'; ls /proc/self/fd",
-      ];
+      const names = "ls -l /proc/self/fd | sed 's/.* //' | sed 's/[0-9]*]$//;s/[0-9]*\\/fd$//'";
+      const list = ["sh", "-c", `${names}; ls /proc/self/fd`];
       const ran = await keyhole(["run", ...watch, "--", ...list], after(passing));
       expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
       expect(ran.stdout).toContain("\n/etc/passwd\n");
@@ -145,10 +140,8 @@ describe.skipIf(!isLinux)("the caller's descriptors", () => {
 
   test("keep their flags", async () => {
     const { keyhole } = await machine();
-    const ran = await keyhole([
-      ...["run", "--", "grep", "-h", "flags"],
-      ...[0, 1, 2].map((fd) => `/proc/self/fdinfo/${fd}`),
-    ]);
+    const infos = [0, 1, 2].map((fd) => `/proc/self/fdinfo/${fd}`);
+    const ran = await keyhole(["run", "--", "grep", "-h", "flags", ...infos]);
     const nonBlocking = 0o4000;
     const flags = [...ran.stdout.matchAll(/flags:\s*(\d+)/g)].map(([, octal = ""]) => Number.parseInt(octal, 8));
     expect(flags.map((one) => one & nonBlocking)).toEqual([0, 0, 0]);
@@ -157,10 +150,8 @@ describe.skipIf(!isLinux)("the caller's descriptors", () => {
   test("are systemd's sockets: number 3, and LISTEN_PID is the command's", async () => {
     const { keyhole } = await machine();
     const caller = after("exec 3< /etc/passwd; export LISTEN_FDS=1 LISTEN_PID=$$");
-    const ran = await keyhole(
-      ["run", "--", "sh", "-c", "echo $(($LISTEN_PID - $$)) $LISTEN_FDS; readlink /proc/self/fd/3"],
-      caller,
-    );
+    const show = "echo $(($LISTEN_PID - $$)) $LISTEN_FDS; readlink /proc/self/fd/3";
+    const ran = await keyhole(["run", "--", "sh", "-c", show], caller);
     expect(ran.stdout).toBe("0 1\n/etc/passwd\n");
   });
 });
@@ -181,10 +172,8 @@ describe.skipIf(!isLinux)("the command's signals", () => {
       const { keyhole } = await machine();
       const block =
         "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [10, 15]); os.execv(sys.argv[1], sys.argv[1:])";
-      const ran = await keyhole(["run", "--", ...show], {
-        as: [python, "-c", block],
-        env: { HOME: process.env["HOME"] ?? "/" },
-      });
+      const env = { HOME: process.env["HOME"] ?? "/" };
+      const ran = await keyhole(["run", "--", ...show], { as: [python, "-c", block], env });
       expect(ran.stdout).toBe(none);
     });
   });
@@ -250,9 +239,8 @@ describe.skipIf(!mayUnshare)("as process 1", () => {
 
   test("run --watch passes the end of its command on", async () => {
     const { keyhole } = await machine();
-    const ran = await keyhole(["run", "--watch", "24h", "--", "sh", "-c", "(sleep 0.2 & exec true); exit 5"], {
-      as: unshare,
-    });
+    const script = "(sleep 0.2 & exec true); exit 5";
+    const ran = await keyhole(["run", "--watch", "24h", "--", "sh", "-c", script], { as: unshare });
     expect(ran).toEqual({ exitCode: 5, stdout: "", stderr: "" });
   });
 });

@@ -4,23 +4,21 @@ import { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { encodeVerifier, signerOf } from "../../src/audit/note.ts";
 import { ranMs } from "../support/clock.ts";
+import { type Cut, type Outcome, startReaders } from "../support/connection.ts";
+import { eventually } from "../support/eventually.ts";
 import { binary, runBinary } from "../support/keyhole.ts";
 import { kubernetes } from "../support/kubernetes.ts";
 import {
-  type Cut,
-  eventually,
   expectWithin,
   type Key,
   lockAudit,
   long,
   makeKeys,
   makeSite,
-  type Outcome,
   onBoth,
   type Server,
   type Site,
   siteOf,
-  startReaders,
 } from "../support/server.ts";
 
 setDefaultTimeout(long ? 300_000 : 60_000);
@@ -43,30 +41,6 @@ onBoth("a command beside a running server", (dialect) => {
   beforeAll(async () => {
     await putFile(site);
     server = await site.serve();
-  });
-
-  /** 50 clients read while a command runs; `after` are those of their requests that began after it had ended. */
-  const readAcross = async (keys: readonly Key[], args: readonly string[]) => {
-    const key = (client: number) => (keys[client % keys.length] as Key).key;
-    // Paced, so that no key uses its bucket up before the command has ended.
-    const ask = (client: number) => ({ path: files, key: key(client) });
-    const readers = startReaders(50, () => server.origin, ask, 60);
-    await readers.more(100, isSuccess);
-    expect(await site.here(args)).toMatchObject({ exitCode: 0 });
-    const endedAt = ranMs();
-    await readers.more(100, ({ beganAt }) => beganAt > endedAt);
-    const outcomes = await readers.stop();
-    return { all: outcomes, after: outcomes.filter(({ beganAt }) => beganAt > endedAt) };
-  };
-
-  test("that changes the plan is obeyed by the very next request of 50 clients, both ways", async () => {
-    const keys = await makeKeys(site, 5, resources);
-    const { all, after } = await readAcross(keys, ["org", "plan", "acme", "free", "--yes"]);
-    expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200, 403]));
-    expect(new Set(after.map(({ status }) => status))).toEqual(new Set([403]));
-    expect(after[0]?.answer?.json()).toMatchObject({ code: "plan_required" });
-    expect(await site.here(["org", "plan", "acme", "pro"])).toMatchObject({ exitCode: 0 });
-    expect((await server.get(files, keys[0]?.key ?? "")).status).toBe(200);
   });
 
   test("is obeyed by the very next request, time after time", async () => {
@@ -182,11 +156,8 @@ if (process.platform === "linux") {
       copyFileSync(binary, program);
       chmodSync(program, 0o755);
       if (isRoot) chownSync(site.folder, nobody.uid, nobody.gid);
-      server = await site.serve({
-        as: asUser,
-        program,
-        env: { KEYHOLE_ROOT_KEY: rootKey, MARKER: "here", ...kubernetes },
-      });
+      const env = { KEYHOLE_ROOT_KEY: rootKey, MARKER: "here", ...kubernetes };
+      server = await site.serve({ as: asUser, program, env });
     });
     afterAll(() => site.remove());
 

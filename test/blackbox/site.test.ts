@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Visit } from "../../docs/.vitepress/seen.ts";
+import { outputOf } from "../support/program.ts";
 import { withPrograms } from "../support/programs.ts";
 
 /* The documentation as people see it: built by `bun run docs`, and opened in headless Chromium. */
@@ -108,10 +109,6 @@ async function answer(request: Request): Promise<Response> {
   return (await file.exists()) ? new Response(file) : new Response("Not found.", { status: 404 });
 }
 
-/** @returns stdout @throws Error with what it printed, if the command fails */
-async function run(command: string[]): Promise<string> {
-  const child = Bun.spawn(command, { cwd: root, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [code, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}:\n${out}${err}`);
-  return out;
+function run(command: string[]): Promise<string> {
+  return outputOf(command, { cwd: root, env: process.env });
 }

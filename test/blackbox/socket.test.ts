@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { chmodSync, copyFileSync, lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { binary, type Ran, runBinary } from "../support/keyhole.ts";
+import { binary, runBinary } from "../support/keyhole.ts";
+import type { Ran } from "../support/program.ts";
 import { keyOf, makeSite, siteOf } from "../support/server.ts";
 
 /* `HOST=unix:/path`: the API on a socket, and clients that ask there. */
@@ -84,7 +85,7 @@ test("one that a killed server left is taken over, and no other file and no serv
   const first = await serve(socket.path);
   const second = await runBinary(["serve"], { env: { ...site.env, HOST: `unix:${socket.path}` } });
   expect(second).toMatchObject({ exitCode: 6, stderr: `keyhole: A server listens on ${socket.path} already.\n` });
-  await first.kill();
+  await first.stop("SIGKILL");
   expect(lstatSync(socket.path).isSocket()).toBe(true);
   const next = await serve(socket.path);
   expect((await pull(socket.path)).exitCode).toBe(0);

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from "node:path";
 import { parse as parseYaml } from "yaml";
 import { type Job, runAction, type Step } from "../support/action.ts";
+import { eventually } from "../support/eventually.ts";
 import {
   audience,
   type Claims,
@@ -16,7 +17,7 @@ import {
 import { binary } from "../support/keyhole.ts";
 import { blockOf, blocksOf, readPage } from "../support/markdown.ts";
 import { withPrograms } from "../support/programs.ts";
-import { eventually, serverOf, siteOf } from "../support/server.ts";
+import { serverOf, siteOf } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 

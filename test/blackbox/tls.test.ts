@@ -2,11 +2,14 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { attempt } from "../../src/core/attempt.ts";
+import { makeCertificates } from "../support/certificates.ts";
+import { eventually } from "../support/eventually.ts";
 import { newFolder } from "../support/folder.ts";
-import { type Ran, runBinary } from "../support/keyhole.ts";
+import { runBinary } from "../support/keyhole.ts";
 import { freePort } from "../support/port.ts";
+import { type Ran, type Running, startProgram } from "../support/program.ts";
 import { withPrograms } from "../support/programs.ts";
-import { eventually, type Key, type Server, siteOf } from "../support/server.ts";
+import { type Key, type Server, siteOf } from "../support/server.ts";
 
 const docs = join(import.meta.dir, "../../docs");
 const secret = "sent-through-a-proxy";
@@ -86,14 +89,15 @@ for (const recipe of recipes) {
     let folder: string;
     let server: Server;
     let key: Key;
-    let proxy: Bun.Subprocess<"ignore", "pipe", "pipe">;
-    let said = "";
+    let proxy: Running;
     let origin: string;
     let port: number;
 
     beforeAll(async () => {
       folder = newFolder();
-      makeCertificates(openssl ?? "", folder);
+      makeCertificates(openssl ?? "", folder, "DNS:localhost,IP:127.0.0.1");
+      const [certificate, itsKey] = ["keyhole.crt", "keyhole.key"].map((name) => readFileSync(join(folder, name)));
+      writeFileSync(join(folder, "keyhole.pem"), `${certificate}${itsKey}`);
       key = await site.key("--org", "acme", "--resource", "variables,files");
       server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
       port = freePort();
@@ -107,31 +111,18 @@ for (const recipe of recipes) {
       }
       const config = join(folder, "config");
       writeFileSync(config, text);
-      proxy = Bun.spawn([program ?? "", ...recipe.command(config, folder)], {
-        cwd: folder,
-        env: { PATH: process.env["PATH"] ?? "", HOME: folder },
-        stdin: "ignore",
-        stdout: "pipe",
-        stderr: "pipe",
-      });
-      for (const stream of [proxy.stdout, proxy.stderr]) void listen(stream);
-      await eventually(async () => {
-        if (proxy.exitCode !== null) throw new Error(`${program} ended with ${proxy.exitCode}: ${said}`);
-        // HAProxy sends nothing to a server before it has passed two checks.
-        return get("/api/v1/organization").then(
-          ({ status }) => status === 200,
-          () => false,
-        );
-      });
+      const env = { PATH: process.env["PATH"], HOME: folder };
+      proxy = startProgram([program ?? "", ...recipe.command(config, folder)], { cwd: folder, env });
+      const isServed = () => get("/api/v1/organization").then(({ status }) => status === 200);
+      // HAProxy sends nothing to a server before it has passed two checks.
+      const ended = proxy.ended.then(() => Promise.reject(new Error(`${program} ended: ${said()}`)));
+      await Promise.race([ended, eventually(() => isServed().catch(() => false))]);
     });
     afterAll(async () => {
-      proxy?.kill("SIGTERM");
-      await proxy?.exited;
+      await proxy?.stop();
     });
 
-    async function listen(stream: ReadableStream<Uint8Array>): Promise<void> {
-      for await (const bytes of stream) said += Buffer.from(bytes).toString();
-    }
+    const said = () => Object.values(proxy.said()).join("");
     const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
       fetch(origin + path, {
         headers: { Authorization: `Bearer ${key.key}`, ...headers },
@@ -139,7 +130,7 @@ for (const recipe of recipes) {
         keepalive: false,
         tls: { ca: readFileSync(join(folder, "ca.crt"), "utf8") },
       });
-    const logs = () => said + (recipe.program === "nginx" ? readFileSync(join(folder, "keyhole.log"), "utf8") : "");
+    const logs = () => said() + (recipe.program === "nginx" ? readFileSync(join(folder, "keyhole.log"), "utf8") : "");
     const client = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ran> => {
       const trusting = { NODE_EXTRA_CA_CERTS: join(folder, "ca.crt"), KEYHOLE_URL: origin };
       const where = { KEYHOLE_API_KEY: key.key, KEYHOLE_PROJECT: "web", KEYHOLE_ENVIRONMENT: "production" };
@@ -179,10 +170,8 @@ for (const recipe of recipes) {
         [{}, 200],
         [{ Authorization: "Bearer kh_no" }, 401],
       ] as const) {
-        const answer = await get("/api/v1/projects/web/variables?environment=production", {
-          "Accept-Encoding": "gzip, br, zstd",
-          ...headers,
-        });
+        const encodings = { "Accept-Encoding": "gzip, br, zstd", ...headers };
+        const answer = await get("/api/v1/projects/web/variables?environment=production", encodings);
         expect(answer.status).toBe(status);
         expect(Object.fromEntries(answer.headers)).toMatchObject({
           "strict-transport-security": "max-age=31536000",
@@ -194,10 +183,8 @@ for (const recipe of recipes) {
     });
 
     test("plain HTTP is neither served nor redirected", async () => {
-      const plain = await fetch(`http://localhost:${port}/api/v1/organization`, { redirect: "manual" }).then(
-        ({ status }) => status,
-        () => "cut",
-      );
+      const asked = fetch(`http://localhost:${port}/api/v1/organization`, { redirect: "manual" });
+      const plain = await asked.then(({ status }) => status).catch(() => "cut");
       expect(plain).toBeOneOf([400, "cut"]);
       // Port 80 is not in the configuration, and Caddy opens it only for redirects.
       expect(listeningPorts(proxy.pid)).toEqual([port]);
@@ -239,22 +226,6 @@ const content = Buffer.alloc(bytesMax, "large and secret ");
 /** HAProxy asks the second listener whether a server is ready. */
 function opsPort(text: string, server: Server): Readonly<Record<string, string>> {
   return text.includes("check port 4101") ? { "check port 4101": `check port ${new URL(server.ops()).port}` } : {};
-}
-
-/** A certificate for localhost, from an authority that nobody else knows: ca.crt, keyhole.crt, .key and .pem (both). */
-function makeCertificates(openssl: string, folder: string): void {
-  const run = (...args: string[]) => {
-    const { exitCode, stderr } = Bun.spawnSync([openssl, ...args], { cwd: folder });
-    if (exitCode !== 0) throw new Error(`openssl ${args[0]}: ${stderr}`);
-  };
-  writeFileSync(join(folder, "names"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n");
-  const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-  run("req", "-x509", ...newKey, "-subj", "/CN=ca", "-days", "2", "-keyout", "ca.key", "-out", "ca.crt");
-  run("req", ...newKey, "-subj", "/CN=localhost", "-keyout", "keyhole.key", "-out", "request");
-  const signing = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names"];
-  run("x509", "-req", "-in", "request", ...signing, "-out", "keyhole.crt");
-  const read = (name: string) => readFileSync(join(folder, name), "utf8");
-  writeFileSync(join(folder, "keyhole.pem"), read("keyhole.crt") + read("keyhole.key"));
 }
 
 /** The TCP ports that a process listens on. Linux only. */

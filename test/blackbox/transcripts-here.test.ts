@@ -1,8 +1,9 @@
 /** What `transcripts.test.ts` proves of the built program on both databases, sooner: most commands run in this process. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { testTranscript } from "../support/transcript.ts";
 
 setDefaultTimeout(60_000);
@@ -11,7 +12,7 @@ const folder = join(import.meta.dir, "transcripts");
 for (const name of readdirSync(folder).sort()) testTranscript(join(folder, name), "here");
 
 test("what was not played stays as it is when the rest is recorded", () => {
-  const [folder, module] = [mkdtempSync(join(tmpdir(), "keyhole-recorded-")), join(import.meta.dir, "../support")];
+  const [folder, module] = [newFolder(), join(import.meta.dir, "../support")];
   const [text, suite] = [join(folder, "few.txt"), join(folder, "few.test.ts")];
   const said = (one: string) => `# Few\n\n## One\n\n$ echo 1\n${one}\n\n## Two\n\n$ echo 2\n2\n`;
   writeFileSync(text, said("old"));

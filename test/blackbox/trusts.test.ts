@@ -4,9 +4,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import Provider from "oidc-provider";
+import { eventually } from "../support/eventually.ts";
 import { audience, compact, newSigningKey, publicJwk, startRunner, usualClaims } from "../support/issuer.ts";
 import { runBinary } from "../support/keyhole.ts";
-import { eventually, onBoth, type Server, serverOf, siteOf } from "../support/server.ts";
+import { onBoth, type Server, serverOf, siteOf } from "../support/server.ts";
 
 /** OpenID Connect as others wrote it: a certified provider, which gives its client `job` tokens. */
 async function startProvider() {
@@ -97,7 +98,7 @@ onBoth("a server that is killed while a job reads", (dialect) => {
       let count = 0;
       const asked = Array.from({ length: 30 }, async () => {
         const answer = await server.get("/projects/web/variables?environment=production", token).catch(() => undefined);
-        if (answer?.status === 200 && isEnough(++count)) await server.kill();
+        if (answer?.status === 200 && isEnough(++count)) await server.stop("SIGKILL");
       });
       await Promise.all(asked);
       return count;
@@ -155,9 +156,8 @@ describe("a machine without a stored key", () => {
     expect(ran).toMatchObject({ exitCode: 0 });
     expect(runner.audiences).toEqual([audience]);
     expect(ran.stdout).not.toContain("ACTIONS_ID_TOKEN_REQUEST");
-    expect(ran.stderr).toContain(
-      "Not passed to the command: ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN",
-    );
+    const withheld = "ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN";
+    expect(ran.stderr).toContain(`Not passed to the command: ${withheld}`);
   });
 
   test("pulls variables and files with a token from a file", async () => {
@@ -167,19 +167,6 @@ describe("a machine without a stored key", () => {
     expect(await machine(["pull"], env)).toMatchObject({ exitCode: 0, stdout: "API_TOKEN='value of the token'\n" });
     expect(await machine(["files", "pull", "--root", site.folder], env)).toMatchObject({ exitCode: 0 });
     expect(readFileSync(join(site.folder, "config/tls.key"), "utf8")).toBe("content of the key");
-  });
-
-  test("is in the audit by its trust, with the issuer's words", async () => {
-    await machine(["pull"], { KEYHOLE_OIDC: "env:TOKEN", TOKEN: await provider.token() });
-    const filter = ["--key", trustId.slice(0, 8), "--action", "variables.read"];
-    const entries = (await site.json(["audit", "list", ...filter])) as {
-      actor: unknown;
-      token: Record<string, string>;
-    }[];
-    expect(entries.at(-1)?.actor).toEqual({ type: "trust", id: trustId });
-    expect(entries.at(-1)?.token).toMatchObject({ sub: "job", run: "4711" });
-    expect(entries.at(-1)?.token["jti"]).not.toBe("");
-    expect((await site.here(["audit", "verify"])).exitCode).toBe(0);
   });
 
   test("can be explained: the log names the trust of a refused request", async () => {
@@ -193,43 +180,16 @@ describe("a machine without a stored key", () => {
 
   test("can be tested: keyhole says which check a token fails", async () => {
     const tested = async (token: string) => site.here(["trust", "test", trustId.slice(0, 8)], token);
-    expect(await tested(`${await provider.token()}\n`)).toEqual({
-      exitCode: 0,
-      stdout: "",
-      stderr: `Trust ${trustId} (job) accepts this token.\n`,
-    });
+    const stderr = `Trust ${trustId} (job) accepts this token.\n`;
+    expect(await tested(`${await provider.token()}\n`)).toEqual({ exitCode: 0, stdout: "", stderr });
     const other = await tested(await provider.token("https://other.example"));
     expect(other.exitCode).toBe(3);
     expect(other.stderr).toContain(`its audience is "https://other.example", not "${audience}"`);
     const [header, , signature] = (await provider.token()).split(".");
     const payload = Buffer.from(JSON.stringify({ iss: provider.url })).toString("base64url");
-    expect((await tested(`${header}.${payload}.${signature}`)).stderr).toContain(
-      "its signature is not by the issuer's key",
-    );
+    const forged = await tested(`${header}.${payload}.${signature}`);
+    expect(forged.stderr).toContain("its signature is not by the issuer's key");
     expect((await tested("kh_x")).stderr).toContain("it does not have the three parts of a token");
-  });
-
-  test("is shown with its terms, in lists of trusts, of access and of what expires", async () => {
-    const shown = await site.here(["trust", "show", trustId]);
-    for (const text of [provider.url, audience, "sub=job", "published"]) expect(shown.stdout).toContain(text);
-    expect((await site.here(["trust", "list"])).stdout).toContain("job");
-    expect(await site.json(["trust", "list", "--org", "acme"])).toMatchObject([{ id: trustId, type: "trust" }]);
-    expect(await site.json(["access", "acme/web"])).toMatchObject([{ id: trustId, type: "trust" }]);
-    expect(await site.json(["key", "list"])).toEqual([]);
-  });
-
-  test("is trusted by keys from a file, too", async () => {
-    const path = join(site.folder, "jwks.json");
-    writeFileSync(path, await (await fetch(`${provider.url}/jwks`)).text());
-    const pinned = "https://pinned.example";
-    const terms = ["--issuer", provider.url, "--audience", pinned, "--claim", "sub=job", "--jwks-file", path];
-    const added = (await site.json(["trust", "add", "--name", "pinned", ...terms, ...reach])) as { id: string };
-    expect(added).toMatchObject({ terms: { keys: "pinned", claims: { sub: "job" } } });
-    const env = { KEYHOLE_OIDC: "env:TOKEN", TOKEN: await provider.token(pinned) };
-    // The server's list of trusts may be a tenth of a second old.
-    await eventually(async () => (await machine(["pull"], env)).exitCode === 0);
-    expect(await site.here(["trust", "test", added.id], env.TOKEN)).toMatchObject({ exitCode: 0 });
-    await site.json(["trust", "revoke", added.id]);
   });
 
   test("is trusted as a SPIFFE workload by a bundle, and follows the file that its helper writes", async () => {
@@ -274,14 +234,5 @@ describe("a machine without a stored key", () => {
     expect(refused).toMatchObject({ exitCode: 2, stdout: "" });
     expect(refused.stderr).toContain(says);
     expect(await ids()).toEqual(before);
-  });
-
-  test("is refused from the request after its revocation on", async () => {
-    const env = { KEYHOLE_OIDC: "env:TOKEN", TOKEN: await provider.token() };
-    expect((await machine(["pull"], env)).exitCode).toBe(0);
-    expect(await site.here(["trust", "revoke", trustId])).toMatchObject({ exitCode: 0 });
-    const refused = await machine(["pull"], env);
-    expect(refused).toMatchObject({ exitCode: 3, stdout: "" });
-    expect(await site.here(["trust", "test", trustId], env.TOKEN)).toMatchObject({ exitCode: 3 });
   });
 });

@@ -1,8 +1,7 @@
 /** `keyhole witness`: its folder, its answers over HTTP, and what is left of it after kill -9. */
 
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   cosignedAt,
@@ -17,17 +16,18 @@ import { leafHash, type Node, proveConsistency, Tree } from "../../src/audit/tre
 import { originHash, signTreeHead } from "../../src/audit/tree-note.ts";
 import { encodeSubmission } from "../../src/audit/witness.ts";
 import { moment } from "../support/clock.ts";
+import { eventually } from "../support/eventually.ts";
+import { newFolder } from "../support/folder.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
 import { freePort } from "../support/port.ts";
-import { eventually, onBoth, siteOf } from "../support/server.ts";
+import { onBoth, siteOf } from "../support/server.ts";
 import { startWitness } from "../support/witness.ts";
 
 setDefaultTimeout(120_000);
 
 const log = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(7));
-const folder = mkdtempSync(join(tmpdir(), "keyhole-witness-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = newFolder();
 
 /** A log of one leaf more for each size. */
 function growing(prefix: string) {
@@ -124,7 +124,7 @@ describe("a witness", () => {
         }
       })().catch((error: Error) => error.message);
       await moment(round * 7);
-      await witness.kill();
+      await witness.stop("SIGKILL");
       expect(await asked).not.toBe("refused");
     }
     const witness = await startWitness(options);
@@ -152,10 +152,10 @@ onBoth("a notary with two witnesses", (dialect) => {
 
   test("has the signature of the one that is there, and a proof that it signed", async () => {
     const first = await startNotary(site);
-    await eventually(() => first.said().includes("signed_checkpoint"));
+    await first.says("signed_checkpoint");
     expect(await first.stop()).toBe(0);
     const { keys } = (await site.json(["audit", "key"])) as { keys: string[] };
-    const own = mkdtempSync(join(tmpdir(), "keyhole-witness-"));
+    const own = newFolder();
     const witness = await startWitness({ folder: own, logs: keys, name: "witness.example" });
     const away = encodeWitness(witnessOf("away.example", new Uint8Array(32).fill(9)));
     const KEYHOLE_WITNESS = `${witness.setting},http://127.0.0.1:${freePort()}#${away}`;
@@ -167,20 +167,17 @@ onBoth("a notary with two witnesses", (dialect) => {
     expect((await fetch(`${notary.ops}/readyz`)).status).toBe(200);
     expect(await notary.stop()).toBe(0);
     await witness.stop();
-    rmSync(own, { recursive: true, force: true });
     const proof = (await site.here(["audit", "prove", "commands:1"])).stdout;
     const check = (key: string) =>
       runBinary(["audit", "check", "-", "--key", keys.join(), "--witness", key], { stdin: proof });
-    expect(await check(witness.key)).toMatchObject({
-      exitCode: 0,
-      stderr: expect.stringContaining("cosigned by witness.example at "),
-    });
+    const stderr = expect.stringContaining("cosigned by witness.example at ");
+    expect(await check(witness.key)).toMatchObject({ exitCode: 0, stderr });
     expect((await check(away)).exitCode).toBe(1);
   });
 
   test("is killed after the witness signed and before it has the signature: the next one gets it", async () => {
     const { keys } = (await site.json(["audit", "key"])) as { keys: string[] };
-    const own = mkdtempSync(join(tmpdir(), "keyhole-witness-"));
+    const own = newFolder();
     const witness = await startWitness({ folder: own, logs: keys, name: "killed.example" });
     const signed = Promise.withResolvers<void>();
     // Between the two: the answer never arrives.
@@ -202,14 +199,14 @@ onBoth("a notary with two witnesses", (dialect) => {
     const lost = `http://127.0.0.1:${between.port}#${witness.key}`;
     const first = await startNotary(site, { KEYHOLE_WITNESS: lost });
     await signed.promise;
-    await first.kill();
+    await first.stop("SIGKILL");
     await between.stop(true);
     const stored = () => site.sql("select size from audit_cosignatures where witness like 'killed.example%'");
     expect(await stored()).toEqual([]);
     // More is on record by now, so the witness has signed an old size that no row has.
     await site.json(["var", "set", "acme/web", "staging", "MORE"], "x");
     const second = await startNotary(site, { KEYHOLE_WITNESS: witness.setting });
-    await eventually(() => second.said().includes('"witness":"killed.example"'));
+    await second.says('"witness":"killed.example"');
     expect(second.said()).not.toContain("witness_away");
     expect(await second.stop()).toBe(0);
     expect(await stored()).toHaveLength(1);
@@ -217,16 +214,13 @@ onBoth("a notary with two witnesses", (dialect) => {
     const check = ["audit", "check", "-", "--key", keys.join(), "--witness", witness.key];
     expect(await runBinary(check, { stdin: proof })).toMatchObject({ exitCode: 0 });
     await witness.stop();
-    rmSync(own, { recursive: true, force: true });
   });
 
   test("does not start if a witness is named without its key", async () => {
     for (const wrong of ["https://witness.example", "https://witness.example#key", "http://witness.example#key", ""]) {
       const command = dialect === "sqlite" ? "serve" : "notary";
-      const ran = await runBinary([command], {
-        cwd: site.folder,
-        env: { ...site.env, PORT: "0", KEYHOLE_WITNESS: wrong },
-      });
+      const env = { ...site.env, PORT: "0", KEYHOLE_WITNESS: wrong };
+      const ran = await runBinary([command], { cwd: site.folder, env });
       expect(ran).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("KEYHOLE_WITNESS") });
     }
   });

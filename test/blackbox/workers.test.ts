@@ -1,16 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { stoodStillMs } from "../support/clock.ts";
+import { Cut, connect } from "../support/connection.ts";
+import { eventually } from "../support/eventually.ts";
 import { childrenOf, isRunning } from "../support/freeze.ts";
-import {
-  Cut,
-  connect,
-  eventually,
-  expectOneBucket,
-  type Key,
-  onPostgres,
-  type Server,
-  siteOf,
-} from "../support/server.ts";
+import { expectOneBucket, type Key, onPostgres, type Server, siteOf } from "../support/server.ts";
 
 const path = "/projects/web/variables?environment=staging";
 const names = "/projects/web/variables?environment=staging&metadata_only=true";
@@ -33,9 +26,8 @@ onPostgres("workers", () => {
     const ops = server.ops();
     for (let asked = 0; asked < 20; asked++) expect((await server.get(names, key)).status).toBe(200);
     const text = await (await fetch(`${ops}/metrics`)).text();
-    expect(text).toMatch(
-      /^keyhole_requests_total\{route="\/projects\/\{slug\}\/variables",status="200",code="ok"\} 20$/m,
-    );
+    const asked = /^keyhole_requests_total\{route="\/projects\/\{slug\}\/variables",status="200",code="ok"\} 20$/m;
+    expect(text).toMatch(asked);
     expect(text).toMatch(/^keyhole_workers 2$/m);
     expect(text).toMatch(/^keyhole_build_info\{.*\} 1$/m);
     const ready = await fetch(`${ops}/readyz`);
@@ -102,7 +94,7 @@ onPostgres("workers", () => {
   test("workers stop by themselves if their parent is gone", async () => {
     const server = await serve(2);
     const workers = workersOf(server);
-    await server.kill();
+    await server.stop("SIGKILL");
     await eventually(() => !workers.some(isRunning));
     await expect(connect(server.origin)).rejects.toMatchObject({ code: "ECONNREFUSED" });
   });

@@ -20,15 +20,14 @@ import { startOps } from "../../src/server/ops.ts";
 import { kinds } from "../support/kinds.ts";
 import { type Fields, personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
 import { rawAnswer } from "../support/raw.ts";
-import { describeBoth, describeOnce, insertAccounts, stored, type World } from "../support/world.ts";
+import { insertAccounts, stored } from "../support/rows.ts";
+import { describeBoth, describeOnce, type World } from "../support/world.ts";
 
 const issuer = "https://id.example";
 
 /** What the port for health answers. */
-const answers = {
-  readiness: async () => ({ ready: true, draining: false, checks: {}, away: {} }),
-  metrics: async () => "m 1\n",
-};
+const readiness = async () => ({ ready: true, draining: false, checks: {}, away: {} });
+const answers = { readiness, metrics: async () => "m 1\n" };
 
 /** A person with every right in an organization. */
 async function member(w: World, organization: string, name: string) {
@@ -151,9 +150,8 @@ describeBoth("the faults of others, tried by a person", (w, _, once) => {
     const report = (error: unknown) => failures.push(error);
     const dashboard = startDashboard(w.installation, { port: 0, actor: "ann@host", report });
     const ops = startOps({ host: "127.0.0.1", port: 0 }, answers);
-    const targets = "//[ //[::1 http://[ http:// // * % /% /%zz /%ff /\\ ? /?% :80 /# http://x:99999/metrics".split(
-      " ",
-    );
+    const odd = "//[ //[::1 http://[ http:// // * % /% /%zz /%ff /\\ ? /?% :80 /# http://x:99999/metrics";
+    const targets = odd.split(" ");
     targets.push("http://user@x/metrics", `/${"a".repeat(14_000)}`, `/?${"%".repeat(14_000)}`, "metrics");
     for (const { port } of [new URL(dashboard.origin), new URL(ops.origin)]) {
       for (const target of targets) {
@@ -298,12 +296,8 @@ describeOnce("the incident at Vercel of April 2026: a stolen session, half an ho
 
   test("uses no value of production, and makes, rotates and revokes no key for it", async () => {
     const { org, visitor, another, signedInAt } = await furnish();
-    const { id, expiresAt } = await createKey(w.admin, {
-      organization: org,
-      name: "ci",
-      projects: null,
-      environments: null,
-    });
+    const asked = { organization: org, name: "ci", projects: null, environments: null };
+    const { id, expiresAt } = await createKey(w.admin, asked);
     const [a, b] = [`/p/${org}/twin-a`, `/p/${org}/twin-b`];
     const copyFrom = "variables/promote?from=production&to=staging";
     const formOf = async (page: string) => (await visitor.form(page, page.split("?")[0] ?? "")) as Fields;

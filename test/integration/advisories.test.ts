@@ -12,24 +12,15 @@ import { listAudit } from "../../src/people/audit.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { createTrust } from "../../src/people/trusts.ts";
 import { trustList } from "../../src/store/lookups.ts";
+import { answerOf, leaksIn, requestOf } from "../support/answer.ts";
 import { impatient, unlimited } from "../support/attack.ts";
 import { throughDoorHere } from "../support/door.ts";
 import { audience, compact, newSigningKey, publicJwk, usualClaims } from "../support/issuer.ts";
 import { mcpClient, mcpRequest } from "../support/mcp.ts";
 import { personsVisitor } from "../support/pages.ts";
 import { rawAnswer } from "../support/raw.ts";
-import {
-  answerOf,
-  type Client,
-  describeBoth,
-  everything,
-  leaksIn,
-  type Place,
-  refusingJournal,
-  requestOf,
-  stored,
-  type World,
-} from "../support/world.ts";
+import { stored } from "../support/rows.ts";
+import { type Client, describeBoth, everything, type Place, refusingJournal, type World } from "../support/world.ts";
 
 const content = {
   variables: { production: { TOKEN: "canary-of-a-variable" }, staging: { TOKEN: "canary-of-staging" } },
@@ -78,11 +69,8 @@ describeBoth("the faults of others, tried by a machine", (w) => {
         expect((await handle(requestOf(path, { key, headers }))).status).toBeLessThan(500);
       const nested = `"${name}":{"kh":"kh","${name}":{"kh":"kh"}}`;
       const call = `"method":"tools/call","params":{"name":"list_projects","arguments":{${nested}},${nested}},${nested}`;
-      for (const body of [
-        `{"jsonrpc":"2.0","id":1,${call}}`,
-        `{${nested}}`,
-        `{"jsonrpc":"2.0","id":{${nested}},${call}}`,
-      ]) {
+      const deep = [`{"jsonrpc":"2.0","id":1,${call}}`, `{${nested}}`, `{"jsonrpc":"2.0","id":{${nested}},${call}}`];
+      for (const body of deep) {
         JSON.parse(body);
         expect((await handle(mcpRequest({ key, headers, body }))).status).toBeLessThan(500);
       }
@@ -125,10 +113,8 @@ describeBoth("the faults of others, tried by a machine", (w) => {
       const asked = mcpRequest({ ...(one && { key: one }), headers, call: ["request_variable", args] });
       expect((await handle(asked)).status).toBe(one ? 403 : 401);
     }
-    expect([await stored(w), await w.sql`select * from variable_requests where key_id = ${key.id}`]).toEqual([
-      before,
-      [],
-    ]);
+    const requests = await w.sql`select * from variable_requests where key_id = ${key.id}`;
+    expect([await stored(w), requests]).toEqual([before, []]);
   });
 
   test("GHSA-rh46-vc3j-w2w3: a token reaches the seven paths and /mcp by one method each, whatever it says", async () => {
@@ -152,9 +138,8 @@ describeBoth("the faults of others, tried by a machine", (w) => {
         expect(asked.status).toBe(known.includes(path) ? 400 : 404);
       }
     }
-    for (const name of [
-      ...["var_set", "var set", "write_variable", "reveal", "key_create", "constructor", "list_projects/.."],
-    ]) {
+    const none = ["var_set", "var set", "write_variable", "reveal", "key_create", "constructor", "list_projects/.."];
+    for (const name of none) {
       expect(Object.hasOwn(tools, name)).toBe(false);
       const answer = await answerOf(await handle(mcpRequest({ key: token, call: [name, { project: "web" }] })));
       expect(answer.text).toContain("There is no such tool");
@@ -180,10 +165,8 @@ describeBoth("the faults of others, tried by a machine", (w) => {
     };
     const asPerson = { requestId: "", userAgent: "", clientAddress: "" };
     const byKey = { ...asMachine, actor: { type: "key", id: key.id } };
-    const byToken = {
-      ...{ ...asMachine, actor: { type: "trust", id: trust.id } },
-      token: { jti: "run-1", sub: organization.slug, run: "" },
-    };
+    const words = { jti: "run-1", sub: organization.slug, run: "" };
+    const byToken = { ...asMachine, actor: { type: "trust", id: trust.id }, token: words };
     const doors: [action: string, fields: object, names: string[], leaves: () => Promise<unknown>][] = [
       ...(
         [
@@ -286,12 +269,8 @@ describeBoth("the faults of others, tried by a machine", (w) => {
     const key = await w.key(organization, { surfaces: ["mcp_server"], resources: [...resources] });
     const { handle } = mcpClient(w, ({ gate }) => ({ gate: { ...gate, nowUs: impatient() } }));
     const half = serveOptions.maxRequestBodySize / 2;
-    for (const body of [
-      "[".repeat(2 * half),
-      "[".repeat(half) + "]".repeat(half),
-      '{"a":'.repeat(half / 3),
-      "9".repeat(half),
-    ]) {
+    const lists = ["[".repeat(2 * half), "[".repeat(half) + "]".repeat(half)];
+    for (const body of [...lists, '{"a":'.repeat(half / 3), "9".repeat(half)]) {
       expect((await handle(mcpRequest({ body }))).status).toBe(401);
       expect((await handle(mcpRequest({ key, body }))).status).toBe(400);
     }
@@ -306,10 +285,8 @@ describeBoth("the faults of others, tried by a machine", (w) => {
     const port = app.server?.port as number;
     const ask = async (target: string) => {
       const head = `GET ${target} HTTP/1.1\r\nHost: x\r\nx-request-id: r\r\nAuthorization: Bearer ${key.key}\r\n`;
-      return (await rawAnswer(port, `${head}Connection: close\r\n\r\n`)).replace(
-        /\r\nDate: .*|\r\nratelimit: .*/gi,
-        "",
-      );
+      const answer = await rawAnswer(port, `${head}Connection: close\r\n\r\n`);
+      return answer.replace(/\r\nDate: .*|\r\nratelimit: .*/gi, "");
     };
     const query = "?environment=production";
     const unknown = await ask("/api/v1/nothing");
@@ -331,10 +308,8 @@ describeBoth("the faults of others, tried by a machine", (w) => {
       expect([slug, await ask(`/api/v1/projects/${slug}/variables${query}`)]).toEqual([slug, outside]);
     }
     // What a client or this server may resolve is judged as what it was resolved to.
-    for (const target of [
-      "/api/v1/projects/web/../hidden/variables",
-      "http://other/api/v1/projects/hidden/variables",
-    ]) {
+    const odd = ["/api/v1/projects/web/../hidden/variables", "http://other/api/v1/projects/hidden/variables"];
+    for (const target of odd) {
       expect([target, [unknown, outside].includes(await ask(`${target}${query}`))]).toEqual([target, true]);
     }
     await app.server?.stop(true);

@@ -6,7 +6,7 @@ import { putFile } from "../../src/kinds/files/write.ts";
 import { auditKeys, proveAudit, provenPages } from "../../src/people/audit-proof.ts";
 import { verifyPublic } from "../../src/people/audit-public.ts";
 import { canary, spellingsOf } from "../support/canary.ts";
-import { entry, journalOn } from "../support/journal.ts";
+import { entry, writeLane } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
 import { pruneAudit } from "../support/prune.ts";
 import { describeBoth } from "../support/world.ts";
@@ -141,10 +141,8 @@ describeBoth("a receipt", (w) => {
     expect(proved.map(({ receipt }) => receipt)).toEqual(receipts);
     expect(left).toBe(1);
     expect(new Set(proved.map(({ tree }) => JSON.stringify(tree))).size).toBe(1);
-    const nobodys = {
-      ...w.admin,
-      rights: [{ organizationId: organization.id, projectId: null, rights: ["see"], environments: 7 }],
-    };
+    const holding = { organizationId: organization.id, projectId: null, rights: ["see"], environments: 7 };
+    const nobodys = { ...w.admin, rights: [holding] };
     expect(
       await provenPages(nobodys as never, {}, () => {})
         .next()
@@ -184,15 +182,8 @@ describeBoth("a receipt", (w) => {
 
   test("stays provable to who kept the proof when retention has dropped the entry", async () => {
     const month = 31 * 86_400_000;
-    const store = w.installation.openJournal();
-    const journal = journalOn(store.append, {
-      auditKey: w.admin.systemKeys.audit,
-      now: () => Date.now() - 4 * month,
-      checkpoint: () => {},
-    });
-    const receipt = (await journal.record([entry])) ?? "";
-    await journal.close();
-    await store.close();
+    const { lane } = await writeLane(w, [[entry]], Date.now() - 4 * month);
+    const receipt = `${lane}:1`;
     await notarize(w);
     const [proof] = await proofs(receipt);
     await pruneAudit(w.admin, month);
@@ -206,10 +197,9 @@ describeBoth("a receipt", (w) => {
     const receipt = await receiptOf(staging, key);
     await notarize(w);
     const holding = { organizationId: organization.id, rights: ["audit"] } as const;
-    const as = (projectId: string | null, environments: number) => ({
-      ...w.admin,
-      rights: [{ ...holding, projectId, environments }] as never,
-    });
+    const as = (projectId: string | null, environments: number) => {
+      return { ...w.admin, rights: [{ ...holding, projectId, environments }] as never };
+    };
     const outcome = (who: ReturnType<typeof as>) => proveAudit(who, receipt).then((all) => all.length, kindOf);
     expect(await outcome(as(project.id, 7))).toBe(1);
     expect(await outcome(as(null, 7))).toBe(1);

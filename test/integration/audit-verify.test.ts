@@ -9,34 +9,19 @@ import { acceptGaps, planPruning, verifyAudit } from "../../src/people/audit-cha
 import { setPlan } from "../../src/people/organizations.ts";
 import { defaultPartition, makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
-import { entry, journalOn } from "../support/journal.ts";
+import { entry, writeLane } from "../support/journal.ts";
 import { pruneAudit } from "../support/prune.ts";
 import { describeBoth, type Row, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
 /** Writes one lane through the journal itself, in segments of `size` entries. */
-async function lane(
+function lane(
   w: World,
   moments: readonly number[],
   { size = 1, ...change }: Partial<AuditEntry> & { readonly size?: number } = {},
 ): Promise<Checkpoint> {
-  const store = w.installation.openJournal();
-  let checkpoint: Checkpoint | undefined;
-  let nowMs = 0;
-  const journal = journalOn(store.append, {
-    auditKey: w.admin.systemKeys.audit,
-    now: () => nowMs,
-    checkpoint: (one) => {
-      checkpoint = one;
-    },
-  });
-  for (let done = 0; done < moments.length; done += size) {
-    nowMs = moments[done] as number;
-    await journal.record(moments.slice(done, done + size).map(() => ({ ...entry, ...change })));
-  }
-  await journal.close();
-  await store.close();
-  return checkpoint as Checkpoint;
+  const batches = Array.from({ length: moments.length / size }, () => Array(size).fill({ ...entry, ...change }));
+  return writeLane(w, batches, (batch) => moments[batch * size] as number);
 }
 
 /** The flaws that are found, without what proves an acceptance. */
@@ -228,11 +213,8 @@ describeBoth("audit verify", (w, dialect) => {
       const { lane: one } = await lane(w, minutes(20));
       await w.sql`delete from audit_segments where first_seq = 4`;
       await w.sql`update audit_segments set entries = '' where first_seq = 7`;
-      for (const [gap, kind] of [
-        [`${one}:7-7`, "conflict"],
-        [`${one}:4-5`, "not_found"],
-        ["nothing", "not_found"],
-      ] as const) {
+      const wrong = { [`${one}:7-7`]: "conflict", [`${one}:4-5`]: "not_found", nothing: "not_found" };
+      for (const [gap, kind] of Object.entries(wrong)) {
         expect(await accept(w, gap).catch((error: unknown) => error)).toMatchObject({ kind });
       }
       expect(await listAudit(w.admin, { actions: ["audit.accept"] })).toEqual([]);
@@ -243,10 +225,8 @@ describeBoth("audit verify", (w, dialect) => {
       await w.sql`delete from audit_segments where first_seq = 4`;
       await accept(w, `${one}:4-4`);
       await w.run("update audit_segments set entries = replace(entries, ?, ?) where lane = 'commands'", [one, other]);
-      expect(await found(w)).toEqual({
-        flaws: [`broken ${one}:4-4`, `broken ${other}:4-4`, "broken commands:1-1"],
-        accepted: [],
-      });
+      const flaws = [`broken ${one}:4-4`, `broken ${other}:4-4`, "broken commands:1-1"];
+      expect(await found(w)).toEqual({ flaws, accepted: [] });
     });
 
     test("is dropped by retention with the rest of its month", async () => {
@@ -305,9 +285,8 @@ describeBoth("audit verify", (w, dialect) => {
       const { lane: name } = await lane(w, atMonth(5, 20));
       await w.sql`update audit_segments set entries = '{}' where first_seq = 7`;
       // Nobody is asked before it is refused.
-      expect(await pruneAudit(w.admin, 30 * dayMs)).toMatchObject({
-        flaws: [{ lane: name, seq: 7, lastSeq: 7, what: "broken" }],
-      });
+      const flaws = [{ lane: name, seq: 7, lastSeq: 7, what: "broken" }];
+      expect(await pruneAudit(w.admin, 30 * dayMs)).toMatchObject({ flaws });
       expect(await planPruning(w.admin, 30 * dayMs, true)).toMatchObject({ pruned: { entries: 20 } });
       expect(await counted(w)).toBe(20);
       expect(await pruneAudit(w.admin, 30 * dayMs, true)).toMatchObject({ entries: 20, lanes: 1 });
@@ -374,11 +353,8 @@ describeBoth("audit verify", (w, dialect) => {
 
     test("hold every segment once, whatever sizes follow each other", async () => {
       const long = { names: Array.from({ length: 1000 }, (_, at) => `${at}`.padStart(64, "N")) };
-      const lanes = [
-        await lane(w, minutes(300)),
-        await lane(w, minutes(40), long),
-        await lane(w, minutes(300), { size: 5 }),
-      ];
+      const [short, wide] = [await lane(w, minutes(300)), await lane(w, minutes(40), long)];
+      const lanes = [short, wide, await lane(w, minutes(300), { size: 5 })];
       expect(await verifyAudit(w.admin, lanes)).toMatchObject({ entries: 640, lanes: 3, flaws: [] });
       expect(await listAudit(w.admin, { limit: 1000 })).toHaveLength(640);
     });

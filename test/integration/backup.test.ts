@@ -21,7 +21,9 @@ import { addRootKey, dropOlderRootKeys, lockKeyFile } from "../../src/people/roo
 import type { Config } from "../../src/settings/settings.ts";
 import { takeOutOfUse } from "../../src/store/backup.ts";
 import { exclusively } from "../../src/store/sqlite-file.ts";
-import { leaksIn, numbered, openWorld, type World } from "../support/world.ts";
+import { leaksIn } from "../support/answer.ts";
+import { numbered } from "../support/rows.ts";
+import { openWorld, type World } from "../support/world.ts";
 
 setDefaultTimeout(120_000);
 
@@ -117,10 +119,8 @@ describe("backup", () => {
     let going = true;
     const writing = (async () => {
       for (let at = 0; going; at++) {
-        await setVariables(w.admin, where, "production", [
-          { name: "ONE", value: String(at) },
-          { name: "OTHER", value: String(at) },
-        ]);
+        const both = ["ONE", "OTHER"].map((name) => ({ name, value: String(at) }));
+        await setVariables(w.admin, where, "production", both);
         await nextTurn(); // SQLite answers without ever giving others a turn
       }
     })();

@@ -31,20 +31,12 @@ import { planRollback, planUndo, rollBack, undo } from "../../src/people/rollbac
 import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
 import { isCanary, newCoin } from "../../src/seal/canary.ts";
+import { answerOf, headersOf, requestOf } from "../support/answer.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
-import {
-  answerOf,
-  describeBoth,
-  describeOnce,
-  headersOf,
-  type Placed,
-  refusingJournal,
-  requestOf,
-  type World,
-} from "../support/world.ts";
+import { describeBoth, describeOnce, type Placed, refusingJournal, type World } from "../support/world.ts";
 
 const staging = "/projects/web/variables?environment=staging";
 

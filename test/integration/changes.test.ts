@@ -53,10 +53,7 @@ describeBoth("a change", (w) => {
     let keyId = "";
     let successorId = "";
     const changes: [work: () => Promise<unknown>, entries: () => object[]][] = [
-      [
-        () => createOrganization(w.admin, { slug }),
-        () => [{ ...ofOrganization, action: "organization.create", names: [] }],
-      ],
+      [() => createOrganization(w.admin, { slug }), () => [{ ...ofOrganization, action: "organization.create" }]],
       [
         () => setPlan(w.admin, slug, "free"),
         () => [{ ...ofOrganization, action: "organization.plan", names: ["free"] }],
@@ -68,17 +65,10 @@ describeBoth("a change", (w) => {
       ],
       [
         () => set({ B: "1", A: "1" }),
-        () => [
-          {
-            ...ofProject,
-            environment: "staging",
-            action: "variables.write",
-            names: ["A", "B"],
-            added: ["B", "A"],
-            changed: [],
-            deleted: [],
-          },
-        ],
+        () => {
+          const changes = { names: ["A", "B"], added: ["B", "A"], changed: [], deleted: [] };
+          return [{ ...ofProject, environment: "staging", action: "variables.write", ...changes }];
+        },
       ],
       [() => set({ A: "2", C: "3" }), () => [{ names: ["A", "C"], added: ["C"], changed: ["A"], deleted: [] }]],
       [
@@ -159,9 +149,8 @@ describeBoth("a change", (w) => {
         ),
       ),
     );
-    expect(entries.flatMap(({ added }) => added ?? []).sort()).toEqual(
-      Array.from({ length: 30 }, (_, n) => `N_${n}`).sort(),
-    );
+    const added = entries.flatMap((entry) => entry.added ?? []).sort();
+    expect(added).toEqual(Array.from({ length: 30 }, (_, n) => `N_${n}`).sort());
     const seqs = (await people(w)).map(({ seq }) => seq);
     expect(seqs).toEqual(seqs.map((_, index) => index + 1));
     expect(await verifyAudit(w.admin)).toMatchObject({ flaws: [] });
@@ -263,11 +252,8 @@ describeBoth("what a person sees", (w) => {
   test("of the difference of two environments is names, and no value", async () => {
     const { where } = await placed(w);
     const differences = await diffVariables(w.admin, where, "staging", "production");
-    expect(differences).toEqual([
-      { name: "A", status: "differs" },
-      { name: "B", status: "only" },
-      { name: "C", status: "missing" },
-    ]);
+    const statuses = differences.map(({ name, status }) => `${name} ${status}`);
+    expect(statuses).toEqual(["A differs", "B only", "C missing"]);
     expect(await diffVariables(w.admin, where, "staging", "staging")).toEqual([]);
   });
 
@@ -306,11 +292,7 @@ describe("the name of a person", () => {
       "self 13 keyhole 7, 13 12 bash 7, 12 11 sudo 0, 11 10 sudo 0, 10 1 sh 1001",
       1001,
     ],
-    [
-      "a program of that name that is not root's",
-      "self 12 keyhole 0, 12 11 sudo 1000, 11 1 bash 1000, 1 0 init 0",
-      undefined,
-    ],
+    ["a program of that name, not root's", "self 12 keyhole 0, 12 11 sudo 1, 11 1 bash 1, 1 0 init 0", undefined],
     ["nothing of sudo", "self 12 keyhole 0, 12 1 bash 0, 1 0 init 0", undefined],
     ["what is not shown", "self 12 keyhole 0", undefined],
   ])("under %s is the caller's by the system's own word", (_, processes, caller) => {

@@ -13,7 +13,8 @@ import { compareEnvironments } from "../../src/people/comparison.ts";
 import { canary } from "../support/canary.ts";
 import { deleteAccount, deleteFile } from "../support/delete.ts";
 import { personIn } from "../support/persons.ts";
-import { describeBoth, stored, type World } from "../support/world.ts";
+import { stored } from "../support/rows.ts";
+import { describeBoth, type World } from "../support/world.ts";
 
 /** What a comparison says, as `development:1 production:2` by name. */
 async function groups(w: World, where: string, kind: string): Promise<Record<string, string>> {

@@ -10,23 +10,11 @@ import { setPlan } from "../../src/people/organizations.ts";
 import { createProject, deleteProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
+import { type Answer, firstOf, headersOf, requestOf, tagged, usualHeaders } from "../support/answer.ts";
 import { deleteVariable } from "../support/delete.ts";
+import { numbered } from "../support/rows.ts";
 import { parts, seed } from "../support/seed.ts";
-import {
-  type Answer,
-  clientOf,
-  describeBoth,
-  everything,
-  firstOf,
-  headersOf,
-  type Key,
-  numbered,
-  type Placed,
-  requestOf,
-  tagged,
-  usualHeaders,
-  type World,
-} from "../support/world.ts";
+import { clientOf, describeBoth, everything, type Key, type Placed, type World } from "../support/world.ts";
 
 const variables = "/projects/web/variables?environment=staging";
 const accounts = "/projects/web/accounts";
@@ -103,12 +91,7 @@ describeBoth("a conditional read", (w, _, once) => {
       ["a plan without the API is refused", 403, (_, { organization }) => setPlan(w.admin, organization, "free")],
       ["a key that lost its surfaces is refused", 403, (key) => w.regrant(key, { surfaces: ["mcp_server"] })],
       ["a key that lost its resources is refused", 403, (key) => w.regrant(key, { resources: [] }), ofResources],
-      [
-        "a key that lost the environment is refused",
-        403,
-        (key) => w.regrant(key, { environments: ["production"] }),
-        inOne,
-      ],
+      ["a key that lost it is refused", 403, (key) => w.regrant(key, { environments: ["production"] }), inOne],
       ["a key that lost the project is refused", 404, (key) => w.regrant(key, { projects: {} })],
       ["a project that was deleted is not found", 404, (_, { where }) => deleteProject(w.admin, where)],
       ["a listing that was edited is refused", 503, (_, { id }) => edit(id)],
@@ -188,11 +171,7 @@ describeBoth("a conditional read", (w, _, once) => {
         (where) => setVariables(w.admin, where, "staging", [{ name: "B", value: "late" }]),
         ofA,
       ],
-      [
-        `a variable of another environment than the ${unasked}`,
-        (where) => setVariables(w.admin, where, "development", late),
-        ofOne,
-      ],
+      [`a variable beside the ${unasked}`, (where) => setVariables(w.admin, where, "development", late), ofOne],
       [`another file than the ${unasked}`, (where) => put(where, "staging", "b"), ofOthers],
     ];
     once.each(elsewhere)("that stays as it is after a write of %s", async (_, write, paths = everyPath) => {

@@ -153,10 +153,8 @@ describeBoth("the audit", (w) => {
   });
 
   test("shows what a stranger's client calls itself, and the name of a key, as text", async () => {
-    const { where, key } = await w.place({
-      variables: { staging: { A: "1" } },
-      key: { ...everything, name: "<b>key</b>" },
-    });
+    const asked = { ...everything, name: "<b>key</b>" };
+    const { where, key } = await w.place({ variables: { staging: { A: "1" } }, key: asked });
     const visitor = await visitorOf(w);
     const path = `/projects/${where.split("/")[1]}/variables?environment=staging`;
     const headers = { "user-agent": "<img src=x>" };

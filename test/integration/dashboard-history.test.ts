@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
-import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
@@ -133,9 +132,8 @@ describeOnce("undoing one change", (w) => {
     const [newest] = await listAudit(w.admin, { project: where, actions: ["variables.rollback"], limit: 1 });
     expect(newest).toMatchObject({ names: ["TOKEN"], changed: ["TOKEN"], actor: { name: "ann@host" } });
     const { html } = await visitor.page(to);
-    expect(html).toContain(
-      "changed TOKEN. This is version 6. Not undone, because written since: TAKEN (version 5, by ana).",
-    );
+    const left = "Not undone, because written since: TAKEN (version 5, by ana).";
+    expect(html).toContain(`changed TOKEN. This is version 6. ${left}`);
     expect(withoutTags((await visitor.page(path)).html)).toContain("Nothing of version 4 is left to undo");
     expect((await visitor.send(undo, { ...shown, "version.production": 6, again: where })).status).toBe(400);
   });
@@ -217,17 +215,6 @@ describeOnce("going back to a version", (w) => {
     const { status, error } = await visitor.send(undo, { ...shown, again: where });
     expect([status, error]).toEqual([409, expect.stringContaining("are at version 4 now, not 3.")]);
     expect(await revealVariable(w.admin, where, "production", "TOKEN")).toBe("a-third-value");
-  });
-  test("brings back accounts as well", async () => {
-    const { where, visitor } = await furnish(w);
-    for (const password of ["an-old-password", "a-new-password"]) {
-      w.secrets.add(password);
-      await setAccount(w.admin, where, "stripe", ["staging"], { password });
-    }
-    const path = `/p/${where}/undo?kind=accounts&environment=staging&to=2`;
-    await visitor.send(`/p/${where}/undo`, await visitor.hidden(path));
-    const { values } = await revealAccount(w.admin, where, "stripe", "staging");
-    expect(values).toEqual({ password: "an-old-password" });
   });
   test("says so if there is nothing to undo, if there is no such version, and if it is no number", async () => {
     const { where, visitor, undoPath, undo } = await furnish(w);

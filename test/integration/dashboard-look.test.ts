@@ -12,7 +12,8 @@ import { listAudit } from "../../src/people/audit.ts";
 import { inDays } from "../support/clock.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { cardsOf, visitorOf } from "../support/pages.ts";
-import { describeBoth, describeOnce, everything, stored, type World } from "../support/world.ts";
+import { stored } from "../support/rows.ts";
+import { describeBoth, describeOnce, everything, type World } from "../support/world.ts";
 
 const newCanary = () => `canary-${crypto.randomUUID()}`;
 

@@ -11,7 +11,8 @@ import { listVariables, setVariables } from "../../src/kinds/variables/write.ts"
 import { listAudit } from "../../src/people/audit.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { type Fields, personsVisitor, type Reply, visitorOf } from "../support/pages.ts";
-import { describeBoth, describeOnce, stored, type World } from "../support/world.ts";
+import { stored } from "../support/rows.ts";
+import { describeBoth, describeOnce, type World } from "../support/world.ts";
 
 /** A value to look for in what is answered. */
 function canary(w: World, text = ""): string {
@@ -231,8 +232,9 @@ describeOnce("the form that deletes a variable", (w) => {
     const [page, action] = ["variables/set?name=OLD", "variables/delete"];
     const untouched = await stored(w);
     const all = { from: ["development", "production"], again: "OLD" };
+    const none = "No environment is chosen. Nothing was deleted.";
     for (const [fields, error] of [
-      [{}, "No environment is chosen. Nothing was deleted."],
+      [{}, none],
       [{ from: all.from }, again("OLD")],
     ] as const) {
       expect(await fill(page, fields, action)).toMatchObject({ status: 400, error });
@@ -577,10 +579,8 @@ describeOnce("the page that sets an account", (w) => {
     const { values } = await revealAccount(w.admin, where, "mail/é", "staging");
     expect(values).toEqual({ user, "private key": key });
     const [added, other] = await listAccounts(w.admin, where);
-    expect([added, other?.name]).toMatchObject([
-      { name: "mail/é", environments: ["development", "staging"] },
-      "stripe",
-    ]);
+    const mail = { name: "mail/é", environments: ["development", "staging"] };
+    expect([added, other?.name]).toMatchObject([mail, "stripe"]);
     const entries = await newest(w, where, 3);
     expect(entries.slice(0, 2)).toEqual(written("accounts", "mail/é", "development", "staging"));
     const { html } = await visitor.page(at("accounts/item?name=mail%2F%C3%A9"));

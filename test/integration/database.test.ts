@@ -68,11 +68,8 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
   test("is asked for transactions without an end: since PostgreSQL 17 a database can give them one", async () => {
     const isTold = sql`select setting from pg_settings where name = 'transaction_timeout'`;
     const [since17] = await killer`select from pg_settings where name = 'transaction_timeout'`;
-    if (since17)
-      await runOn(
-        database.url,
-        `alter database ${new URL(database.url).pathname.slice(1)} set transaction_timeout = '1h'`,
-      );
+    const name = new URL(database.url).pathname.slice(1);
+    if (since17) await runOn(database.url, `alter database ${name} set transaction_timeout = '1h'`);
     const opened = openPostgres(new Servers(parsePostgresUrl(database.url, {}).servers), "admin");
     expect([...(await opened.transaction((db) => db.execute(isTold)))]).toEqual(since17 ? [{ setting: "0" }] : []);
     await opened.close();

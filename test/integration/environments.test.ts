@@ -10,7 +10,8 @@ import { compareEnvironments } from "../../src/people/comparison.ts";
 import { createProject, listProjects, setProjectEnvironments } from "../../src/people/projects.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { visitorOf } from "../support/pages.ts";
-import { describeBoth, stored, type World } from "../support/world.ts";
+import { stored } from "../support/rows.ts";
+import { describeBoth, type World } from "../support/world.ts";
 
 const used = ["development", "production"] as const;
 
@@ -37,9 +38,8 @@ describeBoth("a project", (w) => {
     expect(await createProject(w.admin, `${slug}/some`, asked)).toMatchObject({ environments: used });
     await setProjectEnvironments(w.admin, `${slug}/all`, ["production"]);
     expect((await listProjects(w.admin, slug)).map(({ environments }) => environments)).toEqual([["production"], used]);
-    await expect(createProject(w.admin, `${slug}/none`, { environments: [] })).rejects.toThrow(
-      "at least one environment",
-    );
+    const none = createProject(w.admin, `${slug}/none`, { environments: [] });
+    await expect(none).rejects.toThrow("at least one environment");
     await expect(createProject(w.admin, `${slug}/none`, { environments: ["test"] })).rejects.toThrow(Refused);
   });
 
@@ -107,9 +107,8 @@ describeBoth("a project", (w) => {
     const { environments: shown } = await compareEnvironments(w.admin, where, "variables");
     expect(shown).toEqual([...used]);
     await setVariables(w.admin, where, "production", [{ name: "TOKEN", value: "canary-changed" }]);
-    await expect(setVariables(w.admin, where, "production", [{ name: "NEW", value: "1" }])).rejects.toThrow(
-      "does not use",
-    );
+    const set = setVariables(w.admin, where, "production", [{ name: "NEW", value: "1" }]);
+    await expect(set).rejects.toThrow("does not use");
     await deleteVariable(w.admin, where, "production", "TOKEN");
     expect((await compareEnvironments(w.admin, where, "variables")).environments).toEqual(["development"]);
   });

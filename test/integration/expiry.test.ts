@@ -8,7 +8,8 @@ import { setBytesMax } from "../../src/sets/kind.ts";
 import type { Database } from "../../src/store/database.ts";
 import { nextExpiry } from "../../src/store/expiry.ts";
 import { inDays } from "../support/clock.ts";
-import { describeBoth, insertProjects, numbered, type Placed, type World } from "../support/world.ts";
+import { insertProjects, numbered } from "../support/rows.ts";
+import { describeBoth, type Placed, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
 
@@ -101,10 +102,8 @@ describeBoth("the days until something expires", (w) => {
       `[${'{"rotateBy":"2000-01-01"},'.repeat(400_000)}{}]`,
       "",
     ]) {
-      await w.run(
-        "update sets set listing = ? where project_id = ? and environment = 'staging' and kind = 'variables'",
-        [listing, other.id],
-      );
+      const ofOther = "project_id = ? and environment = 'staging' and kind = 'variables'";
+      await w.run(`update sets set listing = ? where ${ofOther}`, [listing, other.id]);
       expect((await next()).variable).toBe(variable);
     }
     await w.sql`delete from sets where project_id = ${other.id}`;

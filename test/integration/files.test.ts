@@ -5,22 +5,10 @@ import { MemoryBudget } from "../../src/limit/budget.ts";
 import { purgeHistory } from "../../src/people/history.ts";
 import { contentAssociatedData } from "../../src/seal/associated-data.ts";
 import { seal } from "../../src/seal/envelope.ts";
+import { expectRefusal, firstOf, headersOf, onRecord, requestOf, tagged, usualHeaders } from "../support/answer.ts";
 import { deleteFile } from "../support/delete.ts";
-import {
-  dataKeyOf,
-  describeBoth,
-  expectRefusal,
-  firstOf,
-  flipBit,
-  headersOf,
-  onRecord,
-  randomContent,
-  requestOf,
-  sha256,
-  tagged,
-  usualHeaders,
-  type World,
-} from "../support/world.ts";
+import { dataKeyOf, flipBit, randomContent, sha256 } from "../support/rows.ts";
+import { describeBoth, type World } from "../support/world.ts";
 
 const reader = { resources: ["files"] };
 const staging = "/files?project=web&environment=staging";
@@ -62,10 +50,8 @@ describeBoth("GET /files", (w, _, once) => {
         key: reader,
       });
       const asked = async (query: string) => {
-        const [whole, listed] = [
-          await w.ask(`${staging}${query}`, { key }),
-          await w.ask(`${staging}&metadataOnly=1${query}`, { key }),
-        ];
+        const whole = await w.ask(`${staging}${query}`, { key });
+        const listed = await w.ask(`${staging}&metadataOnly=1${query}`, { key });
         expect(pathsOf(listed.json)).toEqual(pathsOf(whole.json));
         return pathsOf(whole.json);
       };
@@ -91,10 +77,8 @@ describeBoth("GET /files", (w, _, once) => {
         const key = await w.key(organization, { ...reader, environments: reach });
         const answer = await w.ask(`/files?project=web&environment=${environment}`, { key });
         const { files } = answer.json as { files: { environments: string[]; content: string }[] };
-        return files.map(({ environments, content }) => [
-          environments.join(),
-          Buffer.from(content, "base64").toString(),
-        ]);
+        const text = (content: string) => Buffer.from(content, "base64").toString();
+        return files.map(({ environments, content }) => [environments.join(), text(content)]);
       };
       expect(await seen("staging", ...environments)).toEqual([["development,staging", "shared"]]);
       expect(await seen("staging", "staging", "production")).toEqual([["staging", "shared"]]);
@@ -153,10 +137,8 @@ describeBoth("GET /files", (w, _, once) => {
         return { ...client, statements: () => statements };
       };
       const content = racing();
-      expect(await content.ask(staging, { key })).toMatchObject({
-        status: 200,
-        json: { files: [{ path: "a", content: base64("first a") }] },
-      });
+      const json = { files: [{ path: "a", content: base64("first a") }] };
+      expect(await content.ask(staging, { key })).toMatchObject({ status: 200, json });
       // On PostgreSQL another one said that none of them was remembered.
       expect(content.statements()).toBe(w.dialect === "postgres" ? 5 : 4);
       expect((await w.audit(key)).map(({ names }) => names)).toEqual([["a"]]);
@@ -170,10 +152,8 @@ describeBoth("GET /files", (w, _, once) => {
 
   describe("422", () => {
     once("the 1000 are counted in all environments, each file once", async () => {
-      const { id, key } = await w.place({
-        files: [{ path: "a", environments: ["staging"], content: "x" }],
-        key: reader,
-      });
+      const files = [{ path: "a", environments: ["staging"], content: "x" }];
+      const { id, key } = await w.place({ files, key: reader });
       const counted = async (counts: number[]) => {
         await w.sql`update projects set file_counts = ${JSON.stringify(counts)} where id = ${id}`;
         return (await w.ask(staging, { key })).status;
@@ -215,10 +195,8 @@ describeBoth("GET /files", (w, _, once) => {
     once.each([100, 300_000])(
       "decryption_failed if content of %d bytes was sealed for another checksum",
       async (size) => {
-        const { project, key } = await w.place({
-          files: [{ path: "b", environments: ["staging"], content: randomContent(size) }],
-          key: reader,
-        });
+        const files = [{ path: "b", environments: ["staging"], content: randomContent(size) }];
+        const { project, key } = await w.place({ files, key: reader });
         const id = await contentOf(w, project.id, "b");
         const content = randomContent(size);
         const associatedData = contentAssociatedData({ projectId: project.id, id, size, sha256: sha256(content) });
@@ -256,10 +234,8 @@ describeBoth("GET /files", (w, _, once) => {
 
     test.each(sizes)("shows an edit of a row at the next read, with %d bytes", async (size) => {
       const content = randomContent(size);
-      const { project, key } = await w.place({
-        files: [{ path: "b", environments: ["staging"], content }],
-        key: reader,
-      });
+      const files = [{ path: "b", environments: ["staging"], content }];
+      const { project, key } = await w.place({ files, key: reader });
       const status = async () => (await w.ask(staging, { key })).status;
       const edits = [
         ["file_contents", "sealed", "id = ?", await contentOf(w, project.id, "b")],

@@ -9,19 +9,9 @@ import { Limiter } from "../../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
-import {
-  clientOf,
-  describeBoth,
-  insertAccounts,
-  insertFiles,
-  insertProjects,
-  type Key,
-  numbered,
-  type Placed,
-  refusingJournal,
-  requestOf,
-  type World,
-} from "../support/world.ts";
+import { requestOf } from "../support/answer.ts";
+import { insertAccounts, insertFiles, insertProjects, numbered } from "../support/rows.ts";
+import { clientOf, describeBoth, type Key, type Placed, refusingJournal, type World } from "../support/world.ts";
 
 /** What each gate answers if it refuses, in the order of judgement. */
 const gates = {

@@ -1,50 +1,34 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { randomBytes } from "node:crypto";
-import postgres from "postgres";
+import { beforeAll, expect, test } from "bun:test";
 import { Overused } from "../../src/audit/job-reads.ts";
-import { type Installation, openInstallation } from "../../src/installation/installation.ts";
-import { kindsByRead } from "../../src/kinds/kind.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { Notary } from "../../src/notary/notary.ts";
-import { openSigners } from "../../src/notary/signers.ts";
 import { applyGrants, grantStatements, renewGrants } from "../../src/people/grants.ts";
 import { createKey, revokeKey } from "../../src/people/keys.ts";
 import { rejectRequest } from "../../src/people/requests.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import { summed } from "../../src/server/metrics.ts";
-import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
 import { defaultPartition, makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
 import { pruneJobReads } from "../../src/store/job-reads.ts";
 import { rightsBeyondServing } from "../../src/store/rights.ts";
 import { entry } from "../support/journal.ts";
 import { connectAgent } from "../support/mcp.ts";
-import { rightsIn, withPostgres } from "../support/postgres.ts";
-import { type Client, clientOf, everything, type Key, openWorld, type Placed, type World } from "../support/world.ts";
+import { notarize } from "../support/notarize.ts";
+import { withPostgres } from "../support/postgres.ts";
+import { forbidden, roleOf } from "../support/role.ts";
+import { type Client, clientOf, everything, type Key, type Placed } from "../support/world.ts";
 
-setDefaultTimeout(60_000);
+const ahead = Array.from({ length: monthsAhead + 1 }, (_, later) => monthOf(Date.now(), later).name);
+const months = [...ahead, defaultPartition];
 
-const months = [
-  ...Array.from({ length: monthsAhead + 1 }, (_, later) => monthOf(Date.now(), later).name),
-  defaultPartition,
-];
-
-withPostgres("the role that serve runs under", suite);
-
-function suite() {
-  let w: World;
-  // CVE-2026-39946: a name that must be quoted.
-  const role = `k"Rôle"; drop table sets; -- ${randomBytes(4).toString("hex")}`;
-  const quoted = `"${role.replaceAll('"', '""')}"`;
-  let installation: Installation;
+withPostgres("the role that serve runs under", () => {
   let keyhole: OpenKeyhole;
   let client: Client;
-  let raw: postgres.Sql;
   let key: Key;
   let project: Placed;
+  // CVE-2026-39946: a name that must be quoted.
+  const as = roleOf("serve", () => keyhole?.close(), 'k"Rôle"; drop table sets; --');
+  const { w, name: role, quoted, installation, run } = as;
 
   beforeAll(async () => {
-    w = await openWorld("postgres");
     const organization = await w.organization();
     project = await w.project(organization, "web", {
       variables: { production: { TOKEN: "a-token-of-grants" } },
@@ -52,26 +36,12 @@ function suite() {
       files: [{ path: "a.pem", environments: ["production"], content: "a-file-of-grants" }],
     });
     key = await w.key(organization, { ...everything });
-    await w.run(`create role ${quoted} login password 'of-a-test'`);
-    await applyGrants(w.admin, role);
-    const url = new URL(w.databaseUrl as string);
-    url.username = encodeURIComponent(role);
-    url.password = "of-a-test";
-    installation = await openInstallation({ ...w.config, postgres: parsePostgresUrl(url.href, {}) }, () => {});
     keyhole = await openKeyhole(installation, (event) => w.log.push(event), { mcpOrigins: [] });
     client = clientOf(keyhole);
-    raw = postgres(url.href, { max: 1, fetch_types: false, onnotice: () => {} });
-  });
-  afterAll(async () => {
-    await raw?.end({ timeout: 1 });
-    await keyhole?.close();
-    await w?.run(`drop owned by ${quoted}`);
-    await w?.run(`drop role ${quoted}`);
-    await w?.close();
   });
 
   test("is that role and no other", async () => {
-    expect([...(await raw`select current_user as role`)]).toEqual([{ role }]);
+    expect(await run("select current_user as role")).toEqual([{ role }]);
   });
 
   test("gets what an upgrade brings, and keeps what else it has; a role of somebody else gets nothing", async () => {
@@ -115,18 +85,12 @@ function suite() {
   });
 
   test("compares the tree with what this host has seen, and reads no entry of the audit", async () => {
-    const { keyring, systemKeys } = installation;
-    const signers = await openSigners(w.admin.database, keyring, systemKeys.audit);
-    const auditKey = systemKeys.audit;
-    const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file: undefined });
-    const options = { database: w.admin.database, auditKey, signers, checkpoint };
-    const notary = new Notary({ kindsByRead, ...options, log: () => {}, now: Date.now });
-    await notary.round();
+    await notarize(w);
     const { size, signed } = await installation.checkpoint.compare(keyhole.database);
     expect(size).toBeGreaterThan(0);
     expect([signed?.size, installation.checkpoint.refusal]).toEqual([size, undefined]);
-    await expect(raw`select 1 from audit_segments`).rejects.toMatchObject({ code: "42501" });
-    await expect(raw`delete from audit_leaves`).rejects.toMatchObject({ code: "42501" });
+    await expect(run("select 1 from audit_segments")).rejects.toMatchObject(forbidden);
+    await expect(run("delete from audit_leaves")).rejects.toMatchObject(forbidden);
   });
 
   test("counts the reads of jobs, and forgets those that are not needed", async () => {
@@ -181,7 +145,7 @@ function suite() {
   });
 
   test("has exactly these rights in the database", async () => {
-    expect(await rightsIn(raw)).toEqual({
+    expect(await as.rights()).toEqual({
       ...Object.fromEntries(
         [
           ...["api_keys", "audit_checkpoints_signed", "audit_exceptions", "audit_heads", "audit_leaves"],
@@ -195,12 +159,12 @@ function suite() {
       key_uses: "INSERT SELECT UPDATE",
       variable_requests: "INSERT SELECT",
     });
-    const [schema] = await raw`select has_schema_privilege('public', 'CREATE') as makes,
-      has_column_privilege('key_uses', 'key_id', 'UPDATE') as renames`;
+    const [schema] = await run(`select has_schema_privilege('public', 'CREATE') as makes,
+      has_column_privilege('key_uses', 'key_id', 'UPDATE') as renames`);
     expect(schema).toEqual({ makes: false, renames: false });
     // And it owns nothing.
     for (const statement of ["drop table sets", "alter table sets disable trigger all"]) {
-      await expect(raw.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+      await expect(run(statement)).rejects.toMatchObject(forbidden);
     }
   });
 
@@ -213,9 +177,8 @@ function suite() {
     const [refused, failed] = [await read(), await start().catch((error: unknown) => error)];
     expect([refused.status, refused.json]).toMatchObject([503, { code: "unavailable" }]);
     expect(JSON.stringify(w.log.at(-1))).toContain("run `keyhole db grants --role NAME --apply`");
-    expect(String(failed)).toContain(
-      `may not append to ${months[0]}: run \`keyhole db grants --role ${role} --apply\``,
-    );
+    const how = `run \`keyhole db grants --role ${role} --apply\``;
+    expect(String(failed)).toContain(`may not append to ${months[0]}: ${how}`);
     await renewGrants(w.admin);
     expect((await read()).status).toBe(200);
     await start();
@@ -240,7 +203,7 @@ function suite() {
     expect(await beyond()).toEqual(["may change api_keys, audit_segments, sets"]);
     await applyGrants(w.admin, role);
     expect(await beyond()).toEqual([]);
-    await expect(raw`select * from audit_entries`).rejects.toMatchObject({ code: "42501" });
+    await expect(run("select * from audit_entries")).rejects.toMatchObject(forbidden);
     await w.run(`grant delete on audit_segments_default to ${quoted}`);
     expect(await beyond()).toEqual(["may change audit_segments"]);
     await w.run(`revoke delete on audit_segments_default from ${quoted}`);
@@ -257,11 +220,10 @@ function suite() {
     const statements = await grantStatements(w.admin, 'of "Ann"');
     const appended = ["audit_segments", "variable_requests", ...months].map((name) => `public."${name}"`).join(", ");
     expect(statements.at(-3)).toBe(`GRANT INSERT ON ${appended} TO "of ""Ann""";`);
-    await expect(applyGrants(w.admin, "nobody here")).rejects.toThrow(
-      'There is no role "nobody here": create it first',
-    );
+    const absent = 'There is no role "nobody here": create it first';
+    await expect(applyGrants(w.admin, "nobody here")).rejects.toThrow(absent);
     await expect(grantStatements(w.admin, "")).rejects.toThrow("A role name must have 1 to 63 bytes");
     await expect(grantStatements(w.admin, 'a"\0')).rejects.toThrow("no control characters");
     await expect(grantStatements(w.admin, "é".repeat(32))).rejects.toThrow("A role name must have 1 to 63 bytes");
   });
-}
+});

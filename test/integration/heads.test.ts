@@ -95,11 +95,8 @@ describeBoth("the head of the lane of commands", (w) => {
     const before = await savedHead(w);
     await removePerson(w.admin, name);
     const after = await savedHead(w);
-    const kept = [
-      await saved(w, "audit_segments", "lane = 'commands'"),
-      await saved(w, "rosters", "true"),
-      await saved(w, "audit_heads", "true"),
-    ];
+    const all = { audit_segments: "lane = 'commands'", rosters: "true", audit_heads: "true" };
+    const kept = await Array.fromAsync(Object.entries(all), ([table, where]) => saved(w, table, where));
     await attack(before, after);
     const { door, dashboard, list } = waysIn(w, name);
     const add = () => addPerson(w.admin, { name: "eve", organization: slug, signIn: null });
@@ -204,11 +201,8 @@ describeBoth("a head that an earlier version did not seal", (w) => {
     await w.run("update audit_heads set seal = null");
     await open();
     await expect(waysIn(w, name).door()).rejects.toMatchObject(distrust);
-    await addPerson(
-      w.admin,
-      { name: `${name}-2`, organization: where.split("/")[0], signIn: null },
-      { asTheyAre: true },
-    );
+    const another = { name: `${name}-2`, organization: where.split("/")[0], signIn: null };
+    await addPerson(w.admin, another, { asTheyAre: true });
   });
 
   test("is sealed with the list in the first entry that retention has left", async () => {

@@ -19,17 +19,8 @@ import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
 import { deleteFile, deleteVariable } from "../support/delete.ts";
 import { personIn } from "../support/persons.ts";
-import {
-  describeBoth,
-  describeOnce,
-  everything,
-  flipBit,
-  insertFiles,
-  numbered,
-  type Placed,
-  type Row,
-  type World,
-} from "../support/world.ts";
+import { flipBit, insertFiles, numbered } from "../support/rows.ts";
+import { describeBoth, describeOnce, everything, type Placed, type Row, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
 const production = (where: string, kind = "variables") => ({ where, environment: "production", kind }) as const;
@@ -283,10 +274,8 @@ describeBoth("history", (w) => {
     expect((await history()).versions).toEqual([4, 3, 2, 1]);
     const put = async (names: readonly string[]) => {
       const changes = names.map((name) => `${name} = ?`).join(", ");
-      await w.run(`update set_versions set ${changes} where ${of(4)}`, [
-        ...names.map((name) => record?.[name]),
-        project.id,
-      ]);
+      const values = names.map((name) => record?.[name]);
+      await w.run(`update set_versions set ${changes} where ${of(4)}`, [...values, project.id]);
     };
     const warnings = ["Version 4 is not listed: its record was changed with SQL."];
     await put(["at", "actor", "names", "mac"]);
@@ -341,10 +330,11 @@ describeOnce("a rollback", (w) => {
     ]);
     const key = await w.key(organization, everything);
     expect((await w.client().ask("/projects/web/variables?environment=production", { key })).json).toMatchObject({
-      variables: [
-        { key: "A", value: "1", updatedAt: w.clock.nowMs },
-        { key: "B", value: "1", updatedAt: 1_700_000_000_000 },
-      ],
+      variables: ["A", "B"].map((key, at) => ({
+        key,
+        value: "1",
+        updatedAt: at === 0 ? w.clock.nowMs : 1_700_000_000_000,
+      })),
     });
     // To the version that a project begins with, and forward again.
     await back(1);

@@ -9,7 +9,7 @@ import { Deadline } from "../../src/core/deadline.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
-import { auditKey, entry, journalOn } from "../support/journal.ts";
+import { auditKey, entry, journalOn, writeLane } from "../support/journal.ts";
 import { seed } from "../support/seed.ts";
 import { describeBoth, everything, type Row, type World } from "../support/world.ts";
 
@@ -191,9 +191,8 @@ describe("the journal", () => {
   test.each(["unknown", "refused"] as const)(
     "leaves a lane whose end nobody knows (then %s), and tells its last known entry",
     async (second) => {
-      const { journal, batches, checkpoints } = open(
-        inTurn({ outcome: "durable" }, { outcome: "unknown" }, { outcome: second }),
-      );
+      const answers = inTurn({ outcome: "durable" }, { outcome: "unknown" }, { outcome: second });
+      const { journal, batches, checkpoints } = open(answers);
       await journal.record([numberedEntry(1)]);
       expect(await journal.record([numberedEntry(2)]).catch(codeOf)).toBe("unavailable");
       const last = (batches[0] as Batch).segment;
@@ -345,19 +344,11 @@ describeBoth("the journal on its database", (w) => {
     const anyText = fc.string({ unit: "binary" }).map((text) => text.replaceAll("\0", "'\"\\"));
     // The view has no versions.
     const entries = fc.sample(anyEntry(anyText), { numRuns: 500, seed }).map(({ version: _, ...entry }) => entry);
-    const store = w.installation.openJournal();
-    let lane = "";
-    const journal = journalOn(store.append, {
-      auditKey: w.installation.systemKeys.audit,
-      checkpoint: (checkpoint) => {
-        lane = checkpoint.lane;
-      },
-    });
+    const batches: (typeof entries)[] = [];
     for (let from = 0; from < entries.length; from += 1 + (from % 50)) {
-      await journal.record(entries.slice(from, from + 1 + (from % 50)));
+      batches.push(entries.slice(from, from + 1 + (from % 50)));
     }
-    await journal.close();
-    await store.close();
+    const { lane } = await writeLane(w, batches);
     const rows = await w.sql`select * from audit_entries where lane = ${lane} order by seq`;
     const columns = (row: Row, ...names: string[]) =>
       Object.fromEntries(names.map((name) => [name.replace(/_(.)/, (_, one) => one.toUpperCase()), row[name]]));

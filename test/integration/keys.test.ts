@@ -16,22 +16,11 @@ import { compile, type Database } from "../../src/store/database.ts";
 import { keyLookups } from "../../src/store/lookups.ts";
 import { projectQueries } from "../../src/store/projects.ts";
 import { setQueries } from "../../src/store/sets.ts";
+import { type Answer, expectRefusal, headersOf, leaksIn, requestOf, usualHeaders } from "../support/answer.ts";
 import { performed } from "../support/perform.ts";
 import { asPerson } from "../support/persons.ts";
-import {
-  type Answer,
-  describeBoth,
-  everything,
-  expectRefusal,
-  headersOf,
-  insertProjects,
-  type Key,
-  leaksIn,
-  numbered,
-  requestOf,
-  usualHeaders,
-  type World,
-} from "../support/world.ts";
+import { insertProjects, numbered } from "../support/rows.ts";
+import { describeBoth, everything, type Key, type World } from "../support/world.ts";
 
 /** Gate 2, and that changes of a key take effect at once. */
 describeBoth("a key", (w, dialect, once) => {
@@ -64,10 +53,8 @@ describeBoth("a key", (w, dialect, once) => {
     await insertProjects(w, organization, slugs);
     const key = await w.key(organization, { projects: most });
     expect((await w.ask(`/projects/${most[0]}`, { key })).status).toBe(200);
-    const bound = {
-      kind: "bound",
-      message: "The list of 2497 projects takes 262186 bytes, and servers read at most 262144: name fewer.",
-    };
+    const message = "The list of 2497 projects takes 262186 bytes, and servers read at most 262144: name fewer.";
+    const bound = { kind: "bound", message };
     const reach = { organization: organization.slug, projects: slugs, environments: null };
     await expect(createKey(w.admin, reach)).rejects.toMatchObject(bound);
     await expect(createKey(w.admin, { ...reach, canary: true })).rejects.toMatchObject(bound);
@@ -280,15 +267,8 @@ describeBoth("a key", (w, dialect, once) => {
       }
       const [first] = made as [Key];
       const upper = first.id.toUpperCase();
-      for (const wrong of [
-        "",
-        first.id.slice(0, 7),
-        `${first.id}0`,
-        "ffffffff",
-        "%".repeat(8),
-        "_".repeat(36),
-        upper,
-      ]) {
+      const lengths = ["%".repeat(8), "_".repeat(36)];
+      for (const wrong of ["", first.id.slice(0, 7), `${first.id}0`, "ffffffff", ...lengths, upper]) {
         await expect(showKey(w.admin, wrong)).rejects.toThrow("There is no key");
       }
       expect(short("not the id of a key")).toBe("not the id of a key");

@@ -28,7 +28,8 @@ import type { Entry, KindDescriptor } from "../../src/sets/kind.ts";
 import { readSets } from "../../src/sets/lookup.ts";
 import { migrations } from "../../src/store/migrate.ts";
 import { postgresTables, sqliteTables } from "../../src/store/tables.ts";
-import { describeBoth, everything, type Key, requestOf, type World } from "../support/world.ts";
+import { requestOf } from "../support/answer.ts";
+import { describeBoth, everything, type Key, type World } from "../support/world.ts";
 
 type NoteEntry = Entry & { readonly title: string };
 
@@ -91,12 +92,8 @@ async function readNotes(w: World, key: Key, slug: string): Promise<string> {
   const production = environmentMask("production");
   const digest = digestKey(gate.pepper, key.key);
   const row = await gate.lookUp({ digest, slug, kind: notes.kind, environments: production, values: production });
-  const reading = {
-    source,
-    caller: authenticate(row, digest, gate.seals),
-    signal: () => new AbortController().signal,
-    stages: undefined,
-  };
+  const signal = () => new AbortController().signal;
+  const reading = { source, caller: authenticate(row, digest, gate.seals), signal, stages: undefined };
   const query = { slug, descriptor: notes, environments: production, values: production };
   const { text, share } = await readSets(reading, query, (_, [set]) => ({ text: `[${set?.open().all}]` }));
   share.release();
@@ -115,19 +112,15 @@ describeBoth("a kind that Keyhole does not have", (w) => {
   });
 
   test("is written, read, counted, listed, compared, rolled back, renamed, rotated and verified", async () => {
-    const { organization, where, key } = await w.place({
-      variables: { production: { TOKEN: "a-token-of-web" } },
-      key: everything,
-    });
+    const variables = { production: { TOKEN: "a-token-of-web" } };
+    const { organization, where, key } = await w.place({ variables, key: everything });
 
     await writeNotes(w, where, { door: "a note about the door", stove: "a note about the stove" });
     expect(await readNotes(w, key, "web")).toBe(`["a note about the door","a note about the stove"]`);
     expect(await showProject(w.admin, where)).toMatchObject({ variableCount: 1, noteCount: 2 });
     const keyhole = await openKeyhole(w.installation, () => {});
-    const { handle } = w.client(({ gate }) => ({
-      source: keyhole.source,
-      gate: { ...keyhole.gate, limiter: gate.limiter },
-    }));
+    const own = ({ limiter }: typeof keyhole.gate) => ({ ...keyhole.gate, limiter });
+    const { handle } = w.client(({ gate }) => ({ source: keyhole.source, gate: own(gate) }));
     expect(await (await handle(requestOf("/projects/web", { key }))).json()).toMatchObject({ noteCount: 2 });
     await keyhole.close();
     const asked = { of: notes.kind, project: where, environment: undefined };
@@ -160,13 +153,10 @@ describeBoth("a kind that Keyhole does not have", (w) => {
     expect((await openEverything(w.admin)).items).toMatchObject({ variables: 1, notes: 2 });
     const left = await Array.fromAsync(exportOrganization(w.admin, organization.slug, { formats: [], warn: () => {} }));
     const notesLeft = left.find(({ path }) => path === "shop/production/notes.json");
-    expect(JSON.parse(String(notesLeft?.content))).toEqual({
-      door: "a note about the door",
-      stove: "a note about the stove",
-    });
-    expect(await purgeHistory(w.admin, { where: shop, environment: "production", kind: notes.kind })).toMatchObject({
-      removed: 3,
-    });
+    const both = { door: "a note about the door", stove: "a note about the stove" };
+    expect(JSON.parse(String(notesLeft?.content))).toEqual(both);
+    const purged = await purgeHistory(w.admin, { where: shop, environment: "production", kind: notes.kind });
+    expect(purged).toMatchObject({ removed: 3 });
     const actions = (await listAudit(w.admin, { actions: notes.actions, limit: 10 })).map(({ action }) => action);
     expect(actions.sort()).toEqual(["notes.rollback", "notes.write", "notes.write"]);
     expect(await deleteProject(w.admin, shop)).toMatchObject({ variables: 1, notes: 2 });

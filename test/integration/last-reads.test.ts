@@ -23,7 +23,7 @@ import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { backUp, restore } from "../../src/people/backup.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
-import { entry, journalOn } from "../support/journal.ts";
+import { entry, writeLane } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
@@ -42,9 +42,8 @@ async function unread(w: World, path: string, given: object, admin = w.admin): P
 }
 
 function namesIn({ document }: Outcome): unknown[] {
-  return (document as { key?: string; name?: string; path?: string }[]).map(
-    ({ key, path, name }) => key ?? path ?? name,
-  );
+  const items = document as { key?: string; name?: string; path?: string }[];
+  return items.map(({ key, path, name }) => key ?? path ?? name);
 }
 
 /** A project whose items were written, and whose record begins, 200 days ago. */
@@ -67,10 +66,8 @@ async function oldPlace(w: World) {
 /** As if the notary had looked 200 days ago for the first time. */
 async function beginRecord(w: World): Promise<void> {
   await notarize(w);
-  await w.run("update last_reads_known set since_at = ?, by_name_since_at = ?", [
-    Date.now() - 200 * dayMs,
-    Date.now() - 200 * dayMs,
-  ]);
+  const sinceAt = Date.now() - 200 * dayMs;
+  await w.run("update last_reads_known set since_at = ?, by_name_since_at = ?", [sinceAt, sinceAt]);
 }
 
 const web = "/projects/web/variables?environment=production";
@@ -208,12 +205,8 @@ describeBoth("the record of last reads", (w) => {
     expect(await pruneAudit(w.admin, 150 * dayMs)).toMatchObject({ lanes: 1 });
     expect(await begins()).toEqual([before] as never);
     // What no notary has read, and put into the tree, would be lost.
-    const store = w.installation.openJournal();
     const at = Date.now() - 100 * dayMs;
-    const journal = journalOn(store.append, { auditKey: w.admin.systemKeys.audit, now: () => at });
-    await journal.record([{ ...entry, projectId: id }]);
-    await journal.close();
-    await store.close();
+    await writeLane(w, [[{ ...entry, projectId: id }]], at);
     await expect(pruneAudit(w.admin, 31 * dayMs)).rejects.toMatchObject({ kind: "unavailable" });
     await notarize(w);
     expect(await pruneAudit(w.admin, 31 * dayMs)).toMatchObject({ entries: 1 });

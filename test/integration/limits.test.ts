@@ -4,17 +4,9 @@ import type { Gatekeeper } from "../../src/gates/admit.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
-import {
-  type Answer,
-  describeBoth,
-  everything,
-  expectRefusal,
-  headersOf,
-  type Key,
-  numbered,
-  usualHeaders,
-  type World,
-} from "../support/world.ts";
+import { type Answer, expectRefusal, headersOf, usualHeaders } from "../support/answer.ts";
+import { numbered } from "../support/rows.ts";
+import { describeBoth, everything, type Key, type World } from "../support/world.ts";
 
 const tooMany = "Too many requests; wait as long as Retry-After says.";
 const unauthorized = "A valid API key is required.";

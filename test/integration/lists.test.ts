@@ -23,11 +23,13 @@ import { listAudit } from "../../src/people/audit.ts";
 import { namesInUse } from "../../src/people/names-in-use.ts";
 import { renameProject } from "../../src/people/projects.ts";
 import { createTrust } from "../../src/people/trusts.ts";
+import { expectTooMany } from "../support/answer.ts";
 import { kinds, namesOf, ofKind } from "../support/kinds.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { performed } from "../support/perform.ts";
 import { asPerson, personIn } from "../support/persons.ts";
-import { describeBoth, everything, expectTooMany, insertProjects, numbered } from "../support/world.ts";
+import { insertProjects, numbered } from "../support/rows.ts";
+import { describeBoth, everything } from "../support/world.ts";
 
 /*
  * Every list against a model, at its bounds: one item less, as many, one more. Beside what it shows there is what it
@@ -94,12 +96,8 @@ describeBoth("a list", (w) => {
         const expected = model(reach, environment);
         await expectAs(path(environment), expected, own);
         await expectAs(`${path(environment)}${namesOnly}`, expected, own);
-        if (only)
-          await expectAs(
-            `${path(environment)}${only(["S0000", "GONE0000"])}`,
-            expected.filter((name) => name === "S0000"),
-            own,
-          );
+        const one = expected.filter((name) => name === "S0000");
+        if (only) await expectAs(`${path(environment)}${only(["S0000", "GONE0000"])}`, one, own);
         if (kind === "variables") {
           await expectAs(
             `${path(environment)}&prefix=S`,
@@ -172,11 +170,9 @@ describeBoth("a list", (w) => {
       const status = (["pending", "approved", "rejected"] as const)[n % 3] ?? "pending";
       const where = { organizationId: organization.id, projectId: project.id, environment: "production" as const };
       const row = { ...where, id, name: `R${n}`, reason: "r", keyId: "gone", number: n + 1, status, createdAt: n };
-      return {
-        place: placeOf(n),
-        isPending: status === "pending" && n % 2 === 0,
-        row: { ...row, expiresAt: n % 2 === 0 ? now + 3_600_000 : 1 },
-      };
+      const isKept = n % 2 === 0;
+      const own = { ...row, expiresAt: isKept ? now + 3_600_000 : 1 };
+      return { place: placeOf(n), isPending: status === "pending" && isKept, row: own };
     });
     const slugs = numbered("many", count);
     await insertProjects(w, other.organization, slugs);
@@ -204,9 +200,8 @@ describeBoth("a list", (w) => {
     const ana = asPerson(w.admin, "ana", [one, ...some]);
     const [mine, theirs] = [organization.slug, other.organization.slug];
 
-    const rows = [access, expiring, keys, trusts, requests, projects, persons, finds].flatMap(
-      ({ rows }) => rows as Operation[],
-    );
+    const groups = [access, expiring, keys, trusts, requests, projects, persons, finds];
+    const rows = groups.flatMap((group) => group.rows as Operation[]);
     const run = async (path: string, admin: typeof ana, given: object) => {
       const row = rows.find((one) => one.path === path) as Operation;
       return (await performed(row, admin, given)).document;

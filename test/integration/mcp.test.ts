@@ -9,20 +9,9 @@ import { deleteProject } from "../../src/people/projects.ts";
 import { rejectRequest, showRequest } from "../../src/people/requests.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import { pendingPerKeyMax, pendingPerOrganizationMax } from "../../src/store/requests.ts";
+import { answerOf, expectRefusal, firstOf, headersOf, usualHeaders } from "../support/answer.ts";
 import { allowedOrigin, connectAgent, mcpClient, mcpRequest, revisions } from "../support/mcp.ts";
-import {
-  answerOf,
-  describeBoth,
-  describeOnce,
-  expectRefusal,
-  firstOf,
-  headersOf,
-  type Key,
-  type Placed,
-  refusingJournal,
-  usualHeaders,
-  type World,
-} from "../support/world.ts";
+import { describeBoth, describeOnce, type Key, type Placed, refusingJournal, type World } from "../support/world.ts";
 
 const agentKey = { surfaces: ["mcp_server"], resources: [...resources] };
 const bidi = "\u202e\u2066\u200f";

@@ -15,7 +15,7 @@ import { postgresTables, sqliteTables, type Tables } from "../../src/store/table
 import { eventually } from "../support/eventually.ts";
 import { newFolder } from "../support/folder.ts";
 import { connectTo, createDatabase, postgresUrl, type TestDatabase, withPostgres } from "../support/postgres.ts";
-import { sha256 } from "../support/world.ts";
+import { sha256 } from "../support/rows.ts";
 
 setDefaultTimeout(60_000);
 const root = join(import.meta.dir, "../..");

@@ -22,7 +22,7 @@ import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
 import type { Database } from "../../src/store/database.ts";
 import { readNodes, treeEnd } from "../../src/store/tree-end.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
-import { entry, journalOn } from "../support/journal.ts";
+import { entry, writeLane } from "../support/journal.ts";
 import { pruneAudit } from "../support/prune.ts";
 import { savedTables } from "../support/saved.ts";
 import { describeBoth, type LogEvent, type Row, type World } from "../support/world.ts";
@@ -30,17 +30,9 @@ import { describeBoth, type LogEvent, type Row, type World } from "../support/wo
 setDefaultTimeout(60_000);
 
 /** Writes one lane, with one entry in each segment. @returns its name */
-async function lane(w: World, count: number, at = Date.now()): Promise<string> {
-  const store = w.installation.openJournal();
-  let lane = "";
-  const checkpoint = (one: { lane: string }) => {
-    lane = one.lane;
-  };
-  const journal = journalOn(store.append, { auditKey: w.admin.systemKeys.audit, now: () => at, checkpoint });
-  for (let done = 0; done < count; done++) await journal.record([{ ...entry, requestId: `${done}` }]);
-  await journal.close();
-  await store.close();
-  return lane;
+async function lane(w: World, count: number, at?: number): Promise<string> {
+  const batches = Array.from({ length: count }, (_, done) => [{ ...entry, requestId: `${done}` }]);
+  return (await writeLane(w, batches, at)).lane;
 }
 
 describeBoth("the notary", (w, _, once) => {
@@ -88,11 +80,8 @@ describeBoth("the notary", (w, _, once) => {
     }
     for (const row of await w.run("select size, root, note from audit_checkpoints_signed order by size")) {
       const earlier = row as { size: number; root: Buffer; note: string };
-      expect(openTreeHead(earlier.note, signers)).toMatchObject({
-        size: earlier.size,
-        root: earlier.root,
-        acceptedAt: 0,
-      });
+      const shown = { size: earlier.size, root: earlier.root, acceptedAt: 0 };
+      expect(openTreeHead(earlier.note, signers)).toMatchObject(shown);
       const proof = await proveConsistency(earlier.size, size, read);
       expect(verifyConsistency(earlier, head, proof)).toBe(true);
     }
@@ -179,9 +168,8 @@ describeBoth("the notary", (w, _, once) => {
     const notary = notaryOn();
     await notary.round();
     await notary.round();
-    expect((await requireSound()).toSorted()).toEqual(
-      [...[1, 2, 4, 5, 6].map((seq) => `${name}:${seq}`), `${other}:1`].toSorted(),
-    );
+    const expected = [...[1, 2, 4, 5, 6].map((seq) => `${name}:${seq}`), `${other}:1`];
+    expect((await requireSound()).toSorted()).toEqual(expected.toSorted());
     expect(flaws()).toEqual([`Lane ${name}: the chain breaks at entry 3.`]);
     expect(notary.flaws).toBe(1);
     // Also for a process that starts later, when the tree is far beyond it.
@@ -227,9 +215,8 @@ describeBoth("the notary", (w, _, once) => {
     clock.now = () => Date.now() + 3_600_000;
     await notary.round();
     expect(notary.flaws).toBe(0);
-    expect((await requireSound()).toSorted()).toEqual(
-      ["commands:1", ...[1, 2, 4, 5].map((seq) => `${name}:${seq}`)].toSorted(),
-    );
+    const expected = ["commands:1", ...[1, 2, 4, 5].map((seq) => `${name}:${seq}`)];
+    expect((await requireSound()).toSorted()).toEqual(expected.toSorted());
   });
 
   test("finds what a wrong clock dated too early, within the hour", async () => {
@@ -328,10 +315,8 @@ describeBoth("the notary", (w, _, once) => {
       clock.now = () => Date.now() + 3_600_000;
       await notary.round();
       const { flaws, tree } = await verifyAudit(w.admin);
-      expect({ what, named: [notary.flaws > 0, flaws.length + tree.length > 0] }).toEqual({
-        what,
-        named: [true, true],
-      });
+      const named = [notary.flaws > 0, flaws.length + tree.length > 0];
+      expect({ what, named }).toEqual({ what, named: [true, true] });
       clock.now = Date.now;
       await back();
     }
@@ -611,10 +596,8 @@ describeBoth("the keys that sign", (w) => {
 
   test("are refused if SQL changed their row, or made a key of another generation of it", async () => {
     await open();
-    for (const [change, back] of [
-      ["public_key = x'00'", "public_key = ?"],
-      ["generation = 2", "generation = 1"],
-    ] as const) {
+    const changes = { "public_key = x'00'": "public_key = ?", "generation = 2": "generation = 1" };
+    for (const [change, back] of Object.entries(changes)) {
       const [row] = await w.run("select public_key from audit_signers");
       await w.run(`update audit_signers set ${w.dialect === "postgres" ? change.replace("x'00'", "'\\x00'") : change}`);
       await expect(open()).rejects.toThrow();

@@ -75,19 +75,16 @@ describeBoth("one row", (w) => {
 
   test("asks, and refuses where nobody can be asked", async () => {
     const { code, stderr } = await ran(w, ["greeting", "send", "web"]);
-    expect([code, stderr]).toEqual([
-      "invalid_usage",
-      "This would greet web. Nobody can be asked here, so it needs --yes.\n",
-    ]);
+    const words = "This would greet web. Nobody can be asked here, so it needs --yes.\n";
+    expect([code, stderr]).toEqual(["invalid_usage", words]);
   });
 
   test("refuses what it cannot take, with its command's name", async () => {
     expect((await ran(w, ["greeting", "send"])).stderr).toBe(
       "greeting send: missing required argument 'project'. See 'keyhole greeting send --help'.\n",
     );
-    expect((await ran(w, ["greeting", "send", "web", "--yes"], "")).stderr).toBe(
-      "Nothing came on stdin: say nothing.\n",
-    );
+    const { stderr } = await ran(w, ["greeting", "send", "web", "--yes"], "");
+    expect(stderr).toBe("Nothing came on stdin: say nothing.\n");
   });
 
   test("is completed by the names in use", async () => {

@@ -16,9 +16,8 @@ type Series = ReadonlyMap<string, number>;
 
 function parse(text: string): Series {
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-  return new Map(
-    lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ")))]),
-  );
+  const at = (line: string) => line.lastIndexOf(" ");
+  return new Map(lines.map((line) => [line.slice(0, at(line)), Number(line.slice(at(line)))]));
 }
 
 describeBoth("metrics and traces", (w) => {
@@ -29,10 +28,8 @@ describeBoth("metrics and traces", (w) => {
   const log: Readonly<Record<string, unknown>>[] = [];
   beforeAll(async () => {
     collector = startCollector();
-    keyhole = await openKeyhole(w.installation, (event) => log.push(event), {
-      metered: true,
-      tracesUrl: collector.url,
-    });
+    const options = { metered: true, tracesUrl: collector.url };
+    keyhole = await openKeyhole(w.installation, (event) => log.push(event), options);
     // The clock stands still, so that no bucket refills on a slow machine. It is far ahead, because the server forgets
     // buckets that are full by its own clock.
     client = clientOf({ ...keyhole, gate: { ...keyhole.gate, nowUs: () => 1_000_000_000_000_000 } });
@@ -148,9 +145,8 @@ describeBoth("metrics and traces", (w) => {
     const counts = buckets.map(([, count]) => count);
     expect(counts).toEqual(counts.toSorted((a, b) => a - b));
     expect(buckets.at(-1)?.[0]).toContain('le="+Inf"');
-    expect(counts.at(-1)).toBe(
-      series.get('keyhole_request_duration_seconds_count{route="/organization",stage="total"}') as number,
-    );
+    const count = series.get('keyhole_request_duration_seconds_count{route="/organization",stage="total"}');
+    expect(counts.at(-1)).toBe(count as number);
   });
 
   test("each request with a canary key and each read of a canary is counted", async () => {
@@ -275,13 +271,10 @@ describe("settings of the second listener, the store and traces", () => {
   const base = { KEYHOLE_DATA: "/nowhere" };
   test("are taken as they stand", () => {
     expect(readConfig({ ...base, KEYHOLE_OPS_PORT: "9100" }).ops).toEqual({ host: "127.0.0.1", port: 9100 });
-    expect(readConfig({ ...base, KEYHOLE_OPS_PORT: "0", KEYHOLE_OPS_HOST: "::1" }).ops).toEqual({
-      host: "::1",
-      port: 0,
-    });
-    expect(readConfig({ ...base, KEYHOLE_LIMITER_URL: "rediss://u:p@h:6380/1" }).limiterUrl).toBe(
-      "rediss://u:p@h:6380/1",
-    );
+    const { ops } = readConfig({ ...base, KEYHOLE_OPS_PORT: "0", KEYHOLE_OPS_HOST: "::1" });
+    expect(ops).toEqual({ host: "::1", port: 0 });
+    const url = "rediss://u:p@h:6380/1";
+    expect(readConfig({ ...base, KEYHOLE_LIMITER_URL: url }).limiterUrl).toBe(url);
     expect(readConfig({ ...base, OTEL_EXPORTER_OTLP_ENDPOINT: "" }).tracesUrl).toBeUndefined();
   });
 

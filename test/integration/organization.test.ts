@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { unavailable } from "../../src/store/database.ts";
-import { describeBoth, expectRefusal, firstOf, headersOf, usualHeaders } from "../support/world.ts";
+import { expectRefusal, firstOf, headersOf, usualHeaders } from "../support/answer.ts";
+import { describeBoth } from "../support/world.ts";
 
 describeBoth("GET /organization", (w) => {
   describe("200", () => {

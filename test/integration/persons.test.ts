@@ -30,7 +30,8 @@ import { deleteAccount } from "../support/delete.ts";
 import { eventually } from "../support/eventually.ts";
 import { asPerson, personIn } from "../support/persons.ts";
 import { pruneAudit } from "../support/prune.ts";
-import { describeBoth, describeOnce, type World, withAdmins } from "../support/world.ts";
+import { withAdmins } from "../support/rows.ts";
+import { describeBoth, describeOnce, type World } from "../support/world.ts";
 
 const everywhere = { projects: null, environments: null };
 
@@ -374,10 +375,8 @@ describeBoth("persons with some rights", (w) => {
     const ana = await personIn(w.admin, where, ["see", "keys", "reveal"], 2);
     const { id } = await createKey(w.admin, { organization: organization.slug, projects: null, environments: null });
     const narrow = await w.key(organization, { projects: ["web"], environments: ["staging"] });
-    await w.run(
-      "update api_keys set environments = 2, projects = (select projects from api_keys where id = ?) where id = ?",
-      [narrow.id, id],
-    );
+    const wider = "environments = 2, projects = (select projects from api_keys where id = ?)";
+    await w.run(`update api_keys set ${wider} where id = ?`, [narrow.id, id]);
     const putBack = () => w.run("update api_keys set environments = 7, projects = null where id = ?", [id]);
     await expect(rotateKey(beforeTransaction(ana, putBack), id, 1000)).rejects.toMatchObject({ kind: "not_found" });
     expect((await showKey(w.admin, id)).status).toBe("active");

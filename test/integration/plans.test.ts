@@ -11,20 +11,9 @@ import { setVariables } from "../../src/kinds/variables/write.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import type { Database, Use } from "../../src/store/database.ts";
 import { onPrimary } from "../../src/store/postgres.ts";
-import {
-  type Client,
-  clientOf,
-  describeBoth,
-  everything,
-  insertAccounts,
-  insertFiles,
-  insertProjects,
-  type Key,
-  numbered,
-  randomContent,
-  requestOf,
-  type World,
-} from "../support/world.ts";
+import { requestOf } from "../support/answer.ts";
+import { insertAccounts, insertFiles, insertProjects, numbered, randomContent } from "../support/rows.ts";
+import { type Client, clientOf, describeBoth, everything, type Key, type World } from "../support/world.ts";
 
 /** A statement as a request ran it. */
 type Ran = { readonly use: Use; readonly text: string; readonly params: readonly unknown[] };
@@ -260,11 +249,8 @@ async function setStage(w: World) {
   let seconds = 0;
   const client = clientOf({ ...keyhole, gate: { ...keyhole.gate, nowUs: () => ++seconds * 10_000_000 } });
   const narrow = { ...everything, projects: ["big", "p0003", "p0004"], environments: ["staging"] };
-  const keys = {
-    every: await w.key(organization, everything),
-    crowded: await w.key(other, everything),
-    narrow: await w.key(organization, narrow),
-  };
+  const [every, crowded] = [await w.key(organization, everything), await w.key(other, everything)];
+  const keys = { every, crowded, narrow: await w.key(organization, narrow) };
   const statementsOf = async (path: string, key: Key): Promise<Ran[]> => {
     ran.length = 0;
     await client.ask(path, { key });

@@ -4,10 +4,11 @@ import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { rotateData } from "../../src/people/rotation.ts";
+import { firstOf, headersOf, usualHeaders } from "../support/answer.ts";
 import { diceOf } from "../support/attack.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { seed } from "../support/seed.ts";
-import { describeBoth, firstOf, headersOf, usualHeaders } from "../support/world.ts";
+import { describeBoth } from "../support/world.ts";
 
 describeBoth("GET /projects/{slug}", (w) => {
   describe("200", () => {

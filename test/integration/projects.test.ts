@@ -1,16 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { createProject, deleteProject } from "../../src/people/projects.ts";
+import { expectTooMany, firstOf, headersOf, usualHeaders } from "../support/answer.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
-import {
-  describeBoth,
-  everything,
-  expectTooMany,
-  firstOf,
-  headersOf,
-  insertProjects,
-  numbered,
-  usualHeaders,
-} from "../support/world.ts";
+import { insertProjects, numbered } from "../support/rows.ts";
+import { describeBoth, everything } from "../support/world.ts";
 
 describeBoth("GET /projects", (w) => {
   describe("200", () => {

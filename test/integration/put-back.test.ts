@@ -1,14 +1,11 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cosign, encodeWitness, openNote, signerOf, signNote, witnessOf } from "../../src/audit/note.ts";
 import { openTreeHead, signTreeHead } from "../../src/audit/tree-note.ts";
 import type { AdminContext } from "../../src/desk/context.ts";
 import type { Plan } from "../../src/desk/plan.ts";
-import { kindsByRead } from "../../src/kinds/kind.ts";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { Notary } from "../../src/notary/notary.ts";
 import { findVerifiers, openSigners } from "../../src/notary/signers.ts";
 import { WitnessedHeads } from "../../src/notary/witnessed-heads.ts";
 import { Witnesses } from "../../src/notary/witnesses.ts";
@@ -17,7 +14,9 @@ import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { startWitness } from "../../src/server/witness.ts";
 import { type Database, databaseErrorCode } from "../../src/store/database.ts";
+import { newFolder } from "../support/folder.ts";
 import { putHeadBack } from "../support/heads.ts";
+import { notaryOf } from "../support/notarize.ts";
 import { visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
 import { savedTables } from "../support/saved.ts";
@@ -39,18 +38,7 @@ describeBoth("a database that was put back", (w) => {
   const knowing = (path?: string, ...witnesses: readonly { readonly url: string; readonly key: string }[]) =>
     new NewestCheckpoint({ auditKey: w.installation.systemKeys.audit, signers: signersOf, file: path, witnesses });
   const notary = async (checkpoint = knowing(), log: LogEvent[] = []) => {
-    const { keyring, systemKeys } = w.installation;
-    const signers = await openSigners(database, keyring, systemKeys.audit);
-    const add = (event: LogEvent) => log.push(event);
-    return new Notary({
-      kindsByRead,
-      database,
-      auditKey: systemKeys.audit,
-      signers,
-      checkpoint,
-      log: add,
-      now: Date.now,
-    });
+    return notaryOf(w, { database, checkpoint, log: (event) => log.push(event) });
   };
   /** Adds entries of commands, and signs them. @returns how many segments the tree has */
   const grow = async (count: number, checkpoint?: NewestCheckpoint) => {
@@ -72,13 +60,12 @@ describeBoth("a database that was put back", (w) => {
 
   beforeEach(async () => {
     for (const table of [...auditTables, "audit_cosignatures", "audit_signers"]) await w.run(`delete from ${table}`);
-    folder = mkdtempSync(join(tmpdir(), "keyhole-put-back-"));
+    folder = newFolder();
     file = join(folder, "checkpoint");
     database = w.installation.open("notary");
   });
   afterEach(async () => {
     await database.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   // First: the world's own servers remember what they see of the trees of other tests, every 10 s.
@@ -420,10 +407,8 @@ describeBoth("a database that was put back", (w) => {
     await grow(1, knowing(file));
     const checkpoint = knowing(file);
     let isLate = true;
-    const racing: Database = {
-      ...database,
-      db: afterReading(database.db, () => (isLate ? grow(1, knowing(file)) : 0)),
-    };
+    const late = () => (isLate ? grow(1, knowing(file)) : 0);
+    const racing: Database = { ...database, db: afterReading(database.db, late) };
     await checkpoint.compare(racing);
     expect(checkpoint.refusal).toBeUndefined();
     isLate = false;
@@ -444,10 +429,7 @@ describeBoth("a database that was put back", (w) => {
         return database.transaction(work);
       },
     };
-    const { keyring, systemKeys } = w.installation;
-    const signers = await openSigners(database, keyring, systemKeys.audit);
-    const options = { auditKey: systemKeys.audit, signers, checkpoint: knowing(), log: () => {}, now: Date.now };
-    await new Notary({ kindsByRead, ...options, database: racing }).round();
+    await (await notaryOf(w, { database: racing, checkpoint: knowing() })).round();
     expect(await w.run("select leaf from audit_leaves order by leaf")).toEqual([{ leaf: 0 }, { leaf: 1 }]);
     expect(await size()).toBe(2);
     await later();
@@ -490,10 +472,8 @@ describeBoth("a database that was put back", (w) => {
         expect({ what, answered: await one.look(database) }).toEqual({ what, answered: false });
       expect([blind.refusal, blind.failure === undefined]).toEqual([undefined, false]);
       for (const one of [host, witnessed]) {
-        expect({ what, refusal: one.refusal }).toEqual({
-          what,
-          refusal: expect.stringContaining("cannot be compared"),
-        });
+        const refusal = expect.stringContaining("cannot be compared");
+        expect({ what, refusal: one.refusal }).toEqual({ what, refusal });
         expect(one.comparisons).toEqual([{ with: expect.any(String), reason: one.failure as string }]);
       }
       expect(witnessed.away).toEqual({});

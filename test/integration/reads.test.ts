@@ -1,20 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { MemoryBudget } from "../../src/limit/budget.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
+import { answerOf, firstOf, headersOf, leaksIn, requestOf, tagged, usualHeaders } from "../support/answer.ts";
 import { itemsOf, kinds, namesOf, ofKind } from "../support/kinds.ts";
-import {
-  answerOf,
-  describeBoth,
-  expectMemoryBack,
-  firstOf,
-  headersOf,
-  leaksIn,
-  memoryWithoutLarge,
-  numbered,
-  requestOf,
-  tagged,
-  usualHeaders,
-} from "../support/world.ts";
+import { numbered } from "../support/rows.ts";
+import { describeBoth, expectMemoryBack, memoryWithoutLarge } from "../support/world.ts";
 
 /* What a read promises, for every kind alike. What only one kind does is in the file of its name. */
 

@@ -178,9 +178,8 @@ describeBoth("rights that end", (w) => {
     const row = { name, rights: ["write"], projects: ["web"], expiresAt: until };
     expect(await ofAna(w.admin)).toMatchObject([{ ...row, environments: null }]);
     expect(await ofAna(w.admin, hour)).toEqual([]);
-    expect(await ofAna(await personIn(w.admin, where, ["see"], 2))).toMatchObject([
-      { ...row, environments: ["staging"] },
-    ]);
+    const seeing = await personIn(w.admin, where, ["see"], 2);
+    expect(await ofAna(seeing)).toMatchObject([{ ...row, environments: ["staging"] }]);
     expect(await ofAna(await personIn(w.admin, where, ["write", "keys"]))).toEqual([]);
     const other = await withAna(w);
     expect(await ofAna(await personIn(w.admin, other.where, ["see"]))).toEqual([]);
@@ -239,12 +238,7 @@ describeBoth("rights that end", (w) => {
 });
 
 const place = { organizationId: "o", projectId: null, environments: 7 };
-const personWith = (holding: Holding): Person => ({
-  name: "a",
-  organizationId: "o",
-  signIn: null,
-  holdings: [holding],
-});
+const personWith = (held: Holding): Person => ({ name: "a", organizationId: "o", signIn: null, holdings: [held] });
 
 test("a list of persons without ends has the text that it always had", () => {
   const persons = [personWith({ rights: ["see"], ...place })];

@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import postgres from "postgres";
@@ -19,17 +18,16 @@ import { Keyring, newKey, parseRootKeys } from "../../src/seal/keyring.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import type { RootKeySource } from "../../src/settings/settings.ts";
 import { eventually } from "../support/eventually.ts";
+import { newFolder } from "../support/folder.ts";
+import { insertProjects, numbered, randomContent } from "../support/rows.ts";
 import {
   type Client,
   clientOf,
   describeBoth,
   describeOnce,
   everything,
-  insertProjects,
   type Key,
-  numbered,
   openWorld,
-  randomContent,
   type World,
 } from "../support/world.ts";
 
@@ -227,15 +225,14 @@ describeBoth("rotate root", (_, dialect, once) => {
     await rotateData(late.admin, where);
     expect(await rootIds(w)).toEqual([idOf(newer)]);
     // A process with the older one alone makes no project: nobody could read it once that root key is gone.
-    await expect(createProject(w.admin, where.replace("web", "later"), {})).rejects.toMatchObject({
-      code: "decryption_failed",
-    });
+    const later = createProject(w.admin, where.replace("web", "later"), {});
+    await expect(later).rejects.toMatchObject({ code: "decryption_failed" });
   });
 
   once("a server that takes its root key from a file finds a new one there by itself", async () => {
     const { w, older, newer } = await rotating();
     const { key } = await furnished(w);
-    const folder = mkdtempSync(join(tmpdir(), "keyhole-root-"));
+    const folder = newFolder();
     const path = join(folder, "root.key");
     writeFileSync(path, `${older}\n`, { mode: 0o600 });
     const server = await beside(w, { from: "file", path });
@@ -244,7 +241,6 @@ describeBoth("rotate root", (_, dialect, once) => {
     const another = await beside(w, { from: "file", path });
     await rotateRoot(another.admin, another.config, false);
     expect(await readAll(server.client, key)).toEqual(before);
-    rmSync(folder, { recursive: true });
   });
 });
 
@@ -376,13 +372,8 @@ describeBoth("rotate data", (w, dialect, once) => {
     });
     const [before, versionsBefore] = [await state(), await versions()];
     const sealed = { sets: 6, versions: 4, contents: 2 };
-    expect(await rotateData(w.admin, where)).toEqual({
-      projects: 1,
-      resumed: 0,
-      ...sealed,
-      deletedKeys: 1,
-      broken: [],
-    });
+    const whole = { projects: 1, resumed: 0, ...sealed, deletedKeys: 1, broken: [] };
+    expect(await rotateData(w.admin, where)).toEqual(whole);
     expect(await generationsOf(w, id)).toEqual(allOf(2));
     expect(await state()).toEqual(before);
     expect(await versions()).toEqual(versionsBefore);
@@ -528,10 +519,8 @@ describeBoth("rotate data", (w, dialect, once) => {
 
   test("never mixes pieces of two generations, and a file that was resealed between two pieces is read again", async () => {
     const contents = ["a", "b", "c"].map((path) => ({ path, content: randomContent(1_100_000) }));
-    const { where, key } = await w.place({
-      files: contents.map((file) => ({ ...file, environments: ["staging"] })),
-      key: everything,
-    });
+    const stored = contents.map((file) => ({ ...file, environments: ["staging"] as const }));
+    const { where, key } = await w.place({ files: stored, key: everything });
     let [asked, rotated] = [0, 0];
     const client = w.client(({ source }) => {
       const pieces: typeof source.contents.pieces = async (...range) => {
@@ -648,11 +637,8 @@ describeBoth("key rotate", (w) => {
     await w.regrant(expired, { expiresAt: Date.now() - 1 });
     await w.sql`update api_keys set resources = 31 where id = ${widened.id}`;
     const before = await count();
-    for (const [key, words] of [
-      [revoked, "is revoked"],
-      [expired, "has expired"],
-      [widened, "changed outside Keyhole"],
-    ] as const) {
+    const unfit = { "is revoked": revoked, "has expired": expired, "changed outside Keyhole": widened };
+    for (const [words, key] of Object.entries(unfit)) {
       const asked = rotateKey(w.admin, key.id, dayMs);
       await expect(asked).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining(words) });
     }

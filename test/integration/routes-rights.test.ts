@@ -9,7 +9,8 @@ import type { Identity, SignIn } from "../../src/dashboard/sign-in.ts";
 import type { Route } from "../../src/pages/route.ts";
 import { createKey } from "../../src/people/keys.ts";
 import { notarize } from "../support/notarize.ts";
-import { describeBoth, stored } from "../support/world.ts";
+import { stored } from "../support/rows.ts";
+import { describeBoth } from "../support/world.ts";
 
 /*
  * Every route of the dashboard's table, for somebody with each right, where they have it and where they do not. Without
@@ -50,12 +51,8 @@ describeBoth("each route", (w, _, once) => {
     const values = { staging: { [canary.toUpperCase().replaceAll("-", "_")]: value } };
     const { organization, project: web } = await w.place({ variables: values });
     const api = await w.project(organization, "api");
-    const { id: key } = await createKey(w.admin, {
-      organization: organization.slug,
-      name: canary,
-      projects: ["web"],
-      environments: null,
-    });
+    const inWeb = { organization: organization.slug, projects: ["web"], environments: null };
+    const { id: key } = await createKey(w.admin, { ...inWeb, name: canary });
     const asked = { environment: "staging", name: "WANTED", reason: canary } as const;
     const request = await w.request(organization.id, key, web, asked);
     await notarize(w);

@@ -4,8 +4,10 @@ import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { createProject, deleteProject } from "../../src/people/projects.ts";
+import { type Answer, headersOf } from "../support/answer.ts";
 import { deleteFile } from "../support/delete.ts";
-import { type Answer, describeBoth, everything, headersOf, insertAccounts, type World } from "../support/world.ts";
+import { insertAccounts } from "../support/rows.ts";
+import { describeBoth, everything, type World } from "../support/world.ts";
 
 /** A key of one project and one environment, among much that it must not notice. */
 describeBoth("a key limited to one project and staging", (w) => {
@@ -35,9 +37,8 @@ describeBoth("a key limited to one project and staging", (w) => {
         ],
       });
       const files = (await ask("/files?project=mine&environment=staging&metadataOnly=1", { key })).json;
-      expect(files).toMatchObject({
-        files: ["everywhere", "of-staging"].map((path) => ({ path, environments: ["staging"] })),
-      });
+      const seen = ["everywhere", "of-staging"].map((path) => ({ path, environments: ["staging"] }));
+      expect(files).toMatchObject({ files: seen });
     });
 
     test("and no answer changes with what happens elsewhere", async () => {
@@ -116,9 +117,8 @@ async function surrounded(w: World) {
   ];
   // Later than anything of staging in the key's project.
   w.clock.nowMs = 5000;
-  await setVariables(w.admin, `${organization.slug}/mine`, "production", [
-    { name: "EVERYWHERE", value: "canary, later" },
-  ]);
+  const later = [{ name: "EVERYWHERE", value: "canary, later" }];
+  await setVariables(w.admin, `${organization.slug}/mine`, "production", later);
   await setAccount(w.admin, `${organization.slug}/mine`, "of production", ["production"], { a: "canary, later" });
   w.clock.nowMs = undefined;
   const key = await w.key(organization, { ...everything, projects: ["mine"], environments: ["staging"] });

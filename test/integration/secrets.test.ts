@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { describeBoth, firstOf, headersOf, onRecord, tagged, usualHeaders } from "../support/world.ts";
+import { firstOf, headersOf, onRecord, tagged, usualHeaders } from "../support/answer.ts";
+import { describeBoth } from "../support/world.ts";
 
 const reader = { surfaces: ["ci_action"], resources: ["requests"] };
 const staging = "/secrets?project=web&environment=staging";

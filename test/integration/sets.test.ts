@@ -20,18 +20,15 @@ import { VerifiedSet } from "../../src/sets/verified-set.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { settingsOf } from "../support/door.ts";
 import { itemsOf, type Kind, kinds, ofKind } from "../support/kinds.ts";
+import { insertAccounts, insertFiles, numbered, withAdmins } from "../support/rows.ts";
 import {
   describeBoth,
   describeOnce,
   everything,
-  insertAccounts,
-  insertFiles,
   type Key,
-  numbered,
   type Placed,
   type Row,
   type World,
-  withAdmins,
 } from "../support/world.ts";
 
 /** A project with items of every kind in staging and production, a key that reads it, and ways to write and read. */
@@ -183,10 +180,8 @@ describeBoth("writers of sets", (w, _, once) => {
     await setVariables(w.admin, project.where, "development", entries);
     const overhead = JSON.stringify({ key: "N0000", value: "", updatedAt: Date.now() }).length + 1;
     const left = setBytesMax - 127 * (largest + overhead) - overhead;
-    await expect(write("LAST_", left + 1)).rejects.toMatchObject({
-      kind: "bound",
-      message: expect.stringContaining("8388608 bytes"),
-    });
+    const full = { kind: "bound", message: expect.stringContaining("8388608 bytes") };
+    await expect(write("LAST_", left + 1)).rejects.toMatchObject(full);
     expect(await versionOf(w, project, "variables", "development")).toBe(2);
     await write("LAST_", left);
     expect(await versionOf(w, project, "variables", "development")).toBe(3);

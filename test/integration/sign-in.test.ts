@@ -318,9 +318,9 @@ describeBoth("signing in to a team's dashboard", (w, dialect) => {
     for (const claims of [
       { sub: "eve-9", ...asAna, email_verified: true },
       ...["Ana-1", "ana-1 ", "ANA-1", "аna-1", "ana-1\u200b", "ana-1\0"].map((sub) => ({ sub, ...asAna })),
-      ...["Leads", "leads ", "ｌｅａｄｓ", "LEADS"].map((group) => ({
+      ...["Leads", "leads ", "ｌｅａｄｓ", "LEADS"].map((one) => ({
         sub: "eve-9",
-        groups: [group, [group], { leads: true }],
+        groups: [one, [one], { leads: true }],
       })),
     ]) {
       const eve = await signedIn(claims);

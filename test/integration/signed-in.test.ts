@@ -7,7 +7,8 @@ import { expect, test } from "bun:test";
 import { listVariables } from "../../src/kinds/variables/write.ts";
 import { addPerson, grantRights, revokeRights } from "../../src/people/persons.ts";
 import { personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
-import { describeBoth, stored } from "../support/world.ts";
+import { stored } from "../support/rows.ts";
+import { describeBoth } from "../support/world.ts";
 
 describeBoth("the page about oneself", (w) => {
   test("says who is signed in and what they may do where, and an operator that it is everything", async () => {
@@ -110,10 +111,8 @@ describeBoth("a draft of somebody whose rights are taken", (w) => {
     const [before, copied] = [await paster.hidden(pasted), await promoter.hidden(promoted)];
     await revokeRights(w.admin, name, { rights: ["reveal"], ...web });
     const untouched = await stored(w);
-    expect(await paster.send(pasted, before)).toMatchObject({
-      status: 409,
-      error: expect.stringContaining("The plan"),
-    });
+    const refused = { status: 409, error: expect.stringContaining("The plan") };
+    expect(await paster.send(pasted, before)).toMatchObject(refused);
     expect(await promoter.send(promoted, copied)).toMatchObject({ status: 404 });
     expect(await shown(promoter, promoted)).toEqual([404, undefined, false]);
     expect(await stored(w)).toBe(untouched);

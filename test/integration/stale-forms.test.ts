@@ -19,7 +19,8 @@ import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { deleteAccount } from "../support/delete.ts";
 import { type Fields, type Visitor, visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
-import { type Content, describeBoth, stored, type World } from "../support/world.ts";
+import { stored } from "../support/rows.ts";
+import { type Content, describeBoth, type World } from "../support/world.ts";
 
 const content: Content = {
   variables: { staging: { A: "one", B: "two" }, production: { A: "other" } },
@@ -67,9 +68,8 @@ const moreKeys: Meanwhile = (w, { organization }) => w.key(organization, { proje
 const moreProjects: Meanwhile = (w, { organization }) => w.project(organization, "later", {});
 const accountGone: Meanwhile = (w, { where }) => deleteAccount(w.admin, where, "stripe");
 
-const rows = [projects, organizations, history, variableOperations, accountOperations].flatMap(
-  ({ rows }) => rows as Operation[],
-);
+const groups = [projects, organizations, history, variableOperations, accountOperations];
+const rows = groups.flatMap((group) => group.rows as Operation[]);
 const oneField = { read: async () => Buffer.from('{"user":"stale"}') };
 const oneText = { name: "-", read: async () => Buffer.from("A=stale") };
 const questions: readonly (readonly [path: string, given: object, meanwhile: Meanwhile, error: string])[] = [
@@ -85,12 +85,7 @@ const questions: readonly (readonly [path: string, given: object, meanwhile: Mea
   ["org delete", {}, moreProjects, "is not what was shown any more"],
   ["var import", { environment: "staging", file: oneText, prune: true }, anotherProject, "is another project now"],
   ["account set", { name: "stripe", values: oneField, environments: ["production"] }, accountGone, "deleted stripe"],
-  [
-    "account set",
-    { name: "stripe", values: oneField, environments: ["production"] },
-    anotherProject,
-    "is another project",
-  ],
+  ["account set", { name: "stripe", values: oneField, environments: ["production"] }, anotherProject, "other project"],
 ];
 
 describeBoth("what somebody agreed to", (w) => {
@@ -103,10 +98,8 @@ describeBoth("what somebody agreed to", (w) => {
     };
     const row = rows.find((one) => one.path === path) as Operation;
     const given = { project: where, organization: organization.slug, ...more };
-    await expect(performed(row, w.admin, given, agree)).rejects.toMatchObject({
-      kind: "conflict",
-      message: expect.stringContaining(error),
-    });
+    const refused = { kind: "conflict", message: expect.stringContaining(error) };
+    await expect(performed(row, w.admin, given, agree)).rejects.toMatchObject(refused);
     expect(await stored(w)).toBe(after);
   });
 });

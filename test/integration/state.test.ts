@@ -2,11 +2,8 @@ import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test
 import { sealException } from "../../src/audit/record.ts";
 import { encodeEntries } from "../../src/audit/segment.ts";
 import { environments, everyEnvironment } from "../../src/core/names.ts";
-import { kindsByRead } from "../../src/kinds/kind.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { Notary } from "../../src/notary/notary.ts";
-import { openSigners } from "../../src/notary/signers.ts";
+import type { Notary } from "../../src/notary/notary.ts";
 import { StateWatch } from "../../src/notary/state-watch.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { acceptGaps, verifyAudit } from "../../src/people/audit-chain.ts";
@@ -16,6 +13,7 @@ import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import type { Database } from "../../src/store/database.ts";
 import { entry } from "../support/journal.ts";
+import { notaryOf } from "../support/notarize.ts";
 import { visitorOf } from "../support/pages.ts";
 import { savedTables } from "../support/saved.ts";
 import { describeBoth, everything, type LogEvent, type Row } from "../support/world.ts";
@@ -38,15 +36,7 @@ describeBoth("what the tables hold against the record", (w) => {
     };
   };
   const start = async () => {
-    const { keyring, systemKeys } = w.installation;
-    const signers = await openSigners(database, keyring, systemKeys.audit);
-    const checkpoint = new NewestCheckpoint({
-      auditKey: systemKeys.audit,
-      signers: async () => signers,
-      file: undefined,
-    });
-    const options = { database, auditKey: systemKeys.audit, signers, checkpoint };
-    notary = new Notary({ kindsByRead, ...options, log: (event) => log.push(event), now: Date.now });
+    notary = await notaryOf(w, { database, log: (event) => log.push(event) });
     await notary.round();
   };
   const accept = async (...names: string[]) => acceptGaps(w.admin, await verifyAudit(w.admin), names);
@@ -91,9 +81,8 @@ describeBoth("what the tables hold against the record", (w) => {
     await notary.round();
     expect(await status()).toBe(401);
     expect((await accept(subject)).differences).toEqual([]);
-    expect((await listAudit(w.admin, { actions: ["audit.accept"] })).at(-1)).toMatchObject({
-      names: [subject, "live"],
-    });
+    const [entry] = (await listAudit(w.admin, { actions: ["audit.accept"] })).slice(-1);
+    expect(entry).toMatchObject({ names: [subject, "live"] });
     await notary.round();
     expect([await status(), notary.flaws]).toEqual([200, 0]);
     await revokeKey(w.admin, key.id);
@@ -131,11 +120,8 @@ describeBoth("what the tables hold against the record", (w) => {
       await w.run(harm);
       await start();
       const named = flaws().filter((flaw) => String(flaw).startsWith(`key:${key.id} was put back`));
-      expect({ what, named, status: await status() }).toEqual({
-        what,
-        named: [expect.stringContaining(says)],
-        status: 401,
-      });
+      const found = { what, named, status: await status() };
+      expect(found).toEqual({ what, named: [expect.stringContaining(says)], status: 401 });
       if (what !== "all of it") await back();
       log = [];
       await w.run("delete from audit_exceptions");
@@ -153,14 +139,10 @@ describeBoth("what the tables hold against the record", (w) => {
   test("a slug that was put back by a project's rows of before a rename is named, and its sets are 503", async () => {
     const { project, key } = await w.place({ variables: { staging: { A: "of-the-renamed" } }, key: { ...everything } });
     const before: (() => Promise<void>)[] = [];
-    for (const kind of ["variables", "accounts", "files"])
-      for (const environment of environments)
-        before.push(
-          await savedRow(
-            "sets",
-            `project_id = '${project.id}' and kind = '${kind}' and environment = '${environment}'`,
-          ),
-        );
+    const places = environments.flatMap((at) =>
+      ["variables", "accounts", "files"].map((kind) => `kind = '${kind}' and environment = '${at}'`),
+    );
+    for (const place of places) before.push(await savedRow("sets", `project_id = '${project.id}' and ${place}`));
     const slug = `r-${project.slug}`.slice(0, 60);
     await renameProject(w.admin, project.where, { slug });
     await notary.round();

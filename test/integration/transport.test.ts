@@ -1,18 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createApp, serveOptions } from "../../src/api/app.ts";
 import type { ApiParts } from "../../src/gates/api-parts.ts";
+import { expectRefusal, headersOf, leaksIn, requestOf, usualHeaders } from "../support/answer.ts";
 import { rawAnswer } from "../support/raw.ts";
-import {
-  describeBoth,
-  everything,
-  expectRefusal,
-  headersOf,
-  type Key,
-  leaksIn,
-  requestOf,
-  usualHeaders,
-  type World,
-} from "../support/world.ts";
+import { describeBoth, everything, type Key, type World } from "../support/world.ts";
 
 const paths = [
   "/organization",

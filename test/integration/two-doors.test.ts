@@ -88,9 +88,8 @@ describeBoth("two persons through both doors at once", (w) => {
       for (let isTaken = false; !isTaken; ) {
         const form = (await visitor.form(pageOf(name), setPath())) ?? {};
         const values = [newValue("ben"), newValue("ben")];
-        const replies = await Promise.all(
-          values.map((value) => visitor.send(setPath(), { ...form, "value.staging": value })),
-        );
+        const send = (value: string) => visitor.send(setPath(), { ...form, "value.staging": value });
+        const replies = await Promise.all(values.map(send));
         const taken = replies.findIndex(({ status }) => status === 200);
         isTaken = taken !== -1;
         if (isTaken) accepted.push({ actor: ben, name, value: values[taken] as string });
@@ -115,9 +114,8 @@ describeBoth("two persons through both doors at once", (w) => {
     let last = await valuesIn(before, newest);
     for (const [at, version] of versions.slice(1).entries()) {
       const now = await valuesIn(version, newest);
-      const [write, ...more] = accepted.filter(
-        ({ name, value }) => now.get(name) === value && last.get(name) !== value,
-      );
+      const isNew = ({ name, value }: Accepted) => now.get(name) === value && last.get(name) !== value;
+      const [write, ...more] = accepted.filter(isNew);
       expect([version, write === undefined, more]).toEqual([version, false, []]);
       const { actor, name, value } = write as Accepted;
       expect(now).toEqual(new Map([...last, [name, value]]));

@@ -12,9 +12,11 @@ import { planRollback, planUndo, rollBack, undo } from "../../src/people/rollbac
 import { deleteFile, deleteVariable } from "../support/delete.ts";
 import { entriesOf } from "../support/entries.ts";
 import { personIn } from "../support/persons.ts";
-import { describeBoth, stored, type World } from "../support/world.ts";
+import { stored } from "../support/rows.ts";
+import { describeBoth, type World } from "../support/world.ts";
 
 const production = "production";
+const setOf = (where: string, kind = "variables") => ({ where, environment: production, kind }) as const;
 
 /** Ben adds, changes and deletes (version 3); then Ana changes one of his names and adds another (4 and 5). */
 async function mistaken(w: World) {
@@ -24,7 +26,7 @@ async function mistaken(w: World) {
   await writeVariables(as("ben"), where, new Map([[production, ben]]));
   await setVariables(as("ana"), where, production, entriesOf({ TAKEN: "ana's" }));
   await setVariables(as("ana"), where, production, entriesOf({ GOOD: "ana's" }));
-  const plan = (version: number) => planUndo(w.admin, { where, environment: production, kind: "variables" }, version);
+  const plan = (version: number) => planUndo(w.admin, setOf(where), version);
   const values = async () => {
     const names = (await listVariables(w.admin, where, production)).map(({ name }) => name);
     const found = await Array.fromAsync(names, async (name) => {
@@ -42,7 +44,7 @@ describeBoth("taking back what one version changed", (w) => {
     const did = { added: ["GONE"], changed: ["OLD"], deleted: ["NEW"] };
     const left = [{ name: "TAKEN", version: 4, by: "ana" }];
     expect(shown).toEqual({ from: 5, version: 3, by: "ben", seen: expect.anything(), ...did, left });
-    expect(await undo(as("carla"), { where, environment: production, kind: "variables" }, shown)).toEqual({
+    expect(await undo(as("carla"), setOf(where), shown)).toEqual({
       version: 6,
       warnings: [],
     });
@@ -51,23 +53,23 @@ describeBoth("taking back what one version changed", (w) => {
     expect(entry).toMatchObject({ actor: { name: "carla" }, environment: production, ...did });
     expect(entry?.names).toEqual(["GONE", "NEW", "OLD"]);
     // It can be taken back in the same way.
-    await undo(w.admin, { where, environment: production, kind: "variables" }, await plan(6));
+    await undo(w.admin, setOf(where), await plan(6));
     expect(await values()).toMatchObject({ OLD: "ben's", NEW: "ben's", TAKEN: "ana's", GOOD: "ana's" });
   });
 
   test("is refused if nothing is left, if it changed nothing, and if it is not kept", async () => {
     const { where, plan, values } = await mistaken(w);
-    await undo(w.admin, { where, environment: production, kind: "variables" }, await plan(3));
+    await undo(w.admin, setOf(where), await plan(3));
     const before = await values();
     const again = await plan(3);
     expect([again.added, again.changed, again.deleted]).toEqual([[], [], []]);
-    const refused = undo(w.admin, { where, environment: production, kind: "variables" }, again);
+    const refused = undo(w.admin, setOf(where), again);
     const words = "Nothing of version 3 is left to undo: all that it changed has been written again since";
     await expect(refused).rejects.toMatchObject({ kind: "invalid", message: expect.stringContaining(words) });
     await expect(plan(1)).rejects.toMatchObject({ kind: "invalid" });
     for (const none of [0, 7, 1e9]) await expect(plan(none)).rejects.toMatchObject({ kind: "not_found" });
     expect(await values()).toEqual(before);
-    await purgeHistory(w.admin, { where, environment: production, kind: "variables" });
+    await purgeHistory(w.admin, setOf(where));
     await expect(plan(6)).rejects.toMatchObject({ kind: "not_found" });
   });
 
@@ -76,7 +78,7 @@ describeBoth("taking back what one version changed", (w) => {
     const shown = await plan(3);
     await setVariables(w.admin, where, production, entriesOf({ NEW: "better" }));
     const untouched = await stored(w);
-    const refused = undo(w.admin, { where, environment: production, kind: "variables" }, shown);
+    const refused = undo(w.admin, setOf(where), shown);
     await expect(refused).rejects.toMatchObject({ kind: "conflict" });
     expect(await stored(w)).toBe(untouched);
   });
@@ -84,10 +86,8 @@ describeBoth("taking back what one version changed", (w) => {
   test("is refused if SQL changed or deleted the record of who wrote what since", async () => {
     for (const change of ["update set_versions set actor = 'eve'", "delete from set_versions"]) {
       const { id, plan } = await mistaken(w);
-      await w.run(`${change} where project_id = ? and version = 4 and kind = 'variables' and environment = ?`, [
-        id,
-        production,
-      ]);
+      const of = "project_id = ? and version = 4 and kind = 'variables' and environment = ?";
+      await w.run(`${change} where ${of}`, [id, production]);
       await expect(plan(3)).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining("with SQL") });
       expect(await plan(5)).toMatchObject({ deleted: ["GOOD"] });
     }
@@ -96,11 +96,7 @@ describeBoth("taking back what one version changed", (w) => {
   test("works for accounts and files", async () => {
     const { where } = await w.place();
     const go = async (kind: string, version: number) =>
-      undo(
-        w.admin,
-        { where, environment: production, kind },
-        await planUndo(w.admin, { where, environment: production, kind }, version),
-      );
+      undo(w.admin, setOf(where, kind), await planUndo(w.admin, setOf(where, kind), version));
     for (const user of ["first", "second"]) await setAccount(w.admin, where, "ci", [production], { user });
     await setAccount(w.admin, where, "later", [production], { user: "good" });
     await go("accounts", 3);
@@ -121,28 +117,20 @@ describeBoth("taking back what one version changed", (w) => {
     const ana = await personIn(w.admin, where, ["see", "write"]);
     const guessed = async (value: string) => {
       await setVariables(ana, where, production, entriesOf({ A: value }));
-      const [newest] = (await listHistory(ana, { where, environment: production, kind: "variables" })).versions;
+      const [newest] = (await listHistory(ana, setOf(where))).versions;
       const version = newest?.version as number;
-      const { added, changed, deleted, left } = await planUndo(
-        ana,
-        { where, environment: production, kind: "variables" },
-        version,
-      );
-      const { version: next, ...said } = await undo(
-        ana,
-        { where, environment: production, kind: "variables" },
-        await planUndo(ana, { where, environment: production, kind: "variables" }, version),
-      );
+      const { added, changed, deleted, left } = await planUndo(ana, setOf(where), version);
+      const { version: next, ...said } = await undo(ana, setOf(where), await planUndo(ana, setOf(where), version));
       expect(next).toBe(version + 1);
       return { added, changed, deleted, left, said };
     };
     expect(await guessed("stored")).toEqual(await guessed("a wrong guess"));
     // Putting one back without `reveal` does not say that it is the same.
-    const back = planRollback(ana, { where, environment: production, kind: "variables" }, 2, "A");
+    const back = planRollback(ana, setOf(where), 2, "A");
     expect(await back).toMatchObject({ changed: ["A"], added: [], deleted: [] });
     for (const rights of [["see"], ["write"], ["reveal", "write"]] as const) {
       const other = await personIn(w.admin, where, rights);
-      await expect(planUndo(other, { where, environment: production, kind: "variables" }, 2)).rejects.toMatchObject({
+      await expect(planUndo(other, setOf(where), 2)).rejects.toMatchObject({
         kind: "not_found",
       });
     }
@@ -153,8 +141,8 @@ describeBoth("putting back one item", (w) => {
   test("writes it as it was, and no other, and names who wrote it since", async () => {
     const { where, as, values } = await mistaken(w);
     const back = async (to: number, name: string) => {
-      const plan = await planRollback(w.admin, { where, environment: production, kind: "variables" }, to, name);
-      return { plan, ...(await rollBack(as("carla"), { where, environment: production, kind: "variables" }, plan)) };
+      const plan = await planRollback(w.admin, setOf(where), to, name);
+      return { plan, ...(await rollBack(as("carla"), setOf(where), plan)) };
     };
     const { plan, version } = await back(3, "TAKEN");
     expect(plan).toMatchObject({ changed: ["TAKEN"], added: [], deleted: [], between: [{ version: 4, by: "ana" }] });
@@ -174,13 +162,11 @@ describeBoth("putting back one item", (w) => {
 
   test("has a history of its own", async () => {
     const { where } = await mistaken(w);
-    const { versions } = await listHistory(w.admin, { where, environment: production, kind: "variables" }, "TAKEN");
+    const { versions } = await listHistory(w.admin, setOf(where), "TAKEN");
     expect(versions).toMatchObject([
       { version: 4, actor: { name: "ana" }, added: [], changed: ["TAKEN"], deleted: [] },
       { version: 3, actor: { name: "ben" }, added: ["TAKEN"], changed: [], deleted: [] },
     ]);
-    expect(
-      (await listHistory(w.admin, { where, environment: production, kind: "variables" }, "NEVER")).versions,
-    ).toEqual([]);
+    expect((await listHistory(w.admin, setOf(where), "NEVER")).versions).toEqual([]);
   });
 });

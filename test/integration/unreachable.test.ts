@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { Refused } from "../../src/core/refused.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
@@ -26,60 +26,36 @@ async function sentenceOf(url: string): Promise<string> {
   return message.replace("DATABASE_URL: ", "");
 }
 
-describe("a PostgreSQL that cannot be used is described with its host and port:", () => {
-  const at = (where: string) => `postgres://keyhole:${password}@${where}/keyhole`;
+const at = (where: string) => `postgres://keyhole:${password}@${where}/keyhole`;
+const [one, other] = [freePort(), freePort()].map((port) => `127.0.0.1:${port}`);
+const absent = "refuses connections: PostgreSQL does not run there, or listens on another port.";
 
-  test("a port where nothing listens", async () => {
-    const where = `127.0.0.1:${freePort()}`;
-    expect(await sentenceOf(at(where))).toBe(
-      `${where} refuses connections: PostgreSQL does not run there, or listens on another port.`,
-    );
-  });
+test.each([
+  ["a port where nothing listens", one, `${one} ${absent}`],
+  ["a host that nobody knows, with the port that is the default", "no.invalid", "no.invalid:5432 is not a host that "],
+  ["the first of several hosts", `${one},${other}`, `${one} refuses connections`],
+  ["the last of several hosts", `${one},${other}`, `${other} refuses connections`],
+])("a PostgreSQL that cannot be used is described with its host and port: %s", async (_, where = "", says) => {
+  expect(await sentenceOf(at(where))).toContain(says);
+});
 
-  test("a host that nobody knows, with the port that is the default", async () => {
-    expect(await sentenceOf(at("no-such-host.invalid"))).toBe(
-      "no-such-host.invalid:5432 is not a host that this machine knows: correct the name, or look at its DNS.",
-    );
-  });
-
-  test("each of several hosts", async () => {
-    const ports = [freePort(), freePort()];
-    const sentence = await sentenceOf(at(ports.map((port) => `127.0.0.1:${port}`).join(",")));
-    for (const port of ports) expect(sentence).toContain(`127.0.0.1:${port} refuses connections`);
-  });
-
-  test("a server without TLS", async () => {
-    const server = createServer((socket) => socket.once("data", () => socket.end("N")));
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { port } = server.address() as { port: number };
-    const sentence = await sentenceOf(`${at(`127.0.0.1:${port}`)}?sslmode=require`);
-    server.close();
-    expect(sentence).toBe(
-      `127.0.0.1:${port} does not speak TLS, which the URL asks for: turn it on there, or correct sslmode.`,
-    );
-  });
+test("a PostgreSQL that cannot be used is described with its host and port: a server without TLS", async () => {
+  const server = createServer((socket) => socket.once("data", () => socket.end("N")));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  const sentence = await sentenceOf(`${at(`127.0.0.1:${port}`)}?sslmode=require`);
+  server.close();
+  const tls = "does not speak TLS, which the URL asks for: turn it on there, or correct sslmode.";
+  expect(sentence).toBe(`127.0.0.1:${port} ${tls}`);
 });
 
 withPostgres("a PostgreSQL that refuses", () => {
-  const at = (change: (url: URL) => void) => {
-    const url = new URL(postgresUrl as string);
-    change(url);
-    return [url.href, `${url.hostname}:${url.port || 5432}`] as const;
-  };
-
-  test("the password is named", async () => {
-    const [url, where] = at((one) => {
-      one.username = "nobody-of-that-name";
-      one.password = password;
-    });
-    const words = "refuses the user or the password: correct them, and percent-encode % @ / ? # in the password.";
-    expect(await sentenceOf(url)).toBe(`${where} ${words}`);
-  });
-
-  test("the database is named", async () => {
-    const [url, where] = at((one) => {
-      one.pathname = "/no_such_database";
-    });
-    expect(await sentenceOf(url)).toBe(`${where} has no database of that name: create it, or correct the name.`);
+  const user = "refuses the user or the password: correct them, and percent-encode % @ / ? # in the password.";
+  test.each([
+    ["password", { username: "nobody-of-that-name", password }, user],
+    ["database", { pathname: "/no_such" }, "has no database of that name: create it, or correct the name."],
+  ])("the %s is named", async (_, change, says) => {
+    const url = Object.assign(new URL(postgresUrl as string), change);
+    expect(await sentenceOf(url.href)).toBe(`${url.hostname}:${url.port || 5432} ${says}`);
   });
 });

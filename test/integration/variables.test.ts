@@ -4,23 +4,19 @@ import { environments } from "../../src/core/names.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
-import { deleteVariable } from "../support/delete.ts";
 import {
-  describeBoth,
-  everything,
-  expectMemoryBack,
   expectRefusal,
   expectTooMany,
   firstOf,
   headersOf,
-  type Key,
-  numbered,
   onRecord,
   requestOf,
   tagged,
   usualHeaders,
-  type World,
-} from "../support/world.ts";
+} from "../support/answer.ts";
+import { deleteVariable } from "../support/delete.ts";
+import { numbered } from "../support/rows.ts";
+import { describeBoth, everything, expectMemoryBack, type Key, type World } from "../support/world.ts";
 
 describeBoth("GET /projects/{slug}/variables", (w, _, once) => {
   describe("200", () => {
@@ -140,9 +136,8 @@ describeBoth("GET /projects/{slug}/variables", (w, _, once) => {
         const { key } = await w.place({ variables: { staging: urls }, key: {} });
         const answer = await w.ask("/projects/web/variables?environment=staging&format=env", { key });
         expect(answer.status).toBe(200);
-        expect(answer.text).toBe(
-          "DOLLAR='p$HOME'\nPLAIN=\nQUOTED='two words'\nURL=https://x.example\nPATHS=C:\\Temp\\\n\n",
-        );
+        const all = "DOLLAR='p$HOME'\nPLAIN=\nQUOTED='two words'\nURL=https://x.example\nPATHS=C:\\Temp\\\n\n";
+        expect(answer.text).toBe(all);
         const own = { "content-type": "text/plain; charset=utf-8", "keyhole-env-nonportable": "DOLLAR, PATHS" };
         expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.value, ...tagged, ...onRecord, ...own }));
         expect(await w.audit(key)).toMatchObject([
@@ -172,10 +167,8 @@ describeBoth("GET /projects/{slug}/variables", (w, _, once) => {
 
     test("is read as it is now when a large set becomes small and large again", async () => {
       const { where, key } = await w.place({ key: {} });
-      const large = Array.from({ length: 24 }, (_, i) => ({
-        name: `N${i + 10}`,
-        value: String(i % 10).repeat(65_536),
-      }));
+      const entry = (i: number) => ({ name: `N${i + 10}`, value: String(i % 10).repeat(65_536) });
+      const large = Array.from({ length: 24 }, (_, i) => entry(i));
       const read = async () => {
         const answer = await w.ask("/projects/web/variables?environment=staging", { key });
         const { variables } = answer.json as { variables: { key: string; value: string }[] };
@@ -219,9 +212,8 @@ describeBoth("GET /projects/{slug}/variables", (w, _, once) => {
         expect(keysOf((await ask(`&prefix=N1${more}`)).json)).toEqual(thousand);
         expect(keysOf((await ask(`&keys=${thousand}${more}`)).json)).toEqual(thousand);
       }
-      expect((await ask("&keys=N9999,NOWHERE")).json).toMatchObject({
-        variables: [{ key: "N9999", value: "value of N9999" }],
-      });
+      const variables = [{ key: "N9999", value: "value of N9999" }];
+      expect((await ask("&keys=N9999,NOWHERE")).json).toMatchObject({ variables });
       expect((await ask("&prefix=N999&format=env")).text).toStartWith("N9990='value of N9990'\n");
     });
 
@@ -251,10 +243,8 @@ describeBoth("GET /projects/{slug}/variables", (w, _, once) => {
     );
     const path = "/projects/web/variables?environment=staging";
     const webOf = async (w: World) => {
-      const { organization, project, key } = await w.place({
-        variables: { staging: large, production: { A: "a small one" } },
-        key: everything,
-      });
+      const variables = { staging: large, production: { A: "a small one" } };
+      const { organization, project, key } = await w.place({ variables, key: everything });
       const [row] = await w.sql`select length(listing) as listing, length(sealed) as sealed from sets
         where project_id = ${project.id} and kind = 'variables' and environment = 'staging'`;
       const { listing, sealed } = row as { listing: number; sealed: number };
@@ -277,10 +267,8 @@ describeBoth("GET /projects/{slug}/variables", (w, _, once) => {
       const { ask, fetches } = counting(w, memory);
       expect((await ask(`${path}&prefix=N0000`, { key })).status).toBe(200);
       const all = listing + sealed;
-      expect(fetches).toEqual([
-        { bytesMax: smallBytesMax, taken: smallBytesMax, returned: 0 },
-        { bytesMax: all, taken: all, returned: all },
-      ]);
+      const first = { bytesMax: smallBytesMax, taken: smallBytesMax, returned: 0 };
+      expect(fetches).toEqual([first, { bytesMax: all, taken: all, returned: all }]);
       expect(memory.bytesTaken).toEqual(none);
     });
 

@@ -7,17 +7,12 @@ import { type Environment, environments } from "../../src/core/names.ts";
 import type { Seen } from "../../src/desk/plan.ts";
 import { listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import {
-  copyVariables,
-  listVariables,
-  type Place,
-  setVariables,
-  writeVariables,
-} from "../../src/kinds/variables/write.ts";
+import { copyVariables, listVariables, setVariables, writeVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { listHistory } from "../../src/people/history.ts";
 import { deleteAccount } from "../support/delete.ts";
-import { describeBoth, describeOnce, stored, type World } from "../support/world.ts";
+import { stored } from "../support/rows.ts";
+import { describeBoth, describeOnce, type World } from "../support/world.ts";
 
 function changedBySomebodyElse(did: string, what: string) {
   const words = `ann@host ${did} just now, in version 3 of the ${what}. Nothing was written: look at it again.`;
@@ -115,13 +110,10 @@ describeBoth("a write of several environments", (w) => {
 
 describeOnce("a copy", (w) => {
   test("is refused if its source or its target was written after the person looked", async () => {
-    const { where: web } = await w.place({
-      variables: { staging: { A: "1", B: "2" }, production: { C: "3" } },
-    });
-    const [from, to] = (["staging", "production"] as const).map((environment) => ({ project: web, environment })) as [
-      Place,
-      Place,
-    ];
+    const variables = { staging: { A: "1", B: "2" }, production: { C: "3" } };
+    const { where: project } = await w.place({ variables });
+    const web = project;
+    const [from, to] = [{ project, environment: "staging" } as const, { project, environment: "production" } as const];
     const seen = (of: { from: number; to: number }) => {
       return { seen: { "version.staging": of.from, "version.production": of.to } };
     };

@@ -1,14 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { cosign, encodeWitness, noteText, witnessOf } from "../../src/audit/note.ts";
 import { checkProof, type Proved } from "../../src/audit/proof.ts";
 import { witnessedPath } from "../../src/audit/tree-note.ts";
 import { encodeSubmission, submissionBytesMax, submissionPath } from "../../src/audit/witness.ts";
-import { kindsByRead } from "../../src/kinds/kind.ts";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { Notary } from "../../src/notary/notary.ts";
 import { openSigners } from "../../src/notary/signers.ts";
 import { WitnessedHeads } from "../../src/notary/witnessed-heads.ts";
 import { Witnesses } from "../../src/notary/witnesses.ts";
@@ -17,13 +12,15 @@ import { createOrganization } from "../../src/people/organizations.ts";
 import { startWitness } from "../../src/server/witness.ts";
 import type { Database } from "../../src/store/database.ts";
 import { treeEnd } from "../../src/store/tree-end.ts";
+import { newFolder } from "../support/folder.ts";
+import { notaryOf } from "../support/notarize.ts";
 import { visitorOf } from "../support/pages.ts";
 import { describeBoth } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
 
 describeBoth("the notary's witnesses", (w) => {
-  const folder = mkdtempSync(join(tmpdir(), "keyhole-witnesses-"));
+  const folder = newFolder();
   const ours = witnessOf("witness.example", new Uint8Array(32).fill(8));
   let log: Readonly<Record<string, unknown>>[] = [];
   let database: Database;
@@ -33,18 +30,7 @@ describeBoth("the notary's witnesses", (w) => {
   /** Appends something and signs it. @param accepts - as if the database had been put back, and that was accepted */
   const grow = async (accepts = false) => {
     await createOrganization(w.admin, { slug: `w-${crypto.randomUUID()}`, name: "W", plan: "pro" });
-    const auditKey = w.admin.systemKeys.audit;
-    const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file: undefined });
-    await new Notary({
-      kindsByRead,
-      database,
-      auditKey,
-      signers,
-      checkpoint,
-      accepts,
-      log: () => {},
-      now: Date.now,
-    }).round();
+    await (await notaryOf(w, { database, signers, accepts })).round();
   };
   const witness = (port = 0) => {
     const options = { folder, signer: ours, logs: signers, host: "127.0.0.1", log: () => {}, now: Date.now };
@@ -54,11 +40,8 @@ describeBoth("the notary's witnesses", (w) => {
   };
   /** Something that answers in place of a witness. */
   const liar = (answer: (body: string) => Response | Promise<Response>) => {
-    const server = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: async (request) => answer(await request.text()),
-    });
+    const fetch = async (request: Request) => answer(await request.text());
+    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch });
     closing.push(() => server.stop(true));
     return `http://127.0.0.1:${server.port}`;
   };
@@ -86,7 +69,6 @@ describeBoth("the notary's witnesses", (w) => {
   });
   afterAll(async () => {
     await database.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   const lies: Readonly<Record<string, (body: string) => Response | Promise<Response>>> = {

@@ -1,16 +1,14 @@
 /** Random histories of an audit, and whatever SQL does to a row of them: it is named, and a host refuses what was put back. */
 
-import { afterAll, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
-import { kindsByRead } from "../../src/kinds/kind.ts";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { Notary } from "../../src/notary/notary.ts";
-import { findVerifiers, openSigners } from "../../src/notary/signers.ts";
+import { findVerifiers } from "../../src/notary/signers.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
-import { entry, journalOn } from "../support/journal.ts";
+import { newFolder } from "../support/folder.ts";
+import { entry, writeLane } from "../support/journal.ts";
+import { notaryOf } from "../support/notarize.ts";
 import { savedTables } from "../support/saved.ts";
 import { describeBoth, type Row } from "../support/world.ts";
 
@@ -41,26 +39,19 @@ const picks = fc.record({
 type Picks = typeof picks extends fc.Arbitrary<infer T> ? T : never;
 
 describeBoth("an audit that somebody changes with SQL", (w, dialect) => {
-  const folder = mkdtempSync(join(tmpdir(), "keyhole-edits-"));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = newFolder();
   const auditKey = () => w.admin.systemKeys.audit;
   const verifiers = () => findVerifiers(w.admin.database, w.installation.keyring, auditKey());
   const hostWith = (file: string | undefined) =>
     new NewestCheckpoint({ auditKey: auditKey(), signers: verifiers, file });
   const round = async (file?: string, at = Date.now()) => {
-    const { database } = w.admin;
-    const signers = await openSigners(database, w.installation.keyring, auditKey());
-    const options = { database, auditKey: auditKey(), signers, checkpoint: hostWith(file), log: () => {} };
-    const notary = new Notary({ kindsByRead, ...options, now: () => at });
+    const notary = await notaryOf(w, { file, now: () => at });
     await notary.round();
     return notary.flaws;
   };
   const lane = async (count: number) => {
-    const store = w.installation.openJournal();
-    const journal = journalOn(store.append, { auditKey: auditKey(), now: Date.now });
-    for (let done = 0; done < count; done++) await journal.record([entry, { ...entry, requestId: `${done}` }]);
-    await journal.close();
-    await store.close();
+    const batches = Array.from({ length: count }, (_, done) => [entry, { ...entry, requestId: `${done}` }]);
+    await writeLane(w, batches);
   };
   const live = async (steps: readonly string[]) => {
     for (const step of steps) {
@@ -102,10 +93,8 @@ describeBoth("an audit that somebody changes with SQL", (w, dialect) => {
     if (row === undefined) return undefined;
     const named = (columns[table] ?? [])[column % (columns[table]?.length ?? 1)] as string;
     const { text, values } = where(row);
-    const inTree = await w.run("select 1 from audit_leaves where lane = ? and last_seq = ?", [
-      row["lane"] ?? "",
-      row["last_seq"] ?? -1,
-    ]);
+    const leaf = [row["lane"] ?? "", row["last_seq"] ?? -1];
+    const inTree = await w.run("select 1 from audit_leaves where lane = ? and last_seq = ?", leaf);
     if (edit === "delete") {
       // The first key is made again of the root key; the newest entries are in no head yet.
       if (table === "audit_signers" || (table === "audit_segments" && inTree.length === 0)) return undefined;

@@ -14,6 +14,7 @@ import type { Limiter } from "../../src/limit/limiter.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
+import { type Answer, answerOf } from "../support/answer.ts";
 import { type Dice, diceOf, unlimited, verdictOf } from "../support/attack.ts";
 import {
   bucketOf,
@@ -24,21 +25,10 @@ import {
   type Parameter,
   type Verdict,
 } from "../support/model.ts";
+import { insertAccounts, insertFiles, numbered } from "../support/rows.ts";
 import { parts, seed } from "../support/seed.ts";
 import { long } from "../support/server.ts";
-import {
-  type Answer,
-  answerOf,
-  type Client,
-  describeBoth,
-  everything,
-  insertAccounts,
-  insertFiles,
-  type Key,
-  numbered,
-  type Row,
-  type World,
-} from "../support/world.ts";
+import { type Client, describeBoth, everything, type Key, type Row, type World } from "../support/world.ts";
 
 describeBoth("every request gets what the contract says", (w, dialect) => {
   const worlds = dialect === "sqlite" ? 10_000 : 500;
@@ -260,10 +250,8 @@ const plainProject = {
 
 async function setUp(world: World): Promise<Stage> {
   if (world.dialect === "sqlite") await world.run("PRAGMA synchronous = OFF");
-  const [alpha, beta] = [
-    await world.organization({ name: "Alpha" }),
-    await world.organization({ name: "Beta & \u{1F511}" }),
-  ];
+  const alpha = await world.organization({ name: "Alpha" });
+  const beta = await world.organization({ name: "Beta & \u{1F511}" });
   const projects: ModelProject[] = [];
   const add = async (slug: string, change: Partial<ModelProject> = {}) => {
     const draft = { ...plainProject, slug, name: `The ${slug}`, ...change };
@@ -544,10 +532,8 @@ function spelled(request: ModelRequest, header: string | undefined, id: string, 
     name.startsWith("metadata") ? `${name}=${value}` : `${encoded(name)}=${encoded(value)}`,
   );
   const url = `http://localhost/api/v1${pathOf(endpoint, slug)}${pairs.length > 0 ? "?" : ""}${pairs.join("&")}`;
-  return new Request(url, {
-    method,
-    headers: { "x-request-id": id, ...(header !== undefined && { authorization: header }) },
-  });
+  const authorization = header !== undefined && { authorization: header };
+  return new Request(url, { method, headers: { "x-request-id": id, ...authorization } });
 }
 
 function percent(character: string): string {

@@ -17,10 +17,11 @@ import { dataKeyAssociatedData, encodeFields } from "../../src/seal/associated-d
 import { open } from "../../src/seal/envelope.ts";
 import { parseRootKeys } from "../../src/seal/keyring.ts";
 import { openLog } from "../../src/server/log.ts";
+import type { Answer } from "../support/answer.ts";
 import { contractProblem, unlimited } from "../support/attack.ts";
 import { spellingsOf } from "../support/canary.ts";
 import { deleteVariable } from "../support/delete.ts";
-import { type Answer, describeBoth, everything, type World } from "../support/world.ts";
+import { describeBoth, everything, type World } from "../support/world.ts";
 
 /** What must not be found, by what it is. */
 type Secrets = Map<string, Buffer>;
@@ -149,10 +150,8 @@ async function mixedDay(world: World, secrets: Secrets): Promise<string[]> {
     await work.catch((error: unknown) => refusals.push(Bun.inspect(error)));
   };
   const { admin } = world;
-  const imported = Array.from({ length: 50 }, (_, n) => ({
-    name: `N${n}`,
-    value: n === 9 ? secret("an import") : `${n}`,
-  }));
+  const written = (n: number) => (n === 9 ? secret("an import") : `${n}`);
+  const imported = Array.from({ length: 50 }, (_, n) => ({ name: `N${n}`, value: written(n) }));
   await said(setVariables(admin, web.where, "development", imported));
   await said(setVariables(admin, web.where, "development", [{ name: "not a name", value: secret("of no name") }]));
   await said(setVariables(admin, web.where, "development", [{ name: "NUL", value: `${secret("with a NUL")}\0` }]));

@@ -8,9 +8,10 @@ import { type Environment, environments } from "../../src/core/names.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { rotateData } from "../../src/people/rotation.ts";
+import { answerOf, requestOf } from "../support/answer.ts";
 import { contractProblem, type Dice, diceOf, unlimited } from "../support/attack.ts";
 import { seed } from "../support/seed.ts";
-import { answerOf, type Client, describeBoth, everything, type Key, requestOf, type World } from "../support/world.ts";
+import { type Client, describeBoth, everything, type Key, type World } from "../support/world.ts";
 
 type Scoped = Key & {
   readonly owner: number;
@@ -74,11 +75,9 @@ describeBoth("many callers at once", (w, dialect) => {
   test("all memory that was taken for files is given back, whether the answer was read or not", async () => {
     const { memory } = w.keyhole.source;
     const client = unlimited(w);
-    const file = (path: string, bytes: number) => ({
-      path,
-      environments: ["staging" as const],
-      content: "x".repeat(bytes),
-    });
+    const file = (path: string, bytes: number) => {
+      return { path, environments: ["staging" as const], content: "x".repeat(bytes) };
+    };
     // A small one leaves whole, a large one in pieces.
     const files = [file("small", 1000), file("large", 300 * 1024)];
     const { key } = await w.place({ files, key: everything });
@@ -94,10 +93,8 @@ describeBoth("many callers at once", (w, dialect) => {
 
 describeBoth("a set that is remembered by its row's version", (w, dialect) => {
   const place = async () => {
-    const values = {
-      variables: { staging: { NAME: "first" } },
-      files: [{ path: "f", environments: ["staging"], content: "file" }],
-    };
+    const files = [{ path: "f", environments: ["staging"], content: "file" }];
+    const values = { variables: { staging: { NAME: "first" } }, files };
     const { project, key } = await w.place({ ...values, key: everything });
     const client = unlimited(w);
     let fetched = 0;

@@ -392,10 +392,8 @@ async function told(visitor: Visitor, where: string, items: number) {
   });
   const project = tableOf((await get("/projects")).html, /^Projects$/)?.find((row) => row["Project"] === where);
   const found = tableOf((await get("/find?q=ITEM_")).html, /^What has it/)?.filter((row) => row["Project"] === where);
-  const pages = await Array.fromAsync(
-    ["/", "/keys?show=canaries", "/requests"],
-    async (page) => (await get(page)).html,
-  );
+  const named = ["/", "/keys?show=canaries", "/requests"];
+  const pages = await Array.fromAsync(named, async (page) => (await get(page)).html);
   const counted = tableOf((await get(`/audit?project=${where}`)).html, /^Who, what and how often$/);
   return {
     access,

@@ -2,13 +2,13 @@
  * How other programs read Keyhole's dotenv text: which of them read which values back exactly, and that no value runs a
  * command, damages another variable or adds one. There is no dotenv standard, so the tests run the programs.
  */
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { type NamedValue, renderDotenv } from "../../src/formats/dotenv.ts";
 import { canary } from "../support/canary.ts";
+import { newFolder } from "../support/folder.ts";
 import { skipWithout } from "../support/programs.ts";
 import { nastyValue, nastyValues } from "../support/readers/nasty.ts";
 import { type Family, families, findReaders, type Reader, type Reading } from "../support/readers/readers.ts";
@@ -17,8 +17,6 @@ import { parts, seed } from "../support/seed.ts";
 setDefaultTimeout(60_000);
 
 const timeoutMs = 120_000;
-const scratch = mkdtempSync(join(tmpdir(), "keyhole-dotenv-"));
-afterAll(() => rmSync(scratch, { recursive: true }));
 
 /** One row for each reason why a value is not portable, and the readers that do not read it back exactly. */
 const table: readonly { readonly values: readonly string[]; readonly lostIn: readonly Family[] }[] = [
@@ -121,7 +119,7 @@ async function broken(reader: Reader, files: readonly NamedValue[][]): Promise<s
 }
 
 async function readFiles(reader: Reader, files: readonly NamedValue[][], onCommand = () => {}): Promise<Reading[]> {
-  const folder = mkdtempSync(join(scratch, "read-"));
+  const folder = newFolder();
   const paths = files.map((file, at) => {
     const path = join(folder, `${at}.env`);
     writeFileSync(path, renderDotenv(file).text);

@@ -65,11 +65,8 @@ describeBoth("a project out of scope is one that does not exist", (w, dialect) =
           const statements = await statementsOf(app, key, path);
           const expected = await statementsOf(app, key, path.replace(slug, absent));
           expect(expected).toEqual([expect.stringMatching(/^lookUp /)]);
-          expect([what, path, ...statements.map((one) => one.replaceAll(slug, absent))]).toEqual([
-            what,
-            path,
-            ...expected,
-          ]);
+          const ran = statements.map((one) => one.replaceAll(slug, absent));
+          expect([what, path, ...ran]).toEqual([what, path, ...expected]);
         }
       }
     }

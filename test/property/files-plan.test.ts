@@ -16,11 +16,7 @@ describe("content is asked for in as few requests as 8 MiB allow", () => {
     { what: "a thousand of 8 KiB, all that there are", sizes: Array(1000).fill(8192), requests: 1 },
     { what: "forty of 1 MiB", sizes: Array(40).fill(mebibyte), requests: 5 },
     { what: "three of 8 MiB", sizes: Array(3).fill(8 * mebibyte), requests: 3 },
-    {
-      what: "files that fill each other's gaps",
-      sizes: [5, 3, 6, 2, 7, 1].map((size) => size * mebibyte),
-      requests: 3,
-    },
+    { what: "files that fill gaps of others", sizes: [5, 3, 6, 2, 7, 1].map((size) => size * mebibyte), requests: 3 },
     { what: "a thousand empty ones, all that there are", sizes: Array(1000).fill(0), requests: 1 },
     { what: "a hundred of two hundred", sizes: Array(100).fill(100), listed: 200, requests: 1 },
   ];
@@ -30,10 +26,8 @@ describe("content is asked for in as few requests as 8 MiB allow", () => {
 });
 
 test("every file is asked for once, and no request exceeds a bound", () => {
-  const file = fc.record({
-    size: fc.nat(contentBytesMax),
-    path: fc.string({ unit: "grapheme", minLength: 1, maxLength: 300 }),
-  });
+  const path = fc.string({ unit: "grapheme", minLength: 1, maxLength: 300 });
+  const file = fc.record({ size: fc.nat(contentBytesMax), path });
   fc.assert(
     fc.property(fc.array(file, { maxLength: 120 }), fc.boolean(), (files, all) => {
       const wanted = files.map(({ size, path }, at) => ({ ...recordOf(size, at), path: `${at}/${path}` }));

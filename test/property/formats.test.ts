@@ -3,9 +3,8 @@
  * Shells, Python's parsers, docker and Terraform are run if they are installed. The rules of docker and of the GitHub
  * runner are implemented here again, from their published sources and not from our code.
  */
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { parse as parseToml } from "smol-toml";
@@ -24,6 +23,7 @@ import {
   renderYaml,
 } from "../../src/formats/lines.ts";
 import { canary } from "../support/canary.ts";
+import { newFolder } from "../support/folder.ts";
 import { findProgram, findPython, noteMissing } from "../support/programs.ts";
 import nasty from "../support/readers/nasty.json" with { type: "json" };
 import { seed } from "../support/seed.ts";
@@ -32,8 +32,7 @@ setDefaultTimeout(300_000);
 
 /** KEYHOLE_TEST_LONG=1 tries many more values. */
 const count = process.env["KEYHOLE_TEST_LONG"] === "1" ? 100_000 : 4000;
-const scratch = mkdtempSync(join(tmpdir(), "keyhole-formats-"));
-afterAll(() => rmSync(scratch, { recursive: true }));
+const scratch = newFolder();
 
 const token = fc.constantFrom(
   ...["'", '"', "`", "\\", "$", "$(", ")", "${", "}", "{", "[", "]", "\n", "\r", "\r\n", "#", " # ", " ", "\t", "="],
@@ -65,7 +64,7 @@ describe("shell", () => {
       continue;
     }
     test(`${shell} reads every value back`, () => {
-      const folder = mkdtempSync(join(scratch, `${shell}-`));
+      const folder = newFolder();
       const script = texts.map((text, at) => {
         writeFileSync(join(folder, `${at}.sh`), text);
         const names = sets[at]?.map(({ name }) => `"$${name}"`).join(" ");
@@ -225,13 +224,11 @@ describe("tfvars", () => {
       return Bun.spawnSync([terraform, ...command], { cwd: folder, env });
     };
     const apply = (variables: readonly NamedValue[], text: string) => {
-      const folder = mkdtempSync(join(scratch, "terraform-"));
+      const folder = newFolder();
       const names = variables.map(({ name }) => name);
       const declared = names.map((name) => `variable "${name}" { type = string }\n`).join("");
-      writeFileSync(
-        join(folder, "main.tf"),
-        `${declared}output "all" { value = [${names.map((name) => `var.${name}`)}] }\n`,
-      );
+      const shown = names.map((name) => `var.${name}`);
+      writeFileSync(join(folder, "main.tf"), `${declared}output "all" { value = [${shown}] }\n`);
       writeFileSync(join(folder, "pulled.tfvars"), text);
       const applied = run(folder, "apply", "-auto-approve", "-no-color", "-var-file=pulled.tfvars");
       if (applied.exitCode !== 0) throw new Error(applied.stderr.toString());
@@ -247,10 +244,8 @@ describe("tfvars", () => {
     });
 
     test("Terraform changes the values that are refused, and refuses the names", () => {
-      const rows = ["e\u0301", "\u212b", `a${"\u0301".repeat(31)}`, "\u1161".repeat(31)].map((value, at) => ({
-        name: `V${at}`,
-        value,
-      }));
+      const odd = ["e\u0301", "\u212b", `a${"\u0301".repeat(31)}`, "\u1161".repeat(31)];
+      const rows = odd.map((value, at) => ({ name: `V${at}`, value }));
       const text = rows.map(({ name, value }) => `${name} = "${value}"\n`).join("");
       const found = apply(rows, text);
       for (const [at, row] of rows.entries()) {
@@ -440,12 +435,8 @@ function skipped(reader: string): void {
 /** Like `toEqual`, but reports only the first difference, because the lists are long. */
 function expectSame(found: readonly string[], wanted: readonly string[]): void {
   const at = wanted.findIndex((text, index) => found[index] !== text);
-  expect({ seed, length: found.length, at, found: found[at] }).toEqual({
-    seed,
-    length: wanted.length,
-    at: -1,
-    found: undefined,
-  });
+  const wrong = { seed, length: found.length, at, found: found[at] };
+  expect(wrong).toEqual({ seed, length: wanted.length, at: -1, found: undefined });
 }
 
 function chunks<T>(items: readonly T[], size: number): T[][] {

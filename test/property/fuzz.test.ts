@@ -6,10 +6,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { mintKey } from "../../src/access/api-key.ts";
 import { createApp, serveOptions } from "../../src/api/app.ts";
+import { answerOf } from "../support/answer.ts";
 import { contractProblem, type Dice, diceOf, impatient, type Judged, unlimited } from "../support/attack.ts";
 import { canary } from "../support/canary.ts";
 import { seed } from "../support/seed.ts";
-import { answerOf, describeBoth, everything, type Key, openWorld, type World } from "../support/world.ts";
+import { describeBoth, everything, type Key, openWorld, type World } from "../support/world.ts";
 
 /** Part of everything that a caller invents. No answer may contain it. */
 const mark = "kHmArK";
@@ -92,12 +93,8 @@ describe("a server that is sent odd bytes", () => {
       const answers = await Promise.all(batch.map((bytes) => exchange(port, bytes)));
       for (const [at, list] of answers.entries()) {
         const shown = JSON.stringify(batch[at]?.toString("latin1"));
-        expect([seed, round + at, shown, ...list.map(rawProblem)]).toEqual([
-          seed,
-          round + at,
-          shown,
-          ...list.map(() => undefined),
-        ]);
+        const about = [seed, round + at, shown];
+        expect([...about, ...list.map(rawProblem)]).toEqual([...about, ...list.map(() => undefined)]);
       }
     }
     await expectServed();

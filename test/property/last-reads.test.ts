@@ -10,7 +10,7 @@ import { environments } from "../../src/core/names.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { findKindReads } from "../../src/editing/last-reads.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
-import { entry, journalOn } from "../support/journal.ts";
+import { entry, writeLane } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
 import { pruneAudit } from "../support/prune.ts";
 import { describeBoth, type Place, type World } from "../support/world.ts";
@@ -30,12 +30,8 @@ const read = fc.record({
 });
 const prune = fc.record({ op: fc.constant("prune" as const), days: fc.constantFrom(31, 62, 124) });
 const rest = fc.record({ op: fc.constantFrom("look" as const, "upgrade" as const) });
-const steps = fc.array(
-  fc.oneof({ weight: 6, arbitrary: read }, { weight: 1, arbitrary: prune }, { weight: 2, arbitrary: rest }),
-  {
-    maxLength: 14,
-  },
-);
+const step = fc.oneof({ weight: 6, arbitrary: read }, { weight: 1, arbitrary: prune }, { weight: 2, arbitrary: rest });
+const steps = fc.array(step, { maxLength: 14 });
 
 type ReadStep = typeof read extends fc.Arbitrary<infer T> ? T : never;
 type Read = { readonly key: string; readonly at: number };
@@ -52,8 +48,6 @@ function keysOf({ actor, action, environment, names, byName }: AuditEntry): stri
 
 async function record(w: World, { id, organization }: Place, step: ReadStep) {
   const at = Date.now() - step.daysAgo * dayMs;
-  const store = w.installation.openJournal();
-  const journal = journalOn(store.append, { auditKey: w.admin.systemKeys.audit, now: () => at });
   const reveals = step.action.endsWith(".reveal");
   const one: AuditEntry = {
     ...entry,
@@ -62,9 +56,7 @@ async function record(w: World, { id, organization }: Place, step: ReadStep) {
     action: step.action as AuditEntry["action"],
     ...(step.byName && !reveals && { byName: true }),
   };
-  await journal.record([one]);
-  await journal.close();
-  await store.close();
+  await writeLane(w, [[one]], at);
   return keysOf(one).map((key): Read => ({ key, at }));
 }
 

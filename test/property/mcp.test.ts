@@ -6,11 +6,12 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { tools } from "../../src/api/tools.ts";
 import { resources } from "../../src/kinds/kind.ts";
+import { answerOf } from "../support/answer.ts";
 import { impatient } from "../support/attack.ts";
 import { canary } from "../support/canary.ts";
 import { mcpClient, mcpRequest } from "../support/mcp.ts";
 import { parts, seed } from "../support/seed.ts";
-import { answerOf, describeBoth } from "../support/world.ts";
+import { describeBoth } from "../support/world.ts";
 
 const odd = fc.oneof(
   fc.constantFrom("web", "production", "staging", "API_TOKEN", "NEW", "\u202eNEW", "__proto__", "../web", ""),

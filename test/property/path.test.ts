@@ -63,21 +63,8 @@ describe("an accepted path", () => {
         expect(pathProblem(characters.join(""))).toBeString();
       }),
     );
-    const badParts = [
-      "",
-      ".",
-      "..",
-      ".GiT",
-      "git~1",
-      "NUL",
-      "nul.txt",
-      "com1",
-      "LPT³.a",
-      "x.",
-      "x ",
-      " x",
-      "x".repeat(256),
-    ];
+    const badParts = ["", ".", "..", ".GiT", "git~1", "NUL", "nul.txt", "com1", "LPT³.a", "x.", "x ", " x"];
+    badParts.push("x".repeat(256));
     fc.assert(
       fc.property(acceptedPath, fc.constantFrom(...badParts), fc.nat(), (path, part, at) => {
         const parts = path.split("/");

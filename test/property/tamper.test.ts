@@ -293,10 +293,7 @@ describeBoth("what SQL did to a row", (w, dialect) => {
           ? "sealed = cast(substr(sealed, 1, 2) || x'80000001' || substr(sealed, 7) as blob)"
           : "sealed = overlay(sealed placing '\\x80000001'::bytea from 3)",
       ],
-      [
-        "values, which no set of files has",
-        onSqlite ? "sealed = zeroblob(40)" : "sealed = decode(repeat('00', 40), 'hex')",
-      ],
+      ["values of a set of files", onSqlite ? "sealed = zeroblob(40)" : "sealed = decode(repeat('00', 40), 'hex')"],
       ["the row, deleted", ""],
     ] as const;
     const isOf = (kind: string, what: string) =>

@@ -58,12 +58,8 @@ test("a token is accepted if audience, times and all claims are right, and other
     fc.asyncProperty(terms, fc.record({ x: claim, y: claim }), aud, times, async (claims, said, aud, times) => {
       const at = Object.fromEntries(Object.entries(times).map(([name, s]) => [name, s === undefined ? s : nowS + s]));
       const token = readToken(compact({ alg: "ES256", kid: "one" }, { iss: issuer, aud, ...said, ...at }, key));
-      const trust: Trust = {
-        id: "trust",
-        digest: new Uint8Array(),
-        terms: { issuer, audience, claims, jwks: "" },
-        pinned,
-      };
+      const terms = { issuer, audience, claims, jwks: "" };
+      const trust: Trust = { id: "trust", digest: new Uint8Array(), terms, pinned };
       const { iat, nbf = 0, exp } = times;
       const isTimely = iat !== undefined && iat >= -630 && iat <= 30 && nbf <= 30 && exp !== undefined && exp > -30;
       const isOurs = aud === audience || JSON.stringify(aud) === JSON.stringify([audience]);

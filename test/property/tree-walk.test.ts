@@ -63,10 +63,9 @@ function* changes(
   const { leaf, hashes } = leaves[at] as StoredLeaf;
   const head = heads[pick % heads.length] as StoredHead;
   const put = (hashes: Buffer) => ({ heads, leaves: leaves.with(at, { leaf, hashes }) });
-  const putHead = (change: Partial<StoredHead>) => ({
-    leaves,
-    heads: heads.with(heads.indexOf(head), { ...head, ...change }),
-  });
+  const putHead = (change: Partial<StoredHead>) => {
+    return { leaves, heads: heads.with(heads.indexOf(head), { ...head, ...change }) };
+  };
   yield ["a bit of a hash", put(flipped(hashes, pick % hashes.length))];
   yield ["a hash less", put(hashes.subarray(32))];
   yield ["a part of a hash", put(hashes.subarray(0, -1))];
@@ -107,10 +106,9 @@ describe("the walk through a stored tree", () => {
   });
 
   const seven = stored(["a", "b", "c", "d", "e", "f", "g"], new Set([3, 5]));
-  const without = (...numbers: readonly number[]) => ({
-    ...seven,
-    leaves: seven.leaves.filter(({ leaf }) => !numbers.includes(leaf)),
-  });
+  const without = (...numbers: readonly number[]) => {
+    return { ...seven, leaves: seven.leaves.filter(({ leaf }) => !numbers.includes(leaf)) };
+  };
   const zeroed = (at: number) => ({
     ...seven,
     leaves: seven.leaves.map(({ leaf, hashes }) => ({

@@ -21,13 +21,14 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { version } from "../../package.json" with { type: "json" };
+import { ask } from "../support/connection.ts";
 import { fromSource } from "../support/from-source.ts";
 import { newSigningKey, publicJwk } from "../support/issuer.ts";
 import { runJson } from "../support/keyhole.ts";
 import { callTool } from "../support/mcp.ts";
 import { startNotary } from "../support/notary.ts";
 import { createDatabase, startPostgres } from "../support/postgres.ts";
-import { ask, type Dialect, eventually, type Key, makeSite, type Server, type Site } from "../support/server.ts";
+import { type Dialect, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 import { bodyOf, type Expected, type Read, type Trusted, tokenOf } from "./release.ts";
 
 /** The oldest PostgreSQL that Keyhole runs on: what its pg_dump writes, every newer one reads. */
@@ -181,7 +182,7 @@ async function fill(site: Site, keys: Awaited<ReturnType<typeof begin>>) {
   if (answered.status !== 200) throw new Error("The trust's token is refused.");
   await server.stop();
   const notary = await startNotary(site);
-  await eventually(() => notary.said().includes('"event":"signed_checkpoint"'));
+  await notary.says('"event":"signed_checkpoint"');
   await notary.stop();
   return { reads, trusted: { ...trusted, body: answered.body } };
 }

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll } from "bun:test";
 import puppeteer, { type Browser, type BrowserContext, type Page } from "puppeteer-core";
+import { eventually } from "./eventually.ts";
 import { binary } from "./keyhole.ts";
+import { type Running, startProgram } from "./program.ts";
 import type { Site } from "./server.ts";
 
 /** `keyhole dashboard`, the built program, on a site. */
@@ -12,7 +14,7 @@ export type Dashboard = {
   readonly link: string;
   readonly pid: number;
   readonly said: () => string;
-  readonly stop: () => Promise<number>;
+  readonly stop: Running["stop"];
 };
 
 /** Starts the dashboard and waits for its link. @param args - beside `dashboard` */
@@ -21,37 +23,14 @@ export async function startDashboard(
   args: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Dashboard> {
-  const child = Bun.spawn([binary, "dashboard", ...args], {
-    cwd: site.folder,
-    env: { ...site.env, KEYHOLE_ACTOR: "ana@laptop", KEYHOLE_DASHBOARD_NAME: "the demo", ...env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  let said = "";
-  const printed = Promise.withResolvers<string>();
-  const read = async (stream: ReadableStream<Uint8Array>) => {
-    const decoder = new TextDecoder();
-    for await (const bytes of stream) {
-      said += decoder.decode(bytes, { stream: true });
-      const link = /http:\/\/\S+\/#\S+(?=\n)/.exec(said)?.[0];
-      if (link !== undefined) printed.resolve(link);
-    }
-  };
-  void Promise.all([read(child.stdout), read(child.stderr)]).then(() => printed.reject(new Error(`It ended: ${said}`)));
-  const link = await printed.promise;
+  const own = { ...site.env, KEYHOLE_ACTOR: "ana@laptop", KEYHOLE_DASHBOARD_NAME: "the demo", ...env };
+  const running = startProgram([binary, "dashboard", ...args], { cwd: site.folder, env: own });
+  const said = () => Object.values(running.said()).join("");
+  const linkIn = (text: string) => /http:\/\/\S+\/#\S+(?=\n)/.exec(text)?.[0];
+  await running.says("/#");
+  const link = await eventually(() => linkIn(said()));
   const { origin, port } = new URL(link);
-  return {
-    origin,
-    port: Number(port),
-    link,
-    pid: child.pid,
-    said: () => said,
-    stop: () => {
-      child.kill("SIGTERM");
-      return child.exited;
-    },
-  };
+  return { origin, port: Number(port), link, pid: running.pid, said, stop: running.stop };
 }
 
 /** No name but those of this machine is looked up: pages of others, such as a provider's, link to the internet. */
@@ -128,4 +107,40 @@ export class Person {
   async text(selector = "main"): Promise<string> {
     return String(await this.page.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`));
   }
+}
+
+/** The dashboard of a suite, opened in a tab of a browser. */
+export type Opened = {
+  readonly dashboard: Dashboard;
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** What the page said in its console, and its errors. */
+  readonly said: readonly string[];
+};
+
+/**
+ * Opens a dashboard for a suite, which ends with it.
+ * @param ready - gets it before the suite's first test
+ * @param prepare - what comes before the dashboard is started
+ */
+export function openDashboard(
+  program: string,
+  site: Site,
+  ready: (opened: Opened) => unknown,
+  prepare: () => unknown = () => {},
+): { readonly fresh: () => Promise<BrowserContext> } {
+  const { fresh } = browserOf(program);
+  let dashboard: Dashboard | undefined;
+  beforeAll(async () => {
+    await prepare();
+    dashboard = await startDashboard(site);
+    const context = await fresh();
+    const page = await signIn(context, dashboard.link);
+    const said: string[] = [];
+    page.on("console", (message) => said.push(`${page.url()}: ${message.text()}`));
+    page.on("pageerror", (error) => said.push(`${page.url()}: ${error}`));
+    await ready({ dashboard, context, page, said });
+  }, 120_000);
+  afterAll(async () => void (await dashboard?.stop()), 60_000);
+  return { fresh };
 }

@@ -2,6 +2,7 @@ import { hkdfSync } from "node:crypto";
 import { encodeFields, systemKeyAssociatedData } from "../../src/seal/associated-data.ts";
 import { seal } from "../../src/seal/envelope.ts";
 import type { SystemKeyPurpose } from "../../src/seal/keyring.ts";
+
 import type { Row, World } from "./world.ts";
 
 /** The head of the lane of commands, as somebody who reads the database saves it. */

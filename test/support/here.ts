@@ -8,7 +8,8 @@ import { turns } from "../../src/store/sqlite.ts";
 import type { CommandContext } from "../../src/terminal/verb.ts";
 import { wordsOf } from "../../src/words/shell.ts";
 import { streamTo } from "./context.ts";
-import { binary, type Ran, runBinary } from "./keyhole.ts";
+import { binary, runBinary } from "./keyhole.ts";
+import type { Ran } from "./program.ts";
 
 /** `env` is the whole environment. */
 type ScriptOptions = { readonly cwd: string; readonly env: Readonly<Record<string, string>> };

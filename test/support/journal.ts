@@ -1,7 +1,8 @@
 import type { AuditEntry } from "../../src/audit/entry.ts";
-import { type Append, Journal } from "../../src/audit/journal.ts";
+import { type Append, type Checkpoint, Journal } from "../../src/audit/journal.ts";
 import { Deadline } from "../../src/core/deadline.ts";
 import { Fault } from "../../src/core/fault.ts";
+import type { World } from "./world.ts";
 
 /** The key of journals that have no installation. */
 export const auditKey = new Uint8Array(32).fill(7);
@@ -25,4 +26,25 @@ export const entry: AuditEntry = {
 export function journalOn(append: Append, options: Partial<ConstructorParameters<typeof Journal>[0]> = {}): Journal {
   const deadline = new Deadline(20_000, () => new Fault("unavailable", "late"));
   return new Journal({ append, auditKey, now: Date.now, checkpoint: () => {}, deadline, ...options });
+}
+
+/** Writes batches of entries into a new lane of a world. @param at - their moment, or that of each. @returns its end */
+export async function writeLane(
+  { installation }: Pick<World, "installation">,
+  batches: readonly (readonly AuditEntry[])[],
+  at: number | ((batch: number) => number) = Date.now(),
+): Promise<Checkpoint> {
+  const store = installation.openJournal();
+  const ends: Checkpoint[] = [];
+  let nowMs = 0;
+  const checkpoint = (one: Checkpoint) => ends.push(one);
+  const auditKey = installation.systemKeys.audit;
+  const journal = journalOn(store.append, { auditKey, now: () => nowMs, checkpoint });
+  for (const [n, batch] of batches.entries()) {
+    nowMs = typeof at === "number" ? at : at(n);
+    await journal.record(batch);
+  }
+  await journal.close();
+  await store.close();
+  return ends.at(-1) as Checkpoint;
 }

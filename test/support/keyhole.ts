@@ -3,15 +3,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtBinary } from "./build.ts";
+import { type ProgramOptions, type Ran, run } from "./program.ts";
 
 // As in test/run.ts: a test that hangs ends even on a slow, shared machine.
 setDefaultTimeout(60_000);
 
 /** The compiled program. */
 export const binary: string = builtBinary();
-
-/** How a run of the program ended. */
-export type Ran = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
 
 /** Where to run the program: its own working folder and data folder, and nothing else in the environment. */
 export type Place = {
@@ -36,11 +34,7 @@ export type OnTerminal = {
   readonly ended: Promise<{ exitCode: number; screen: string }>;
 };
 
-export type RunOptions = {
-  readonly cwd?: string;
-  /** The whole environment. */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: string | Uint8Array;
+export type RunOptions = ProgramOptions & {
   /** The command in front of the program, such as a shell that lowers a limit first. */
   readonly as?: readonly string[];
   /** Another program than the built one. */
@@ -48,19 +42,9 @@ export type RunOptions = {
 };
 
 /** Runs the program to its end. */
-export async function runBinary(
-  args: readonly string[],
-  { cwd, env = {}, stdin = "", as = [], program = binary }: RunOptions,
-): Promise<Ran> {
-  const child = Bun.spawn([...as, program, ...args], {
-    ...(cwd !== undefined && { cwd }),
-    env,
-    stdin: Buffer.from(stdin),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  return { exitCode, stdout, stderr };
+export function runBinary(args: readonly string[], options: RunOptions): Promise<Ran> {
+  const { as = [], program = binary, ...rest } = options;
+  return run([...as, program, ...args], rest);
 }
 
 /** The same, its `--json` document parsed. @throws if it failed or printed more than one document */
@@ -69,11 +53,9 @@ export function runJson(args: readonly string[], options: RunOptions): Promise<u
 }
 
 /** The document that a command prints with `--json`. @throws if it failed or printed more than one document */
-export async function jsonOf(
-  args: readonly string[],
-  run: (args: readonly string[]) => Promise<Ran>,
-): Promise<unknown> {
-  const { exitCode, stdout, stderr } = await run([...args, "--json"]);
+type Run = (args: readonly string[]) => Promise<Ran>;
+export async function jsonOf(args: readonly string[], keyhole: Run): Promise<unknown> {
+  const { exitCode, stdout, stderr } = await keyhole([...args, "--json"]);
   if (exitCode !== 0) throw new Error(`keyhole ${args.join(" ")} ended with ${exitCode}: ${stderr}`);
   return JSON.parse(stdout);
 }

@@ -3,7 +3,8 @@ import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "./delete.ts";
-import { insertAccounts, insertFiles, type Placed, type World } from "./world.ts";
+import { insertAccounts, insertFiles } from "./rows.ts";
+import type { Placed, World } from "./world.ts";
 
 export const kinds = ["variables", "accounts", "files"] as const;
 export type Kind = (typeof kinds)[number];

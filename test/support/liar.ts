@@ -116,12 +116,8 @@ export function honestly(truth: Truth, { path, query }: Question): Reply {
   return { body: path === "/files" ? filesBody(truth, query) : variablesBody(truth, query) };
 }
 
-export function refusal(
-  status: number,
-  code: string,
-  error: string,
-  headers: Readonly<Record<string, string>> = {},
-): Reply {
+type Headers = Readonly<Record<string, string>>;
+export function refusal(status: number, code: string, error: string, headers: Headers = {}): Reply {
   return { status, body: { error, code }, headers };
 }
 

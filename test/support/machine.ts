@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mintKey } from "../../src/access/api-key.ts";
-import { type Ran, type RunOptions, runBinary } from "./keyhole.ts";
+import { type RunOptions, runBinary } from "./keyhole.ts";
 import { honestly, type Liar, type Question, type Reply, startLiar, type Truth } from "./liar.ts";
+import type { Ran } from "./program.ts";
 
 /** A machine that has the program, a folder of its own and a key, and asks a server that may lie. */
 export type Machine = {

@@ -1,6 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { mcpEndpoint } from "../../src/api/mcp.ts";
-import { type Client as ApiClient, type Key, requestOf, type World } from "./world.ts";
+import { requestOf } from "./answer.ts";
+import type { Client as ApiClient, Key, World } from "./world.ts";
 
 /** The origin that browsers may come from in {@link mcpClient}. */
 export const allowedOrigin = "https://tools.example.com";

@@ -4,13 +4,21 @@ import { Notary } from "../../src/notary/notary.ts";
 import { openSigners } from "../../src/notary/signers.ts";
 import type { World } from "./world.ts";
 
-/** Puts all that is on record into the tree, as a notary does in its first round. @returns the flaws that it found */
-export async function notarize({ installation, admin }: World): Promise<number> {
-  const database = installation.open("notary");
+type Options = Partial<ConstructorParameters<typeof Notary>[0]> & { readonly file?: string | undefined };
+
+/** A notary of a world. @param own - what it has in place of the admin's connection, a silent log and no memory */
+export async function notaryOf({ installation, admin }: World, { file, ...own }: Options = {}): Promise<Notary> {
+  const { database = admin.database } = own;
   const auditKey = admin.systemKeys.audit;
-  const signers = await openSigners(database, installation.keyring, auditKey);
-  const checkpoint = new NewestCheckpoint({ auditKey: auditKey, signers: async () => signers, file: undefined });
-  const notary = new Notary({ kindsByRead, database, auditKey, signers, checkpoint, log: () => {}, now: Date.now });
+  const signers = own.signers ?? (await openSigners(database, installation.keyring, auditKey));
+  const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file });
+  return new Notary({ kindsByRead, database, auditKey, signers, checkpoint, log: () => {}, now: Date.now, ...own });
+}
+
+/** Puts all that is on record into the tree, as a notary does in its first round. @returns the flaws that it found */
+export async function notarize(w: World): Promise<number> {
+  const database = w.installation.open("notary");
+  const notary = await notaryOf(w, { database });
   await notary.round().finally(() => database.close());
   return notary.flaws;
 }

@@ -1,14 +1,16 @@
+import { eventually } from "./eventually.ts";
 import { binary } from "./keyhole.ts";
 import { freePort } from "./port.ts";
-import { eventually, memoryOf, type Server, type Site } from "./server.ts";
+import { startProgram } from "./program.ts";
+import { memoryOf, type Server, type Site } from "./server.ts";
 
 type RunningNotary = {
   /** The origin of its metrics. */
   readonly ops: string;
   /** Its log so far. */
   readonly said: () => string;
-  readonly stop: () => Promise<number | null>;
-  readonly kill: () => Promise<unknown>;
+  readonly says: Server["says"];
+  readonly stop: Server["stop"];
   readonly memory: Server["memory"];
 };
 
@@ -26,35 +28,12 @@ export async function startNotary(site: Site, more: Readonly<Record<string, stri
   const env = { KEYHOLE_OPS_PORT: String(freePort()), ...more };
   if (site.dialect === "sqlite") {
     const server = await site.serve({ env });
-    return {
-      ops: server.ops(),
-      said: () => server.said().stdout,
-      stop: server.stop,
-      kill: server.kill,
-      memory: server.memory,
-    };
+    const { says, stop, memory } = server;
+    return { ops: server.ops(), said: () => server.said().stdout, says, stop, memory };
   }
-  const child = Bun.spawn([binary, "notary"], {
-    cwd: site.folder,
-    env: { ...site.env, ...env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const output = { stdout: "", stderr: "" };
-  const collect = async (name: keyof typeof output) => {
-    const decoder = new TextDecoder();
-    for await (const bytes of child[name]) output[name] += decoder.decode(bytes, { stream: true });
-  };
-  const collected = Promise.all([collect("stdout"), collect("stderr")]);
-  await eventually(() => output.stderr.includes("every 60 s"));
-  const end = async (signal: NodeJS.Signals) => {
-    child.kill(signal);
-    const code = await child.exited;
-    await collected;
-    return code;
-  };
-  const ops = /metrics are on (\S+)/.exec(output.stderr)?.[1] ?? "";
-  const memory = () => memoryOf(child.pid);
-  return { ops, said: () => output.stdout, stop: () => end("SIGTERM"), kill: () => end("SIGKILL"), memory };
+  const notary = startProgram([binary, "notary"], { cwd: site.folder, env: { ...site.env, ...env } });
+  await notary.says("every 60 s");
+  const { said, says, stop, pid } = notary;
+  const ops = /metrics are on (\S+)/.exec(said().stderr)?.[1] ?? "";
+  return { ops, said: () => said().stdout, says, stop, memory: () => memoryOf(pid) };
 }

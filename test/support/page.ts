@@ -78,11 +78,8 @@ ${[adapt(before, scene), ...scripts].join("\n")}
  * that the next one waits for (`&&`) stands alone, so that the shell ends if it fails.
  */
 export function adapt(text: string, { folder, env, words = {} }: Scene): string {
-  const stood = {
-    ...words,
-    "127.0.0.1:4100": `127.0.0.1:${env["PORT"]}`,
-    "127.0.0.1:4101": `127.0.0.1:${env["KEYHOLE_OPS_PORT"]}`,
-  };
+  const ofPort = (name: string) => `127.0.0.1:${env[name]}`;
+  const stood = { ...words, "127.0.0.1:4100": ofPort("PORT"), "127.0.0.1:4101": ofPort("KEYHOLE_OPS_PORT") };
   const own = Object.entries(stood)
     .reduce((text, [word, other]) => text.replaceAll(word, other), text)
     .replace(/(?<=[\s=>:'"])\/(?!dev\/)(?=\w+\/)/g, `${folder}/`);

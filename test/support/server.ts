@@ -2,20 +2,18 @@ import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { connect as connectSocket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
-import { ranMs, stoodStillMs } from "./clock.ts";
+import { type Answer, ask, type Connection, connect } from "./connection.ts";
 import { expectDescribed } from "./described.ts";
 import { eventually } from "./eventually.ts";
 import { type Furniture, fill } from "./furnish.ts";
 import { runHere } from "./here.ts";
-import { binary, jsonOf, makePlace, type Place } from "./keyhole.ts";
+import { binary, jsonOf, makePlace, type Place, type RunOptions } from "./keyhole.ts";
 import { migratedDatabase } from "./migrated.ts";
 import { freePort } from "./port.ts";
 import { createDatabase, postgresUrl, type TestDatabase, withPostgres } from "./postgres.ts";
-
-export { eventually };
+import { type Running, startProgram } from "./program.ts";
 
 export type Dialect = "sqlite" | "postgres";
 export type Row = Readonly<Record<string, unknown>>;
@@ -65,15 +63,10 @@ export type Site = Omit<Place, "remove"> & {
 
 export type Key = { readonly id: string; readonly key: string };
 
-export type ServeOptions = {
+/** Its `env` are settings beside the site's. */
+export type ServeOptions = Pick<RunOptions, "env" | "as" | "program"> & {
   /** Arguments beside `serve --port 0`. */
   readonly args?: readonly string[];
-  /** Settings beside the site's. */
-  readonly env?: Readonly<Record<string, string>>;
-  /** The command in front of the program, such as one that changes the user. */
-  readonly as?: readonly string[];
-  /** A copy of the binary; by default the binary itself. */
-  readonly program?: string;
 };
 
 type Settings = Readonly<Record<string, string>>;
@@ -135,15 +128,13 @@ export async function makeSite(
       return server;
     },
     key: async (...args) => {
-      const all = [
-        ...(args.includes("--project") ? [] : ["--all-projects"]),
-        ...(args.includes("--env") ? [] : ["--all-environments"]),
-      ];
+      const unless = (flag: string, all: string) => (args.includes(flag) ? [] : [all]);
+      const all = [...unless("--project", "--all-projects"), ...unless("--env", "--all-environments")];
       return (await json(["key", "create", ...args, ...all])) as Key;
     },
     audit: () => sql("select * from audit_entries where actor_type = 'key' order by lane, seq"),
     remove: async () => {
-      for (const server of servers) await server.kill();
+      for (const server of servers) await server.stop("SIGKILL");
       await database?.drop();
       removeFolder();
     },
@@ -216,27 +207,15 @@ export async function lockAudit(site: Site): Promise<() => Promise<void>> {
 }
 
 /** A running server. */
-export type Server = {
+export type Server = Running & {
   /** Such as `http://127.0.0.1:40123`. */
   readonly origin: string;
-  readonly pid: number;
   /** The origin of health and metrics; empty if KEYHOLE_OPS_PORT is not set. */
   readonly ops: () => string;
   /** One request below the API's root, read to its end. */
   readonly get: (path: string, key: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
   /** A connection that stays open. */
   readonly connect: () => Promise<Connection>;
-  readonly signal: (signal: NodeJS.Signals) => void;
-  /** Resolves when it ends, with its exit code, or null if a signal ended it. */
-  readonly ended: Promise<number | null>;
-  /** Sends SIGTERM and waits for the end. */
-  readonly stop: () => Promise<number | null>;
-  /** Sends SIGKILL, unless it has ended, and waits for the end. */
-  readonly kill: () => Promise<void>;
-  /** Its output so far. */
-  readonly said: () => { readonly stdout: string; readonly stderr: string };
-  /** Resolves once stderr holds this text. */
-  readonly says: (text: string) => Promise<void>;
   /** Resident memory in bytes, now and at its peak. */
   readonly memory: () => { readonly now: number; readonly peak: number };
 };
@@ -245,74 +224,18 @@ async function startServer(place: Pick<Place, "folder" | "env">, options: ServeO
   const { args = [], env = {}, as = [], program = binary } = options;
   // With port 0 the parent chooses a port and gives it back, so another program may have it before the workers do.
   const port = args.includes("--workers") ? freePort() : 0;
-  const child = Bun.spawn([...as, program, "serve", "--port", String(port), ...args], {
-    cwd: place.folder,
-    env: { ...place.env, ...env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  let stdout = "";
-  let stderr = "";
-  const waiting = new Set<() => void>();
-  const drained = Promise.all([
-    drain(child.stdout, (text) => {
-      stdout += text;
-    }),
-    drain(child.stderr, (text) => {
-      stderr += text;
-      for (const look of waiting) look();
-    }),
-  ]);
-  const ended = child.exited.then(async () => {
-    // Bun does not always notice the end of what a process wrote, above all of one that was killed.
-    await Promise.race([drained, Bun.sleep(2000)]);
-    return child.signalCode === null ? child.exitCode : null;
-  });
-  const says = (text: string): Promise<void> => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const look = () => {
-      if (!stderr.includes(text)) return;
-      waiting.delete(look);
-      resolve();
-    };
-    waiting.add(look);
-    look();
-    ended.then((code) => reject(new Error(`serve ended with ${code} and never said ${text}: ${stderr}`)));
-    return promise;
-  };
-  await says("Keyhole listens on ");
-  const origin = /Keyhole listens on (http:\/\/\S+?)\/api\/v1\n/.exec(stderr)?.[1] ?? "";
+  const command = [...as, program, "serve", "--port", String(port), ...args];
+  const running = startProgram(command, { cwd: place.folder, env: { ...place.env, ...env } });
+  await running.says("Keyhole listens on ");
+  const shown = (pattern: RegExp) => pattern.exec(running.said().stderr)?.[1] ?? "";
+  const origin = shown(/Keyhole listens on (http:\/\/\S+?)\/api\/v1\n/);
   const get = async (path: string, key: string, headers: Readonly<Record<string, string>> = {}) => {
     const answer = await ask(`${origin}/api/v1${path}`, { Authorization: `Bearer ${key}`, ...headers });
     expectDescribed(path, answer.status, answer.headers, () => answer.body.toString("utf8"));
     return answer;
   };
-  return {
-    origin,
-    pid: child.pid,
-    ops: () => /metrics are on (\S+)/.exec(stderr)?.[1] ?? "",
-    get,
-    connect: () => connect(origin),
-    signal: (signal) => child.kill(signal),
-    ended,
-    stop: () => {
-      child.kill("SIGTERM");
-      return ended;
-    },
-    kill: async () => {
-      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
-      await child.exited;
-    },
-    said: () => ({ stdout, stderr }),
-    says,
-    memory: () => memoryOf(child.pid),
-  };
-}
-
-async function drain(stream: ReadableStream<Uint8Array>, take: (text: string) => void): Promise<void> {
-  const decoder = new TextDecoder();
-  for await (const bytes of stream) take(decoder.decode(bytes, { stream: true }));
+  const memory = () => memoryOf(running.pid);
+  return { ...running, origin, ops: () => shown(/metrics are on (\S+)/), get, connect: () => connect(origin), memory };
 }
 
 /** Linux only. */
@@ -320,296 +243,6 @@ export function memoryOf(pid: number): { now: number; peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const kibibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) * 1024;
   return { now: kibibytes("VmRSS"), peak: kibibytes("VmHWM") };
-}
-
-/** An answer, read to its end. */
-export type Answer = {
-  readonly status: number;
-  /** By lower-case name. */
-  readonly headers: ReadonlyMap<string, string>;
-  readonly body: Buffer;
-  /** The parsed body. @throws if it is not JSON */
-  readonly json: <T = unknown>() => T;
-};
-
-/** Sends one request on a new connection. @throws Cut */
-export async function ask(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
-  const { origin, pathname, search } = new URL(url);
-  const connection = await connect(origin);
-  try {
-    return await connection.get(`${pathname}${search}`, { Connection: "close", ...headers });
-  } finally {
-    connection.close();
-  }
-}
-
-/** The connection ended before an answer was complete. */
-export class Cut extends Error {
-  override readonly name = "Cut";
-  /** The part of the answer that arrived. */
-  readonly received: Buffer;
-
-  constructor(reason: string, received: Buffer) {
-    super(`${reason} after ${received.length} bytes of an answer`);
-    this.received = received;
-  }
-}
-
-/**
- * A plain connection. `fetch` would silently retry if a connection breaks, and these tests must see that.
- */
-export type Connection = {
-  /** Sends one request at a time. @throws Cut if the answer is incomplete */
-  readonly get: (path: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
-  /** Sends a request and never reads. */
-  readonly ignore: (path: string, headers?: Readonly<Record<string, string>>) => void;
-  /** Sends a request and stops reading after this many bytes. */
-  readonly taste: (path: string, bytes: number, headers?: Readonly<Record<string, string>>) => Promise<void>;
-  /** Whether the server has closed it. */
-  readonly closed: () => boolean;
-  readonly close: () => void;
-};
-
-/** @throws Error with `code` if nobody listens */
-export async function connect(origin: string): Promise<Connection> {
-  const { hostname, port } = new URL(origin);
-  const socket = connectSocket({ host: hostname, port: Number(port) });
-  await new Promise<void>((resolve, reject) => socket.once("error", reject).once("connect", resolve));
-  socket.setNoDelay(true);
-  let chunks: Buffer[] = [];
-  let bytes = 0;
-  let over: string | undefined;
-  let look = () => {};
-  socket.on("data", (chunk: Buffer) => {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    look();
-  });
-  const end = (reason: string) => {
-    over ??= reason;
-    look();
-  };
-  socket.on("end", () => end("the connection was closed"));
-  socket.on("close", () => end("the connection was closed"));
-  socket.on("error", (error: NodeJS.ErrnoException) => end(`the connection failed (${error.code})`));
-  const send = (path: string, headers: Readonly<Record<string, string>>) =>
-    socket.write(requestOf(origin, path, headers));
-  const until = <T>(found: () => T | undefined): Promise<T> => {
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    look = () => {
-      const result = found();
-      if (result !== undefined) resolve(result);
-      else if (over !== undefined) reject(new Cut(over, Buffer.concat(chunks)));
-    };
-    look();
-    return promise.finally(() => {
-      look = () => {};
-    });
-  };
-  return {
-    get: (path, headers = {}) => {
-      chunks = [];
-      bytes = 0;
-      const parse = answerParser();
-      send(path, headers);
-      return until(() => parse(chunks, bytes));
-    },
-    ignore: (path, headers = {}) => {
-      socket.pause();
-      send(path, headers);
-    },
-    taste: async (path, count, headers = {}) => {
-      chunks = [];
-      bytes = 0;
-      send(path, headers);
-      await until(() => (bytes >= count ? true : undefined));
-      socket.pause();
-    },
-    closed: () => over !== undefined,
-    close: () => socket.destroy(),
-  };
-}
-
-/**
- * Sends a request, reads a little and stops. (A node:net socket of Bun 1.4.5 that was paused never resumes.)
- *
- * @returns reads on until the connection ends, and returns everything received
- */
-export async function standStill(
-  origin: string,
-  path: string,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<() => Promise<Buffer>> {
-  const { hostname, port } = new URL(origin);
-  const chunks: Buffer[] = [];
-  const { promise: began, resolve: begin } = Promise.withResolvers<void>();
-  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-  let still = false;
-  const socket = await Bun.connect({
-    hostname,
-    port: Number(port),
-    socket: {
-      data(self, chunk) {
-        chunks.push(Buffer.from(chunk));
-        if (!still) self.pause();
-        still = true;
-        begin();
-      },
-      close: () => end(),
-      error: () => end(),
-    },
-  });
-  socket.write(requestOf(origin, path, headers));
-  await began;
-  return async () => {
-    socket.resume();
-    await ended;
-    return Buffer.concat(chunks);
-  };
-}
-
-function requestOf(origin: string, path: string, headers: Readonly<Record<string, string>>): string {
-  const lines = Object.entries({ Host: new URL(origin).host, ...headers }).map(([name, value]) => `${name}: ${value}`);
-  return `GET ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`;
-}
-
-/** Parses an answer from what has arrived; undefined until it is complete. */
-function answerParser(): (chunks: readonly Buffer[], bytes: number) => Answer | undefined {
-  let head: { status: number; headers: Map<string, string>; bodyAt: number } | undefined;
-  return (chunks, bytes) => {
-    if (head === undefined) {
-      const text = Buffer.concat(chunks).toString("latin1");
-      const end = text.indexOf("\r\n\r\n");
-      if (end < 0) return undefined;
-      const [first = "", ...lines] = text.slice(0, end).split("\r\n");
-      const headers = new Map(
-        lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]),
-      );
-      head = { status: Number(first.split(" ")[1]), headers, bodyAt: end + 4 };
-    }
-    const { status, headers, bodyAt } = head;
-    const length = headers.get("content-length");
-    if (length !== undefined) {
-      if (bytes < bodyAt + Number(length)) return undefined;
-      return answerOf(status, headers, Buffer.concat(chunks).subarray(bodyAt, bodyAt + Number(length)));
-    }
-    if (headers.get("transfer-encoding") !== "chunked") throw new Error("an answer of unknown length");
-    // Whole only with its last, empty chunk; looked for at the end alone, so that large answers are joined once.
-    if (!Buffer.concat(chunks.slice(-2)).toString("latin1").endsWith("0\r\n\r\n")) return undefined;
-    const body = unchunked(Buffer.concat(chunks).subarray(bodyAt));
-    return body && answerOf(status, headers, body);
-  };
-}
-
-function answerOf(status: number, headers: Map<string, string>, body: Buffer): Answer {
-  return { status, headers, body, json: () => JSON.parse(body.toString("utf8")) };
-}
-
-function unchunked(raw: Buffer): Buffer | undefined {
-  const parts: Buffer[] = [];
-  for (let at = 0; ; ) {
-    const lineEnd = raw.indexOf("\r\n", at);
-    if (lineEnd < 0) return undefined;
-    const size = Number.parseInt(raw.toString("latin1", at, lineEnd), 16);
-    if (size === 0) return Buffer.concat(parts);
-    if (lineEnd + 2 + size > raw.length) return undefined;
-    parts.push(raw.subarray(lineEnd + 2, lineEnd + 2 + size));
-    at = lineEnd + 2 + size + 2;
-  }
-}
-
-/** How one request of {@link startReaders} ended. Moments are {@link ranMs}. */
-export type Outcome = {
-  readonly requestId: string;
-  readonly path: string;
-  readonly beganAt: number;
-  readonly endedAt: number;
-  /** `refused`: nobody listened. `cut`: the connection ended before the answer was whole. */
-  readonly status: number | "refused" | "cut";
-  readonly answer: Answer | undefined;
-  /** Of an answer that was cut. */
-  readonly received: string;
-  /** For how many milliseconds this process did not run meanwhile. */
-  readonly stoodStillMs: number;
-};
-
-/** Clients that send one request after another. */
-export type Readers = {
-  readonly outcomes: readonly Outcome[];
-  /** Resolves after this many more outcomes of this kind. */
-  readonly more: (count: number, kind?: (outcome: Outcome) => boolean) => Promise<void>;
-  /** Waits for the requests under way. */
-  readonly stop: () => Promise<readonly Outcome[]>;
-};
-
-/**
- * Starts clients. Each keeps its own connection for as long as the server does.
- *
- * @param origin - called for each connection, because a restarted server has another port
- * @param next - what the client of this number asks for, below the API's root
- * @param pauseMs - between an answer and the client's next request, which limits the rate
- */
-export function startReaders(
-  count: number,
-  origin: () => string,
-  next: (client: number, request: number) => { readonly path: string; readonly key: string },
-  pauseMs = 0,
-): Readers {
-  const outcomes: Outcome[] = [];
-  const waiting = new Set<(outcome: Outcome) => void>();
-  let stopping = false;
-  const run = async (client: number): Promise<void> => {
-    let connection: Connection | undefined;
-    for (let request = 0; !stopping; request++) {
-      const { path, key } = next(client, request);
-      const requestId = crypto.randomUUID();
-      const beganAt = ranMs();
-      const stoodStill = stoodStillMs();
-      let status: Outcome["status"] = "refused";
-      let answer: Answer | undefined;
-      let received = "";
-      try {
-        connection ??= await connect(origin());
-        status = "cut";
-        answer = await connection.get(`/api/v1${path}`, { Authorization: `Bearer ${key}`, "x-request-id": requestId });
-        status = answer.status;
-      } catch (error) {
-        if (error instanceof Cut) received = error.received.toString("latin1");
-        else if (status === "cut") throw error;
-      }
-      const endedAt = ranMs();
-      const stood = stoodStillMs() - stoodStill;
-      const outcome = { requestId, path, beganAt, endedAt, status, answer, received, stoodStillMs: stood };
-      outcomes.push(outcome);
-      for (const look of waiting) look(outcome);
-      if (answer === undefined || answer.headers.get("connection") === "close") {
-        connection?.close();
-        connection = undefined;
-      }
-      if (pauseMs > 0 || answer === undefined) await Bun.sleep(Math.max(pauseMs, 2));
-    }
-    connection?.close();
-  };
-  const running = Promise.all(Array.from({ length: count }, (_, client) => run(client)));
-  return {
-    outcomes,
-    more: (wanted, kind = () => true) => {
-      let left = wanted;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const look = (outcome: Outcome) => {
-        if (!kind(outcome) || --left > 0) return;
-        waiting.delete(look);
-        resolve();
-      };
-      waiting.add(look);
-      return Promise.race([promise, running.then(() => {})]);
-    },
-    stop: async () => {
-      stopping = true;
-      await running;
-      return outcomes;
-    },
-  };
 }
 
 /**

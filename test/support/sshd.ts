@@ -2,8 +2,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "./eventually.ts";
-import { binary, type Ran, runBinary } from "./keyhole.ts";
+import { binary, runBinary } from "./keyhole.ts";
 import { freePort } from "./port.ts";
+import type { Ran } from "./program.ts";
 import { findProgram } from "./programs.ts";
 
 /** An sshd of the tests' own on loopback. */

@@ -9,6 +9,7 @@ import { type Dice, unlimited, verdictOf } from "./attack.ts";
 import { canary } from "./canary.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "./delete.ts";
 import type { Kind } from "./kinds.ts";
+
 import type { Client, Key, Placed, Row, World } from "./world.ts";
 
 /*
@@ -319,10 +320,8 @@ function keyed(table: Keyed, row: Row): [where: string, values: unknown[]] {
 
 export async function insert(world: World, table: Keyed, row: Row): Promise<void> {
   const names = Object.keys(row);
-  await world.run(
-    `insert into ${table} (${names.join(", ")}) values (${names.map(() => "?").join(", ")})`,
-    Object.values(row),
-  );
+  const [columns, places] = [names.join(", "), names.map(() => "?").join(", ")];
+  await world.run(`insert into ${table} (${columns}) values (${places})`, Object.values(row));
 }
 
 /** Exchanges a column of two rows, by way of a third value: unique indexes allow no other. */

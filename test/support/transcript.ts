@@ -128,15 +128,10 @@ async function run(stage: Stage, step: Step, names: Map<string, string>, how: "b
   const origin = server && { KEYHOLE_URL: server.origin };
   const env = { ...site.env, KEYHOLE_ACTOR: `${person || "ann"}@laptop`, ...origin };
   const ran = await (how === "here" ? runScript : runProgram)(script, { cwd: site.folder, env });
-  const lines = [
-    ...linesOf(ran.stdout),
-    ...linesOf(ran.stderr).map((line) => `2> ${line}`),
-    ...(ran.exitCode === 0 ? [] : [`[${ran.exitCode}]`]),
-  ];
-  return [
-    `${person}$ ${command}`,
-    ...lines.map((line, at) => (fits(line, printed[at] ?? "", names) ? (printed[at] ?? "") : line)),
-  ];
+  const errors = linesOf(ran.stderr).map((line) => `2> ${line}`);
+  const lines = [...linesOf(ran.stdout), ...errors, ...(ran.exitCode === 0 ? [] : [`[${ran.exitCode}]`])];
+  const shown = lines.map((line, at) => (fits(line, printed[at] ?? "", names) ? (printed[at] ?? "") : line));
+  return [`${person}$ ${command}`, ...shown];
 }
 
 function linesOf(text: string): string[] {

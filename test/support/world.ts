@@ -5,23 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { bitsOf, type Grant, type Surface, sealGrant, surfaces } from "../../src/access/grant.ts";
-import { apiRoot, createApp } from "../../src/api/app.ts";
+import { createApp } from "../../src/api/app.ts";
 import { fileRequest } from "../../src/api/read-requests.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { type Environment, environmentMask } from "../../src/core/names.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
 import type { Organization } from "../../src/desk/organizations.ts";
-import { findProject } from "../../src/desk/projects.ts";
-import { openSet } from "../../src/editing/open.ts";
-import { type NewItem, writeSets } from "../../src/editing/write.ts";
-import { writingProject } from "../../src/editing/write-project.ts";
 import type { ApiParts } from "../../src/gates/api-parts.ts";
 import { type Installation, openInstallation } from "../../src/installation/installation.ts";
-import { accounts } from "../../src/kinds/accounts/entry.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
-import { type FileEntry, files } from "../../src/kinds/files/entry.ts";
-import { type NewFile, putFile, storeContent } from "../../src/kinds/files/write.ts";
+import { type NewFile, putFile } from "../../src/kinds/files/write.ts";
 import { resources } from "../../src/kinds/kind.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { AdmissionQueue } from "../../src/limit/admission-queue.ts";
@@ -32,31 +26,15 @@ import { type AuditRecord, listAudit } from "../../src/people/audit.ts";
 import { createKey, type KeyRecord, type NewKey } from "../../src/people/keys.ts";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { createProject, type Project } from "../../src/people/projects.ts";
-import { type DataKey, newKey } from "../../src/seal/keyring.ts";
+import { newKey } from "../../src/seal/keyring.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import { type Config, readConfig } from "../../src/settings/settings.ts";
+import { type Answer, type Ask, answerOf, leaksIn, requestOf } from "./answer.ts";
 import { expectDescribed } from "./described.ts";
 import { migratedDatabase } from "./migrated.ts";
 import { postgresUrl, withPostgres } from "./postgres.ts";
 
 export type LogEvent = Readonly<Record<string, unknown>>;
-
-/** An answer, read to its end. */
-export type Answer = {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly bytes: Buffer;
-  readonly text: string;
-  /** The body, parsed; throws if it is no JSON. */
-  readonly json: unknown;
-};
-
-export type Ask = {
-  /** Sent as `Authorization: Bearer KEY`. */
-  readonly key?: string | { readonly key: string } | undefined;
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-};
 
 /** An app with buckets of its own, and ways to ask it. */
 export type Client = {
@@ -215,11 +193,8 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
   const spare: App[] = [];
   const client: World["client"] = (change = () => ({})) => {
     // It shares the database, the journal, the remembered sets and the memory budget with the world's own app.
-    const fresh = {
-      limiter: new Limiter(),
-      unrecognized: new UnrecognizedLimiter(undefined, 2 ** 10),
-      lookupQueue: new AdmissionQueue(),
-    };
+    const [limiter, lookupQueue] = [new Limiter(), new AdmissionQueue()];
+    const fresh = { limiter, unrecognized: new UnrecognizedLimiter(undefined, 2 ** 10), lookupQueue };
     const own = { ...keyhole, gate: { ...keyhole.gate, ...fresh } };
     return clientOf({ ...own, ...change(own) }, spare);
   };
@@ -365,77 +340,6 @@ function makeApp(parts: ApiParts): App {
   return { parts, handle: async (request) => app.handle(request) };
 }
 
-/** A request for a path below the API's root. */
-export function requestOf(path: string, { key, method = "GET", headers = {} }: Ask = {}): Request {
-  const text = typeof key === "object" ? key.key : key;
-  return new Request(`http://localhost${apiRoot}${path}`, {
-    method,
-    headers: { ...(text !== undefined && { authorization: `Bearer ${text}` }), ...headers },
-  });
-}
-
-/** Reads an answer to its end. */
-export async function answerOf(response: Response): Promise<Answer> {
-  const bytes = Buffer.from(await response.arrayBuffer());
-  const text = bytes.toString("utf8");
-  return {
-    status: response.status,
-    headers: response.headers,
-    bytes,
-    text,
-    get json() {
-      return JSON.parse(text) as unknown;
-    },
-  };
-}
-
-/** Every header of an answer by its name, so that a test also notices one too many. */
-export function headersOf(answer: Answer): Record<string, unknown> {
-  return Object.fromEntries(answer.headers);
-}
-
-/** The tag of every 200 that can be asked for conditionally. */
-export const tagged = { etag: expect.stringMatching(/^"[0-9A-Za-z_-]{43}"$/) as string };
-
-/** The headers of every answer, and `more`. The request id is a generated one unless `more` has another. */
-export function usualHeaders(more: Readonly<Record<string, string>> = {}): Record<string, unknown> {
-  return {
-    "cache-control": "no-store",
-    "content-type": "application/json; charset=utf-8",
-    "x-content-type-options": "nosniff",
-    "x-request-id": expect.stringMatching(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
-    ...more,
-  };
-}
-
-/** The RateLimit fields of a bucket's first request. */
-export const firstOf = {
-  metadata: { "ratelimit-policy": '"metadata";q=120;w=60', ratelimit: '"metadata";r=119;t=1' },
-  value: { "ratelimit-policy": '"value";q=30;w=60', ratelimit: '"value";r=29;t=2' },
-  content: { "ratelimit-policy": '"file-content";q=1000;w=1000', ratelimit: '"file-content";r=999;t=1' },
-} as const;
-
-/** The header of an answer with values. */
-export const onRecord = { "keyhole-audit": expect.stringMatching(/^[0-9a-f-]{36}:[1-9]\d*(-[1-9]\d*)?$/) } as const;
-
-/** Fails unless the answer is exactly this refusal. */
-export function expectRefusal(answer: Answer, status: number, code: string, error: string): void {
-  expect({ status: answer.status, text: answer.text }).toEqual({ status, text: JSON.stringify({ error, code }) });
-}
-
-export function expectTooMany(answer: Answer): void {
-  const sentence = "The answer would hold more than 1000 items; narrow the request or use a narrower key.";
-  expectRefusal(answer, 422, "too_many_items", sentence);
-}
-
-/** Which of the secrets a text contains, as they are, in JSON or in base64. */
-export function leaksIn(secrets: Iterable<string>, text: string): string[] {
-  return [...secrets].filter((secret) => {
-    const inJson = JSON.stringify(secret).slice(1, -1);
-    return [secret, inJson, Buffer.from(secret).toString("base64")].some((spelling) => text.includes(spelling));
-  });
-}
-
 /** A journal whose database refuses. */
 export const refusingJournal: ApiParts["journal"] = {
   record: async () => {
@@ -482,129 +386,6 @@ export function memoryWithoutLarge(): MemoryBudget {
   return memory;
 }
 
-/**
- * Flips a bit of a stored column of bytes.
- * @param at - the index of the byte; a negative one counts from the end
- * @param where - an SQL condition that finds one row, with `?` for its values
- */
-export async function flipBit(
-  w: World,
-  [table, column]: readonly [table: string, column: string],
-  at: number,
-  where: string,
-  values: readonly unknown[],
-): Promise<void> {
-  const [row] = await w.run(`select ${column} as bytes from ${table} where ${where}`, values);
-  const bytes = row?.["bytes"] as Buffer;
-  const index = at < 0 ? bytes.length + at : at;
-  bytes[index] = (bytes[index] as number) ^ 1;
-  await w.run(`update ${table} set ${column} = ? where ${where}`, [bytes, ...values]);
-}
-
-/** Everything that a write may touch, as it is stored. */
-export async function stored(w: World): Promise<string> {
-  const tables = "sets,set_versions,projects,api_keys,variable_requests,audit_heads,audit_segments".split(",");
-  return JSON.stringify(await Promise.all(tables.map((table) => w.run(`select * from ${table} order by 1, 2, 3`))));
-}
-
-/** Names that sort as they are numbered, such as `f/0007`. */
-export function numbered(prefix: string, count: number): string[] {
-  return Array.from({ length: count }, (_, i) => `${prefix}${String(i).padStart(4, "0")}`);
-}
-
-export function sha256(content: string | Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(content).digest("hex");
-}
-
-export function randomContent(size: number): Buffer {
-  const bytes = Buffer.alloc(size);
-  for (let at = 0; at < size; at += 65_536) crypto.getRandomValues(bytes.subarray(at, at + 65_536));
-  return bytes;
-}
-
-/**
- * Many accounts in one write. Other environments stay as they are, unlike with `setAccount`.
- * @param valueFor - the value of the field `a` of the account of a name; by default the name
- */
-export async function insertAccounts(
-  w: World,
-  { where }: Pick<Placed, "where">,
-  names: readonly string[],
-  environments: readonly Environment[],
-  valueFor: (name: string) => string = (name) => name,
-): Promise<void> {
-  await writingProject(w.admin, await findProject(w.admin, where, "write"), accounts, async (locked) => {
-    const items = names.map((name) => {
-      const value = Buffer.from(JSON.stringify({ a: valueFor(name) }));
-      return [name, { entry: { name, updatedAt: locked.now }, value }] as const;
-    });
-    const sets = await Array.fromAsync(environments, (environment) =>
-      openSet(w.admin, { project: locked, descriptor: accounts, environment }),
-    );
-    return [undefined, await writeSets(w.admin, locked, accounts, new Map(sets.map((set) => [set, new Map(items)])))];
-  });
-}
-
-/**
- * Many files in one write.
- * @param content - random content of this size, or what a path has; if omitted: `content of PATH`
- * @param recordedSize - the size on record, if it is not to be the true one
- */
-export async function insertFiles(
-  w: World,
-  project: Placed,
-  paths: readonly string[],
-  environments: readonly Environment[],
-  content: number | ((path: string) => string) = (path) => `content of ${path}`,
-  recordedSize?: number,
-): Promise<void> {
-  await writingProject(w.admin, await findProject(w.admin, project.where, "write"), files, async (locked) => {
-    const items: (readonly [string, NewItem<FileEntry>])[] = [];
-    for (const path of paths) {
-      const bytes = typeof content === "number" ? randomContent(content) : Buffer.from(content(path));
-      const entry = {
-        id: Bun.randomUUIDv7(),
-        path,
-        name: "a file",
-        mode: "0600" as const,
-        size: recordedSize ?? bytes.length,
-        sha256: sha256(bytes),
-        contentType: "text/plain",
-        updatedAt: locked.now,
-      };
-      await storeContent(w.admin, locked, entry, bytes);
-      items.push([path, { entry, value: null }]);
-    }
-    const sets = await Array.fromAsync(environments, (environment) =>
-      openSet(w.admin, { project: locked, descriptor: files, environment }),
-    );
-    return [undefined, await writeSets(w.admin, locked, files, new Map(sets.map((set) => [set, new Map(items)])))];
-  });
-}
-
-/** Many projects at once, with nothing in them that could be read. */
-export async function insertProjects(w: World, organization: Organization, slugs: readonly string[]): Promise<void> {
-  const none = JSON.stringify([0, 0, 0, 0, 0, 0, 0]);
-  const rows = slugs.map((slug) => ({
-    id: Bun.randomUUIDv7(),
-    organizationId: organization.id,
-    slug,
-    name: slug,
-    variableCounts: none,
-    accountCounts: none,
-    fileCounts: none,
-    changedAt: "[0,0,0]",
-    createdAt: 1,
-  }));
-  await w.admin.database.db.insert(w.admin.database.tables.projects).values(rows);
-}
-
-/** A project's first data key, for sealing what the functions of `src/people` and `src/kinds` would not. */
-export async function dataKeyOf(w: World, project: Placed): Promise<DataKey> {
-  const [row] = await w.sql`select root_id, wrapped from data_keys where project_id = ${project.id}`;
-  return w.admin.keyring.dataKey(project.id, 1, row?.["root_id"] as string, row?.["wrapped"] as Buffer);
-}
-
 function valuesOf({ variables = {}, accounts = [], files = [] }: Content): string[] {
   return [
     ...Object.values(variables).flatMap((values) => Object.values(values)),
@@ -613,7 +394,10 @@ function valuesOf({ variables = {}, accounts = [], files = [] }: Content): strin
   ];
 }
 
-type Raw = { readonly run: World["run"]; readonly close: () => Promise<void> };
+type Raw = {
+  readonly run: (text: string, values?: readonly unknown[]) => Promise<Row[]>;
+  readonly close: () => Promise<void>;
+};
 
 function rawPostgres(url: string): Raw {
   const client = postgres(url, {
@@ -648,18 +432,4 @@ function rawSqlite(path: string): Raw {
     },
     close: async () => file.close(false),
   };
-}
-
-/** Runs `work` with admins that write at the same time, each with a connection of its own. */
-export async function withAdmins(
-  w: World,
-  count: number,
-  work: (admins: readonly AdminContext[]) => Promise<unknown>,
-): Promise<void> {
-  const own = Array.from({ length: count }, () => adminContextOf(w.installation, operator("ann@host")));
-  try {
-    await work(own);
-  } finally {
-    for (const admin of own) await admin.close();
-  }
 }

@@ -348,11 +348,8 @@ describe("a failure", () => {
   test("names the request where an answer of the API was the failure", async () => {
     const problem = new Problem(3, "unauthorized", "A valid API key is required.", { requestId: "r-1" });
     expect(await complaint(false, problem)).toBe("keyhole: A valid API key is required. (request r-1)\n");
-    expect(JSON.parse(await complaint(true, problem))).toEqual({
-      error: "A valid API key is required.",
-      code: "unauthorized",
-      requestId: "r-1",
-    });
+    const told = { error: "A valid API key is required.", code: "unauthorized", requestId: "r-1" };
+    expect(JSON.parse(await complaint(true, problem))).toEqual(told);
   });
   test("is one line of JSON for programs, with the words that were due before it", async () => {
     const failed = holdNotes({ ...nowhere, json: true }, async (say) => {

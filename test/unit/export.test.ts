@@ -24,9 +24,6 @@ test.each([
 });
 
 test("a file leaves below a folder of its own, so that it is never taken for a list", () => {
-  expect(exported("files.json", "variables.json").map(({ path }) => path)).toEqual([
-    "files.json",
-    "files/files.json",
-    "files/variables.json",
-  ]);
+  const paths = ["files.json", "files/files.json", "files/variables.json"];
+  expect(exported("files.json", "variables.json").map(({ path }) => path)).toEqual(paths);
 });

@@ -178,16 +178,8 @@ const refused: [what: string, code: string, reason: RegExp][] = [
   ["a Held as a response", "new Response(held);", /'Held<OpenedVariables>' is not assignable/],
   ["a Held as a body", 'answer(parts, exchange, held, share, "");', /'Held<OpenedVariables>' is missing .* 'Body'/],
   ["its private field", "held.#value;", /'#value' is not accessible outside class 'Held'/],
-  [
-    "its private field in a subclass",
-    "class Open extends Held<1> { peek() { return this.#value; } }",
-    /not accessible/,
-  ],
-  [
-    "a lookalike",
-    'release(parts.journal, entries, { toString: () => "", toJSON: () => "" }, variablesDotenv);',
-    /'#value' is missing/,
-  ],
+  ["its private field in a subclass", "class Open extends Held<1> { peek() { return this.#value; } }", /not accessibl/],
+  ["a lookalike", 'release(parts.journal, entries, { toJSON: () => "" }, variablesDotenv);', /'#value' is missing/],
   [
     "opened items instead of a Held",
     'released(parts, exchange, caller, entries, { held: opened, share }, variablesDotenv, "");',
@@ -198,29 +190,13 @@ const refused: [what: string, code: string, reason: RegExp][] = [
     "release({ record: () => {} }, entries, held, variablesDotenv);",
     /'void' is not assignable to type 'Promise<string \| undefined>'/,
   ],
-  [
-    "the body before it is on record",
-    "const body: Body = release(parts.journal, entries, held, variablesDotenv);",
-    /'Promise<Body>' is missing/,
-  ],
-  [
-    "a render of another kind",
-    "release(parts.journal, entries, held, accountsJson(null));",
-    /not assignable to .*'(Held|Render)</,
-  ],
+  ["the body early", "const body: Body = release(parts.journal, entries, held, variablesDotenv);", /'Promise<Body>'/],
+  ["another render", "release(parts.journal, entries, held, accountsJson(null));", /assignable to .*'(Held|Render)</],
   ["a render that returns its input", "new Render((value: OpenedVariables) => value);", /not assignable to .* Body/],
   ["a render without the count of entries", "renderHeld(held, variablesDotenv);", /Expected 3 arguments/],
-  [
-    "bytes that a read returns",
-    "const none: Leaks<{ peek(): Promise<{ all: Buffer }> }> = 1;",
-    /not assignable to type '"peek"'/,
-  ],
+  ["bytes of a read", "const none: Leaks<{ peek(): Promise<{ all: Buffer }> }> = 1;", /assignable to type '"peek"'/],
   ["a render's class from a render.ts", "const none: Hooks<{ Own: typeof Render }> = 1;", /to type '"Own"'/],
-  [
-    "a render that takes a hook",
-    "const none: Hooks<{ leak(take: (v: unknown) => void): Render<1> }> = 1;",
-    /to type '"leak"'/,
-  ],
+  ["a render with a hook", "const none: Hooks<{ leak(take: (v: unknown) => void): Render<1> }> = 1;", /type '"leak"'/],
 ];
 const accepted: [what: string, code: string][] = [
   ["the right way", "const body: Promise<Body> = release(parts.journal, entries, held, variablesDotenv);"],
@@ -278,10 +254,8 @@ describe("the compiler", () => {
 /** The examples in the comments of a file, with what they have at hand. */
 function examplesOf(file: string): [what: string, code: string][] {
   const examples = readFileSync(join(src, file), "utf8").matchAll(/^ \* @example\n((?: \* .*\n)+) \*\/$/gm);
-  return [...examples].map(([, lines = ""]) => [
-    `the example in ${file}`,
-    `${exampleScope}${lines.replace(/^ \* /gm, "")}}`,
-  ]);
+  const scoped = (lines: string) => `${exampleScope}${lines.replace(/^ \* /gm, "")}}`;
+  return [...examples].map(([, lines = ""]) => [`the example in ${file}`, scoped(lines)]);
 }
 
 /** Compiles each snippet as a module of its own, all in one run. Returns the errors, by what the snippet is. */

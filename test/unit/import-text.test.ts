@@ -49,10 +49,8 @@ describe("a value is the text that is written:", () => {
   });
 
   test("a JSON text is one, with every kind of white space between its tokens", () => {
-    expect(values("json", ' \t\r\n{\t\r\n\t"A"\r:\n"one"\t,\r"B"\n\t:\t"two"\r\n}\t\r\n')).toEqual({
-      A: "one",
-      B: "two",
-    });
+    const blanks = ' \t\r\n{\t\r\n\t"A"\r:\n"one"\t,\r"B"\n\t:\t"two"\r\n}\t\r\n';
+    expect(values("json", blanks)).toEqual({ A: "one", B: "two" });
     expect(values("json", '\uFEFF{"A":"\\ud83d\\udd11 \\/ \\u2028 \u2028 \u0085 \u007f \ufeff"}')).toEqual({
       A: "🔑 / \u2028 \u2028 \u0085 \u007f \ufeff",
     });
@@ -121,21 +119,15 @@ describe("what an import refuses, by line and name:", () => {
     expect(problems("json", text).map((problem) => problem.slice(0, 9))).toEqual([
       ...["line 1: A", "line 2: B", "line 4: D", "line 5: w"],
     ]);
-    for (const broken of [
-      text,
-      `${text}canary`,
-      ...['{"A":canary}', '{"A":"\\canary"}', '{"A" "canary"}', "canary", "A: |canary\n  x"],
-    ]) {
+    const odd = ['{"A":canary}', '{"A":"\\canary"}', '{"A" "canary"}', "canary", "A: |canary\n  x"];
+    for (const broken of [text, `${text}canary`, ...odd]) {
       for (const format of ["json", "yaml"] as const) expect(problems(format, broken).join()).not.toContain("canary");
     }
   });
 
   test("no warning is lost: a name that steers is one, as in a dotenv file", () => {
-    for (const [format, text] of [
-      ["json", '{"LD_PRELOAD":"x"}'],
-      ["yaml", "LD_PRELOAD: x"],
-      ["env", "LD_PRELOAD=x"],
-    ] as const) {
+    const texts = { json: '{"LD_PRELOAD":"x"}', yaml: "LD_PRELOAD: x", env: "LD_PRELOAD=x" } as const;
+    for (const [format, text] of Object.entries(texts) as [keyof typeof texts, string][]) {
       expect(parseImport(format, text).warnings[0]).toStartWith("line 1: LD_PRELOAD steers");
     }
   });

@@ -82,10 +82,8 @@ test("nothing but what programs need is exported", () => {
 
 describe("an honest answer", () => {
   test("of variables is returned whole, and the request carries only the key", async () => {
-    const { keyhole, liar } = await meet((question) => ({
-      ...honestly(truth, question),
-      headers: { ETag: etag, "Keyhole-Audit": "lane:12" },
-    }));
+    const headers = { ETag: etag, "Keyhole-Audit": "lane:12" };
+    const { keyhole, liar } = await meet((question) => ({ ...honestly(truth, question), headers }));
     const variables = Object.entries(truth.variables).map(([key, value]) => ({ key, value, updatedAt: 1 }));
     const whole = { environment: "production", variables, etag, receipt: "lane:12" } as const;
     expect(await keyhole.variables("web", "production")).toEqual(whole);

@@ -268,10 +268,8 @@ describe("the password", () => {
       expect(first(`${url}?passfile=${passfile}`, { HOME: "/no" })?.pass).toBe(pass);
       expect(first(url, { HOME: "/no", PGPASSFILE: passfile })?.pass).toBe(pass);
     }
-    expect(serversOf("postgres://u@other,h:5433/x").map(({ connect }) => connect.pass)).toEqual([
-      "1",
-      "3:with:colons\\",
-    ]);
+    const found = serversOf("postgres://u@other,h:5433/x").map(({ connect }) => connect.pass);
+    expect(found).toEqual(["1", "3:with:colons\\"]);
     expect(first("postgres://u@other/x", { PGPASSWORD: "of the environment" })?.pass).toBe("of the environment");
     // Each new connection takes what the file holds by then; the last that could be read, if it holds nothing.
     const [server] = serversOf(`postgres://u@other/x?passfile=${passfile}`);

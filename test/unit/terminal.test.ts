@@ -139,12 +139,7 @@ test.each([
 
 describe("progress", () => {
   test.each([
-    [
-      "of many things shows on a terminal and is taken away",
-      true,
-      1000,
-      "\rImporting 500 of 1000 variables\x1b[K\r\x1b[K",
-    ],
+    ["of many shows on a terminal and is gone", true, 1000, "\rImporting 500 of 1000 variables\x1b[K\r\x1b[K"],
     ["of few things shows nothing, and there is nothing to take away", true, 200, ""],
     ["shows nothing if there is no terminal", false, 1000, ""],
   ])("%s", async (_, isTTY, total, shown) => {

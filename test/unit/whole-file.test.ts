@@ -1,24 +1,13 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import {
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Problem } from "../../src/core/problem.ts";
 import { writeNew, writeWhole, writeWholeFolder, writeWholeSync } from "../../src/core/whole-file.ts";
 import { newFolder } from "../support/folder.ts";
 
-const scratch = newFolder();
-
 let folder = "";
 beforeEach(() => {
-  folder = mkdtempSync(join(scratch, "case-"));
+  folder = newFolder();
 });
 
 const content = Buffer.from("A=b\n");
@@ -156,7 +145,7 @@ describe("a folder written whole", () => {
   const taken: [what: string, take: (path: string) => void][] = [
     ["a file", (path) => writeFileSync(path, "mine")],
     ["a folder that is not empty", (path) => mkdirSync(join(path, "mine"), { recursive: true })],
-    ["a link to an empty folder", (path) => symlinkSync(mkdtempSync(join(scratch, "empty-")), path)],
+    ["a link to an empty folder", (path) => symlinkSync(newFolder(), path)],
   ];
   test.each(taken)("takes the place of nothing else: %s, there before or put there meanwhile", async (_, take) => {
     const [before, meanwhile] = [join(folder, "before"), join(folder, "meanwhile")];

@@ -117,10 +117,8 @@ function loader(command: (path: string) => string[]): Reader["read"] {
   };
 }
 
-const dotenvxProgram = join(
-  dirname(Bun.resolveSync("@dotenvx/dotenvx/package.json", import.meta.dir)),
-  "src/cli/dotenvx.js",
-);
+const dotenvx = Bun.resolveSync("@dotenvx/dotenvx/package.json", import.meta.dir);
+const dotenvxProgram = join(dirname(dotenvx), "src/cli/dotenvx.js");
 
 const dotenvxRun = loader((path) => {
   const bun = [process.execPath, "--no-env-file"];
