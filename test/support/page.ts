@@ -13,7 +13,7 @@ const root = join(import.meta.dir, "../..");
 /** What the pages may use beside `keyhole`: nothing that could change this machine. */
 export const needed: readonly string[] = [
   ..."bash cat cp curl date dirname env find grep install ls".split(" "),
-  ..."mkdir mktemp mv node npm openssl rm sed sh sleep tail timeout touch tr".split(" "),
+  ..."mkdir mktemp mv node npm openssl rm sed sh sleep tail timeout touch tr true".split(" "),
 ];
 
 /** Where a page is run. */
