@@ -21,8 +21,7 @@ import { type PlannedSet, planSets, type SetChanges, type SetWrites, writeSets }
 /**
  * Runs a write to one project's items of a kind in one transaction, with the project locked. The audit records what it
  * did to each environment, and the further changes that `work` returns.
- * @param options - `permits` for those further changes that the project's own does not cover
- * @throws Refused `not_found` if the project is gone; Fault `decryption_failed` if its data key does not open
+ * @throws Refused `not_found` if the project is gone, `bound` if it has too many items then; Fault `decryption_failed` if its data key does not open
  */
 export async function writingProject<T>(
   admin: AdminContext,
@@ -31,13 +30,15 @@ export async function writingProject<T>(
   work: (
     project: LockedProject,
   ) => Promise<readonly [result: T, writes: SetWrites, more?: readonly Change[] | undefined]>,
-  options: { readonly action?: "write" | "rollback"; readonly permits?: readonly Permit[] } = {},
+  { action = "write", permits = [], kinds }: ChangeOptions = {},
 ): Promise<T> {
-  const { action = "write", permits = [] } = options;
   return writing(admin, [found.permit, ...permits], async (db) => {
     const locked = await lockProject(admin, db, found);
     if (!locked) throw noProject(projectPath(found));
     const [result, writes, more = []] = await work(locked);
+    const isPruned = [...writes.values()].some(({ pruned }) => pruned);
+    if (isPruned && kinds && !descriptor.hasValues) await deleteUnusedContents(admin, locked, kinds);
+    await requireRoom(admin, locked, descriptor);
     const { organization, id, slug } = found;
     const changes = [...writes].map(([environment, { added, changed, deleted, version }]): Change => {
       const write = { added, changed, deleted };
@@ -48,6 +49,14 @@ export async function writingProject<T>(
     return [result, [...changes, ...more]];
   });
 }
+
+type ChangeOptions = {
+  readonly action?: "write" | "rollback";
+  /** For further changes that the project's own permit does not cover. */
+  readonly permits?: readonly Permit[];
+  /** Every kind, for one that may name contents: those that no kept version names any more are deleted. */
+  readonly kinds?: readonly KindDescriptor[];
+};
 
 /** What a dry run does: it plans, and seals, locks and writes nothing. */
 export type DryRun = { readonly dryRun?: boolean | undefined };
@@ -60,12 +69,6 @@ export type ProjectPlan<E extends Entry, T> = {
   readonly more?: readonly Change[];
 };
 
-type ChangeOptions = {
-  readonly permits?: readonly Permit[];
-  /** The kinds that may name contents: those that no kept version names any more are deleted. */
-  readonly kinds?: readonly KindDescriptor[];
-};
-
 /**
  * Makes the change that `plan` finds out, as {@link writingProject}; a dry run only plans.
  * @throws what refuses the change, in a dry run, too
@@ -75,7 +78,7 @@ export async function changingProject<E extends Entry, T>(
   found: FoundProject,
   descriptor: KindDescriptor<E>,
   plan: (project: PlannedProject) => Promise<ProjectPlan<E, T>>,
-  { dryRun = false, permits = [], kinds }: DryRun & ChangeOptions = {},
+  { dryRun = false, ...options }: DryRun & ChangeOptions = {},
 ): Promise<T> {
   if (dryRun) {
     const { changes, outcomeOf } = await plan({ ...found, now: admin.now() });
@@ -84,17 +87,17 @@ export async function changingProject<E extends Entry, T>(
   const work = async (project: LockedProject) => {
     const { changes, outcomeOf, more } = await plan(project);
     const writes = await writeSets(admin, project, descriptor, changes);
-    if (kinds && [...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project, kinds);
     return [outcomeOf(writes), writes, more] as const;
   };
-  return writingProject(admin, found, descriptor, work, { permits });
+  return writingProject(admin, found, descriptor, work, options);
 }
 
-/** After a write. @throws Refused `bound` if the project has too many items of this kind now */
-export async function requireProjectRoom(admin: AdminContext, { db, id }: LockedProject, descriptor: KindDescriptor) {
+/** @throws Refused `bound` if the project has too many items of this kind after a write */
+async function requireRoom(admin: AdminContext, { db, id }: LockedProject, descriptor: KindDescriptor) {
   const { projects: p } = admin.database.tables;
+  const { kind, projectItemsMax } = descriptor;
+  if (projectItemsMax === undefined) return;
   const [row] = await db.select().from(p).where(eq(p.id, id));
-  const { kind, projectItemsMax = Number.POSITIVE_INFINITY } = descriptor;
   if (row === undefined || countIn(row, descriptor) <= projectItemsMax) return;
   throw new Refused("bound", `A project holds at most ${projectItemsMax} ${kind}.`);
 }

@@ -35,11 +35,10 @@ export type NewItem<E extends Entry> = Omit<Item<E>, "entry"> & { readonly entry
 export type SetChanges<E extends Entry = Entry> = ReadonlyMap<string, NewItem<E> | null>;
 
 /** What a write does to a set. */
-export type PlannedSet<E extends Entry = Entry> = NamesWritten & Written<E>;
+export type PlannedSet<E extends Entry = Entry> = NamesWritten & Written<E> & { readonly version: number };
 
 /** What a write did to a set. */
 export type SetWrite<E extends Entry = Entry> = PlannedSet<E> & {
-  readonly version: number;
   /** Whether kept versions were removed. */
   readonly pruned: boolean;
 };
@@ -117,7 +116,7 @@ async function writeSet(
   const { added, changed, deleted } = planned;
   const pruned = await storeSet(admin, project, before, version, layout, { added, changed, deleted });
   zeroValues(before);
-  return { ...planned, version, pruned };
+  return { ...planned, pruned };
 }
 
 /** @throws Refused `invalid` if the project does not use the environment, `bound` if it would hold too much */
@@ -140,7 +139,8 @@ function planSet(
     if (old !== undefined && item !== null) replaced.push([old, item.entry]);
   }
   if (added.length > 0) requireUse(project, before.environment);
-  return { added, changed, deleted, total: items.size, replaced, layout: layOut(before, [...items.values()]) };
+  const layout = layOut(before, [...items.values()]);
+  return { added, changed, deleted, version, total: items.size, replaced, layout };
 }
 
 function zeroValues({ items }: OpenSet): void {

@@ -6,15 +6,7 @@ import { type Columns, done, list } from "../desk/outcome.ts";
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { listHistory, purgeHistory, type VersionRecord } from "../people/history.ts";
-import {
-  planRollback,
-  planUndo,
-  requireAnyLeft,
-  requireOther,
-  rollBack,
-  undo,
-  type Writer,
-} from "../people/rollback.ts";
+import { planRollback, planUndo, rollBack, undo, type Writer } from "../people/rollback.ts";
 import { parseCount } from "../words/parse.ts";
 import { counted, joined, listed } from "../words/text.ts";
 
@@ -111,7 +103,6 @@ export const rollback = operation({
   },
   plan: async (admin, { project, environment, kind, to, name, wide }) => {
     const plan = await planRollback(admin, { where: project, environment, kind }, to, name);
-    requireOther(plan);
     const what = setText({ project, environment, kind });
     const after = plan.between.length > 0 ? `That takes back ${writersOf(plan.between)}` : "";
     const one = name !== undefined && `${excerpt(name)}, of ${what}, back to what it was in version ${to}`;
@@ -143,7 +134,6 @@ export const undoOne = operation({
   },
   plan: async (admin, { project, environment, kind, version, wide }) => {
     const plan = await planUndo(admin, { where: project, environment, kind }, version);
-    requireAnyLeft(plan);
     const what = `version ${version} of ${setText({ project, environment, kind })}`;
     const names = plan.left.map(({ name, version, by }) => `${name} (version ${version}, by ${by})`);
     const left = wide ? names.join(", ") : listed(names);

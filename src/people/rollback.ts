@@ -1,11 +1,11 @@
 import type { NamesWritten } from "../audit/entry.ts";
-import { compareBytes } from "../core/names.ts";
+import { compareBytes, type Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../desk/context.ts";
 import type { Seen } from "../desk/plan.ts";
 import { seenOf } from "../desk/plan.ts";
-import { type FoundProject, findProject, type LockedProject, placeOf, projectPath } from "../desk/projects.ts";
-import { deleteUnusedContents, namesContent, openContent } from "../editing/contents.ts";
+import { findProject, type PlannedProject, placeOf, projectPath } from "../desk/projects.ts";
+import { namesContent, openContent } from "../editing/contents.ts";
 import {
   damagedVersion,
   type Item,
@@ -13,12 +13,11 @@ import {
   type OpenSet,
   openItems,
   openVersion,
-  requireSeen,
-  requireSet,
+  requireSets,
 } from "../editing/open.ts";
 import { noItem } from "../editing/reveal.ts";
-import { type NewItem, type SetChanges, type SetWrite, writeSets } from "../editing/write.ts";
-import { requireProjectRoom, writingProject } from "../editing/write-project.ts";
+import type { NewItem, PlannedSet, SetChanges } from "../editing/write.ts";
+import { changingProject } from "../editing/write-project.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { isCanary } from "../seal/canary.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
@@ -56,11 +55,8 @@ export type Undo = RevertPlan & {
  * @throws Refused `invalid` if `to` is the current version, `not_found` if it is not kept or has no such item,
  *   `conflict` if something does not open, `ambiguous`
  */
-export function planRollback(admin: AdminContext, set: SetAt, to: number, name?: string): Promise<Rollback> {
-  return planRevert(admin, set, async (current, project) => {
-    requireFreshToCompare(admin, placeOf(project), [set.environment]);
-    return revertTo(admin, current, project.now, to, name);
-  });
+export async function planRollback(admin: AdminContext, set: SetAt, to: number, name?: string): Promise<Rollback> {
+  return (await revert(admin, set, {}, revertTo(admin, to, name), true)).plan;
 }
 
 /**
@@ -71,18 +67,8 @@ export function planRollback(admin: AdminContext, set: SetAt, to: number, name?:
  * @throws Refused as {@link planRollback} and {@link requireOther}; `conflict` if the set was written since; `bound` if
  *   the project would have too many files
  */
-export function rollBack(admin: AdminContext, set: SetAt, plan: Planned<"to" | "name", Rollback>): Promise<Written> {
-  return revert(admin, set, plan.seen, async (current, { now }) => {
-    const found = await revertTo(admin, current, now, plan.to, plan.name);
-    requireOther(found.plan);
-    return found;
-  });
-}
-
-/** @throws Refused `invalid` if the one item of a rollback is the same already */
-export function requireOther({ name, to, ...plan }: Rollback): void {
-  if (name === undefined || namesOf(plan).length > 0) return;
-  throw new Refused("invalid", `${name} is the same in version ${to} and now: nothing was changed.`);
+export function rollBack(admin: AdminContext, set: SetAt, { seen, to, name }: Planned<"to" | "name", Rollback>) {
+  return revert(admin, set, seen, revertTo(admin, to, name));
 }
 
 /**
@@ -91,8 +77,8 @@ export function requireOther({ name, to, ...plan }: Rollback): void {
  * @throws Refused `invalid` if the version changed nothing; `not_found` if it, or the version before it, is not kept;
  *   `conflict` if something does not open, or if SQL changed the record of a version since
  */
-export function planUndo(admin: AdminContext, set: SetAt, version: number): Promise<Undo> {
-  return planRevert(admin, set, (current, { now }) => revertOf(admin, current, now, version));
+export async function planUndo(admin: AdminContext, set: SetAt, version: number): Promise<Undo> {
+  return (await revert(admin, set, {}, revertOf(admin, version), true)).plan;
 }
 
 /**
@@ -103,16 +89,12 @@ export function planUndo(admin: AdminContext, set: SetAt, version: number): Prom
  * @throws Refused as {@link planUndo}; `invalid` if nothing is left to take back; `conflict` if the set was written
  *   since; `bound` if the project would have too many files
  */
-export function undo(admin: AdminContext, set: SetAt, plan: Planned<"version", Undo>): Promise<Written> {
-  return revert(admin, set, plan.seen, async (current, { now }) => {
-    const found = await revertOf(admin, current, now, plan.version);
-    requireAnyLeft(found.plan);
-    return found;
-  });
+export function undo(admin: AdminContext, set: SetAt, { seen, version }: Planned<"version", Undo>) {
+  return revert(admin, set, seen, revertOf(admin, version));
 }
 
 /** @throws Refused `invalid` if somebody has written all names since */
-export function requireAnyLeft({ version, left, ...plan }: Pick<Undo, "version" | "left"> & NamesWritten): void {
+function requireAnyLeft({ version, left, ...plan }: Pick<Undo, "version" | "left"> & NamesWritten): void {
   if (namesOf(plan).length > 0) return;
   const words = `Nothing of version ${version} is left to undo: all that it changed has been written again since`;
   const who = left.slice(0, 3).map(({ name, version, by }) => `${name} in version ${version} by ${by}`);
@@ -123,125 +105,112 @@ export function requireAnyLeft({ version, left, ...plan }: Pick<Undo, "version" 
 /** The plan names items, so it takes `see`, too. */
 const rights = ["see", "write"] as const;
 
-type Written = { readonly version: number; readonly warnings: readonly string[] };
-
 /** What must be known of a plan to carry it out. */
 type Planned<K extends keyof Plan, Plan> = Pick<Plan, K> & { readonly seen: Seen };
 
 /** The current version, verified and opened. */
 type Current = { readonly verified: VerifiedSet; readonly before: OpenSet };
 
-/** A plan, with the changes that carry it out. */
-type Revert<Plan> = { readonly plan: Plan; readonly changes: SetChanges };
+/** Finds out a plan, and the changes that carry it out. */
+type FindRevert<Plan> = (
+  current: Current,
+  now: number,
+) => Promise<{ readonly plan: Plan; readonly changes: SetChanges }>;
 
-type FindRevert<Plan> = (current: Current, project: FoundProject & { readonly now: number }) => Promise<Revert<Plan>>;
-
-async function planRevert<Plan>(admin: AdminContext, set: SetAt, find: FindRevert<Plan>): Promise<Plan> {
-  const project = await findProject(admin, set.where, rights, [set.environment]);
-  const current = await openCurrent(admin, project, set, {});
-  return (await find(current, { ...project, now: admin.now() })).plan;
-}
-
-async function revert(admin: AdminContext, set: SetAt, seen: Seen, find: FindRevert<RevertPlan>): Promise<Written> {
-  const { where, environment, kind } = set;
-  const descriptor = descriptorOf(kind);
-  const work = async (project: LockedProject) => {
-    const current = await openCurrent(admin, project, set, seen);
-    const { changes } = await find(current, project);
-    const writes = await writeSets(admin, project, descriptor, new Map([[current.before, changes]]));
-    await requireProjectRoom(admin, project, descriptor);
-    if ([...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project, everyKind);
-    const write = writes.get(environment) as SetWrite;
-    return [{ version: write.version, warnings: descriptor.warningsOf(where, environment, write) }, writes] as const;
-  };
-  const found = await findProject(admin, where, rights, [environment]);
-  return writingProject(admin, found, descriptor, work, { action: "rollback" });
-}
-
-async function openCurrent(
+async function revert<Plan>(
   admin: AdminContext,
-  project: OpenSet["project"],
-  { environment, kind }: SetAt,
+  { where, environment, kind }: SetAt,
   seen: Seen,
-): Promise<Current> {
-  const of = { project, descriptor: descriptorOf(kind), environment };
-  const verified = await requireSet(admin, of);
-  await requireSeen(admin, { ...of, version: verified.stored.version }, seen);
-  return { verified, before: openItems(of, verified) };
+  find: FindRevert<Plan>,
+  dryRun = false,
+) {
+  const descriptor = descriptorOf(kind);
+  const found = await findProject(admin, where, rights, [environment]);
+  const work = async (project: PlannedProject) => {
+    const of = { project, descriptor, environment };
+    const [verified] = (await requireSets(admin, project, descriptor, seen, undefined, [environment])) as [VerifiedSet];
+    const before = openItems(of, verified);
+    const { plan, changes } = await find({ verified, before }, project.now);
+    const outcomeOf = (writes: ReadonlyMap<Environment, PlannedSet>) => {
+      const write = writes.get(environment) as PlannedSet;
+      return { plan, version: write.version, warnings: descriptor.warningsOf(where, environment, write) };
+    };
+    return { changes: new Map([[before, changes]]), outcomeOf };
+  };
+  return changingProject(admin, found, descriptor, work, { dryRun, action: "rollback", kinds: everyKind });
 }
 
 /** Reverts to an earlier version, or with a name only that item. */
-async function revertTo(
-  admin: AdminContext,
-  { verified, before }: Current,
-  now: number,
-  to: number,
-  name: string | undefined,
-): Promise<Revert<Rollback>> {
-  const { version: from, project, descriptor, environment } = before;
-  if (from === to) throw new Refused("invalid", `Version ${to} is the current version: nothing was changed.`);
-  const { items: after } = await openVersion(admin, before, to);
-  if (name !== undefined && !after.has(name)) {
-    throw await noItem(admin, before, name, [environment], `${projectPath(project)} ${environment}`, to);
-  }
-  // Somebody who may not see values must not learn which of them are the same.
-  const isCompared = mayCompare(admin, placeOf(project), environment);
-  const names = name === undefined ? [...after.keys(), ...before.items.keys()] : [name];
-  const wanted = new Map<string, Item | undefined>();
-  for (const one of names) {
-    const [item, old] = [after.get(one), before.items.get(one)];
-    if (!(isCompared && item && old && isSame(admin, descriptor, item, old))) wanted.set(one, item);
-  }
-  const { records, unverified } = await readRecords(admin, before, verified);
-  const isWriter = (one: VersionRecord) => name === undefined || namesOf(one).includes(name);
-  const between = [...records.filter(isWriter).map(writerOf), ...unverified.map((version) => ({ version, by: null }))]
-    .filter(({ version }) => version > to && version <= from)
-    .sort((a, b) => a.version - b.version);
-  const { changes, ...written } = await changesOf(admin, before, wanted, to, now);
-  const plan = {
-    from,
-    to,
-    ...(name !== undefined && { name }),
-    seen: seenOf(project, [verified]),
-    ...written,
-    between,
+function revertTo(admin: AdminContext, to: number, name: string | undefined): FindRevert<Rollback> {
+  return async ({ verified, before }, now) => {
+    const { version: from, project, descriptor, environment } = before;
+    requireFreshToCompare(admin, placeOf(project), [environment]);
+    if (from === to) throw new Refused("invalid", `Version ${to} is the current version: nothing was changed.`);
+    const { items: after } = await openVersion(admin, before, to);
+    if (name !== undefined && !after.has(name)) {
+      throw await noItem(admin, before, name, [environment], `${projectPath(project)} ${environment}`, to);
+    }
+    // Somebody who may not see values must not learn which of them are the same.
+    const isCompared = mayCompare(admin, placeOf(project), environment);
+    const names = name === undefined ? [...after.keys(), ...before.items.keys()] : [name];
+    const wanted = new Map<string, Item | undefined>();
+    for (const one of names) {
+      const [item, old] = [after.get(one), before.items.get(one)];
+      if (!(isCompared && item && old && isSame(admin, descriptor, item, old))) wanted.set(one, item);
+    }
+    const { records, unverified } = await readRecords(admin, before, verified);
+    const isWriter = (one: VersionRecord) => name === undefined || namesOf(one).includes(name);
+    const between = [...records.filter(isWriter).map(writerOf), ...unverified.map((version) => ({ version, by: null }))]
+      .filter(({ version }) => version > to && version <= from)
+      .sort((a, b) => a.version - b.version);
+    const { changes, ...written } = await changesOf(admin, before, wanted, to, now);
+    const plan = {
+      from,
+      to,
+      ...(name !== undefined && { name }),
+      seen: seenOf(project, [verified]),
+      ...written,
+      between,
+    };
+    if (name !== undefined && changes.size === 0) {
+      throw new Refused("invalid", `${name} is the same in version ${to} and now: nothing was changed.`);
+    }
+    return { plan, changes };
   };
-  return { plan, changes };
 }
 
 /** Reverts what one version changed, for the names that nobody has written since. */
-async function revertOf(
-  admin: AdminContext,
-  { verified, before }: Current,
-  now: number,
-  version: number,
-): Promise<Revert<Undo>> {
-  const { version: from, project } = before;
-  const { records } = await readRecords(admin, before, verified);
-  const undone = records.find((one) => one.version === version);
-  if (undone === undefined || version > from) throw notKept(before, version);
-  const names = namesOf(undone).sort(compareBytes);
-  if (names.length === 0) throw new Refused("invalid", `Version ${version} changed nothing: there is nothing to undo.`);
-  const later = records.filter((one) => one.version > version && one.version <= from);
-  if (later.length < from - version) {
-    const words = `The record of a version after ${version} was changed with SQL: who wrote what since is not known.`;
-    throw new Refused("conflict", `${words} Nothing was changed.`);
-  }
-  // They are newest first, so the newest that wrote a name is the one that stays.
-  const since = new Map(
-    later.toReversed().flatMap((one) => namesOf(one).map((name) => [name, writerOf(one)] as const)),
-  );
-  const left = names.flatMap((name) => {
-    const writer = since.get(name);
-    return writer === undefined ? [] : [{ name, ...writer }];
-  });
-  const back = names.filter((name) => !since.has(name));
-  const isOpened = back.some((name) => !undone.added.includes(name));
-  const earlier = isOpened ? (await openVersion(admin, before, version - 1)).items : new Map<string, Item>();
-  const wanted = new Map(back.map((name) => [name, earlier.get(name)]));
-  const { changes, ...written } = await changesOf(admin, before, wanted, version - 1, now);
-  const seen = seenOf(project, [verified]);
-  return { plan: { from, version, by: undone.actor.name, seen, ...written, left }, changes };
+function revertOf(admin: AdminContext, version: number): FindRevert<Undo> {
+  return async ({ verified, before }, now) => {
+    const { version: from, project } = before;
+    const { records } = await readRecords(admin, before, verified);
+    const undone = records.find((one) => one.version === version);
+    if (undone === undefined || version > from) throw notKept(before, version);
+    const names = namesOf(undone).sort(compareBytes);
+    if (names.length === 0)
+      throw new Refused("invalid", `Version ${version} changed nothing: there is nothing to undo.`);
+    const later = records.filter((one) => one.version > version && one.version <= from);
+    if (later.length < from - version) {
+      const words = `The record of a version after ${version} was changed with SQL: who wrote what since is not known.`;
+      throw new Refused("conflict", `${words} Nothing was changed.`);
+    }
+    // They are newest first, so the newest that wrote a name is the one that stays.
+    const since = new Map(
+      later.toReversed().flatMap((one) => namesOf(one).map((name) => [name, writerOf(one)] as const)),
+    );
+    const left = names.flatMap((name) => {
+      const writer = since.get(name);
+      return writer === undefined ? [] : [{ name, ...writer }];
+    });
+    const back = names.filter((name) => !since.has(name));
+    const isOpened = back.some((name) => !undone.added.includes(name));
+    const earlier = isOpened ? (await openVersion(admin, before, version - 1)).items : new Map<string, Item>();
+    const wanted = new Map(back.map((name) => [name, earlier.get(name)]));
+    const { changes, ...written } = await changesOf(admin, before, wanted, version - 1, now);
+    requireAnyLeft({ version, left, ...written });
+    const seen = seenOf(project, [verified]);
+    return { plan: { from, version, by: undone.actor.name, seen, ...written, left }, changes };
+  };
 }
 
 function writerOf({ version, actor }: VersionRecord) {

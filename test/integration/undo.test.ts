@@ -44,7 +44,7 @@ describeBoth("taking back what one version changed", (w) => {
     const did = { added: ["GONE"], changed: ["OLD"], deleted: ["NEW"] };
     const left = [{ name: "TAKEN", version: 4, by: "ana" }];
     expect(shown).toEqual({ from: 5, version: 3, by: "ben", seen: expect.anything(), ...did, left });
-    expect(await undo(as("carla"), setOf(where), shown)).toEqual({
+    expect(await undo(as("carla"), setOf(where), shown)).toMatchObject({
       version: 6,
       warnings: [],
     });
@@ -61,11 +61,8 @@ describeBoth("taking back what one version changed", (w) => {
     const { where, plan, values } = await mistaken(w);
     await undo(w.admin, setOf(where), await plan(3));
     const before = await values();
-    const again = await plan(3);
-    expect([again.added, again.changed, again.deleted]).toEqual([[], [], []]);
-    const refused = undo(w.admin, setOf(where), again);
     const words = "Nothing of version 3 is left to undo: all that it changed has been written again since";
-    await expect(refused).rejects.toMatchObject({ kind: "invalid", message: expect.stringContaining(words) });
+    await expect(plan(3)).rejects.toMatchObject({ kind: "invalid", message: expect.stringContaining(words) });
     await expect(plan(1)).rejects.toMatchObject({ kind: "invalid" });
     for (const none of [0, 7, 1e9]) await expect(plan(none)).rejects.toMatchObject({ kind: "not_found" });
     expect(await values()).toEqual(before);
@@ -120,9 +117,9 @@ describeBoth("taking back what one version changed", (w) => {
       const [newest] = (await listHistory(ana, setOf(where))).versions;
       const version = newest?.version as number;
       const { added, changed, deleted, left } = await planUndo(ana, setOf(where), version);
-      const { version: next, ...said } = await undo(ana, setOf(where), await planUndo(ana, setOf(where), version));
+      const { version: next, warnings } = await undo(ana, setOf(where), await planUndo(ana, setOf(where), version));
       expect(next).toBe(version + 1);
-      return { added, changed, deleted, left, said };
+      return { added, changed, deleted, left, warnings };
     };
     expect(await guessed("stored")).toEqual(await guessed("a wrong guess"));
     // Putting one back without `reveal` does not say that it is the same.
@@ -141,8 +138,7 @@ describeBoth("putting back one item", (w) => {
   test("writes it as it was, and no other, and names who wrote it since", async () => {
     const { where, as, values } = await mistaken(w);
     const back = async (to: number, name: string) => {
-      const plan = await planRollback(w.admin, setOf(where), to, name);
-      return { plan, ...(await rollBack(as("carla"), setOf(where), plan)) };
+      return rollBack(as("carla"), setOf(where), await planRollback(w.admin, setOf(where), to, name));
     };
     const { plan, version } = await back(3, "TAKEN");
     expect(plan).toMatchObject({ changed: ["TAKEN"], added: [], deleted: [], between: [{ version: 4, by: "ana" }] });

@@ -5,10 +5,10 @@ import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
 import { displayName, requireEnvironments } from "../../desk/validate.ts";
-import { deleteUnusedContents, sealContent } from "../../editing/contents.ts";
+import { sealContent } from "../../editing/contents.ts";
 import { itemsOf, openSet, requireSets } from "../../editing/open.ts";
-import { type SetWrites, writeSets } from "../../editing/write.ts";
-import { requireProjectRoom, writingProject } from "../../editing/write-project.ts";
+import { writeSets } from "../../editing/write.ts";
+import { writingProject } from "../../editing/write-project.ts";
 import { pathProblem, pathSetProblem } from "../../words/path.ts";
 import { everyKind } from "../kind.ts";
 import { type FileEntry, files } from "./entry.ts";
@@ -31,7 +31,7 @@ export type NewFile = {
 export async function putFile(admin: AdminContext, where: string, asked: NewFile) {
   const { content, environments, ...file } = validate(asked);
   const found = await findProject(admin, where, "write", environments);
-  return writingProject(admin, found, files, async (project) => {
+  const work = async (project: LockedProject) => {
     const sets = await Array.fromAsync(environments, (environment) =>
       openSet(admin, { project, descriptor: files, environment }),
     );
@@ -46,12 +46,12 @@ export async function putFile(admin: AdminContext, where: string, asked: NewFile
     await storeContent(admin, project, { id, ...file }, content);
     const item = { entry: { id, ...file, updatedAt: project.now }, value: null };
     const changes = new Map(sets.map((set) => [set, new Map([[file.path, item]])]));
-    const writes = await writeFiles(admin, project, changes);
-    await requireProjectRoom(admin, project, files);
+    const writes = await writeSets(admin, project, files, changes);
     const created = [...writes.values()].every(({ added }) => added.length > 0);
     const { path, size, sha256 } = file;
-    return [{ id, path, size, sha256, environments, created }, writes];
-  });
+    return [{ id, path, size, sha256, environments, created }, writes] as const;
+  };
+  return writingProject(admin, found, files, work, { kinds: everyKind });
 }
 
 /** The project's files in byte order of path, without content. */
@@ -63,17 +63,6 @@ export async function listFiles(admin: AdminContext, where: string): Promise<Sto
     const maySee = environments.some((environment) => may(admin.rights, "reveal", placeOf(project), environment));
     return { ...file, sha256: maySee ? file.sha256 : null, environments, updatedAt };
   });
-}
-
-/** Writes sets of files, and deletes the contents that no kept version names any more. */
-async function writeFiles(
-  admin: AdminContext,
-  project: LockedProject,
-  changes: Parameters<typeof writeSets<FileEntry>>[3],
-): Promise<SetWrites> {
-  const writes = await writeSets(admin, project, files, changes);
-  if ([...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project, everyKind);
-  return writes;
 }
 
 /** Seals and stores a content, which a listing then names. */
