@@ -8,7 +8,7 @@ export type Surface = (typeof surfaces)[number];
 /** What a new key may be used through unless somebody says otherwise. */
 export const surfacesByDefault: readonly Surface[] = ["rest_api"];
 
-/** What a key may read, and the bit that stores it. Each kind has one too (`kinds/kind.ts`). */
+/** What a key may read, and the bit that stores it. Each kind has one too (`kinds/people.ts`). */
 export type Resource = { readonly name: string; readonly bit: number };
 export const projects: Resource = { name: "projects", bit: 1 };
 export const requests: Resource = { name: "requests", bit: 16 };

@@ -27,7 +27,7 @@ export const peopleActions = [
   ...(["audit.accept-restore", "restore"] as const),
 ] as const;
 
-/** What a machine read of a kind, and what a person changed or saw of it. `kinds/kind.ts` lists all actions. */
+/** What a machine read of a kind, and what a person changed or saw of it. `kinds/people.ts` lists all actions. */
 export type ReadAction = `${string}.read`;
 export type RevealAction = `${string}.reveal`;
 export type ChangeAction = (typeof peopleActions)[number] | `${string}.${"write" | "rollback"}` | RevealAction;

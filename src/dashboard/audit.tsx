@@ -4,7 +4,7 @@ import { describeDifference } from "../audit/record.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { jsonLine } from "../core/visible.ts";
-import { auditActions, changeActions } from "../kinds/kind.ts";
+import { auditActions, changeActions } from "../kinds/people.ts";
 import { wholeColumns } from "../operations/audit.ts";
 import { drawnFacts } from "../pages/drawn.tsx";
 import {

@@ -5,8 +5,9 @@ import { Refused } from "../core/refused.ts";
 import { isStaleToCompare } from "../desk/context.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { behindWords, dayOf, findKindReads, type KindReads } from "../editing/last-reads.ts";
-import { descriptorOf, everyKind } from "../kinds/kind.ts";
+import { everyKind } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
+import { descriptorOf } from "../kinds/people.ts";
 import {
   Actions,
   Ago,

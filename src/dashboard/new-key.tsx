@@ -6,7 +6,7 @@ import { Refused } from "../core/refused.ts";
 import { commandLine } from "../desk/command-line.ts";
 import { isFresh } from "../desk/context.ts";
 import { requireMembers } from "../desk/validate.ts";
-import { resources, resourcesByDefault } from "../kinds/kind.ts";
+import { resources, resourcesByDefault } from "../kinds/people.ts";
 import { create, rotate, seenKey } from "../operations/keys.ts";
 import { handOver } from "../pages/carry-out.ts";
 import {

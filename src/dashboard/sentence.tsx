@@ -2,7 +2,8 @@
 
 import { alarmActions, peopleActions, personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
-import { descriptorOf, everyKind } from "../kinds/kind.ts";
+import { everyKind } from "../kinds/kind.ts";
+import { descriptorOf } from "../kinds/people.ts";
 import { changesOf, Env, FirstFew, joined, Name } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import { type AuditRecord, namesWith } from "../people/audit.ts";

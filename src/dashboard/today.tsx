@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { alarmActions } from "../audit/entry.ts";
 import { visibleLines } from "../core/visible.ts";
-import { changeActions } from "../kinds/kind.ts";
+import { changeActions } from "../kinds/people.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import { reuseText } from "../operations/leaked.ts";
 import { Ago, Empty, Env, Listed, LoneLink, Name, Named, Prose, Steers, Word } from "../pages/parts.tsx";

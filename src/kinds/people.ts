@@ -1,9 +1,14 @@
+import { projects, requests } from "../access/grant.ts";
+import { alarmActions, machineActions, peopleActions } from "../audit/entry.ts";
 import { visibleLines } from "../core/visible.ts";
 import type { Operations } from "../desk/operation.ts";
 import type { Item, OpenSet } from "../editing/open.ts";
+import type { KindDescriptor } from "../sets/kind.ts";
 import type { ExportAsk, ExportItem } from "./export-item.ts";
+import { everyKind } from "./kind.ts";
+import { variables } from "./variables/entry.ts";
 
-// What people use of each kind, loaded only if it is used.
+// What people use of each kind. Its operations and its export are loaded only if they are used.
 
 /** The operations of each kind by their first word. */
 export const kindOperations: Readonly<Record<string, () => Promise<Operations>>> = {
@@ -28,3 +33,32 @@ export async function exportItems({ descriptor: { kind }, items }: OpenSet, ask:
   const members = [...items].map(([name, { value }]) => `  ${JSON.stringify(name)}: ${value}`);
   return [{ path: `${kind}.json`, text: visibleLines(`{\n${members.join(",\n")}\n}\n`) }];
 }
+
+/** The descriptor of a kind that is known at run time only. */
+export function descriptorOf(kind: string): KindDescriptor {
+  const found = everyKind.find((descriptor) => descriptor.kind === kind);
+  if (found === undefined) throw new Error(`there is no kind ${kind}`);
+  return found;
+}
+
+/** What a key may read, in the order of the bits that store it. */
+export const resources: readonly string[] = [projects, requests, ...everyKind.map(({ resource }) => resource)]
+  .sort((a, b) => a.bit - b.bit)
+  .map(({ name }) => name);
+
+/** What a new key may read unless somebody says otherwise. */
+export const resourcesByDefault: readonly string[] = [projects.name, variables.resource.name];
+
+/** What people change or see. */
+export const changeActions: readonly string[] = [
+  ...everyKind.flatMap(({ actions }) => actions.filter((action) => !action.endsWith(".read"))),
+  ...peopleActions,
+];
+
+/** What the audit records: reads, then changes. */
+export const auditActions: readonly string[] = [
+  ...everyKind.flatMap(({ actions }) => actions.filter((action) => action.endsWith(".read"))),
+  ...machineActions,
+  ...alarmActions,
+  ...changeActions,
+];

@@ -22,7 +22,7 @@ import {
 } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
-import { auditActions } from "../kinds/kind.ts";
+import { auditActions } from "../kinds/people.ts";
 import { type AuditFilter, type AuditRecord, listAudit, NamesFound, namesWith, showAudit } from "../people/audit.ts";
 import {
   type Audited,

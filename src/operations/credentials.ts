@@ -8,7 +8,7 @@ import { choices, completed, flag, type Given, id, input, ofOrganization, wide }
 import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, one, pick, textOf } from "../desk/outcome.ts";
 import { isAsSeen, type Seen } from "../desk/plan.ts";
-import { resources, resourcesByDefault } from "../kinds/kind.ts";
+import { resources, resourcesByDefault } from "../kinds/people.ts";
 import {
   type CredentialType,
   isUnused,

@@ -6,7 +6,7 @@ import type { AdminContext } from "../desk/context.ts";
 import { completed, input, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, list } from "../desk/outcome.ts";
-import { auditActions } from "../kinds/kind.ts";
+import { auditActions } from "../kinds/people.ts";
 import { listAudit } from "../people/audit.ts";
 import { requireAuditor } from "../people/audit-chain.ts";
 import { shortKeyIds } from "../people/keys.ts";

@@ -3,7 +3,7 @@ import { type AdminContext, mayCompare } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
 import { type Item, openItems, requireSets, shownEnvironments } from "../editing/open.ts";
-import { descriptorOf } from "../kinds/kind.ts";
+import { descriptorOf } from "../kinds/people.ts";
 import { isCanary } from "../seal/canary.ts";
 import type { ContentEntry, KindDescriptor } from "../sets/kind.ts";
 

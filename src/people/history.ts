@@ -9,7 +9,8 @@ import { deleteUnusedContents } from "../editing/contents.ts";
 import { keptSizes } from "../editing/kept-versions.ts";
 import { findSet } from "../editing/open.ts";
 import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "../editing/version-records.ts";
-import { descriptorOf, everyKind } from "../kinds/kind.ts";
+import { everyKind } from "../kinds/kind.ts";
+import { descriptorOf } from "../kinds/people.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
 import type { Db } from "../store/database.ts";
 

@@ -1,6 +1,6 @@
 import { bitsOf, type OrganizationPlan, type Resource, refusalOf, type Surface, surfaces } from "../access/grant.ts";
 import type { Right } from "../access/rights.ts";
-import { resources } from "../kinds/kind.ts";
+import { resources } from "../kinds/people.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
 
 /* Who can get a value: the answer for `keyhole access`, for its page and for an item's page. */

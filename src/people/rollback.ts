@@ -18,7 +18,8 @@ import {
 import { noItem } from "../editing/reveal.ts";
 import type { NewItem, PlannedSet, SetChanges } from "../editing/write.ts";
 import { changingProject } from "../editing/write-project.ts";
-import { descriptorOf, everyKind } from "../kinds/kind.ts";
+import { everyKind } from "../kinds/kind.ts";
+import { descriptorOf } from "../kinds/people.ts";
 import { isCanary } from "../seal/canary.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";

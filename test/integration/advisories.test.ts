@@ -7,7 +7,7 @@ import { TrustDirectory } from "../../src/access/trust-directory.ts";
 import { createApp, endpointPaths, serveOptions } from "../../src/api/app.ts";
 import { tools } from "../../src/api/tools.ts";
 import type { ApiParts } from "../../src/gates/api-parts.ts";
-import { resources } from "../../src/kinds/kind.ts";
+import { resources } from "../../src/kinds/people.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { createTrust } from "../../src/people/trusts.ts";

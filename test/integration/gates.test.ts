@@ -3,7 +3,7 @@ import { digestKey } from "../../src/access/api-key.ts";
 import { surfaces } from "../../src/access/grant.ts";
 import type { Organization } from "../../src/desk/organizations.ts";
 import type { ApiParts } from "../../src/gates/api-parts.ts";
-import { resources } from "../../src/kinds/kind.ts";
+import { resources } from "../../src/kinds/people.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";

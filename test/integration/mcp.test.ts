@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import postgres from "postgres";
 import { mintKey } from "../../src/access/api-key.ts";
 import type { Organization } from "../../src/desk/organizations.ts";
-import { resources } from "../../src/kinds/kind.ts";
+import { resources } from "../../src/kinds/people.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";

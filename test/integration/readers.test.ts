@@ -4,7 +4,8 @@
 import { expect, test } from "bun:test";
 import { surfaces } from "../../src/access/grant.ts";
 import { everyRight } from "../../src/access/rights.ts";
-import { everyKind, resources } from "../../src/kinds/kind.ts";
+import { everyKind } from "../../src/kinds/kind.ts";
+import { resources } from "../../src/kinds/people.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listAccess, revokeKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";

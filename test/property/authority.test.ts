@@ -8,7 +8,7 @@ import { digestKey, mintKey } from "../../src/access/api-key.ts";
 import type { KeyLookup } from "../../src/access/authenticate.ts";
 import { bitsOf, type Grant, sealGrant, surfaces } from "../../src/access/grant.ts";
 import { type Environment, environmentMask, environments } from "../../src/core/names.ts";
-import { resources } from "../../src/kinds/kind.ts";
+import { resources } from "../../src/kinds/people.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import type { Limiter } from "../../src/limit/limiter.ts";
 import { revokeKey } from "../../src/people/keys.ts";

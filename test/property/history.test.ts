@@ -13,7 +13,7 @@ import { openSet, openVersion } from "../../src/editing/open.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import type { FileEntry } from "../../src/kinds/files/entry.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { descriptorOf } from "../../src/kinds/kind.ts";
+import { descriptorOf } from "../../src/kinds/people.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { createProject, deleteProject, renameProject } from "../../src/people/projects.ts";

@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { tools } from "../../src/api/tools.ts";
-import { resources } from "../../src/kinds/kind.ts";
+import { resources } from "../../src/kinds/people.ts";
 import { answerOf } from "../support/answer.ts";
 import { impatient } from "../support/attack.ts";
 import { canary } from "../support/canary.ts";

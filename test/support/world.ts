@@ -16,7 +16,7 @@ import type { ApiParts } from "../../src/gates/api-parts.ts";
 import { type Installation, openInstallation } from "../../src/installation/installation.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { type NewFile, putFile } from "../../src/kinds/files/write.ts";
-import { resources } from "../../src/kinds/kind.ts";
+import { resources } from "../../src/kinds/people.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { AdmissionQueue } from "../../src/limit/admission-queue.ts";
 import { MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";

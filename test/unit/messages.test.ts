@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { faults } from "../../src/core/fault.ts";
 import { exits } from "../../src/core/problem.ts";
-import { auditActions } from "../../src/kinds/kind.ts";
+import { auditActions } from "../../src/kinds/people.ts";
 import { exitCodes } from "../../src/terminal/failure.ts";
 
 /* docs/messages.md has a heading for each code and exit status that somebody can meet; docs/audit.md, each action. */
