@@ -14,7 +14,7 @@ const window = 8;
 /** How far before its end the window of a form may begin. */
 const reach = 64;
 const pieceBytes = 1024 * 1024;
-const madeBytesMax = 16 * 1024 * 1024;
+const none: readonly Pattern[] = [];
 /** Of longer values, such as large files, only their bytes and base64 are looked for. */
 const textBytesMax = 64 * 1024;
 /** More places of one value in a text say no more. */
@@ -41,8 +41,8 @@ function nameOf(form: number): string {
   return textForms[form - textForm]?.[0] ?? "a line";
 }
 
-/** A form of a value; undefined if it is the same as an earlier one, or too short. */
-function write(value: Buffer, form: number): Buffer | undefined {
+/** A form of a value, by its number. */
+function write(value: Buffer, form: number): Buffer {
   if (form === ownForm) return value;
   if (form < textForm) return base64Of(value, (form - base64Form) % 3, form < base64Form + 3 ? "base64" : "base64url");
   if (form < lineForm) return Buffer.from(textForms[form - textForm]?.[1](value.toString()) ?? "");
@@ -74,15 +74,11 @@ type Pattern = {
 export class Matcher {
   readonly #values: readonly Buffer[];
   readonly #gear: Int32Array = new Int32Array(256);
-  readonly #patterns: Pattern[] = [];
+  /** By the hashes of their windows. */
+  readonly #patterns: Map<number, Pattern[]> = new Map();
+  /** A bit for each hash of a window, by its first bits. */
   readonly #filter: Uint8Array;
   readonly #shift: number;
-  /** Hashes of windows and numbers of patterns, by open addressing. */
-  readonly #hashes: Int32Array;
-  readonly #numbers: Int32Array;
-  readonly #tableShift: number;
-  readonly #made: Map<number, Buffer> = new Map();
-  #madeBytes = 0;
   #longest = 0;
 
   /** @param values - each once, and of at least 8 bytes */
@@ -93,38 +89,27 @@ export class Matcher {
       x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d) + 0x9e3779b9;
       this.#gear[byte] = x ^ (x >>> 13);
     }
-    const windows: number[] = [];
     const taken = new Uint8Array(2 ** 22);
     for (const bytes of values) this.#rarest(bytes, taken, true);
     for (const [value, bytes] of values.entries()) {
       const seen = new Set<string>();
       const forms = bytes.length <= textBytesMax && isUtf8(bytes) ? lineForm + linesOf(bytes).length : textForm;
       for (let form = 0; form < forms; form++) {
-        const written = write(bytes, form) as Buffer;
-        const text = written.toString("latin1");
-        if (written.length < window || seen.has(text)) continue;
-        seen.add(text);
+        const written = write(bytes, form);
+        if (written.length < window || seen.size === seen.add(written.toString("latin1")).size) continue;
         const { hash, end } = this.#rarest(written, taken);
-        windows.push(hash);
-        const head = this.#hash(written, 0);
-        this.#patterns.push({ value, form, length: written.length, tail: written.length - end, head });
-        this.#longest = Math.max(this.#longest, written.length);
+        const { length } = written;
+        const pattern = { value, form, length, tail: length - end, head: this.#hash(written, 0) };
+        this.#patterns.set(hash, [...(this.#patterns.get(hash) ?? []), pattern]);
+        this.#longest = Math.max(this.#longest, length);
       }
     }
-    const bits = Math.min(Math.max(Math.ceil(Math.log2(windows.length * 32 + 1)), 16), 27);
+    const bits = Math.min(Math.max(Math.ceil(Math.log2(this.#patterns.size * 64 + 1)), 16), 27);
     this.#shift = 32 - bits;
     this.#filter = new Uint8Array(2 ** (bits - 3));
-    const tableBits = Math.max(Math.ceil(Math.log2(windows.length * 2 + 1)), 4);
-    this.#tableShift = 32 - tableBits;
-    this.#hashes = new Int32Array(2 ** tableBits);
-    this.#numbers = new Int32Array(2 ** tableBits).fill(-1);
-    for (const [number, hash] of windows.entries()) {
+    for (const hash of this.#patterns.keys()) {
       const slot = hash >>> this.#shift;
       this.#filter[slot >>> 3] = (this.#filter[slot >>> 3] as number) | (1 << (slot & 7));
-      let at = this.#place(hash);
-      while (this.#numbers[at] !== -1) at = (at + 1) & (this.#numbers.length - 1);
-      this.#hashes[at] = hash;
-      this.#numbers[at] = number;
     }
   }
 
@@ -152,10 +137,6 @@ export class Matcher {
     for (let at = from; at < from + window; at++)
       hash = ((hash << 4) + (this.#gear[bytes[at] as number] as number)) | 0;
     return hash;
-  }
-
-  #place(hash: number): number {
-    return Math.imul(hash, 0x9e3779b1) >>> this.#tableShift;
   }
 
   /** Calls back for each place where a value stands, in the order of their ends. @returns the bytes that were read */
@@ -190,42 +171,37 @@ export class Matcher {
   #search(text: Text, to: number, found: (spot: Spot) => void): void {
     while (text.at < to) {
       this.#roll(text, to);
-      if (text.at > to) break;
-      let at = this.#place(text.hash);
-      for (let number = this.#numbers[at] as number; number !== -1; number = this.#numbers[at] as number) {
-        if (this.#hashes[at] === text.hash) this.#judge(text, number, found);
-        at = (at + 1) & (this.#numbers.length - 1);
-      }
+      for (const pattern of this.#patterns.get(text.hash) ?? none) this.#judge(text, pattern, found);
     }
   }
 
-  /** Goes on to just behind the next byte whose window may be of a form. */
+  /** Goes on to just behind the next byte whose window may be of a form, or to the end. */
   #roll(text: Text, to: number): void {
     const { bytes } = text;
-    const [gear, filter, shift, hashes, numbers] = [this.#gear, this.#filter, this.#shift, this.#hashes, this.#numbers];
+    const gear = this.#gear;
+    const filter = this.#filter;
+    const shift = this.#shift;
     let { at, hash, lines } = text;
-    search: while (at < to) {
+    while (at < to) {
       const byte = bytes[at++] as number;
       hash = ((hash << 4) + (gear[byte] as number)) | 0;
       if (byte === 10) lines++;
       const slot = hash >>> shift;
-      if (((filter[slot >>> 3] as number) & (1 << (slot & 7))) === 0) continue;
-      for (let place = this.#place(hash); numbers[place] !== -1; place = (place + 1) & (numbers.length - 1)) {
-        if (hashes[place] === hash) break search;
-      }
+      if (((filter[slot >>> 3] as number) & (1 << (slot & 7))) !== 0) break;
     }
-    [text.at, text.hash, text.lines] = [at, hash, lines];
+    text.at = at;
+    text.hash = hash;
+    text.lines = lines;
   }
 
-  #judge(text: Text, number: number, found: (spot: Spot) => void): void {
-    const { value, form, length, tail, head } = this.#patterns[number] as Pattern;
+  #judge(text: Text, { value, form, length, tail, head }: Pattern, found: (spot: Spot) => void): void {
     const end = text.at + tail;
     const start = end - length;
     const { bytes } = text;
     if (start < 0 || end > text.length || this.#hash(bytes, start) !== head) return;
     const places = (text.places.get(value) ?? 0) + 1;
     if (places > placesMax) return;
-    if (!bytes.subarray(start, end).equals(this.#form(number, value, form))) return;
+    if (!bytes.subarray(start, end).equals(write(this.#values[value] as Buffer, form))) return;
     if (form >= base64Form && form < textForm && !isWhole(text, start, end, this.#values[value] as Buffer, form))
       return;
     text.places.set(value, places);
@@ -234,19 +210,6 @@ export class Matcher {
     let line = text.lines + 1;
     for (let at = start; at < text.at; at++) if (bytes[at] === 10) line--;
     found({ value, form: nameOf(form), line, column });
-  }
-
-  #form(number: number, value: number, form: number): Buffer {
-    const known = this.#made.get(number);
-    if (known !== undefined) return known;
-    const made = write(this.#values[value] as Buffer, form) as Buffer;
-    this.#madeBytes += made.length;
-    if (this.#madeBytes > madeBytesMax) {
-      this.#made.clear();
-      this.#madeBytes = made.length;
-    }
-    this.#made.set(number, made);
-    return made;
   }
 }
 

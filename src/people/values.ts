@@ -82,11 +82,11 @@ async function valuesOf(
         throw new Refused("bound", `There are over ${valuesMax} values.`);
       for (const [name, { entry, value }] of items) {
         const place = { project: projectPath(project), environment, type: descriptor.item, name };
-        if (namesContent(descriptor, entry) && !opensContents) {
-          note(entry.sha256, place, Buffer.alloc(0));
-          continue;
-        }
         if (namesContent(descriptor, entry)) {
+          if (!opensContents) {
+            note(entry.sha256, place, Buffer.alloc(0));
+            continue;
+          }
           const content = await openContent(admin, admin.database.db, project.id, entry);
           if (content === undefined)
             throw new Refused("conflict", `The content of ${JSON.stringify(name)} does not open.`);
