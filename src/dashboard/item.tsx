@@ -7,16 +7,32 @@ import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
 import { kindPages } from "../kinds/pages.ts";
 import { descriptorOf } from "../kinds/people.ts";
-import { Actions, Ago, Collapsed, counted, Env, Facts, LoneLink, Name, Operators, Word } from "../pages/parts.tsx";
+import {
+  Actions,
+  Ago,
+  Alike,
+  Collapsed,
+  counted,
+  Env,
+  Facts,
+  LoneLink,
+  Name,
+  Named,
+  Operators,
+  Word,
+} from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { type AuditRecord, listAudit } from "../people/audit.ts";
+import { type AuditRecord, auditPages, listAudit } from "../people/audit.ts";
 import { compareEnvironments } from "../people/comparison.ts";
 import { type ItemHistory, listItemHistory } from "../people/history.ts";
 import { keyNames, listAccess } from "../people/keys.ts";
 import { personsWithAccess } from "../people/persons.ts";
 import { type Gets, personGets } from "../people/readers.ts";
+import { countedMax } from "../people/reads.ts";
+import { lookalikes } from "../words/lookalikes.ts";
+import { whoOf } from "./audit-counts.tsx";
 import { comparison, requireKind } from "./grid.tsx";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf } from "./sentence.tsx";
@@ -221,29 +237,38 @@ function Earlier(props: Place & { readonly rows: readonly EarlierValue[] }) {
   );
 }
 
-const readsMax = 100;
+/** For how long the reads of an item are counted: people's looks at it move no number. */
+const countedDays = 30;
 
-/** Who read an item last in an environment, newest first, with how often each did among the newest reads. */
+/** Who read an item in an environment in the last days, the last one first, and how often; or before them, who did last. */
 async function readsOf({ admin, where }: Visit, kind: string, name: string) {
   const actions = descriptorOf(kind).actions.filter((action) => /\.(?:read|reveal)$/.test(action));
-  const find = async (environment?: Environment) => {
-    const found = listAudit(admin, { project: where, wholeName: name, actions, environment, limit: readsMax });
-    return (await unlessRefused(found, ["not_found"], () => [])).toReversed(); // no entry names it
+  const filter = { project: where, wholeName: name, actions };
+  const counted: AuditRecord[] = [];
+  const read = async () => {
+    const sinceAt = admin.now() - countedDays * 86_400_000;
+    for await (const page of auditPages(admin, { ...filter, sinceAt }, "newest first")) {
+      for (const entry of page) counted.push(entry);
+      if (counted.length >= countedMax) break;
+    }
   };
-  const newest = await find();
+  await unlessRefused(read(), ["not_found"], () => {}); // no entry names it
   const names = await keyNames(admin);
+  const who = whoOf(counted, names);
   return async (environment: Environment) => {
     // A read without an environment is one of them all.
-    const there = newest.filter((one) => (one.environment ?? environment) === environment);
-    const reads = there.length === 0 && newest.length === readsMax ? await find(environment) : there;
+    const there = counted.filter((one) => (one.environment ?? environment) === environment);
+    const earlier = () => listAudit(admin, { ...filter, environment, limit: 1 });
+    const reads = there.length > 0 ? there : await unlessRefused(earlier(), ["not_found"], () => []);
     // Two keys of one name are two readers.
     const byReader = Map.groupBy(reads, ({ actor }) =>
       actor.type === "person" ? actorOf({ actor }, names) : actor.id,
     );
+    const atLeast = counted.length < countedMax ? "" : "at least ";
     return [...byReader.values()].map((all) => (
       <>
-        <Word>{actorOf(all[0] as AuditRecord, names)}</Word>
-        {all.length > 1 ? `, ${all.length} times, last ` : ", "}
+        {(there.length > 0 ? who : whoOf(reads, names))(all[0] as AuditRecord)}
+        {all.length > 1 ? `: ${atLeast}${all.length.toLocaleString("en")} times in ${countedDays} days, last ` : ", "}
         <Ago at={(all[0] as AuditRecord).time} now={admin.now()} />
       </>
     ));
@@ -254,16 +279,17 @@ async function readsOf({ admin, where }: Visit, kind: string, name: string) {
 async function readersOf({ admin, where }: Visit, kind: string) {
   const persons = await personsWithAccess(admin, where);
   const keys = await listAccess(admin, where);
+  const marks = lookalikes([...persons.map(({ name }) => ({ id: name, name })), ...keys]);
   return (environment: Environment, what: Gets): ComponentChildren[] => [
     ...persons
       .filter(({ rightsIn }) => personGets(rightsIn[environment]) === what)
       .map(({ name, signIn }) => {
         const sort = signIn !== null && "group" in signIn ? "a group of people" : "a person";
-        return [<Word>{name}</Word>, ` (${sort})`];
+        return [<Word>{name}</Word>, marks.has(name) && <Alike />, ` (${sort})`];
       }),
     ...keys
       .filter(({ environments: reach, gets }) => reach?.includes(environment) !== false && gets[kind] === what)
-      .map(({ id, name, type }) => [<Word to={`/keys/${id}`}>{name}</Word>, ` (a ${type})`]),
+      .map((key) => [<Named thing={key} marks={marks} to={`/keys/${key.id}`} />, ` (a ${key.type})`]),
   ];
 }
 

@@ -28,6 +28,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
   const holders = [...item.entries.keys()];
   const name = holders.length === 0 && item.unseen.length === 0 ? undefined : asked;
   const hidden = { ...seenOf(item.project, item.sets), ...(name === undefined ? { new: "yes" } : { name }) };
+  const parts = name === undefined ? [] : ((await form.parts?.(visit, name)) ?? []);
   const changedAt = Math.max(...[...item.entries.values()].map(({ updatedAt }) => updatedAt));
   const main = (
     <>
@@ -46,7 +47,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
       )}
       <Change action={projectPagePath(where, `${kind}/set`)} button="Save" hidden={hidden}>
         {name === undefined && <NewName asked={asked} help={form.nameHelp} />}
-        {form.fields(item, admin.now())}
+        {form.fields(item, admin.now(), parts)}
         {item.shown.includes("production") && <NameAgain name={name} what={`name of the ${what}`} />}
       </Change>
       {name !== undefined && (

@@ -29,8 +29,10 @@ export type ItemForm<E = unknown> = {
   readonly nameHelp: string;
   /** What a change does to what is stored, which the page does not show. */
   readonly about: string;
+  /** The names of an item's parts, as far as a person may know them, if it has parts. */
+  parts?(visit: Visit, name: string): Promise<readonly string[]>;
   /** The fields beside the name. */
-  fields(item: StoredItem<E>, now: number): ComponentChildren;
+  fields(item: StoredItem<E>, now: number, parts: readonly string[]): ComponentChildren;
   /** The fields of the form that deletes, or what it would do. */
   deletion(item: StoredItem<E>): ComponentChildren;
   /** Judges what the fields say. Nothing is written yet. */

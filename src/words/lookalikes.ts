@@ -2,12 +2,14 @@ import { excerpt } from "../core/visible.ts";
 
 /**
  * What a name looks like on a page: names with one look cannot be told apart by eye. Forms of one letter, Cyrillic and
- * Greek letters that look like Latin ones, and blanks at the ends make no difference; upper and lower case do.
+ * Greek letters that look like Latin ones, dashes of all kinds, and blanks at the ends make no difference; upper and
+ * lower case do.
  */
 export function lookOf(name: string): string {
   if (/^[!-~]{0,99}$/.test(name)) return name;
   return excerpt(name.normalize("NFKC"))
     .trim()
+    .replace(/[\u2010-\u2015\u2212]/g, "-")
     .replace(/[\p{Script=Cyrillic}\p{Script=Greek}]/gu, (letter) => latin.get(letter) ?? letter);
 }
 

@@ -99,7 +99,7 @@ describeOnce("names that look like others", (w) => {
   });
 });
 
-describeBoth("the page of one item", (w) => {
+describeBoth("the page of one item", (w, _, once) => {
   test("shows where it is, who read it last and who can, and no value", async () => {
     const { organization, where, visitor, at } = await place(w);
     const reader = await w.key(organization, { ...everything, name: "reader", environments: ["production"] });
@@ -133,6 +133,34 @@ describeBoth("the page of one item", (w) => {
     expect(staging?.["Who read it last"]).toBe("Nobody, as far as the audit goes back.");
   });
 
+  once("counts who read it in 30 days, whoever looks at it then, and tells keys of one look apart", async () => {
+    const { organization, where, visitor, at } = await place(w);
+    const keys = await Promise.all(
+      ["web-prod", "web\u2011prod"].map((name) =>
+        w.key(organization, { ...everything, name, environments: ["production"] }),
+      ),
+    );
+    const path = `/projects/${where.split("/")[1]}/variables?environment=production`;
+    for (const key of [...keys, ...keys.slice(0, 1)]) expect((await w.ask(path, { key })).status).toBe(200);
+    const shown = async (reader = visitor) =>
+      cardsOf((await reader.page(at("variables/item?name=SAME"))).html)[0] ?? {};
+    const machines = ({ "Who read it last": last = "" }: Record<string, string>) =>
+      last.split("; ").filter((one) => one.startsWith("key"));
+    const before = machines(await shown());
+    const said = before.map((one) => one.replace(/ \(id [\w-]+…\)/, " ID")).sort();
+    expect(said).toEqual(["key web-prod ID: 2 times in 30 days, last TIME", "key web\u2011prod ID, TIME"]);
+    for (let count = 0; count < 101; count += 1) {
+      await visitor.send(at("variables/reveal"), { name: "SAME", environment: "production" });
+    }
+    const after = await shown();
+    expect(machines(after)).toEqual(before);
+    expect(after["Who read it last"]).toContain("ann@host: 101 times in 30 days, last TIME");
+    expect(after["Who can read it"]?.match(/\(id [\w-]+…\) \(a key\)/g)).toHaveLength(2);
+    w.clock.nowMs = Date.now() + 31 * 86_400_000;
+    expect((await shown(await visitorOf(w)))["Who read it last"]).toBe("ann@host, TIME");
+    w.clock.nowMs = undefined;
+  });
+
   test("tells keys from persons of their name, and each key from another", async () => {
     const { organization, where, visitor, at } = await place(w);
     const path = `/projects/${where.split("/")[1]}/variables?environment=production`;
@@ -143,7 +171,8 @@ describeBoth("the page of one item", (w) => {
     }
     const [production] = cardsOf((await visitor.page(at("variables/item?name=ALL"))).html);
     const readers = ["ann@host", "key ann@host", "key ci", "key ci"].map((reader) => `${reader}, TIME`);
-    expect(production?.["Who read it last"]?.split("; ").sort()).toEqual(readers);
+    const said = production?.["Who read it last"]?.replace(/ \(id [\w-]+…\)/g, "").split("; ");
+    expect(said?.sort()).toEqual(readers);
   });
 
   test("folds equal reads of this very name: who, how often, and when last", async () => {
@@ -155,7 +184,7 @@ describeBoth("the page of one item", (w) => {
     for (const reader of [visitor, visitor, other, visitor]) await reader.send(at("variables/reveal"), asked);
     for (const name of others) await other.send(at("variables/reveal"), { ...asked, name });
     const [production] = cardsOf((await visitor.page(at("variables/item?name=SAME"))).html);
-    expect(production?.["Who read it last"]).toBe("ann@host, 3 times, last TIME; ben@host, TIME");
+    expect(production?.["Who read it last"]).toBe("ann@host: 3 times in 30 days, last TIME; ben@host, TIME");
   });
 
   test("says who read it last in an environment although it was read a hundred times in another since", async () => {
@@ -165,7 +194,7 @@ describeBoth("the page of one item", (w) => {
     await Promise.all(Array.from({ length: 101 }, () => reveal("staging")));
     const [production, staging] = cardsOf((await visitor.page(at("variables/item?name=SAME"))).html);
     expect(production?.["Who read it last"]).toBe("ann@host, TIME");
-    expect(staging?.["Who read it last"]).toBe("ann@host, 100 times, last TIME");
+    expect(staging?.["Who read it last"]).toBe("ann@host: 101 times in 30 days, last TIME");
   });
 
   test("lists its earlier values, each to reveal, on record, and to put back", async () => {

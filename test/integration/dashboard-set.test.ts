@@ -588,40 +588,52 @@ describeOnce("the page that sets an account", (w) => {
     expect(visitor.reported).toEqual([]);
   });
 
-  test("writes all fields again, and takes it out of an environment only if that is said", async () => {
+  test("keeps what nobody typed, and loses a field or an environment only if that is said", async () => {
     const { where, visitor, at, fill } = await place(w);
-    const password = canary(w);
-    const { html } = await visitor.page(at("accounts/set?name=stripe"));
-    expect(html).toContain("What is stored is not shown: write all its fields again.");
+    const [user, password, token] = [canary(w), canary(w), canary(w)];
+    await setAccount(w.admin, where, "stripe", ["staging", "production"], { user, password });
+    const valuesIn = async (environment: string) =>
+      (await revealAccount(w.admin, where, "stripe", environment as "staging")).values;
+    const page = "accounts/set?name=stripe";
+    const { html } = await visitor.page(at(page));
+    expect(html.match(/(?<=name="stored" value=")\w+/g)).toEqual(["user", "password"]);
     expect(html.match(/checked value="(?:stag|prod)|value="(?:staging|production)" checked/g)).toHaveLength(2);
-    const fields = { field: ["token"], value: [password], environment: ["production"], again: "stripe" };
+    const rows = { stored: ["user", "password"], field: ["user", "password", "token"], again: "stripe" };
+    // One value, in one environment.
+    const one = { ...rows, value: ["", password.toUpperCase(), ""], field: ["user", "password", ""] };
+    w.secrets.add(password.toUpperCase());
+    expect((await fill(page, { ...one, environment: ["staging"] })).status).toBe(200);
+    expect(await valuesIn("staging")).toEqual({ user, password: password.toUpperCase() });
+    expect(await valuesIn("production")).toEqual({ user, password });
     const untouched = await stored(w);
-    const error = "This takes stripe out of staging: check the box that says so, or staging. Nothing was changed.";
-    expect(await fill("accounts/set?name=stripe", fields)).toMatchObject({ status: 400, error });
-    expect(await stored(w)).toBe(untouched);
-    const drop = { ...fields, drop: "yes" };
-    expect(await fill("accounts/set?name=stripe", drop)).toEqual({ status: 200, to: at("accounts/item?name=stripe") });
-    expect((await visitor.page(at("accounts/item?name=stripe"))).html).toContain("It is no longer in staging.");
-    expect(await listAccounts(w.admin, where)).toMatchObject([{ name: "stripe", environments: ["production"] }]);
-    expect((await revealAccount(w.admin, where, "stripe", "production")).values).toEqual({ token: password });
-  });
-
-  test("takes one out of a place in sight of nobody only if that is said, there or not", async () => {
-    const { where } = await place(w);
-    const [dan, path] = [await personOf(w, where, "dan", ["write"], [...environments]), `/p/${where}/accounts/set`];
-    const untouched = await stored(w);
-    const fields = { field: ["token"], value: [canary(w)], environment: ["development"], again: "" };
-    for (const name of ["stripe", "NEVER"]) {
-      for (const page of [path, `${path}?name=${name}`]) {
-        const reply = await dan.send(path, { ...(await dan.form(page, path)), ...fields, name });
-        const error = `This takes ${name} out of staging and production, if it is there: check the box that says so, or staging and production. Nothing was changed.`;
-        expect([page, reply]).toEqual([page, { status: 400, error }]);
-      }
-      const deletion = { ...(await dan.hidden(`${path}?name=${name}`, path.replace("/set", "/delete"))), again: "" };
-      const { status } = await dan.send(path.replace("/set", "/delete"), deletion);
-      expect([name, status]).toEqual([name, 400]);
+    const none = { ...rows, value: ["", "", ""], field: ["user", "password", ""], environment: ["staging"] };
+    const refused: Refused = [
+      [page, none, 400, "No field has a value, and none is removed. Nothing was changed."],
+      [page, { ...none, environment: ["development"] }, 400, 'development has no stripe yet: give "user" a value,'],
+      [page, { ...none, remove: ["user", "password"] }, 400, "An account needs at least one field."],
+      [page, { ...one, environment: ["staging"], remove: ["password"] }, 400, "has a value, and is to be removed."],
+    ];
+    for (const [path, fields, status, error] of refused) {
+      const reply = await fill(path, fields);
+      expect([fields, reply]).toMatchObject([fields, { status, error: expect.stringContaining(error) }]);
     }
     expect(await stored(w)).toBe(untouched);
+    const drop = { ...rows, value: ["", "", token], remove: ["user"], environment: ["production"], drop: "yes" };
+    expect(await fill(page, drop)).toEqual({ status: 200, to: at("accounts/item?name=stripe") });
+    expect((await visitor.page(at("accounts/item?name=stripe"))).html).toContain("It is no longer in staging.");
+    expect(await listAccounts(w.admin, where)).toMatchObject([{ name: "stripe", environments: ["production"] }]);
+    expect(await valuesIn("production")).toEqual({ password, token });
+  });
+
+  test("shows no name of a field where somebody may not see, and keeps the field", async () => {
+    const { where } = await place(w);
+    const [dan, path] = [await personOf(w, where, "dan", ["write"], ["staging"]), `/p/${where}/accounts/set`];
+    expect((await dan.page(`${path}?name=stripe`)).html).not.toContain('name="stored"');
+    const token = canary(w);
+    const fields = { field: ["token"], value: [token], environment: ["staging"] };
+    const { status } = await dan.send(path, { ...(await dan.form(`${path}?name=stripe`, path)), ...fields });
+    const { values } = await revealAccount(w.admin, where, "stripe", "staging");
+    expect([status, Object.keys(values)]).toEqual([200, ["password", "token"]]);
   });
 
   test("refuses, with a sentence, and changes nothing", async () => {
@@ -637,7 +649,7 @@ describeOnce("the page that sets an account", (w) => {
     const changed = `changed stripe just now, in version 3 of the accounts of ${where} in staging.`;
     const [set, stripe] = ["accounts/set", "accounts/set?name=stripe"];
     const refused: Refused = [
-      [set, { ...one, name: "stripe" }, 409, '"stripe" is in staging and production already.'],
+      [set, { ...one, name: "stripe" }, 409, '"stripe" is in staging already.'],
       [set, { ...a, environment: production }, 400, again("a")],
       [stripe, { ...one, drop: "yes" }, 400, again("stripe")],
       [set, { ...one, name: "" }, 400, "The account name must have 1 to 255 characters"],

@@ -8,6 +8,7 @@ test.each([
   ["web prod", "web \u2003 prod", "blanks of other kinds within"],
   ["file", "\ufb01le", "a ligature"],
   ["web", "\uff57\uff45\uff42", "wide letters"],
+  ["web-prod", "web\u2011prod", "another dash"],
 ])("%p and %p look alike: %s", (one, other) => {
   expect(lookOf(other)).toBe(lookOf(one));
 });

@@ -1,26 +1,33 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
+import { displayName } from "../../desk/validate.ts";
 import { carryOut, typedIn } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
-import { Box, Boxes, Field } from "../../pages/parts.tsx";
-import type { Form, Visit } from "../../pages/visit.ts";
+import { Box, Boxes, Field, Name } from "../../pages/parts.tsx";
+import { type Form, inField, type Visit } from "../../pages/visit.ts";
 import { joined } from "../../words/text.ts";
 import type { AccountEntry } from "./entry.ts";
 import { remove, set } from "./operations.ts";
-import { validateAccount } from "./write.ts";
+import { fieldNames, validateAccount } from "./write.ts";
 
 /** How many fields a page has room for, and how many of them it shows at first. */
 const [fieldsMax, fieldsShown] = [16, 4];
 
-/** Fields and environments. A change writes all fields again. */
+/** The fields that are there, by name, room for more, and environments. What stays empty stays as it is. */
 export const form: ItemForm<AccountEntry> = {
   nameHelp: "What people call it, such as stripe.",
-  about: "What is stored is not shown: write all its fields again.",
-  fields: ({ shown, entries, unseen }) => (
+  about: "What is stored is not shown, and stays where you type nothing.",
+  parts: ({ admin, where }, name) => fieldNames(admin, where, name),
+  fields: ({ shown, entries, unseen }, _, stored) => (
     <>
-      <Fields />
-      <Boxes legend="Environments" name="environment" options={shown} checked={[...entries.keys()]} />
+      <Fields stored={stored} />
+      <Boxes
+        legend={entries.size > 1 ? "Write it in: a value that you type is the same in each of them" : "Environments"}
+        name="environment"
+        options={shown}
+        checked={[...entries.keys()]}
+      />
       {entries.size + unseen.length > 0 && (
         <p>
           <Box name="drop">Take it out of the environments that are not checked</Box>
@@ -36,22 +43,48 @@ export const form: ItemForm<AccountEntry> = {
   }),
 };
 
-/** Rows of a name and a value. Those that stay empty are not written. */
-function Fields() {
-  const rows = Array.from({ length: fieldsMax }, (_, at) => (
-    <fieldset class="row">
-      <legend class="unseen">Field {at + 1}</legend>
-      <Field id={`field-${at}`} name="field" label="Name" maxLength={255} />
-      <Field id={`value-${at}`} name="value" label="Value" rows={1} />
-    </fieldset>
-  ));
+/** Rows of a name and a value: first of the fields that are there, then empty ones. */
+function Fields({ stored }: { readonly stored: readonly string[] }) {
+  const empty = Array.from({ length: Math.max(fieldsMax - stored.length, 0) }, (_, at) => {
+    const id = stored.length + at;
+    return (
+      <fieldset class="row">
+        <legend class="unseen">Field {id + 1}</legend>
+        <Field id={`field-${id}`} name="field" label="Name" maxLength={255} />
+        <Field id={`value-${id}`} name="value" label="Value" rows={1} />
+      </fieldset>
+    );
+  });
+  const shown = Math.max(fieldsShown - stored.length, 1);
   return (
     <>
       <h2>Fields</h2>
-      {rows.slice(0, fieldsShown)}
+      {stored.map((name, id) => (
+        <fieldset class="row">
+          <legend>
+            <Name>{name}</Name>
+          </legend>
+          <input type="hidden" name="stored" value={name} />
+          <input type="hidden" name="field" value={name} />
+          <Field
+            id={`value-${id}`}
+            name="value"
+            label={
+              <>
+                New value of <Name>{name}</Name>
+              </>
+            }
+            rows={1}
+          />
+          <Box name="remove" value={name}>
+            Remove it
+          </Box>
+        </fieldset>
+      ))}
+      {empty.slice(0, shown)}
       <details>
         <summary>More fields</summary>
-        {rows.slice(fieldsShown)}
+        {empty.slice(shown)}
         <p class="quiet">
           An account with more fields is written with <code>keyhole account set</code>.
         </p>
@@ -62,43 +95,65 @@ function Fields() {
 
 function change(visit: Visit, name: string, { entries, unseen }: StoredItem): ItemChange {
   const { where, form } = visit;
-  const values = fieldsIn(form);
-  const { targets } = validateAccount(name, form.all("environment"), values);
-  // Where somebody may not see, the account may be there or not, and no answer tells which.
+  const isNew = form.has("new");
+  const [values, stored] = [fieldsIn(form), form.all("stored")];
+  const chosen = form.all("environment");
+  inField("name", () => displayName("account", name));
+  const { targets } = inField(chosen.length === 0 ? "environment" : "value-0", () =>
+    validateAccount(name, chosen, values, !isNew),
+  );
+  const isDropped = form.has("drop");
   const isLeft = (environment: Environment) =>
     !targets.includes(environment) && (entries.has(environment) || unseen.includes(environment));
-  const dropped = environments.filter(isLeft);
-  const isHidden = dropped.some((environment) => unseen.includes(environment));
-  // A new account that is there already is refused as such.
-  if (dropped.length > 0 && !form.has("drop") && (isHidden || !form.has("new"))) {
-    const places = joined(dropped);
-    const out = `This takes ${name} out of ${places}${isHidden ? ", if it is there" : ""}`;
-    throw new Refused("invalid", `${out}: check the box that says so, or ${places}. Nothing was changed.`);
+  const dropped = isDropped ? environments.filter(isLeft) : [];
+  // What stays as it is has to be there.
+  const fresh = targets.find((one) => !isNew && !entries.has(one) && !unseen.includes(one));
+  const lacking = stored.find((field) => values[field] === undefined);
+  if (fresh !== undefined && lacking !== undefined) {
+    const words = `${fresh} has no ${name} yet: give ${JSON.stringify(lacking)} a value, or remove it there later.`;
+    throw new Refused("invalid", `${words} Nothing was changed.`, { field: `value-${stored.indexOf(lacking)}` });
+  }
+  if (Object.keys(values).length === 0 && !isNew && fresh === undefined && dropped.length === 0) {
+    throw new Refused("invalid", "No field has a value, and none is removed. Nothing was changed.", {
+      field: "value-0",
+    });
   }
   const given = {
     project: where,
     name,
     values: typedIn(JSON.stringify(values)),
     environments: targets,
+    ...(!isNew && { merge: true as const }),
+    leave: !isDropped,
   };
   return { targets, dropped, write: (to) => carryOut(visit, set, given, to) };
 }
 
-/** The fields that were filled in. @throws Refused `invalid` if a row has only one half, or a name comes twice */
-function fieldsIn(form: Form): Readonly<Record<string, string>> {
+/** The fields that were filled in, and null for those to remove. @throws Refused `invalid` that names the field */
+function fieldsIn(form: Form): Readonly<Record<string, string | null>> {
   const [names, values] = [form.all("field"), form.all("value")];
   if (names.length !== values.length) throw new Refused("invalid", "Part of the form is missing: load the page again.");
-  const fields = new Map<string, string>();
+  const [stored, removed] = [form.all("stored"), form.all("remove")];
+  const fields = new Map<string, string | null>();
+  const seen = new Set<string>();
   for (const [at, name] of names.entries()) {
     const value = values[at] ?? "";
+    const refuse = (words: string, field: "field" | "value") => {
+      throw new Refused("invalid", words, { field: `${field}-${at}` });
+    };
     if (name === "" && value === "") continue;
-    if (name === "") throw new Refused("invalid", `Field ${at + 1} has a value and no name. Nothing was changed.`);
-    if (value === "") {
+    if (name === "") refuse(`Field ${at + 1} has a value and no name. Nothing was changed.`, "field");
+    if (seen.has(name)) refuse(`The field ${JSON.stringify(name)} is there twice.`, "field");
+    seen.add(name);
+    const isRemoved = stored.includes(name) && removed.includes(name);
+    if (isRemoved && value !== "")
+      refuse(`The field ${JSON.stringify(name)} has a value, and is to be removed.`, "value");
+    if (isRemoved) fields.set(name, null);
+    else if (value !== "") fields.set(name, value);
+    else if (!stored.includes(name)) {
       const how = "A field with an empty value is written with `keyhole account set`.";
-      throw new Refused("invalid", `The field ${JSON.stringify(name)} has no value. Nothing was changed. ${how}`);
+      refuse(`The field ${JSON.stringify(name)} has no value. Nothing was changed. ${how}`, "value");
     }
-    if (fields.has(name)) throw new Refused("invalid", `The field ${JSON.stringify(name)} is there twice.`);
-    fields.set(name, value);
   }
   return Object.fromEntries(fields);
 }

@@ -5,6 +5,8 @@ import {
   choice,
   completed,
   environmentList,
+  flag,
+  formOnly,
   input,
   project,
   requireOneEnvironment,
@@ -26,10 +28,11 @@ const name = completed(input("<name>", "the account"), "items");
 export const set = operation({
   path: "account set",
   about:
-    "Create or replace a shared account. Its values come from stdin or a hidden prompt: one JSON object of strings.",
+    "Create or replace a shared account. Its values come from stdin or a hidden prompt: one JSON object of strings. It asks before the account loses a field or an environment.",
   examples: [
     "keyhole account set acme/web stripe --env staging,production < stripe.json",
     "pass show stripe-json | keyhole account set web stripe --env production",
+    "keyhole account set web stripe --env production --merge < new-password.json",
   ],
   right: "write",
   asks: "needs --yes",
@@ -42,24 +45,35 @@ export const set = operation({
       prompt: (given) => `Values of ${given["name"]} as a JSON object`,
     }),
     environments: environmentList("all environments it belongs to; asks before it removes it from one"),
+    merge: flag("--merge", "keep the fields that are not given, and other environments; null removes a field"),
+    leave: formOnly<boolean>(),
   },
-  plan: async (admin, { project, name, values: given, environments }) => {
+  plan: async (admin, { project, name, values: given, environments, merge, leave }) => {
     await findProject(admin, project, "write", environments);
     const values = parseValues(await given.read());
-    const would = await setAccount(admin, project, name, environments, values, { dryRun: true });
-    const { dropped, seen } = would;
-    const out = dropped.length > 0 && `take account ${name} out of ${dropped.join(", ")}`;
+    const would = await setAccount(admin, project, name, environments, values, { merge, leave, dryRun: true });
+    const { dropped, lost, seen } = would;
+    const out = lossesOf(name, would);
     const sentence = `Nothing was written. ${setText({ project, name, environments }, would, "would be ")}`;
     const status = would.created ? "created" : "updated";
-    const document = { project, name, environments, status, ...(out && { dropped }) };
-    return { ...(out && { deed: out }), seen, document, sentence, values, dropped };
+    const losses = { ...(dropped.length > 0 && { dropped }), ...(lost.length > 0 && { lost }) };
+    const document = { project, name, environments, status, ...losses };
+    return { ...(out && { deed: out }), seen, document, sentence, values, agreed: { dropped, lost } };
   },
-  run: async (admin, { project, name, environments }, { seen, document, values, dropped }) => {
-    const written = await setAccount(admin, project, name, environments, values, { seen, agreed: dropped });
+  run: async (admin, { project, name, environments, merge, leave }, { seen, document, values, agreed }) => {
+    const options = { merge, leave, seen, agreed };
+    const written = await setAccount(admin, project, name, environments, values, options);
     const status = written.created ? "created" : "updated";
     return done({ ...document, status }, setText(document, written), written.warnings);
   },
 });
+
+/** What an account would lose, as somebody is asked about it; empty if that is nothing. */
+function lossesOf(name: string, { dropped, lost }: AccountWrite): string {
+  const places = dropped.length > 0 && `take account ${name} out of ${dropped.join(", ")}`;
+  const fields = lost.length > 0 && `drop ${lost.map((field) => JSON.stringify(field)).join(", ")} of account ${name}`;
+  return [places, fields].filter(Boolean).join(", and ");
+}
 
 function setText(
   { project, name, environments }: { project: string; name: string; environments: readonly string[] },

@@ -1,9 +1,10 @@
-import { type Environment, environments, environmentsOf } from "../../core/names.ts";
+import { may } from "../../access/rights.ts";
+import { type Environment, environmentsOf } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import type { Seen } from "../../desk/plan.ts";
 import { seenOf } from "../../desk/plan.ts";
-import { findProject, type PlannedProject } from "../../desk/projects.ts";
+import { findProject, type PlannedProject, placeOf } from "../../desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
 import { itemsOf, type OpenSet, openItems, requireSets } from "../../editing/open.ts";
 import type { SetChanges } from "../../editing/write.ts";
@@ -11,24 +12,36 @@ import { changingProject, type DryRun } from "../../editing/write-project.ts";
 import { unseenIn } from "../../words/unseen.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
-/** What a change did, or would do: whether the account is new, the environments that it leaves, and what it read. */
+/** What a change did, or would do: whether the account is new, what it loses, and what was read. */
 export type AccountWrite = {
   readonly created: boolean;
+  /** The environments that it leaves. */
   readonly dropped: readonly Environment[];
+  /** The fields that are in one of the environments and not among the new ones, as far as the person may see it. */
+  readonly lost: readonly string[];
   readonly warnings: readonly string[];
   readonly seen: ReturnType<typeof seenOf>;
 };
 
-/** The sets as somebody saw them: the change is refused if one of them has changed since. */
-type SeenAccounts = { readonly seen?: Seen };
+/** What the person saw, and how the account is written. */
+export type AccountOptions = DryRun & {
+  /** The sets as somebody saw them: the change is refused if somebody wrote the account since. */
+  readonly seen?: Seen;
+  /** What a person agreed to lose; anything else is a `conflict`. Default: everything. */
+  readonly agreed?: Pick<AccountWrite, "dropped" | "lost"> | undefined;
+  /** Whether fields that are not given stay. A field that is null is removed. */
+  readonly merge?: boolean | undefined;
+  /** Whether it stays in environments that are not named. Default: if it is merged. */
+  readonly leave?: boolean | undefined;
+};
 
 /** The most bytes an account's fields may take as JSON. */
 const accountBytesMax = 64 * 1024;
 
 /**
- * Writes an account: its fields and its environments become exactly these, as far as the person may write.
- * @param values - must be an object of strings, and not empty
- * @param agreed - the environments that a person agreed to take it out of; another one is a `conflict`
+ * Writes an account: its fields and its environments become exactly these, as far as the person may write, unless it is
+ * merged with what is there.
+ * @param values - must be an object of strings
  */
 export async function setAccount(
   admin: AdminContext,
@@ -36,47 +49,81 @@ export async function setAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  { agreed = environments, dryRun, seen = {} }: AccountOptions = {},
+  { agreed, dryRun, seen = {}, merge = false, leave = merge }: AccountOptions = {},
 ): Promise<AccountWrite> {
-  const { targets, value, warnings } = validateAccount(name, environmentNames, values);
+  const { targets, fields, warnings } = validateAccount(name, environmentNames, values, merge);
   await findProject(admin, where, "write", targets);
   const found = await findProject(admin, where, "write");
   const plan = async (project: PlannedProject) => {
     const sets = await requireSets(admin, project, accounts, seen, [name]);
     const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
-    const dropped = holders.filter((environment) => !targets.includes(environment));
-    const surprise = dropped.find((environment) => !agreed.includes(environment));
-    if (surprise !== undefined) {
-      throw new Refused("conflict", `Somebody has added ${name} to ${surprise} since. Nothing was changed: try again.`);
-    }
+    const dropped = leave ? [] : holders.filter((environment) => !targets.includes(environment));
     const changes = new Map<OpenSet<AccountEntry>, SetChanges<AccountEntry>>();
+    const lost = new Set<string>();
     for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {
-      const isTarget = targets.includes(set.environment);
-      const item = isTarget ? { entry: { name, updatedAt: project.now }, value } : null;
-      const before = openItems({ project, descriptor: accounts, environment: set.environment }, set);
-      changes.set(before, new Map([[name, item]]));
+      const { environment } = set;
+      const before = openItems({ project, descriptor: accounts, environment }, set);
+      const old = fieldsIn(before, name);
+      const value = targets.includes(environment) ? sealable(merge ? { ...old, ...fields } : fields) : undefined;
+      changes.set(before, new Map([[name, value ? { entry: { name, updatedAt: project.now }, value } : null]]));
+      const isSeen = value !== undefined && may(admin.rights, "see", placeOf(found), environment);
+      for (const field of isSeen && !merge ? Object.keys(old) : []) if (!(field in fields)) lost.add(field);
     }
-    const outcome = { created: holders.length === 0, dropped, warnings, seen: seenOf(project, sets) };
-    return { changes, outcomeOf: () => outcome };
+    const outcome = { created: holders.length === 0, dropped, lost: [...lost].sort(), warnings };
+    requireAgreed(name, outcome, agreed ?? outcome);
+    return { changes, outcomeOf: () => ({ ...outcome, seen: seenOf(project, sets) }) };
   };
   return changingProject(admin, found, accounts, plan, { dryRun });
 }
 
-/** What the person saw, and agreed to. */
-export type AccountOptions = SeenAccounts & DryRun & { readonly agreed?: readonly Environment[] | undefined };
+type Losses = Pick<AccountWrite, "dropped" | "lost">;
 
-/** The environments of an account and its fields as a set holds them, all checked before anything is written. */
-export function validateAccount(name: string, environmentNames: readonly string[], values: unknown) {
-  displayName("account", name);
-  const targets = environmentsOf(requireEnvironments(environmentNames));
-  const fields = fieldsOf(values);
-  const value = Buffer.from(JSON.stringify(fields));
-  const warnings = Object.entries(fields).flatMap(([field, text]) =>
-    unseenIn(`The field ${JSON.stringify(field)}`, text),
+/** @throws Refused `conflict` if somebody else has added what nobody has agreed to lose */
+function requireAgreed(name: string, now: Losses, agreed: Losses): void {
+  const place = now.dropped.find((one) => !agreed.dropped.includes(one));
+  const field = now.lost.find((one) => !agreed.lost.includes(one));
+  if (place === undefined && field === undefined) return;
+  const added = place === undefined ? `the field ${JSON.stringify(field)} to ${name}` : `${name} to ${place}`;
+  throw new Refused("conflict", `Somebody has added ${added} since. Nothing was changed: try again.`);
+}
+
+/** The names of an account's fields, in the environments where a person may see and write it. Values are not shown. */
+export async function fieldNames(admin: AdminContext, where: string, name: string): Promise<readonly string[]> {
+  const project = await findProject(admin, where, "write");
+  const sets = (await requireSets(admin, project, accounts)).filter(
+    ({ names, environment }) => names.includes(name) && may(admin.rights, "see", placeOf(project), environment),
   );
-  if (value.length <= accountBytesMax) return { targets, value, warnings };
+  const opened = sets.map((set) => openItems({ project, descriptor: accounts, environment: set.environment }, set));
+  return [...new Set(opened.flatMap((set) => Object.keys(fieldsIn(set, name))))];
+}
+
+function fieldsIn({ items }: OpenSet<AccountEntry>, name: string): Readonly<Record<string, string>> {
+  const value = items.get(name)?.value;
+  return value ? (JSON.parse(String(value)) as Record<string, string>) : {};
+}
+
+/** Fields as a set holds them, without those that are null. @throws Refused `invalid` if none is left, `bound` */
+function sealable(fields: Fields): Buffer {
+  const left = Object.entries(fields).filter(([, value]) => value !== null);
+  if (left.length === 0) throw new Refused("invalid", "An account needs at least one field.");
+  const value = Buffer.from(JSON.stringify(Object.fromEntries(left)));
+  if (value.length <= accountBytesMax) return value;
   const words = `The account's fields take ${value.length} bytes; at most ${accountBytesMax} are allowed.`;
   throw new Refused("bound", words);
+}
+
+type Fields = Readonly<Record<string, string | null>>;
+
+/** The environments of an account and its fields, all checked before anything is written. */
+export function validateAccount(name: string, environmentNames: readonly string[], values: unknown, merge = false) {
+  displayName("account", name);
+  const targets = environmentsOf(requireEnvironments(environmentNames));
+  const fields = validateFields(values, merge);
+  if (!merge) sealable(fields);
+  const warnings = Object.entries(fields).flatMap(([field, text]) =>
+    text === null ? [] : unseenIn(`The field ${JSON.stringify(field)}`, text),
+  );
+  return { targets, fields, warnings };
 }
 
 /** The project's accounts in byte order of name, without their fields. */
@@ -87,16 +134,15 @@ export async function listAccounts(admin: AdminContext, where: string) {
   });
 }
 
-function fieldsOf(values: unknown): Record<string, string> {
+function validateFields(values: unknown, merge: boolean): Fields {
   if (typeof values !== "object" || values === null || Array.isArray(values)) {
     throw new Refused("invalid", 'An account is one JSON object of strings, such as {"username":"ci","password":"…"}.');
   }
-  const fields = Object.entries(values);
-  if (fields.length === 0) throw new Refused("invalid", "An account needs at least one field.");
-  for (const [field, value] of fields) {
+  for (const [field, value] of Object.entries(values)) {
     displayName("field", field);
+    if (merge && value === null) continue;
     if (typeof value !== "string") throw new Refused("invalid", `The field ${JSON.stringify(field)} is not a string.`);
     requireText(`The field ${JSON.stringify(field)}`, value);
   }
-  return values as Record<string, string>;
+  return values as Fields;
 }
