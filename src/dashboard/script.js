@@ -361,6 +361,9 @@ function show(output, button, secret) {
     button.textContent = `Hide (${Math.ceil((endsAt - performance.now()) / 1000)} s)`;
   };
   output.replaceChildren(secret === "" ? element("em", { textContent: "empty" }) : secret);
+  output.tabIndex = 0; // a long one scrolls in its box
+  const note = element("small", { textContent: aboutValue(secret) });
+  output.after(note);
   button.ariaLabel = label.replace(words, "Hide");
   count();
   const counting = setInterval(count, 1000);
@@ -369,11 +372,28 @@ function show(output, button, secret) {
     clearTimeout(ending);
     hiding.delete(button);
     output.replaceChildren();
+    output.removeAttribute("tabindex");
+    note.remove();
     button.textContent = words;
     button.ariaLabel = label;
   };
   const ending = setTimeout(hide, shownMs);
   hiding.set(button, hide);
+}
+
+/** How long a value is, and what in it nobody sees. */
+function aboutValue(secret) {
+  const unseen = [...secret].filter((one) => /[\p{C}\p{Zl}\p{Zp}\u00a0]/u.test(one) && !"\n\t".includes(one));
+  const codes = [...new Set(unseen)].map(
+    (one) => `U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`,
+  );
+  const length = [...secret].length;
+  return [
+    `${length.toLocaleString("en")} character${length === 1 ? "" : "s"}`,
+    ...(/^\s/.test(secret) ? ["begins with a blank"] : []),
+    ...(secret.endsWith("\n") ? ["ends in a newline"] : /\s$/.test(secret) ? ["ends with a blank"] : []),
+    ...(codes.length > 0 ? [`with what cannot be seen: ${codes.join(", ")}`] : []),
+  ].join(", ");
 }
 
 /** Whether the browser lets the page copy. @param text - the promise of it */
@@ -390,12 +410,26 @@ async function copy(text) {
 
 function sayCopied(isCopied, button, refusal) {
   refusal.textContent = isCopied ? "" : "The browser did not let the page copy. Show the text, or allow the clipboard.";
-  if (!isCopied || button.textContent === "Copied") return;
+  if (!isCopied) return;
+  // The button may be gone by now: its row had the pointer.
+  say(`${button.ariaLabel?.replace(/^Copy /, "") ?? "The text"} is on the clipboard.`);
+  if (button.textContent === "Copied") return;
   const words = button.textContent;
   button.textContent = "Copied";
   setTimeout(() => {
     button.textContent = words;
   }, 2000);
+}
+
+/** Says something in a corner of the page, to screen readers, too. */
+const toast = element("p", { className: "toast", role: "status" });
+document.body.append(toast);
+let toasting;
+
+function say(words) {
+  clearTimeout(toasting);
+  toast.textContent = words[0].toUpperCase() + words.slice(1);
+  toasting = setTimeout(() => toast.replaceChildren(), 5000);
 }
 
 /** After a key was made, which is shown once: copying its text, using it and going on are what is left to do. */

@@ -169,6 +169,23 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       expect([await value("NAME_8"), await value("NAME_9")]).toEqual(["pasted", "pasted"]);
     }, 60_000);
 
+    test("is shown with its length and what nobody sees, in a box, and copied with a word about it", async () => {
+      await setVariables(w.admin, where, "staging", [{ name: "NAME_20", value: `${"pem\n".repeat(99)}\u202eabc\n` }]);
+      const page = await tab(ana.context, ana.at("variables/item?name=NAME_20"));
+      await page.setViewport({ width: 1280, height: 900 });
+      await page.click('[aria-label="Reveal the value in staging"]');
+      const note = await page.waitForSelector("output.secret:not(:empty) + small");
+      const said = "401 characters, ends in a newline, with what cannot be seen: U+202E";
+      expect(await note?.evaluate((one) => one.textContent)).toBe(said);
+      expect(await page.$eval("output.secret:not(:empty)", (one) => one.clientHeight < 300)).toBe(true);
+      await page.goto(ana.at("variables"));
+      const row = await page.waitForSelector(`xpath///tr[contains(., "NAME_20")]`);
+      await row?.hover();
+      await page.click('tr button[aria-label="Copy NAME_20 in staging"]');
+      await page.hover("tbody tr:first-child");
+      await page.waitForSelector(`xpath///*[@role="status"][. = "NAME_20 in staging is on the clipboard."]`);
+    }, 60_000);
+
     test("fits, however long a name is and however wide the window", async () => {
       const [organization = ""] = where.split("/");
       const [long, word] = ["A".repeat(255), "k".repeat(200)];
