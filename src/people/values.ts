@@ -58,7 +58,7 @@ async function valuesOf(
   const key = randomBytes(32);
   const values = new Map<string, Value>();
   const places = await placesOf(admin, organization);
-  let leftOut = 0;
+  let [count, leftOut] = [0, 0];
   const add = (place: ValuePlace, whole: Buffer) => {
     // In a log or a file, another line break may follow, or none.
     let end = whole.length;
@@ -78,8 +78,8 @@ async function valuesOf(
   for (const { project, environment } of places) {
     for (const descriptor of everyKind) {
       const { items } = await openSet(admin, { project, environment, descriptor });
-      if (values.size + leftOut + items.size > valuesMax)
-        throw new Refused("bound", `There are over ${valuesMax} values.`);
+      count += items.size;
+      if (count > valuesMax) throw new Refused("bound", `There are over ${valuesMax} values.`);
       for (const [name, { entry, value }] of items) {
         const place = { project: projectPath(project), environment, type: descriptor.item, name };
         if (namesContent(descriptor, entry)) {

@@ -5,13 +5,16 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Environment, environments } from "../../src/core/names.ts";
+import type { AdminContext } from "../../src/desk/context.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
 import { setVariables, writeVariables } from "../../src/kinds/variables/write.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
+import { findReuse } from "../../src/people/values.ts";
 import { canary } from "../support/canary.ts";
 import { deleteAccount, deleteFile } from "../support/delete.ts";
+import { visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, type World } from "../support/world.ts";
@@ -176,5 +179,34 @@ describeBoth("a comparison of environments", (w, _, once) => {
       }),
       { numRuns: 30 },
     );
+  });
+});
+
+describeBoth("values that are stored twice", (w) => {
+  test("are counted on Today of those who may read them, files by their checksum, and production after a fresh sign-in", async () => {
+    const { organization, project } = await w.place({
+      variables: {
+        production: { TOKEN: canary, MODE: "true" },
+        staging: { TOKEN: `${canary}\n`, MODE: "true" },
+      },
+      files: [
+        { path: "a.pem", content: "the-same-file", environments: ["staging"] },
+        { path: "b.pem", content: "the-same-file", environments: ["staging"] },
+      ],
+    });
+    const operators = await findReuse(w.admin, organization.slug);
+    expect(
+      operators.map(({ isBeyondProduction, places }) => [isBeyondProduction, places.map(({ name }) => name)]),
+    ).toEqual([
+      [true, ["TOKEN", "TOKEN"]],
+      [false, ["a.pem", "b.pem"]],
+    ]);
+    const count = async (admin: AdminContext) => (await findReuse(admin, organization.slug)).length;
+    expect(await count({ ...w.admin, freshUntil: 0 })).toBe(1);
+    await expect(findReuse(w.admin, organization.slug, { valuesMax: 5 })).rejects.toThrow("There are over 5 values.");
+    const { html } = await (await visitorOf(w)).page("/");
+    expect(html).toContain("2 values are stored more than once, 1 of them in production and elsewhere.");
+    const seeing = await personIn(w.admin, project.where, ["see"]);
+    await expect(findReuse(seeing)).rejects.toThrow("takes the right `reveal`");
   });
 });
