@@ -61,7 +61,7 @@ function Fields({ stored }: { readonly stored: readonly string[] }) {
       <h2>Fields</h2>
       {stored.map((name, id) => (
         <fieldset class="row">
-          <legend>
+          <legend class="unseen">
             <Name>{name}</Name>
           </legend>
           <input type="hidden" name="stored" value={name} />
