@@ -75,7 +75,7 @@ export async function insertAccounts(
 }
 
 /**
- * Many files in one write.
+ * Many files in one write, also more than a project may hold.
  * @param content - random content of this size, or what a path has; if omitted: `content of PATH`
  * @param recordedSize - the size on record, if it is not to be the true one
  */
@@ -87,7 +87,8 @@ export async function insertFiles(
   content: number | ((path: string) => string) = (path) => `content of ${path}`,
   recordedSize?: number,
 ): Promise<void> {
-  await writingProject(w.admin, await findProject(w.admin, project.where, "write"), files, async (locked) => {
+  const unbounded = { ...files, projectItemsMax: Number.POSITIVE_INFINITY };
+  await writingProject(w.admin, await findProject(w.admin, project.where, "write"), unbounded, async (locked) => {
     const items: (readonly [string, NewItem<FileEntry>])[] = [];
     for (const path of paths) {
       const bytes = typeof content === "number" ? randomContent(content) : Buffer.from(content(path));
