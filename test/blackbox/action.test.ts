@@ -19,6 +19,7 @@ import { binary } from "../support/keyhole.ts";
 import { honestly, type Question, type Reply, refusal } from "../support/liar.ts";
 import { type Machine, machineMaker, truth } from "../support/machine.ts";
 import { blockOf } from "../support/markdown.ts";
+import { run } from "../support/program.ts";
 import { findProgram } from "../support/programs.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -333,12 +334,6 @@ async function runRecipe({ folder, env }: Machine, command: string[], more: Reco
   const bin = join(folder, "bin");
   mkdirSync(bin);
   symlinkSync(binary, join(bin, "keyhole"));
-  const child = Bun.spawn(command, {
-    cwd: folder,
-    env: { ...more, ...env, PATH: `${bin}:${process.env["PATH"]}` },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "ignore",
-  });
-  return [await child.exited, await child.stdout.text()];
+  const ran = await run(command, { cwd: folder, env: { ...more, ...env, PATH: `${bin}:${process.env["PATH"]}` } });
+  return [ran.exitCode, ran.stdout];
 }

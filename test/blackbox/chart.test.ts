@@ -14,7 +14,7 @@ import { eventually } from "../support/eventually.ts";
 import { newFolder } from "../support/folder.ts";
 import { binary, runBinary } from "../support/keyhole.ts";
 import { freePort } from "../support/port.ts";
-import type { Ran } from "../support/program.ts";
+import { type Ran, run, startProgram } from "../support/program.ts";
 import { withPrograms } from "../support/programs.ts";
 
 type Manifest = { readonly apiVersion: string; readonly kind: string; readonly metadata: { readonly name: string } };
@@ -190,20 +190,14 @@ withPrograms(["helm"], "the Helm chart", (helm) => {
       KEYHOLE_ROOT_KEY: Buffer.alloc(32, 7).toString("base64"),
     };
     const settings = Object.fromEntries(env.map(({ name, value }) => [name, here[name] ?? value ?? ""]));
-    const server = Bun.spawn([binary, ...args], {
-      cwd: folder,
-      env: { HOST: "127.0.0.1", PORT: String(freePort()), ...settings },
-      stdin: "ignore",
-      stdout: "ignore",
-      stderr: "ignore",
-    });
+    const all = { HOST: "127.0.0.1", PORT: String(freePort()), ...settings };
+    const server = startProgram([binary, ...args], { cwd: folder, env: all });
     try {
       const ask = (path: string) => fetch(`http://127.0.0.1:${ops}${path}`).then(({ status }) => status);
       expect(await eventually(async () => (await ask(readinessProbe.httpGet.path).catch(() => 0)) === 200)).toBe(true);
       expect(await ask(livenessProbe.httpGet.path)).toBe(200);
     } finally {
-      server.kill();
-      await server.exited;
+      await server.stop();
     }
   });
 
@@ -233,8 +227,7 @@ async function typeErrors(manifests: readonly Manifest[]): Promise<string> {
     writeFileSync(join(folder, "manifests.ts"), [...modules, ...values].join("\n"));
     const options = ["--noEmit", "--ignoreConfig", "--strict", "--skipLibCheck", "--module", "preserve", "--types", ""];
     const command = [join(root, "node_modules/.bin/tsc"), ...options, join(folder, "manifests.ts")];
-    const compiler = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
-    return await compiler.stdout.text();
+    return (await run(command)).stdout;
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,9 +1,11 @@
 /** What `keyhole export` leaves on the disk if it cannot end. What it writes: transcripts/export.txt. */
+
 import { afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, rmSync, watch } from "node:fs";
 import { join } from "node:path";
 import { ageDrafts } from "../support/drafts.ts";
 import { binary, runBinary } from "../support/keyhole.ts";
+import { startProgram } from "../support/program.ts";
 import { onBoth, siteOf } from "../support/server.ts";
 
 const put = ["file", "put", "web", "-", "--env", "production", "--path"];
@@ -72,21 +74,17 @@ describe("an export that is stopped", () => {
   async function stopped(signal: NodeJS.Signals): Promise<{ out: string; exitCode: number | null }> {
     for (let tries = 0; tries < 50; tries++) {
       const out = `${signal}-${tries}`;
-      const child = Bun.spawn(["nice", "-n", "19", binary, "export", "--out", out], {
-        cwd: site.folder,
-        env: site.env,
-        stdout: "ignore",
-        stderr: "ignore",
-      });
+      const options = { cwd: site.folder, env: site.env };
+      const child = startProgram(["nice", "-n", "19", binary, "export", "--out", out], options);
       let isSent = false;
       const watcher = watch(site.folder, () => {
         if (isSent || drafts().length === 0) return;
         isSent = true;
-        child.kill(signal);
+        child.signal(signal);
       });
-      await child.exited;
+      const exitCode = await child.ended;
       watcher.close();
-      if (!existsSync(join(site.folder, out))) return { out, exitCode: child.exitCode };
+      if (!existsSync(join(site.folder, out))) return { out, exitCode };
     }
     throw new Error("no export was stopped in time");
   }

@@ -1,4 +1,5 @@
 /** What a server does when the audit is blocked, processes are killed or the database is gone. */
+
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -18,6 +19,7 @@ import {
   startPostgres,
   type TestDatabase,
 } from "../support/postgres.ts";
+import { startProgram } from "../support/program.ts";
 import { startProxy } from "../support/proxy.ts";
 import {
   expectWithin,
@@ -269,19 +271,15 @@ onBoth("kill -9 of the server", (dialect) => {
         // A writer that is killed as well: what it had not acknowledged is there whole or not at all.
         writeFileSync(batch, Array.from({ length: 100 }, (_, n) => `BATCH_${n}=${round}\n`).join(""));
         await readers.more(20 + round * 3, ({ status }) => status === 200);
-        const importing = Bun.spawn([binary, "var", "import", "acme/live", "production", batch], {
-          env: site.env,
-          stdout: "ignore",
-          stderr: "ignore",
-        });
+        const importing = startProgram([binary, "var", "import", "acme/live", "production", batch], site);
         await readers.more(5 + round);
         // On a slow machine a round may be over before its first write.
         if (round === rounds - 1) await eventually(() => writes > rounds);
-        importing.kill("SIGKILL");
+        importing.signal("SIGKILL");
         await server.stop("SIGKILL");
         killed = true;
         const all = await readers.stop(); // at once: somebody else may be given the port
-        await Promise.all([writing, importing.exited]);
+        await Promise.all([writing, importing.ended]);
         outcomes.push(...all);
         reading += all.filter(({ status }) => status === 200).length;
         filled.server = await site.serve();
@@ -318,15 +316,10 @@ onBoth("kill -9 of a command", (dialect) => {
       for (let sweep = 0; sweep < sweeps; sweep++) {
         // From its start until it ends by itself, each time later, and not at the moments of the last sweep.
         for (let afterMs = 5 * 1.3 ** (sweep / sweeps), killed = true; killed; afterMs *= 1.3) {
-          const child = Bun.spawn([binary, "var", "set", "acme/web", "staging", "KILLED", "--value", String(afterMs)], {
-            env: site.env,
-            stdin: "ignore",
-            stdout: "ignore",
-            stderr: "ignore",
-          });
+          const words = ["var", "set", "acme/web", "staging", "KILLED", "--value", String(afterMs)];
+          const child = startProgram([binary, ...words], site);
           await moment(afterMs);
-          child.kill("SIGKILL");
-          killed = (await child.exited) !== 0;
+          killed = (await child.stop("SIGKILL")) !== 0;
         }
       }
       const [set] = await site.sql("select version from sets where kind = 'variables' and environment = 'staging'");
@@ -379,9 +372,7 @@ onPostgres("a command that follows the audit", () => {
 
 // These kill PostgreSQL, so it is one of their own.
 const ownPostgres = postgresUrl === undefined ? undefined : await startPostgres();
-afterAll(async () => {
-  await ownPostgres?.stop();
-});
+afterAll(() => ownPostgres?.stop());
 
 onPostgres("a PostgreSQL that fails", () => {
   const cluster = killable(ownPostgres);

@@ -6,47 +6,35 @@ import { SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/serv
 import { ranMs } from "../support/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/port.ts";
+import { type Running, startProgram } from "../support/program.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
 import { expectOneBucket, expectWithin, type Key, onPostgres, type Server, siteOf } from "../support/server.ts";
 
 const program = findProgram("valkey-server", "redis-server") ?? "";
 
 /** Killed at the end, also if a test fails. */
-const children = new Set<Bun.Subprocess>();
+const children = new Set<Running>();
 afterAll(() => {
-  for (const child of children) child.kill("SIGKILL");
+  for (const child of children) child.signal("SIGKILL");
 });
 
 /** An empty store on a free port that saves nothing to disk. */
 type Store = {
   readonly url: string;
   readonly signal: (signal: NodeJS.Signals) => void;
-  readonly end: () => Promise<void>;
+  readonly end: () => Promise<unknown>;
 };
 
 async function startStore(port = freePort()): Promise<Store> {
-  const child = Bun.spawn(
-    [program, "--bind", "127.0.0.1", "--port", String(port), "--save", "", "--appendonly", "no"],
-    { stdin: "ignore", stdout: "ignore", stderr: "ignore" },
-  );
-  children.add(child);
+  const options = ["--bind", "127.0.0.1", "--port", String(port), "--save", "", "--appendonly", "no"];
+  const store = startProgram([program, ...options], {});
+  children.add(store);
   const url = `redis://127.0.0.1:${port}`;
   const probe = redisBuckets(url);
-  await eventually(() =>
-    probe.connect().then(
-      () => true,
-      () => undefined,
-    ),
-  );
+  const isReady = () => probe.connect().then(() => true);
+  await eventually(() => isReady().catch(() => false));
   probe.close();
-  return {
-    url,
-    signal: (signal) => child.kill(signal),
-    end: async () => {
-      child.kill("SIGKILL");
-      await child.exited;
-    },
-  };
+  return { url, signal: store.signal, end: () => store.stop("SIGKILL") };
 }
 
 function withStore(name: string, suite: () => void): void {

@@ -142,8 +142,6 @@ onBoth("callers of 8 MiB files", (dialect) => {
   });
 
   if (process.platform === "linux") {
-    test("never made the process larger than 600 MiB", () => {
-      expect(server.memory().peak / mebibyte).toBeLessThan(600);
-    });
+    test("never made the process larger than 600 MiB", () => expect(server.memory().peak / mebibyte).toBeLessThan(600));
   }
 });

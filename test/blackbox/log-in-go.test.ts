@@ -5,6 +5,7 @@ import { encodeVerifier, signerOf } from "../../src/audit/note.ts";
 import { completingLeaf, leafHash, type Node, proveConsistency, proveInclusion, Tree } from "../../src/audit/tree.ts";
 import { signTreeHead } from "../../src/audit/tree-note.ts";
 import { newFolder } from "../support/folder.ts";
+import { outputOf } from "../support/program.ts";
 import { whereInstalled } from "../support/programs.ts";
 
 setDefaultTimeout(120_000);
@@ -47,13 +48,8 @@ whereInstalled(["go"], "Go's own checksum database", (go = "") => {
         }),
       ),
     };
-    const program = Bun.spawn([go, "run", join(import.meta.dir, "log-in-go.go")], {
-      env,
-      stdin: new Blob([JSON.stringify(input)]),
-      stdout: "pipe",
-      stderr: "inherit",
-    });
-    expect(JSON.parse(await program.stdout.text())).toBe(`${signer.name}\n19\n${tree.root.toString("base64")}\n`);
-    expect(await program.exited).toBe(0);
+    const command = [go, "run", join(import.meta.dir, "log-in-go.go")];
+    const said = await outputOf(command, { env, stdin: JSON.stringify(input) });
+    expect(JSON.parse(said)).toBe(`${signer.name}\n19\n${tree.root.toString("base64")}\n`);
   });
 });

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { newFolder } from "../support/folder.ts";
 import { type Liar, startLiar } from "../support/liar.ts";
 import { blocksOf } from "../support/markdown.ts";
-import { outputOf } from "../support/program.ts";
+import { outputOf, startProgram } from "../support/program.ts";
 import { whereInstalled, withPrograms } from "../support/programs.ts";
 import { serverOf, siteOf } from "../support/server.ts";
 import { startUnasked } from "../support/unasked.ts";
@@ -145,9 +145,7 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
       return { silent: true };
     });
   });
-  afterAll(async () => {
-    await liar?.stop();
-  });
+  afterAll(() => liar?.stop());
 
   test("holds the client and the start of the command, and needs no other package", () => {
     const installed = join(folder, "node_modules/keyhole");
@@ -273,19 +271,9 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
     test("the worker", async () => {
       const { KEYHOLE_API_KEY: key = "", ...others } = await settings();
       write("key", `${key}\n`);
-      const worker = Bun.spawn([process.execPath, "examples/worker.ts"], {
-        cwd: folder,
-        env: { ...others, KEYHOLE_API_KEY_FILE: join(folder, "key") },
-        stdout: "pipe",
-        stderr: "inherit",
-      });
-      try {
-        const { value } = await worker.stdout.getReader().read();
-        expect(new TextDecoder().decode(value)).toBe("Working with 2 variables.\n");
-      } finally {
-        worker.kill("SIGKILL");
-        await worker.exited;
-      }
+      const options = { cwd: folder, env: { ...others, KEYHOLE_API_KEY_FILE: join(folder, "key") } };
+      const worker = startProgram([process.execPath, "examples/worker.ts"], options);
+      await worker.says("Working with 2 variables.\n").finally(() => worker.stop("SIGKILL"));
     });
   });
 });

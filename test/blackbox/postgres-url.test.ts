@@ -34,9 +34,7 @@ withPrograms(["openssl"], "a DATABASE_URL as libpq takes it", (openssl) => {
     const begun = await keyhole(["org", "create", "acme"], `postgres://keyhole:${password}@127.0.0.1:${port}/postgres`);
     expect(begun).toMatchObject({ exitCode: 0 });
   });
-  afterAll(async () => {
-    await cluster?.stop();
-  });
+  afterAll(() => cluster?.stop());
 
   /** HOME has no password file. */
   const keyhole = (args: readonly string[], url: string, env: Readonly<Record<string, string>> = {}): Promise<Ran> =>

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { binary, makePlace } from "../support/keyhole.ts";
 import { honestly, type Question, type Reply, refusal } from "../support/liar.ts";
 import { machineMaker, runProgram, truth } from "../support/machine.ts";
-import type { Ran } from "../support/program.ts";
+import { type Ran, run } from "../support/program.ts";
 import { keyOf, serverOf, siteOf } from "../support/server.ts";
 
 const machine = machineMaker();
@@ -138,11 +138,7 @@ test("values that would steer a terminal are not shown on one, but by json", asy
 
 test("a reader that closes early is not a failure", async () => {
   const { folder, env } = await machine();
-  const ran = Bun.spawn(["bash", "-c", `set -o pipefail; ${binary} pull --format json | head -c 1`], {
-    cwd: folder,
-    env: { PATH: process.env["PATH"] ?? "", ...env },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  expect([await ran.stdout.text(), await ran.stderr.text()]).toEqual(["{", ""]);
+  const script = `set -o pipefail; ${binary} pull --format json | head -c 1`;
+  const ran = await run(["bash", "-c", script], { cwd: folder, env: { PATH: process.env["PATH"], ...env } });
+  expect(ran).toMatchObject({ stdout: "{", stderr: "" });
 });

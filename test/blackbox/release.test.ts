@@ -89,9 +89,7 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
     await done(makeKey, { env: gpg });
     await done([join(root, ".ci/sign"), at("minisign.key"), "keyhole", release], { env: gpg });
   });
-  afterAll(async () => {
-    await run(["gpgconf", "--kill", "all"], { env: gpg });
-  });
+  afterAll(() => run(["gpgconf", "--kill", "all"], { env: gpg }));
 
   describe("can be verified:", () => {
     test("SHA256SUMS covers every file and the program, and each file's name has the version", async () => {
@@ -246,9 +244,7 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
       );
     });
 
-    test("leads to a first secret by the lines of the README", async () => {
-      expect(await firstSecret(launcher)).toBe(2);
-    });
+    test("leads to a first secret by the lines of the README", async () => expect(await firstSecret(launcher)).toBe(2));
 
     test("still has the client, and nothing else to import", async () => {
       const read = 'const { createClient } = await import("keyhole/client"); console.log(typeof createClient);';

@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { eventually } from "../support/eventually.ts";
 import { fromSource } from "../support/from-source.ts";
 import { binary, makePlace } from "../support/keyhole.ts";
 import { machineMaker } from "../support/machine.ts";
+import { startProgram } from "../support/program.ts";
 import { findProgram, noteMissing, withPrograms } from "../support/programs.ts";
 
 const machine = machineMaker();
@@ -247,22 +247,10 @@ describe.skipIf(!mayUnshare)("as process 1", () => {
 
 test.skipIf(!isLinux)("Docker's stop reaches the command without a process in between", async () => {
   const { env, folder } = await machine();
-  const child = Bun.spawn(
-    [binary, "run", "--", "sh", "-c", "trap 'echo stopping; exit 0' TERM; echo up; while :; do sleep 0.05; done"],
-    {
-      cwd: folder,
-      env: { PATH: process.env["PATH"] ?? "", ...env },
-      stdin: "ignore",
-      stdout: "pipe",
-    },
-  );
-  let out = "";
-  const drained = (async () => {
-    for await (const bytes of child.stdout) out += new TextDecoder().decode(bytes);
-  })();
-  await eventually(() => out === "up\n");
-  child.kill("SIGTERM");
-  expect(await child.exited).toBe(0);
-  await drained;
-  expect(out).toBe("up\nstopping\n");
+  const script = "trap 'echo stopping; exit 0' TERM; echo up; while :; do sleep 0.05; done";
+  const options = { cwd: folder, env: { PATH: process.env["PATH"], ...env } };
+  const program = startProgram([binary, "run", "--", "sh", "-c", script], options);
+  await program.says("up\n");
+  expect(await program.stop()).toBe(0);
+  expect(program.said().stdout).toBe("up\nstopping\n");
 });

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { binary, makePlace } from "../support/keyhole.ts";
 import { honestly, refusal, type Truth } from "../support/liar.ts";
 import { machineMaker, truth } from "../support/machine.ts";
+import { startProgram } from "../support/program.ts";
 import { findProgram, noteMissing } from "../support/programs.ts";
 import { carriedValues } from "../support/readers/nasty.ts";
 
@@ -92,20 +93,11 @@ describe("the command", () => {
     const { env, folder } = await machine();
     const name = signal.slice(3);
     const script = `trap 'kill -9 $!; echo got ${name}; exit 7' ${name}; sleep 60 & echo ready; wait`;
-    const child = Bun.spawn([binary, "run", "--", "sh", "-c", script], {
-      cwd: folder,
-      env: { PATH: process.env["PATH"] ?? "", ...env },
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const reader = child.stdout.getReader();
-    const decoder = new TextDecoder();
-    expect(decoder.decode((await reader.read()).value)).toBe("ready\n");
-    child.kill(signal);
-    expect(decoder.decode((await reader.read()).value)).toBe(`got ${name}\n`);
-    expect(await child.exited).toBe(7);
-    expect(await child.stderr.text()).toBe("");
+    const options = { cwd: folder, env: { PATH: process.env["PATH"], ...env } };
+    const program = startProgram([binary, "run", "--", "sh", "-c", script], options);
+    await program.says("ready\n");
+    expect(await program.stop(signal)).toBe(7);
+    expect(program.said()).toEqual({ stdout: `ready\ngot ${name}\n`, stderr: "" });
   });
 
   test("on a terminal gets Ctrl-C once", async () => {

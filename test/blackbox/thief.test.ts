@@ -1,4 +1,5 @@
 /** Plays the thief of docs/taken-over.md: every cell of its table is what somebody found who looked for it. */
+
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,6 +17,7 @@ import {
 } from "../support/issuer.ts";
 import { binary } from "../support/keyhole.ts";
 import { blockOf, blocksOf, readPage } from "../support/markdown.ts";
+import { run } from "../support/program.ts";
 import { withPrograms } from "../support/programs.ts";
 import { serverOf, siteOf } from "../support/server.ts";
 
@@ -195,14 +197,13 @@ withPrograms(["bash", "curl"], "a job that was taken over", (bash = "") => {
     for (const name of ["buildkite-agent", "circleci"]) {
       writeFileSync(join(bin, name), `#!/bin/sh\necho ${token}\n`, { mode: 0o755 });
     }
-    const run = async (script: string, env: Readonly<Record<string, string>>) => {
+    const ranOf = async (script: string, env: Readonly<Record<string, string>>) => {
       const PATH = `${bin}:${process.env["PATH"]}`;
-      const where = { cwd: own, stdin: "ignore", stdout: "pipe", stderr: "pipe" } as const;
-      const child = Bun.spawn([bash, "-e", "-c", script], { ...where, env: { ...env, PATH, HOME: own, LOOT: folder } });
-      const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-      return { stdout, stderr, code, loot: (name: string) => lootIn(readFileSync(join(folder, name), "utf8")) };
+      const options = { cwd: own, env: { ...env, PATH, HOME: own, LOOT: folder } };
+      const ran = await run([bash, "-e", "-c", script], options);
+      return { ...ran, loot: (name: string) => lootIn(readFileSync(join(folder, name), "utf8")) };
     };
-    return { own, run };
+    return { own, run: ranOf };
   };
 
   test.each(Object.keys(sections))("leaves nothing in a job by the lines of docs/ci.md with %s", async (words) => {
@@ -216,7 +217,7 @@ withPrograms(["bash", "curl"], "a job that was taken over", (bash = "") => {
     const ran = await run([...script, look, "keyhole pull"].join("\n"), env);
     expect([ran.loot("command"), ran.loot("later")]).toEqual(["what the job fetched", "nothing"]);
     // A later line that asks again with what is still there.
-    expect(ran).toMatchObject({ code: 3, stdout: "" });
+    expect(ran).toMatchObject({ exitCode: 3, stdout: "" });
   });
 
   test.each(blocksOf("docs/fetch.md").filter(({ comment }) => comment?.includes("thief")))(
@@ -229,7 +230,7 @@ cat "$2" > "$LOOT/command"
       writeFileSync(join(own, "migrate.sh"), migrate, { mode: 0o755 });
       const env = { KEYHOLE_URL: server.origin, KEYHOLE_PROJECT: "web", KEYHOLE_ENVIRONMENT: "production" };
       const more = { KEYHOLE_OIDC: "env:TOKEN", TOKEN: tokenOf({ check_run_id: random() }), TMPDIR: own };
-      expect(await run(text, { ...env, ...more })).toMatchObject({ code: 0 });
+      expect(await run(text, { ...env, ...more })).toMatchObject({ exitCode: 0 });
       const ran = await run('find . -type f -exec cat {} + > "$LOOT/later"', {});
       const found = ["command", "beside", "later"].map((name) => ran.loot(name));
       expect(found).toEqual(["what the job fetched", "nothing", "nothing"]);

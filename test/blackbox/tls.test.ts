@@ -118,9 +118,7 @@ for (const recipe of recipes) {
       const ended = proxy.ended.then(() => Promise.reject(new Error(`${program} ended: ${said()}`)));
       await Promise.race([ended, eventually(() => isServed().catch(() => false))]);
     });
-    afterAll(async () => {
-      await proxy?.stop();
-    });
+    afterAll(() => proxy?.stop());
 
     const said = () => Object.values(proxy.said()).join("");
     const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>

@@ -1,4 +1,5 @@
 /** The recipes of docs/tools.md, each with the tool itself and a value that many tools change or run. */
+
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -10,6 +11,7 @@ import { honestly } from "../support/liar.ts";
 import { machineMaker, truth } from "../support/machine.ts";
 import { readPage } from "../support/markdown.ts";
 import { freePort } from "../support/port.ts";
+import { startProgram } from "../support/program.ts";
 import { findProgram, skipWithout, withPrograms } from "../support/programs.ts";
 
 setDefaultTimeout(120_000);
@@ -55,7 +57,7 @@ async function kitchenOf(title: string, words: Readonly<Record<string, string>> 
   const start = (script: string, more: Readonly<Record<string, string>> = {}) => {
     const PATH = `${bin}:${process.env["PATH"]}`;
     const env = { ...asked.env, HOME: folder, PATH, VARLOCK_TELEMETRY_DISABLED: "1", ...more };
-    return Bun.spawn([bash, "-e", "-c", script], { cwd: folder, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+    return startProgram([bash, "-e", "-c", script], { cwd: folder, env });
   };
   return {
     asked,
@@ -63,9 +65,9 @@ async function kitchenOf(title: string, words: Readonly<Record<string, string>> 
     commands: blocks.filter(({ file }) => file === undefined).map(({ text }) => text),
     start,
     run: async (script: string, more?: Readonly<Record<string, string>>) => {
-      const child = start(script, more);
-      const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-      return { stdout, stderr, code };
+      const program = start(script, more);
+      const code = await program.ended;
+      return { ...program.said(), code };
     },
     /** What the program got. No tool may have run what stands in the value. */
     got: () => {
@@ -182,8 +184,7 @@ withPrograms(["caddy", "curl"], "the recipe for an agent", () => {
       expect(stdout).not.toContain(variables.API_TOKEN);
       expect(new Set(headers)).toEqual(new Set([`Bearer ${variables.API_TOKEN}`]));
     } finally {
-      broker.kill();
-      await broker.exited;
+      await broker.stop();
       await api.stop(true);
     }
   });

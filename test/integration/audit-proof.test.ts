@@ -87,9 +87,7 @@ describeBoth("a receipt", (w) => {
     ["that is misspelled", "commands", "invalid"],
     ["with a number of nothing", "commands:0", "invalid"],
     ["of too many entries", "commands:1-1001", "bound"],
-  ])("%s is refused", async (_, name, kind) => {
-    expect(await refusal(name)).toBe(kind);
-  });
+  ])("%s is refused", async (_, name, kind) => expect(await refusal(name)).toBe(kind));
 
   test("is proved of what is in the tree, and of nothing that SQL changed since", async () => {
     const { key } = await place();

@@ -167,12 +167,16 @@ async function beside(w: World, statements: readonly string[], read: () => Promi
 
 type Addition = { readonly what: string; readonly make: readonly string[]; readonly drop: readonly string[] };
 
+const addition = (what: string, make: string | string[], drop: string | string[]): Addition => {
+  return { what, make: [make].flat(), drop: [drop].flat() };
+};
+
 /** What somebody adds to the schema, so that what people or machines do is lost, hidden or undone. */
 const additions: Record<"postgres" | "sqlite", readonly Addition[]> = {
   postgres: [
-    {
-      what: "trigger lose on table audit_segments",
-      make: [
+    addition(
+      "trigger lose on table audit_segments",
+      [
         "create table lost (seq bigint)",
         "create function lose_later() returns trigger language plpgsql as $$begin set constraints all deferred; insert into lost values (new.first_seq); return null; end$$",
         `create function lose() returns trigger language plpgsql as $$begin
@@ -182,117 +186,103 @@ const additions: Record<"postgres" | "sqlite", readonly Addition[]> = {
         "create constraint trigger lose after insert on lost deferrable initially deferred for each row execute function lose()",
         "create constraint trigger lose after insert on audit_segments deferrable initially deferred for each row execute function lose_later()",
       ],
-      drop: ["drop function lose_later cascade", "drop table lost", "drop function lose"],
-    },
-    {
-      what: "policy hide on table audit_segments",
-      make: [
+      ["drop function lose_later cascade", "drop table lost", "drop function lose"],
+    ),
+    addition(
+      "policy hide on table audit_segments",
+      [
         "create policy hide on audit_segments using (first_seq <= 3 or xmin = pg_current_xact_id_if_assigned()::xid) with check (true)",
         "alter table audit_segments enable row level security",
         "alter table audit_segments force row level security",
       ],
-      drop: [
+      [
         "drop policy hide on audit_segments",
         "alter table audit_segments disable row level security",
         "alter table audit_segments no force row level security",
       ],
-    },
-    {
-      what: "table rosters with row security",
-      make: ["alter table rosters enable row level security"],
-      drop: ["alter table rosters disable row level security"],
-    },
-    {
-      what: "view audit_heads",
-      make: ["alter table audit_heads rename to heads", "create view audit_heads as select * from heads"],
-      drop: ["drop view audit_heads", "alter table heads rename to audit_heads"],
-    },
-    {
-      what: "trigger keep on table api_keys",
-      make: [
+    ),
+    addition(
+      "table rosters with row security",
+      "alter table rosters enable row level security",
+      "alter table rosters disable row level security",
+    ),
+    addition(
+      "view audit_heads",
+      ["alter table audit_heads rename to heads", "create view audit_heads as select * from heads"],
+      ["drop view audit_heads", "alter table heads rename to audit_heads"],
+    ),
+    addition(
+      "trigger keep on table api_keys",
+      [
         "create function keep() returns trigger language plpgsql as 'begin return old; end'",
         "create trigger keep before update on api_keys for each row execute function keep()",
       ],
-      drop: ["drop function keep cascade"],
-    },
-    {
-      what: "trigger keep on table audit_segments_default",
-      make: [
+      "drop function keep cascade",
+    ),
+    addition(
+      "trigger keep on table audit_segments_default",
+      [
         "create function keep() returns trigger language plpgsql as 'begin return new; end'",
         "create trigger keep before insert on audit_segments_default for each row execute function keep()",
       ],
-      drop: ["drop function keep cascade"],
-    },
-    {
-      what: "rule keep on table api_keys",
-      make: ["create rule keep as on update to api_keys do also notify keep"],
-      drop: ["drop rule keep on api_keys"],
-    },
-    {
-      what: "table heirs that inherits",
-      make: ["create table heirs () inherits (api_keys)"],
-      drop: ["drop table heirs"],
-    },
-    {
-      what: "constraint heirs_key_fkey on table heirs",
-      make: ['create table heirs (key text collate "C" references api_keys (id) on delete cascade)'],
-      drop: ["drop table heirs"],
-    },
-    {
-      what: "table rosters that is not durable",
-      make: ["alter table rosters set unlogged"],
-      drop: ["alter table rosters set logged"],
-    },
-    {
-      what: "constraint asks on table audit_segments that calls a function",
-      make: [
-        "alter table audit_segments add constraint asks check (set_config('a.b', lane, true) is not null) not valid",
-      ],
-      drop: ["alter table audit_segments drop constraint asks"],
-    },
-    {
-      what: "default value for column asks of table sets that calls a function",
-      make: ["alter table sets add column asks text default set_config('a.b', 'c', true)"],
-      drop: ["alter table sets drop column asks"],
-    },
-    {
-      what: "index asks that is not of PostgreSQL alone",
-      make: [
+      "drop function keep cascade",
+    ),
+    addition(
+      "rule keep on table api_keys",
+      "create rule keep as on update to api_keys do also notify keep",
+      "drop rule keep on api_keys",
+    ),
+    addition("table heirs that inherits", "create table heirs () inherits (api_keys)", "drop table heirs"),
+    addition(
+      "constraint heirs_key_fkey on table heirs",
+      'create table heirs (key text collate "C" references api_keys (id) on delete cascade)',
+      "drop table heirs",
+    ),
+    addition("table rosters that is not durable", "alter table rosters set unlogged", "alter table rosters set logged"),
+    addition(
+      "constraint asks on table audit_segments that calls a function",
+      "alter table audit_segments add constraint asks check (set_config('a.b', lane, true) is not null) not valid",
+      "alter table audit_segments drop constraint asks",
+    ),
+    addition(
+      "default value for column asks of table sets that calls a function",
+      "alter table sets add column asks text default set_config('a.b', 'c', true)",
+      "alter table sets drop column asks",
+    ),
+    addition(
+      "index asks that is not of PostgreSQL alone",
+      [
         "create function ask(text) returns text immutable language sql as 'select $1'",
         "create index asks on audit_heads (ask(lane))",
       ],
-      drop: ["drop function ask cascade"],
-    },
-    {
-      what: "function sqrt(integer) in the schema public",
-      make: ["create function sqrt(integer) returns double precision language sql as 'select 1::double precision'"],
-      drop: ["drop function sqrt(integer)"],
-    },
+      "drop function ask cascade",
+    ),
+    addition(
+      "function sqrt(integer) in the schema public",
+      "create function sqrt(integer) returns double precision language sql as 'select 1::double precision'",
+      "drop function sqrt(integer)",
+    ),
   ],
   sqlite: [
-    {
-      what: "trigger lose on audit_segments",
-      make: [
-        "create trigger lose after insert on audit_segments begin delete from audit_segments where lane = 'lost'; end",
-      ],
-      drop: ["drop trigger lose"],
-    },
-    {
-      what: "view audit_segments",
-      make: [
+    addition(
+      "trigger lose on audit_segments",
+      "create trigger lose after insert on audit_segments begin delete from audit_segments where lane = 'lost'; end",
+      "drop trigger lose",
+    ),
+    addition(
+      "view audit_segments",
+      [
         "alter table audit_segments rename to kept",
         "create view audit_segments as select * from kept",
         "create trigger keep instead of insert on audit_segments begin insert into kept values (new.lane, new.first_seq, new.last_seq, new.at, new.mac, new.texts, new.entries); end",
       ],
-      drop: ["drop view audit_segments", "alter table kept rename to audit_segments"],
-    },
-    {
-      what: "trigger keep on api_keys",
-      make: [
-        "create trigger keep after update on api_keys when new.revoked_at > 0 begin update api_keys set revoked_at = null where id = new.id; end",
-      ],
-      drop: ["drop trigger keep"],
-    },
+      ["drop view audit_segments", "alter table kept rename to audit_segments"],
+    ),
+    addition(
+      "trigger keep on api_keys",
+      "create trigger keep after update on api_keys when new.revoked_at > 0 begin update api_keys set revoked_at = null where id = new.id; end",
+      "drop trigger keep",
+    ),
   ],
 };
 

@@ -281,9 +281,7 @@ describe("the name of a person", () => {
     [{ KEYHOLE_ACTOR: "ann@ops", SUDO_USER: "bob" }, /^ann@ops$/],
     [{ SUDO_USER: "bob", USER: "bob" }, new RegExp(`^${accountName(process.getuid?.() ?? 0)}@.`)],
     [{}, new RegExp(`^${accountName(process.getuid?.() ?? 0)}@.`)],
-  ])("with %p is that of KEYHOLE_ACTOR or of the account", (env, name) => {
-    expect(actorOf(env)).toMatch(name);
-  });
+  ])("with %p is that of KEYHOLE_ACTOR or of the account", (env, name) => expect(actorOf(env)).toMatch(name));
 
   test.each([
     ["sudo", "self 12 keyhole 0, 12 11 sudo 0, 11 10 bash 1000, 10 1 sshd 0", 1000],

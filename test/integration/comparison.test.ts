@@ -1,6 +1,4 @@
-/**
- * Which environments of a project have an item, and which of them have the same.
- */
+/** Which environments of a project have an item, and which of them have the same. */
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";

@@ -1,6 +1,4 @@
-/**
- * The audit's pages: which entries a filter finds, what a wrong one says, and what was done to the journal.
- */
+/** The audit's pages: which entries a filter finds, what a wrong one says, and what was done to the journal. */
 import { expect, test } from "bun:test";
 import { parseVerifier, type Verifier } from "../../src/audit/note.ts";
 import { checkProof } from "../../src/audit/proof.ts";

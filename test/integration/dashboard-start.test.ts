@@ -1,6 +1,4 @@
-/**
- * The first steps: from an empty installation to the first read, each a link to the page for it.
- */
+/** The first steps: from an empty installation to the first read, each a link to the page for it. */
 import { expect, test } from "bun:test";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";

@@ -27,14 +27,12 @@ type Place = {
 
 type Settings = Readonly<Record<string, string>>;
 
-type Failure = {
-  /** What is done to an installation that works. It may return settings. */
-  readonly break: (place: Place) => Settings | undefined | Promise<Settings | undefined>;
-  /** What an operator is told. */
-  readonly names: string | RegExp;
-  /** Whether it may happen to a dashboard that runs. */
-  readonly later?: true;
-};
+/** What is done to an installation that works, what an operator is told, whether it may happen under a dashboard. */
+type Failure = [
+  breaks: (place: Place) => Settings | undefined | Promise<Settings | undefined>,
+  names: string | RegExp,
+  later?: true,
+];
 
 /** A PostgreSQL of which nothing is there. */
 const onPostgres = (rest: string) => ({
@@ -50,77 +48,60 @@ const to = (work: (place: Place) => unknown) => async (place: Place) => {
 
 const stopping: (() => Promise<void>)[] = [];
 const failures: Readonly<Record<string, Failure>> = {
-  "a root key that is missing": { break: to(({ data }) => rmSync(join(data, "root.key"))), names: "root.key" },
-  "a root key that is damaged": {
-    break: to(({ data }) => writeFileSync(join(data, "root.key"), "canary")),
-    names: "root.key",
-  },
-  "another root key": {
-    break: setting({ KEYHOLE_ROOT_KEY: Buffer.alloc(32).toString("base64") }),
-    names: "KEYHOLE_ROOT_KEY",
-  },
-  "a command for the root key that fails": {
-    break: setting({ KEYHOLE_ROOT_KEY_COMMAND: "/canary/command" }),
-    names: "KEYHOLE_ROOT_KEY_COMMAND",
-  },
-  "a damaged pepper": {
-    break: to(({ sql }) => sql("update system_keys set wrapped = zeroblob(length(wrapped)) where purpose = 'pepper'")),
-    names: "pepper",
-  },
-  "a folder without a Keyhole": { break: setting({ KEYHOLE_DATA: "/nowhere/canary" }), names: "/nowhere/canary" },
-  "a data folder that is none": { break: setting({ KEYHOLE_DATA: "/dev/null/canary" }), names: "/dev/null/canary" },
-  "a database that is a link": {
-    break: to(({ data }) => {
+  "a root key that is missing": [to(({ data }) => rmSync(join(data, "root.key"))), "root.key"],
+  "a root key that is damaged": [to(({ data }) => writeFileSync(join(data, "root.key"), "canary")), "root.key"],
+  "another root key": [setting({ KEYHOLE_ROOT_KEY: Buffer.alloc(32).toString("base64") }), "KEYHOLE_ROOT_KEY"],
+  "a command for the root key that fails": [
+    setting({ KEYHOLE_ROOT_KEY_COMMAND: "/canary/command" }),
+    "KEYHOLE_ROOT_KEY_COMMAND",
+  ],
+  "a damaged pepper": [
+    to(({ sql }) => sql("update system_keys set wrapped = zeroblob(length(wrapped)) where purpose = 'pepper'")),
+    "pepper",
+  ],
+  "a folder without a Keyhole": [setting({ KEYHOLE_DATA: "/nowhere/canary" }), "/nowhere/canary"],
+  "a data folder that is none": [setting({ KEYHOLE_DATA: "/dev/null/canary" }), "/dev/null/canary"],
+  "a database that is a link": [
+    to(({ data }) => {
       const path = join(data, "keyhole.db");
       renameSync(path, `${path}-canary`);
       symlinkSync(`${path}-canary`, path);
     }),
-    names: "is a symbolic link",
-  },
-  "a database that is gone": {
-    break: to(({ data }) => rmSync(join(data, "keyhole.db"))),
-    names: /KEYHOLE_DATA|canary-data/,
-    later: true,
-  },
-  "a file that is no database": {
-    break: to(({ data }) => writeFileSync(join(data, "keyhole.db"), "canary".repeat(1000))),
-    names: "KEYHOLE_DATA",
-    later: true,
-  },
-  "a database of an older program": {
-    break: to(({ sql }) =>
+    "is a symbolic link",
+  ],
+  "a database that is gone": [to(({ data }) => rmSync(join(data, "keyhole.db"))), /KEYHOLE_DATA|canary-data/, true],
+  "a file that is no database": [
+    to(({ data }) => writeFileSync(join(data, "keyhole.db"), "canary".repeat(1000))),
+    "KEYHOLE_DATA",
+    true,
+  ],
+  "a database of an older program": [
+    to(({ sql }) =>
       sql("delete from __drizzle_migrations where created_at = (select max(created_at) from __drizzle_migrations)"),
     ),
-    names: "keyhole db upgrade",
-  },
-  "a database of a newer program": {
-    break: to(({ sql }) => sql("insert into __drizzle_migrations (hash, created_at) values ('canary', 9000000000000)")),
-    names: "newer Keyhole",
-  },
-  "tables with a trigger": {
-    break: to(({ sql }) => sql("create trigger canary_trigger after insert on projects begin select 1; end")),
-    names: "canary_trigger",
-    later: true,
-  },
-  "a file of the checkpoint that cannot be read": {
-    break: to(({ checkpoint }) => mkdirSync(checkpoint)),
-    names: "canary-seen",
-  },
-  "a checkpoint that nobody signed": {
-    break: to(({ checkpoint }) => writeFileSync(checkpoint, "canary")),
-    names: "canary-seen",
-    later: true,
-  },
-  "a database that was put back": {
-    break: to(async ({ run, putBack }) => {
+    "keyhole db upgrade",
+  ],
+  "a database of a newer program": [
+    to(({ sql }) => sql("insert into __drizzle_migrations (hash, created_at) values ('canary', 9000000000000)")),
+    "newer Keyhole",
+  ],
+  "tables with a trigger": [
+    to(({ sql }) => sql("create trigger canary_trigger after insert on projects begin select 1; end")),
+    "canary_trigger",
+    true,
+  ],
+  "a file of the checkpoint that cannot be read": [to(({ checkpoint }) => mkdirSync(checkpoint)), "canary-seen"],
+  "a checkpoint that nobody signed": [to(({ checkpoint }) => writeFileSync(checkpoint, "canary")), "canary-seen", true],
+  "a database that was put back": [
+    to(async ({ run, putBack }) => {
       await run("audit accept-restore --yes"); // a notary signs
       putBack();
     }),
-    names: "canary-seen",
-    later: true,
-  },
-  "a witness that has seen more": {
-    break: async ({ run, putBack, checkpoint }) => {
+    "canary-seen",
+    true,
+  ],
+  "a witness that has seen more": [
+    async ({ run, putBack, checkpoint }) => {
       await run("audit accept-restore --yes");
       const note = readFileSync(checkpoint, "utf8");
       rmSync(checkpoint);
@@ -131,19 +112,13 @@ const failures: Readonly<Record<string, Failure>> = {
       stopping.push(() => server.stop(true));
       return { KEYHOLE_WITNESS: `http://127.0.0.1:${server.port}#${encodeWitness(signer)}` };
     },
-    names: "the witness canary.example has seen",
-  },
-  "a witness without a key": {
-    break: setting({ KEYHOLE_WITNESS: "https://canary.example#canary" }),
-    names: "KEYHOLE_WITNESS",
-  },
-  "a setting that is none": { break: setting({ KEYHOLE_HISTORY_MIB: "canary" }), names: "KEYHOLE_HISTORY_MIB" },
-  "a PostgreSQL that is away": {
-    break: () => onPostgres(`127.0.0.1:${freePort()}/canary-database`),
-    names: "127.0.0.1",
-  },
-  "a host that nobody knows": { break: setting(onPostgres("canary.invalid/k")), names: "canary.invalid" },
-  "a parameter that nobody knows": { break: setting(onPostgres("canary.invalid/k?canary=1")), names: "DATABASE_URL" },
+    "the witness canary.example has seen",
+  ],
+  "a witness without a key": [setting({ KEYHOLE_WITNESS: "https://canary.example#canary" }), "KEYHOLE_WITNESS"],
+  "a setting that is none": [setting({ KEYHOLE_HISTORY_MIB: "canary" }), "KEYHOLE_HISTORY_MIB"],
+  "a PostgreSQL that is away": [() => onPostgres(`127.0.0.1:${freePort()}/canary-database`), "127.0.0.1"],
+  "a host that nobody knows": [setting(onPostgres("canary.invalid/k")), "canary.invalid"],
+  "a parameter that nobody knows": [setting(onPostgres("canary.invalid/k?canary=1")), "DATABASE_URL"],
 };
 
 describe("a failure of this host", () => {
@@ -193,14 +168,14 @@ describe("a failure of this host", () => {
   }
 
   test.each(Object.keys(failures))("is explained to operators alone, by commands: %s", async (name) => {
-    const failure = failures[name] as Failure;
+    const [breaks, names] = failures[name] as Failure;
     const { place, env: works } = copied(name);
-    const env = { ...works, ...(await failure.break(place)) };
+    const env = { ...works, ...(await breaks(place)) };
     // What reads goes on for an operator, who may be the one to accept it; `audit verify` says what is wrong.
     const isSeen = /put back|checkpoint that|witness that/.test(name);
     const words = isSeen ? "audit verify" : "project create acme/other";
     const operators = await runHere(words.split(" "), { cwd: folder, env });
-    expect(operators.stderr).toMatch(failure.names);
+    expect(operators.stderr).toMatch(names);
     const door = { ...env, SSH_ORIGINAL_COMMAND: words };
     expectUntold(
       await runHere(["door", "--person", "ana"], { cwd: folder, env: door }).then((ran) => {
@@ -210,18 +185,18 @@ describe("a failure of this host", () => {
     );
   });
 
-  test.each(Object.keys(failures).filter((name) => failures[name]?.later))(
+  test.each(Object.keys(failures).filter((name) => failures[name]?.[2]))(
     "is explained to operators alone, by a dashboard that runs: %s",
     async (name) => {
-      const failure = failures[name] as Failure;
+      const [breaks, names] = failures[name] as Failure;
       const { place, env } = copied(`later ${name}`);
       const installation = await openInstallation(readConfig(env), () => {});
       const w = { installation, clock: {}, secrets: new Set() } as unknown as World;
       const [operator, ana] = [await visitorOf(w), personsVisitor(w, signIn)];
-      await failure.break(place);
+      await breaks(place);
       const fields = { org: "acme", slug: "other", name: "" };
       const [told, untold] = [await operator.send("/projects", fields), await ana.send("/projects", fields)];
-      expect(told.error).toMatch(failure.names);
+      expect(told.error).toMatch(names);
       expect([told.status, untold.status]).toEqual([503, 503]);
       expectUntold(untold.error ?? "");
       // What the page does not say, the dashboard's log does.

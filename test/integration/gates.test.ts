@@ -97,9 +97,7 @@ describeBoth("the order of judgement", (w, dialect) => {
 
   for (const endpoint of endpoints) {
     describe(endpoint.name, () => {
-      test("answers 200 if no gate refuses", async () => {
-        expect(await stage.answer(endpoint, [])).toEqual([200]);
-      });
+      test("answers 200 if no gate refuses", async () => expect(await stage.answer(endpoint, [])).toEqual([200]));
       test("of several gates that refuse, the first answers", async () => {
         for (let at = 0; at < endpoint.gates.length; at++) {
           const broken = endpoint.gates.slice(at);

@@ -40,9 +40,7 @@ withPostgres("the role that serve runs under", () => {
     client = clientOf(keyhole);
   });
 
-  test("is that role and no other", async () => {
-    expect(await run("select current_user as role")).toEqual([{ role }]);
-  });
+  test("is that role and no other", async () => expect(await run("select current_user as role")).toEqual([{ role }]));
 
   test("gets what an upgrade brings, and keeps what else it has; a role of somebody else gets nothing", async () => {
     const readers = `${role.slice(-8)}_readers`;

@@ -64,9 +64,7 @@ describeBoth("a database that was put back", (w) => {
     file = join(folder, "checkpoint");
     database = w.installation.open("notary");
   });
-  afterEach(async () => {
-    await database.close();
-  });
+  afterEach(() => database.close());
 
   // First: the world's own servers remember what they see of the trees of other tests, every 10 s.
   test("is served by nobody: each request is 503 for one reason, and a page and a command say it", async () => {

@@ -1,6 +1,4 @@
-/**
- * Who can get a value: what `keyhole access`, its page and an item's page say is what a server and the doors do.
- */
+/** Who can get a value: what `keyhole access`, its page and an item's page say is what a server and the doors do. */
 import { expect, test } from "bun:test";
 import { surfaces } from "../../src/access/grant.ts";
 import { everyRight } from "../../src/access/rights.ts";

@@ -322,9 +322,7 @@ describeBoth(
       app = createApp(w.keyhole);
       app.listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
     });
-    afterAll(async () => {
-      await app.server?.stop(true);
-    });
+    afterAll(() => app.server?.stop(true));
     /** Sends bytes as they are and reads until the server closes, which nearly every request asks for. */
     const exchange = async (head: string) => {
       const sent = Buffer.from(`${head.replaceAll("\n", "\r\n")}\r\n\r\n`).toString("latin1");

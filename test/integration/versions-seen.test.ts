@@ -1,6 +1,4 @@
-/**
- * What a person writes after looking: it is refused if somebody else wrote what they looked at.
- */
+/** What a person writes after looking: it is refused if somebody else wrote what they looked at. */
 
 import { expect, test } from "bun:test";
 import { type Environment, environments } from "../../src/core/names.ts";

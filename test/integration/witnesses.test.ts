@@ -67,9 +67,7 @@ describeBoth("the notary's witnesses", (w) => {
     log = [];
     for (const close of closing.splice(0)) await close();
   });
-  afterAll(async () => {
-    await database.close();
-  });
+  afterAll(() => database.close());
 
   const lies: Readonly<Record<string, (body: string) => Response | Promise<Response>>> = {
     "its answer has no signature by its key": () => new Response("— witness.example AAAA\n"),

@@ -93,9 +93,7 @@ test("the rules for scanners find every key in a line, and it alone", () => {
   const [pattern = ""] = patterns;
   expect(readFileSync(join(docs, "leaked-key.md"), "utf8")).toContain(`\`${pattern}\``);
   fc.assert(
-    fc.property(key, (key) => {
-      expect(`KEY="${key}"; # kh_ and more`.match(new RegExp(pattern, "g"))).toEqual([key]);
-    }),
+    fc.property(key, (key) => expect(`KEY="${key}"; # kh_ and more`.match(new RegExp(pattern, "g"))).toEqual([key])),
   );
 });
 

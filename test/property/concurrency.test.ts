@@ -1,6 +1,4 @@
-/**
- * Lookups are grouped, commits are shared and sets are remembered: no request may ever get another one's answer.
- */
+/** Lookups are grouped, commits are shared and sets are remembered: no request may ever get another one's answer. */
 
 import { beforeAll, describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";

@@ -1,6 +1,4 @@
-/**
- * A client cannot tell a project outside its key's scope from one that does not exist.
- */
+/** A client cannot tell a project outside its key's scope from one that does not exist. */
 import { beforeAll, expect, test } from "bun:test";
 import type { KeyLookup } from "../../src/access/authenticate.ts";
 import { environments } from "../../src/core/names.ts";

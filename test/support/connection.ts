@@ -34,9 +34,7 @@ export class Cut extends Error {
   }
 }
 
-/**
- * A plain connection. `fetch` would silently retry if a connection breaks, and these tests must see that.
- */
+/** A plain connection. `fetch` would silently retry if a connection breaks, and these tests must see that. */
 export type Connection = {
   /** Sends one request at a time. @throws Cut if the answer is incomplete */
   readonly get: (path: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>;

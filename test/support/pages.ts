@@ -1,6 +1,4 @@
-/**
- * The dashboard without a socket or a browser: what its script would send, and what it answers.
- */
+/** The dashboard without a socket or a browser: what its script would send, and what it answers. */
 import { expect } from "bun:test";
 import { createDashboard } from "../../src/dashboard/app.ts";
 import type { Entrance } from "../../src/dashboard/gate.ts";

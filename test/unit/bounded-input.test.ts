@@ -17,9 +17,7 @@ describe("the lines of an input", () => {
     ["are cut at line feeds, wherever a chunk ends", ["a\nb", "c\r", "\n\nlast"], ["a", "bc", "", "last"]],
     ["are none of an empty one", [], []],
     ["need no line feed at the end", ["a\n", "b"], ["a", "b"]],
-  ])("%s", async (_, chunks, lines) => {
-    expect(await linesOf(chunks.map((chunk) => Buffer.from(chunk)))).toEqual(lines);
-  });
+  ])("%s", async (_, chunks, lines) => expect(await linesOf(chunks.map((chunk) => Buffer.from(chunk)))).toEqual(lines));
 
   test("are held up to 64 KiB, and the rest of a longer one is skipped", async () => {
     const chunk = Buffer.alloc(1024 * 1024, "x");

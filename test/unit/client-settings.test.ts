@@ -26,18 +26,14 @@ describe("the server's address", () => {
     ["http://[::1]:4100", "http://[::1]:4100/api/v1"],
     ["http://localhost:4100/api/v1", "http://localhost:4100/api/v1"],
   ];
-  test.each(taken)("%s is taken as %s", (given, root) => {
-    expect(rootFrom(given)).toBe(root);
-  });
+  test.each(taken)("%s is taken as %s", (given, root) => expect(rootFrom(given)).toBe(root));
 
   test.each([
     ["http://keyhole:4100", ["keyhole"]],
     ["http://keyhole", ["other", "keyhole"]],
     ["http://10.0.0.5:4100", ["10.0.0.5"]],
     ["http://[fd00::5]:4100", ["[fd00::5]"]],
-  ])("%s is taken if %j are allowed", (given, allowed) => {
-    expect(rootFrom(given, allowed)).toBe(`${given}/api/v1`);
-  });
+  ])("%s is taken if %j are allowed", (given, allowed) => expect(rootFrom(given, allowed)).toBe(`${given}/api/v1`));
 
   test.each([
     ["http://keyhole.example.com", ["keyhole"]],
@@ -202,17 +198,13 @@ describe("names that steer", () => {
     "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER CARGO_BUILD_RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER PSQLRC VIMINIT",
     "EXINIT RSYNC_RSH SVN_SSH HGRCPATH LESS XDG_CONFIG_HOME",
   ].flatMap((line) => line.split(" "));
-  test.each(steering)("%s does", (name) => {
-    expect(isSteering(name, "linux")).toBe(true);
-  });
+  test.each(steering)("%s does", (name) => expect(isSteering(name, "linux")).toBe(true));
 
   const plain = [
     "DATABASE_URL PATHS MY_PATH LDAP_URL GITLAB_TOKEN GITEA_TOKEN NODE_ENV PORT HOST ENVIRONMENT AWS_SECRET_ACCESS_KEY",
     "HTTP_PROXY path SHELLY DYLAN PYTHON_KEY CARGO_REGISTRY_TOKEN LUA_TOKEN PSQL_PASSWORD ERL_COOKIE R_TOKEN XDG_KEY",
   ].flatMap((line) => line.split(" "));
-  test.each(plain)("%s does not", (name) => {
-    expect(isSteering(name, "linux")).toBe(false);
-  });
+  test.each(plain)("%s does not", (name) => expect(isSteering(name, "linux")).toBe(false));
 
   test("steer on Windows in any case", () => {
     expect(isSteering("Path", "win32")).toBe(true);

@@ -8,9 +8,7 @@ import { Servers } from "../../src/store/postgres.ts";
 import { Clients } from "../../src/store/postgres-clients.ts";
 import { newFolder } from "../support/folder.ts";
 
-afterEach(() => {
-  jest.restoreAllMocks();
-});
+afterEach(() => jest.restoreAllMocks());
 
 /** Clients that are numbered as they are made. */
 function numbered() {

@@ -197,9 +197,7 @@ describe("what a person types for a time, a list or a number", () => {
     ["24h", 86_400_000],
     ["90d", 7_776_000_000],
     ["36500d", 3_153_600_000_000],
-  ])("%s is %p ms", (text, durationMs) => {
-    expect(parseDuration(text)).toBe(durationMs);
-  });
+  ])("%s is %p ms", (text, durationMs) => expect(parseDuration(text)).toBe(durationMs));
   test.each(["", "0s", "00d", "1", "d", "1w", "1.5h", "-1d", " 1d", "1d ", "1d1h", "36501d", "9999999999s", "١d"])(
     "%j is no duration",
     (text) => {
@@ -213,9 +211,7 @@ describe("what a person types for a time, a list or a number", () => {
     "spiffe://10.0.0.1/...",
     `spiffe://${"x".repeat(255)}/web`,
     `spiffe://example.org/${"x".repeat(2048 - 21)}`,
-  ])("%s is the id of a workload", (text) => {
-    expect(parseSpiffeId(text)).toBe(text);
-  });
+  ])("%s is the id of a workload", (text) => expect(parseSpiffeId(text)).toBe(text));
   test.each([
     ...["", "spiffe://", "spiffe:///web", "SPIFFE://example.org/web", "https://example.org/web"],
     ...[" spiffe://example.org/web", "spiffe://example.org/web\n", "spiffe://Example.org/web"],
@@ -226,9 +222,7 @@ describe("what a person types for a time, a list or a number", () => {
     "spiffe://example.org/web#a",
     `spiffe://${"x".repeat(256)}/web`,
     `spiffe://example.org/${"x".repeat(2049 - 21)}`,
-  ])("%j is no SPIFFE ID", (text) => {
-    expect(() => parseSpiffeId(text)).toThrow("takes a SPIFFE ID");
-  });
+  ])("%j is no SPIFFE ID", (text) => expect(() => parseSpiffeId(text)).toThrow("takes a SPIFFE ID"));
   test("spiffe://example.org is the id of no workload", () => {
     expect(() => parseSpiffeId("spiffe://example.org")).toThrow("names a trust domain");
   });
@@ -240,15 +234,11 @@ describe("what a person types for a time, a list or a number", () => {
     ["2026-02-28T10:11Z", "2026-02-28T10:11:00Z"],
     ["2026-02-28T10:11:12.345Z", "2026-02-28T10:11:12.345Z"],
     ["2026-02-28T10:11:12+02:00", "2026-02-28T08:11:12Z"],
-  ])("--since %s is %s", (text, moment) => {
-    expect(parseMoment(text, nowMs)).toBe(Date.parse(moment));
-  });
+  ])("--since %s is %s", (text, moment) => expect(parseMoment(text, nowMs)).toBe(Date.parse(moment)));
   // The last two say nothing of their offset, or of their day.
   test.each([
     ...["", "yesterday", "2026-02-30", "2026-13-01", "26-02-28", "2026-02-28T25:00Z", "2026-02-28T10:11", "10:11Z"],
-  ])("--since %j is no moment", (text) => {
-    expect(() => parseMoment(text, nowMs)).toThrow("takes a duration ago");
-  });
+  ])("--since %j is no moment", (text) => expect(() => parseMoment(text, nowMs)).toThrow("takes a duration ago"));
 
   const noList = "takes a comma-separated list without empty or repeated members.";
   test.each([
@@ -274,9 +264,7 @@ describe("what a person types for a time, a list or a number", () => {
     ["axbxcxdx", ["abcd", "axbxcxdxyyy"], " Did you mean axbxcxdxyyy?"],
     [["aa1", "bb2", "cc3", "dd4", "GREETNG"], ["GREETING"], " Did you mean GREETING?"],
     [["aa1", "bb2", "cc3", "dd4", "ee5", "GREETNG"], ["GREETING"], ""], // thousands would keep others waiting
-  ])("%s among %j is answered with%s", (word, names, said) => {
-    expect(didYouMean(word, names)).toBe(said);
-  });
+  ])("%s among %j is answered with%s", (word, names, said) => expect(didYouMean(word, names)).toBe(said));
 
   test.each(["0", "-1", "1.5", "", "01", "1e3", "9999999999"])("--limit %j is no count", (text) => {
     expect(() => parseCount(text)).toThrow("takes a whole number of at least 1.");

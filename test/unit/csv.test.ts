@@ -14,7 +14,5 @@ describe("a CSV record", () => {
     // Numbers are not chosen by clients.
     [[-1, 0], "-1,0\r\n"],
     [["a=1", "1-1", "é"], "a=1,1-1,é\r\n"],
-  ])("%j is %j", (cells, line) => {
-    expect(csvLine(cells)).toBe(line);
-  });
+  ])("%j is %j", (cells, line) => expect(csvLine(cells)).toBe(line));
 });

@@ -16,9 +16,7 @@ const anyText = anyWord.filter((word) => !word.includes("\0") && word.isWellForm
 describe("a command line over SSH", () => {
   test("has the words that were sent, whatever they hold", () => {
     fc.assert(
-      fc.property(fc.array(anyText), (words) => {
-        expect(sentWords(words.map(quoted).join(" "))).toEqual(words);
-      }),
+      fc.property(fc.array(anyText), (words) => expect(sentWords(words.map(quoted).join(" "))).toEqual(words)),
       { numRuns: 1000 },
     );
   });

@@ -40,18 +40,14 @@ describe("one value", () => {
     ["it's\u2028$(a) #b", 'K="it\'s\u2028\\$"\'(\'"a) #b"'], // the comment does not end in the value
     ['a\'b\n"c"', 'K="a\'b\\n\\"c\\""'],
     ["a'b\n$c", 'K="a\'b\n\\$c"'],
-  ])("%j", (value, line) => {
-    expect(renderDotenv([{ name: "K", value }]).text).toBe(`${line}\n`);
-  });
+  ])("%j", (value, line) => expect(renderDotenv([{ name: "K", value }]).text).toBe(`${line}\n`));
 
   test("is written as the documented rules say, which are regular expressions", () => {
     for (const value of nastyValues) expect(write(value)).toBe(writeByExpression(value));
     const tricky = fc.string({ unit: fc.constantFrom(..."a=:'\"\\{") });
     const anything = fc.oneof(nastyValue, fc.string({ unit: "binary" }), tricky);
     fc.assert(
-      fc.property(anything, (value) => {
-        expect(write(value)).toBe(writeByExpression(value));
-      }),
+      fc.property(anything, (value) => expect(write(value)).toBe(writeByExpression(value))),
       { numRuns: 5000 },
     );
   });
@@ -70,9 +66,7 @@ describe("one value", () => {
 });
 
 describe("a file", () => {
-  test("without variables is empty", () => {
-    expect(renderDotenv([])).toEqual({ text: "", nonportable: [] });
-  });
+  test("without variables is empty", () => expect(renderDotenv([])).toEqual({ text: "", nonportable: [] }));
 
   test("is ordered by the bytes of the names", () => {
     const variables = ["b", "A", "a", "_", "B", "A_", "A1"].map((name) => ({ name: `${name}x`, value: "1" }));
@@ -102,9 +96,7 @@ describe("a value that no harmless text can carry", () => {
     ["a # before the command, and U+2029 after it", "a#b $(pwd) '\u2029B=c"],
     ["a NUL", "a\0b"],
     ["a lone surrogate", "a\ud800"],
-  ])("stops the whole file: %s", (_, value) => {
-    expect(() => renderDotenv([{ name: "A", value }])).toThrow(Fault);
-  });
+  ])("stops the whole file: %s", (_, value) => expect(() => renderDotenv([{ name: "A", value }])).toThrow(Fault));
 
   test("is named together with all others like it, and never shown", () => {
     const variables = ["it's $(pwd)\nsecret", "fine", "secret\0"].map((value, at) => ({ name: `NAME_${at}`, value }));
@@ -125,16 +117,12 @@ describe("portable", () => {
   test.each([
     ...["", "plain", "two words", "it's", 'say "x"', "a\nb", "a\\b", "$", "a $ b", "$.x", "$-", "100%", "`x`"],
     ...["\u2028"],
-  ])("yes: %j", (value) => {
-    expect(renderDotenv([{ name: "A", value }]).nonportable).toEqual([]);
-  });
+  ])("yes: %j", (value) => expect(renderDotenv([{ name: "A", value }]).nonportable).toEqual([]));
 
   test.each([
     ...["a\r", "a\\", "a\\\\b", "a\\$", "$A", "$a", "$_", "$1", "a${", "$(", 'it\'s "x"', "it's \\", "it's $"],
     ...["it's `x`"],
-  ])("no: %j", (value) => {
-    expect(renderDotenv([{ name: "A", value }]).nonportable).toEqual(["A"]);
-  });
+  ])("no: %j", (value) => expect(renderDotenv([{ name: "A", value }]).nonportable).toEqual(["A"]));
 
   test("names are in the order of the file", () => {
     const variables = ["C", "A", "B"].map((name) => ({ name, value: name === "B" ? "" : "$x" }));
@@ -143,9 +131,7 @@ describe("portable", () => {
 });
 
 describe("the header that lists nonportable names", () => {
-  test("lists the names", () => {
-    expect(listNames(["A", "B"])).toBe("A, B");
-  });
+  test("lists the names", () => expect(listNames(["A", "B"])).toBe("A, B"));
 
   test("is complete up to 4096 bytes, and is cut between names beyond that", () => {
     const names = Array.from({ length: 512 }, (_, at) => `N${String(at).padStart(5, "0")}`); // 8 bytes each, with ", "

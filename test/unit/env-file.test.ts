@@ -125,9 +125,7 @@ describe("refused, by line and name", () => {
     ["A=a\ud800", "line 1: A holds half a surrogate pair, which is not text"],
     ["A=\u00a0one", "line 1: A holds a blank or line break that readers take differently: put the value in quotes"],
     ["A=one\u2028two", "line 1: A holds a blank or line break that readers take differently: put the value in quotes"],
-  ])("%j", (text, problem) => {
-    expect(problems(text)).toEqual([problem]);
-  });
+  ])("%j", (text, problem) => expect(problems(text)).toEqual([problem]));
 
   test("all at once, so that the file is mended once", () => {
     const text = ["A=1", "junk", "B='x'y", "a.b='x'y", "A=2#", "C=3", 'D="'].join("\n");
@@ -164,9 +162,7 @@ describe("a warning", () => {
     ['A="a\\\\nb"', 'line 1: A holds backslashes other than "\\n" and "\\r", and they are kept as written'],
     ["\nA='it\\'s'", "line 2: A holds a quote behind a backslash, and both are kept as written"],
     ["A=`\\``", "line 1: A holds a quote behind a backslash, and both are kept as written"],
-  ])("%j", (text, warning) => {
-    expect(parseEnvFile(text).warnings).toEqual([warning]);
-  });
+  ])("%j", (text, warning) => expect(parseEnvFile(text).warnings).toEqual([warning]));
 
   test.each(["A=http://$HOST/", `A=http://\${HOST}/`, 'A="$(pwd)"', 'A="$HOST"', "A=pa$_1"])(
     "%s is said to be kept as written",
@@ -182,9 +178,7 @@ describe("a warning", () => {
     "A=a\\tb",
     `A='\${X} $(y)'`,
     ...["A=$5", "A=a$ b$", "A='$HOST'", "A='x\r\ny'\r\nB=2\r\n"],
-  ])("none: %j", (text) => {
-    expect(parseEnvFile(text).warnings).toEqual([]);
-  });
+  ])("none: %j", (text) => expect(parseEnvFile(text).warnings).toEqual([]));
 
   test("is given for names that some reader trips over", () => {
     for (const name of "constructor toString hasOwnProperty UID EUID PPID OPTIND status path".split(" "))

@@ -19,9 +19,7 @@ test.each([
   [[".git/hooks/a"], "has a '.git' part"],
   [["a", "A"], "are the same file if case is ignored"],
   [["a", "a/b"], "would be both a file and a folder"],
-])("files at %j leave Keyhole by no export", (paths, says) => {
-  expect(() => exported("fine", ...paths)).toThrow(says);
-});
+])("files at %j leave Keyhole by no export", (paths, says) => expect(() => exported("fine", ...paths)).toThrow(says));
 
 test("a file leaves below a folder of its own, so that it is never taken for a list", () => {
   const paths = ["files.json", "files/files.json", "files/variables.json"];

@@ -32,9 +32,7 @@ describe("a Held", () => {
     ["as a body", () => new Response(held as never as string).text()],
     ["to a subclass", () => Bun.inspect(new (class extends Held<string> {})(canary))],
   ];
-  test.each(ways)("shows nothing %s", async (_, show) => {
-    expect(String(await show())).not.toContain(canary);
-  });
+  test.each(ways)("shows nothing %s", async (_, show) => expect(String(await show())).not.toContain(canary));
   test("equals any other: a guess is not confirmed", () => {
     expect(Bun.deepEquals(new Held(canary), new Held("guess"))).toBe(true);
   });
@@ -240,12 +238,8 @@ describe("the compiler", () => {
     errors = compile(folder, [...refused, ...accepted, ...examples]);
   }, 60_000); // a busy machine takes long to compile
 
-  test.each(refused)("refuses %s", (what, _, reason) => {
-    expect(errors.get(what) ?? "").toMatch(reason);
-  });
-  test.each([...accepted, ...examples])("accepts: %s", (what) => {
-    expect(errors.get(what)).toBeUndefined();
-  });
+  test.each(refused)("refuses %s", (what, _, reason) => expect(errors.get(what) ?? "").toMatch(reason));
+  test.each([...accepted, ...examples])("accepts: %s", (what) => expect(errors.get(what)).toBeUndefined());
   test("finds the example of each of these files", () => {
     expect(examples.map(([what]) => what)).toEqual(documented.map((file) => `the example in ${file}`));
   });

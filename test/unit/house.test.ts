@@ -171,9 +171,7 @@ describe("the house", () => {
     expect([...real.keys()]).toContain("src/core/fault.ts");
     expect(unreadable(real)).toEqual([]);
   });
-  test("imports only along its arrows", () => {
-    expect(forbiddenImports(real)).toEqual([]);
-  });
+  test("imports only along its arrows", () => expect(forbiddenImports(real)).toEqual([]));
   test("has every folder of src in its place, below those that import it", () => {
     const folders = Object.keys(mayImport);
     expect([...new Set([...real.keys()].map(placeOf))].sort()).toEqual(folders.toSorted());
@@ -223,16 +221,12 @@ describe("the house", () => {
     for (const place of ["store", "formats"]) expect(reach(place).has("seal")).toBe(false);
     for (const place of ["seal", "machines"]) expect(reach(place).has("store")).toBe(false);
   });
-  test("has no circle of imports, types included", () => {
-    expect(circles(real)).toEqual([]);
-  });
+  test("has no circle of imports, types included", () => expect(circles(real)).toEqual([]));
   test("lets only the files that need it open a set, a content or a Held, or make a Held, a Render or a Journal", () => {
     expect(stolenImports(real)).toEqual([]);
     expect(forbiddenCode(real)).toEqual([]);
   });
-  test("opens values for requests in three functions, each into a Held", () => {
-    expect(openers(real)).toEqual(readers);
-  });
+  test("opens values for requests in three functions, each into a Held", () => expect(openers(real)).toEqual(readers));
   test("guards names that exist, and all that held.ts and release.ts export", () => {
     for (const [file, names] of Object.entries(guarded).filter(([file]) => real.has(file))) {
       expect(exportsOf(file)).toEqual(expect.arrayContaining(Object.keys(names)));
@@ -314,9 +308,7 @@ describe("a planted violation is seen:", () => {
     ["src/server/health.ts", "await opener.open(sealed)"],
     ["src/kinds/files/render.ts", "export let last: unknown;"],
   ];
-  test.each(code)("%s: %s", (file, text) => {
-    expect(forbiddenCode(new Map([[file, text]]))).toEqual([file]);
-  });
+  test.each(code)("%s: %s", (file, text) => expect(forbiddenCode(new Map([[file, text]]))).toEqual([file]));
 
   test("an import that this test cannot read", () => {
     for (const text of [

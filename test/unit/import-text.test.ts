@@ -44,9 +44,7 @@ describe("a value is the text that is written:", () => {
     ["{A: one}", "one"],
     ["\uFEFFA: one", "one"],
     ["A: one\r\n", "one"],
-  ])("%j", (text, value) => {
-    expect(values("yaml", text)).toEqual({ A: value });
-  });
+  ])("%j", (text, value) => expect(values("yaml", text)).toEqual({ A: value }));
 
   test("a JSON text is one, with every kind of white space between its tokens", () => {
     const blanks = ' \t\r\n{\t\r\n\t"A"\r:\n"one"\t,\r"B"\n\t:\t"two"\r\n}\t\r\n';

@@ -129,9 +129,7 @@ describe("parseRootKeys", () => {
     ["two lines", `${spelledA}\n${spelledB}\n`, [a, b]],
     ["two lines as Windows ends them", `${spelledA}\r\n${spelledB}\r\n`, [a, b]],
     ["blank lines", `\n${spelledA}\n\n${spelledB}`, [a, b]],
-  ])("reads %s", (_, text, keys) => {
-    expect(parseRootKeys(text)).toEqual(keys);
-  });
+  ])("reads %s", (_, text, keys) => expect(parseRootKeys(text)).toEqual(keys));
 
   test.each([
     ["nothing", ""],

@@ -15,9 +15,7 @@ const patience = patienceMs / lookEveryMs;
 const perLook = (bytesPerSMin * lookEveryMs) / 1000;
 
 describe("a body that others wait for", () => {
-  test("may stall for 3 s", () => {
-    expect(tooSlowAt(new Pace(1_000_000), 1000, () => 0)).toBe(patience);
-  });
+  test("may stall for 3 s", () => expect(tooSlowAt(new Pace(1_000_000), 1000, () => 0)).toBe(patience));
 
   test("may take as long as it likes at 512 KiB/s, evenly or in bursts", () => {
     expect(tooSlowAt(new Pace(1_000_000), 10_000, () => perLook)).toBeUndefined();

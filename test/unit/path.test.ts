@@ -183,9 +183,7 @@ describe("a set of paths", () => {
     [["A", "a/b"], both("A", "a/b")],
     // Space, '!', '-' and '.' sort below '/', so these stand between "a" and "a/b".
     [["a", "a b", "a!", "a-b", "a.b", "a/b"], both("a", "a/b")],
-  ])("%j: %p", (paths, problem) => {
-    expect(pathSetProblem(paths)).toBe(problem);
-  });
+  ])("%j: %p", (paths, problem) => expect(pathSetProblem(paths)).toBe(problem));
 
   test("of 1000 paths of the greatest length and depth is judged in well under a second", () => {
     const paths = Array.from({ length: 1000 }, (_, i) => `${"a/".repeat(509)}${i}`);

@@ -6,9 +6,7 @@ import { readPage } from "../support/markdown.ts";
 
 const svg = plotOf(readResults(join(import.meta.dir, "../../docs/performance.json")));
 
-test("the plot of docs/ is of the recorded results", () => {
-  expect(readPage("docs/performance.svg")).toBe(svg);
-});
+test("the plot of docs/ is of the recorded results", () => expect(readPage("docs/performance.svg")).toBe(svg));
 
 test("a series has one colour in both halves of the plot, and no other of its half has it", () => {
   const series = [...svg.matchAll(/<g class="(c\d)".*?<text [^>]*>([^<]*)<\/text><\/g><\/g>/g)];

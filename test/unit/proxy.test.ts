@@ -20,6 +20,4 @@ test.each<[string, Readonly<Record<string, string>>, string | undefined]>([
   ["https://keyhole.test", { HTTPS_PROXY, NO_PROXY: "keyhole.test:443" }, undefined],
   ["https://keyhole.test:4983", { HTTPS_PROXY, NO_PROXY: "keyhole.test:443" }, named],
   ["https://keyhole.test", { HTTPS_PROXY, no_proxy: "other.test", NO_PROXY: "keyhole.test" }, named],
-])("%s with %j is asked through %j", (url, env, expected) => {
-  expect(proxyOf(url, env)).toBe(expected);
-});
+])("%s with %j is asked through %j", (url, env, expected) => expect(proxyOf(url, env)).toBe(expected));

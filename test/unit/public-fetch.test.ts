@@ -30,9 +30,7 @@ describe("a public URL", () => {
     ["https://[::ffff:127.0.0.1]", false],
     ["https://", false],
     ["issuer", false],
-  ])("%s: %p", (url, isPublic) => {
-    expect(isPublicUrl(url)).toBe(isPublic);
-  });
+  ])("%s: %p", (url, isPublic) => expect(isPublicUrl(url)).toBe(isPublic));
 });
 
 describe("a public address", () => {

@@ -45,9 +45,7 @@ describe("a remembered set", () => {
   const set = setOf(web, "1 700 (0,1)", 100);
   sets.remember(set, "variables");
 
-  test("is found under the version of its row", () => {
-    expect(find(sets, web, "1 700 (0,1)")).toBe(set);
-  });
+  test("is found under the version of its row", () => expect(find(sets, web, "1 700 (0,1)")).toBe(set));
 
   test.each(["", "1 700 (0,2)", "1 701 (0,1)", "2 700 (0,1)"])("is not found under version %p", (rowVersion) => {
     expect(find(sets, web, rowVersion)).toBeUndefined();
@@ -88,9 +86,7 @@ describe("a remembered set", () => {
     expect([find(own, web, "one"), find(own, web, "two")]).toEqual([undefined, later]);
   });
 
-  test("has names that nobody can change", () => {
-    expect(() => (set.names as string[]).push("B")).toThrow(TypeError);
-  });
+  test("has names that nobody can change", () => expect(() => (set.names as string[]).push("B")).toThrow(TypeError));
 });
 
 describe("a remembered set of a database without row versions", () => {

@@ -30,9 +30,7 @@ describe("KEYHOLE_ROOT_KEY_COMMAND", () => {
     [`"say \\"it\\" for \\$5" '' ""`, [`say "it" for $5`, "", ""]],
     [`'\\' "\\n" \\\\`, ["\\", "\\n", "\\"]],
     [`sh -c 'cat key | tr -d "\\n"'`, ["sh", "-c", 'cat key | tr -d "\\n"']],
-  ])("%s is words without a shell", (command, words) => {
-    expect(wordsOf(command)).toEqual(words as [string]);
-  });
+  ])("%s is words without a shell", (command, words) => expect(wordsOf(command)).toEqual(words as [string]));
 
   test.each([
     ...["cat 'key", 'cat "key', "cat key\\", "cat key | tr", "cat $KEY", 'cat "$KEY"', "cat `key`", "cat ~/key"],

@@ -22,9 +22,7 @@ describe("visible", () => {
     ["\u{e0041}", "\\udb40\\udc41"], // tags spell invisible ASCII
     ["half \ud800 a pair", "half \\ud800 a pair"],
     ["😀", "😀"],
-  ])("shows %j as %j", (text, shown) => {
-    expect(visible(text)).toBe(shown);
-  });
+  ])("shows %j as %j", (text, shown) => expect(visible(text)).toBe(shown));
 
   test("lets nothing unseen through, and changes nothing else", () => {
     fc.assert(
@@ -133,9 +131,7 @@ test.each([
   [null, "-"],
   [undefined, "-"],
   [9_000_000_000_000_000, "no time: 9000000000000000"],
-])("the time %p is shown as %s", (at, shown) => {
-  expect(formatTime(at)).toBe(shown);
-});
+])("the time %p is shown as %s", (at, shown) => expect(formatTime(at)).toBe(shown));
 
 describe("progress", () => {
   test.each([

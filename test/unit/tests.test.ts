@@ -43,17 +43,13 @@ test.each([
   ["app.listen(4100);", "listens on a fixed port"],
   ['Bun.serve({ hostname: "127.0.0.1", port: 4100, fetch });', "listens on a fixed port"],
   ['site.keyhole(["serve", "--port", "4100"]);', "listens on a fixed port"],
-])("%s %s", (text, rule) => {
-  expect(broken(text)).toEqual([rule]);
-});
+])("%s %s", (text, rule) => expect(broken(text)).toEqual([rule]));
 
 test.each([
   ...["// Bun.sleep(20) is not called.", "window.setTimeout(run, 20);"],
   ...["expect(performance.now() - startedAt).toBeGreaterThan(2000);", 'expect(html).not.toContain("<b>");'],
   ...['expect(text).not.toContain("KHCANARY");', 'Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });'],
-])("%s is none of these", (text) => {
-  expect(broken(text)).toEqual([]);
-});
+])("%s is none of these", (text) => expect(broken(text)).toEqual([]));
 
 function broken(text: string): string[] {
   const code = text.replace(/\/\*\*?\s[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, "");

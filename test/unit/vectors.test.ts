@@ -211,13 +211,9 @@ describe("API key, version 1", () => {
     expect(isWellFormedKey(key)).toBe(true);
   });
 
-  test.each(apiKey.wellFormed)("is well formed: $comment", ({ key }) => {
-    expect(isWellFormedKey(key)).toBe(true);
-  });
+  test.each(apiKey.wellFormed)("is well formed: $comment", ({ key }) => expect(isWellFormedKey(key)).toBe(true));
 
-  test.each(apiKey.malformed)("is malformed: $reason", ({ text }) => {
-    expect(isWellFormedKey(text)).toBe(false);
-  });
+  test.each(apiKey.malformed)("is malformed: $reason", ({ text }) => expect(isWellFormedKey(text)).toBe(false));
 
   test.each(apiKey.digests)("$key has this digest under this pepper", ({ pepper, key, digest }) => {
     expect(digestKey(hex(pepper), key).toString("hex")).toBe(digest);

@@ -9,18 +9,14 @@ test.each([
   ["file", "\ufb01le", "a ligature"],
   ["web", "\uff57\uff45\uff42", "wide letters"],
   ["web-prod", "web\u2011prod", "another dash"],
-])("%p and %p look alike: %s", (one, other) => {
-  expect(lookOf(other)).toBe(lookOf(one));
-});
+])("%p and %p look alike: %s", (one, other) => expect(lookOf(other)).toBe(lookOf(one)));
 
 test.each([
   ["web", "Web"],
   ["web-1", "web-2"],
   ["web", "we b"],
   ["ab", "a\u200bb"], // a zero-width blank is shown as an escape
-])("%p and %p do not", (one, other) => {
-  expect(lookOf(other)).not.toBe(lookOf(one));
-});
+])("%p and %p do not", (one, other) => expect(lookOf(other)).not.toBe(lookOf(one)));
 
 test("names that look alike carry as much of their ids as tells them apart, and equal names do, too", () => {
   const named = (id: string, name: string) => ({ id, name });

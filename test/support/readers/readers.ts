@@ -26,49 +26,62 @@ export type Reader = {
 
 const script = join(import.meta.dir, "read.mjs");
 
+const reader = (name: string, family: Reader["family"], slow: boolean, read: Reader["read"]): Reader => {
+  return { name, family, slow, read };
+};
+
 /** The installed readers, and the names of the missing ones. */
 export async function findReaders(): Promise<{ readers: Reader[]; missing: string[] }> {
   const bun = process.execPath;
   const readers: Reader[] = [
-    { name: "dotenv", family: "dotenv", slow: false, read: inProcess((text) => parse(text)) },
-    { name: "dotenv, fast", family: "dotenv", slow: false, read: inProcess((text) => parse(text, { fast: true })) },
-    {
-      name: "dotenv-expand",
-      family: "dotenv-expand",
-      slow: false,
-      read: batch([bun, "--no-env-file", script, "expand"]),
-    },
-    { name: "dotenvx run", family: "dotenvx", slow: true, read: dotenvxRun },
-    { name: "bun --env-file", family: "bun", slow: true, read: loader((path) => [bun, `--env-file=${path}`]) },
-    { name: "bun, .env of its folder", family: "bun", slow: true, read: bunInFolder },
+    reader(
+      "dotenv",
+      "dotenv",
+      false,
+      inProcess((text) => parse(text)),
+    ),
+    reader(
+      "dotenv, fast",
+      "dotenv",
+      false,
+      inProcess((text) => parse(text, { fast: true })),
+    ),
+    reader("dotenv-expand", "dotenv-expand", false, batch([bun, "--no-env-file", script, "expand"])),
+    reader("dotenvx run", "dotenvx", true, dotenvxRun),
+    reader(
+      "bun --env-file",
+      "bun",
+      true,
+      loader((path) => [bun, `--env-file=${path}`]),
+    ),
+    reader("bun, .env of its folder", "bun", true, bunInFolder),
   ];
   const missing: string[] = [];
 
   const node = await findNode();
   if (node === undefined) missing.push("Node.js");
   else {
-    readers.push({ name: "node util.parseEnv", family: "node", slow: false, read: batch([node, script, "parseEnv"]) });
-    readers.push({
-      name: "node --env-file",
-      family: "node",
-      slow: true,
-      read: loader((path) => [node, `--env-file=${path}`]),
-    });
+    readers.push(reader("node util.parseEnv", "node", false, batch([node, script, "parseEnv"])));
+    readers.push(
+      reader(
+        "node --env-file",
+        "node",
+        true,
+        loader((path) => [node, `--env-file=${path}`]),
+      ),
+    );
   }
   for (const shell of ["bash", "dash"]) {
     const program = findProgram(shell);
     if (program === undefined) missing.push(shell);
-    else readers.push({ name: shell, family: "shell", slow: false, read: sourcedBy(program) });
+    else readers.push(reader(shell, "shell", false, sourcedBy(program)));
   }
   const python = findPython("dotenv");
   if (python === undefined) missing.push("python3-dotenv");
   else
-    readers.push({
-      name: "python-dotenv",
-      family: "python",
-      slow: false,
-      read: batch([python, "-X", "utf8", join(import.meta.dir, "read.py")]),
-    });
+    readers.push(
+      reader("python-dotenv", "python", false, batch([python, "-X", "utf8", join(import.meta.dir, "read.py")])),
+    );
   return { readers, missing };
 }
 
