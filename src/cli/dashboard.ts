@@ -102,12 +102,12 @@ function teamOf(origin: string | undefined, issuer: string | undefined, clientId
  * recent one, however much it is used.
  */
 export function readDashboard(env: CommandContext["env"]) {
-  const { KEYHOLE_DASHBOARD_NAME: name, KEYHOLE_DASHBOARD_FRESH_MINUTES: minutes = "30" } = env;
+  const { KEYHOLE_DASHBOARD_NAME: name, KEYHOLE_SIGN_IN_MINUTES: minutes = "30" } = env;
   if (name !== undefined && (name !== excerpt(name).trim() || name.length > 60)) {
     throw configProblem("KEYHOLE_DASHBOARD_NAME must have at most 60 characters that are visible, such as acme live.");
   }
   if (!/^[1-5]\d$|^60$/.test(minutes)) {
-    throw configProblem("KEYHOLE_DASHBOARD_FRESH_MINUTES must be a whole number from 10 to 60.");
+    throw configProblem("KEYHOLE_SIGN_IN_MINUTES must be a whole number from 10 to 60.");
   }
   return { installationName: name, freshMsMax: Number(minutes) * 60_000 };
 }

@@ -26,6 +26,7 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
   afterAll(() => expect(said).toEqual([]));
 
   test("says in the accessibility tree what was found, and where it is", async () => {
+    await page.setViewport({ width: 1280, height: 900 });
     await visit("/find?q=warehouse");
     const tree = await page.accessibility.snapshot({ interestingOnly: false });
     expect(allOfRole(tree, "heading").map(spokenText)).toEqual(["Find warehouse"]);

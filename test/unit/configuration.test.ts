@@ -104,7 +104,7 @@ describe("docs/configuration.md", () => {
     expect(row("KEYHOLE_OPS_HOST").byDefault).toBe(`\`${readConfig({ KEYHOLE_OPS_PORT: "1" }).ops?.host}\``);
     expect(row("KEYHOLE_HISTORY_MIB").byDefault).toBe(`\`${config.historyBytesMax / 1024 / 1024}\``);
     const minutes = readDashboard({}).freshMsMax / 60_000;
-    expect(row("KEYHOLE_DASHBOARD_FRESH_MINUTES").byDefault).toBe(`\`${minutes}\``);
+    expect(row("KEYHOLE_SIGN_IN_MINUTES").byDefault).toBe(`\`${minutes}\``);
     expect(config).toMatchObject({ postgres: undefined, ops: undefined, limiterUrl: undefined });
     expect(config).toMatchObject({ tracesUrl: undefined, mcpOrigins: undefined });
     for (const name of ["DATABASE_URL", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"]) {
@@ -114,13 +114,13 @@ describe("docs/configuration.md", () => {
 
   test("names the bounds of the program", () => {
     const read = (env: Record<string, string>) => [readConfig(env), readDashboard(env)];
-    for (const name of ["PORT", "KEYHOLE_OPS_PORT", "KEYHOLE_HISTORY_MIB", "KEYHOLE_DASHBOARD_FRESH_MINUTES"]) {
+    for (const name of ["PORT", "KEYHOLE_OPS_PORT", "KEYHOLE_HISTORY_MIB", "KEYHOLE_SIGN_IN_MINUTES"]) {
       const [, least = "", most = ""] = /(\d+) to (\d+)/.exec(row(name).meaning) ?? [];
       expect(() => read({ [name]: least })).not.toThrow();
       expect(() => read({ [name]: most })).not.toThrow();
       expect(() => read({ [name]: String(Number(most) + 1) })).toThrow(name);
     }
-    expect(() => read({ KEYHOLE_DASHBOARD_FRESH_MINUTES: "9" })).toThrow("from 10 to 60");
+    expect(() => read({ KEYHOLE_SIGN_IN_MINUTES: "9" })).toThrow("from 10 to 60");
     for (const name of [" x", "a\u202eb", "x".repeat(61)]) {
       expect(() => read({ KEYHOLE_DASHBOARD_NAME: name })).toThrow("KEYHOLE_DASHBOARD_NAME");
     }
