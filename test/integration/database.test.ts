@@ -23,11 +23,7 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
   });
 
   test.each(parts(4))("answers or refuses every query, and leaves no unhandled rejection, part %i", async (part) => {
-    const stray: unknown[] = [];
-    const note = (error: unknown) => void stray.push(error);
-    process.on("unhandledRejection", note);
-    process.on("uncaughtException", note);
-    try {
+    await withoutStrays(async () => {
       for (let times = 5 * part - 5; times < 5 * part; times++) {
         const opened = openPostgres(new Servers(parsePostgresUrl(database.url, {}).servers), "serve");
         const one = opened.query<{ one: number }>(sql`select 1 as one`, { retry: times % 3 !== 0 });
@@ -44,11 +40,7 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
         }
         await closed;
       }
-    } finally {
-      process.off("unhandledRejection", note);
-      process.off("uncaughtException", note);
-    }
-    expect(stray).toEqual([]);
+    });
   });
 
   test("ends no command: its transactions move to the client that took the place of a doubtful one", async () => {
@@ -75,6 +67,20 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
     await opened.close();
   });
 
+  test("refuses the rest of a transaction, and ends no process", async () => {
+    const opened = openPostgres(new Servers(parsePostgresUrl(database.url, {}).servers), "admin");
+    await withoutStrays(async () => {
+      const cut = opened.transaction(async (db) => {
+        const [self] = (await db.execute(sql`select pg_backend_pid() as pid`)) as unknown as [{ pid: number }];
+        await killer`select pg_terminate_backend(${self.pid})`;
+        await db.execute(sql`select 1`);
+      });
+      expect(await cut.catch(isConnectionFailure)).toBe(true);
+      expect([...(await opened.transaction((db) => db.execute(sql`select 1 as one`)))]).toEqual([{ one: 1 }]);
+    });
+    await opened.close();
+  });
+
   test("is not taken for one that refuses a statement", async () => {
     const lost = connectTo(database.url);
     const pid = (await lost`select pg_backend_pid() as pid`)[0]?.["pid"];
@@ -85,3 +91,16 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
     await lost.end({ timeout: 0 });
   });
 });
+
+/** Fails if an error comes from outside every await meanwhile. */
+async function withoutStrays(work: () => Promise<void>): Promise<void> {
+  const strays: unknown[] = [];
+  const note = (error: unknown) => void strays.push(error);
+  for (const event of ["unhandledRejection", "uncaughtException"] as const) process.on(event, note);
+  try {
+    await work();
+  } finally {
+    for (const event of ["unhandledRejection", "uncaughtException"] as const) process.off(event, note);
+  }
+  expect(strays).toEqual([]);
+}
