@@ -44,8 +44,7 @@ export class StateWatch {
   async compare(database: Database, tree?: TreeHead): Promise<StateDifference[]> {
     let found = await this.#look(database, tree);
     if (found.length > 0) {
-      // A change may have been made between the record and the tables, or the whole database exchanged. So all is read
-      // again.
+      // The whole database may have been exchanged between the tables and the record. So all is read again.
       this.#end = undefined;
       const again = new Set((await this.#look(database, tree)).map(describeDifference));
       found = found.filter((one) => again.has(describeDifference(one)));
@@ -70,11 +69,13 @@ export class StateWatch {
   }
 
   async #look(database: Database, tree: TreeHead | undefined): Promise<StateDifference[]> {
-    await this.#readOn(database, tree);
-    return this.#record.differences(await readState(database));
+    const { state, lastSeq } = await readState(database);
+    await this.#readOn(database, tree, lastSeq);
+    return this.#record.differences(state);
   }
 
-  async #readOn(database: Database, tree: TreeHead | undefined): Promise<void> {
+  /** @param lastSeq - what people did after this entry is no part of the state that is compared */
+  async #readOn(database: Database, tree: TreeHead | undefined, lastSeq: number): Promise<void> {
     const chain = chainOf(database);
     const walk = new AuditWalk(this.#auditKey, chain);
     const end = this.#end;
@@ -87,6 +88,7 @@ export class StateWatch {
     const { head } = await chain.end();
     const from = { lane: commandsLane, seq: (this.#end?.lastSeq ?? 0) + 1 };
     for await (const segment of segmentsByLane(database, {}, from)) {
+      if (segment.firstSeq > lastSeq) break;
       const follows = await walk.pass(segment);
       if (follows || (await isInTree(database, this.#auditKey, segment, tree))) {
         await this.#proveTo(segment.firstSeq - 1, chain);
@@ -97,7 +99,7 @@ export class StateWatch {
       this.#end = segment;
     }
     // The head is sealed, so the lane had this entry.
-    if (isSealedHead(this.#auditKey, head)) await this.#proveTo(head?.seq ?? 0, chain);
+    if (isSealedHead(this.#auditKey, head)) await this.#proveTo(Math.min(head?.seq ?? 0, lastSeq), chain);
   }
 
   /** Notes the entries up to this one as lost, as far as they were not proved and retention did not drop them. */

@@ -216,11 +216,12 @@ describeBoth("what the tables hold against the record", (w) => {
             const query = (columns === undefined ? db.select() : db.select(columns as never)).from(table);
             if (table !== database.tables.apiKeys) return query;
             const { execute } = query;
-            // Between the record, which was read, and the tables.
+            // Between the tables, which were read, and the record.
             const change = async () => {
+              const rows = await execute.call(query);
               changes += 1;
               await setPlan(w.admin, organization.slug, changes % 2 ? "free" : "pro");
-              return execute.call(query);
+              return rows;
             };
             return Object.assign(query, { execute: change });
           },
@@ -228,7 +229,7 @@ describeBoth("what the tables hold against the record", (w) => {
       },
     });
     expect(await watch.compare({ ...database, db: changing })).toEqual([]);
-    expect(changes).toBe(2);
+    expect(changes).toBe(1);
   });
 
   test("nor is a database that was exchanged while it was compared", async () => {
