@@ -2,7 +2,7 @@
 FROM oven/bun:1.4.5-debian AS build
 WORKDIR /keyhole
 COPY package.json bun.lock bunfig.toml ./
-COPY patches patches
+COPY src/store/postgres@3.4.9.patch src/store/
 RUN bun install --frozen-lockfile --production --ignore-scripts
 COPY tsconfig.json ./
 COPY drizzle drizzle

@@ -11,6 +11,8 @@ import { databaseErrorCode, isConnectionFailure, isSqlState, queryDeadlineMs } f
  * - A connection that breaks with unsent bytes never sends again. If its peer vanished silently, it waits forever.
  * - If none of several hosts accepts it, it tries them in turn without pause or end, even after `end`.
  *
+ * (A fifth fault is mended by the patch beside this file: it wrote to a socket that was gone, outside of every await.)
+ *
  * So a client has one host. Once one of its connections fails or is too slow, no answer of that client counts, and its
  * queries go to a new client.
  *
