@@ -60,11 +60,11 @@ import { targetsTable } from "./targets.ts";
 const help = `Usage: bun run bench [options]
 
 Measures the compiled server on PostgreSQL and SQLite, and bare servers for comparison, on loopback, and prints tables.
-Without options it takes about ten minutes and writes docs/performance.json, .svg and the tables of the two pages.
+Without options it takes about fifteen minutes and writes docs/performance.json, .svg and the tables of the two pages.
 
   --quick               takes two minutes: 1 and 64 connections, fewer repeats, writes nothing
-  --scale               measures how cost grows with variables, keys, trusts, segments of the audit, connections and
-                        variables per environment; takes half an hour, and writes docs/ too
+  --scale               measures how cost grows with variables, keys, projects that a key lists, trusts, segments of
+                        the audit, connections and variables per environment; takes half an hour, and writes docs/ too
   --dashboard           measures how long a person waits for the dashboard's grid, in Chromium; prints it, writes nothing
   --against COMMIT      compares a request with that of a commit, in pairs; exit code 1 if it takes more processor time,
                         statements or commits; takes ten minutes, in which a busy machine measures fewer pairs; writes
@@ -100,7 +100,7 @@ const only = flags.only === undefined ? undefined : new RegExp(flags.only);
 const options = {
   connections: flags.connections?.split(",").map(Number) ?? (flags.quick ? [1, 64] : [1, 16, 64, 256]),
   seconds: Number(flags.seconds ?? 1),
-  repeats: Number(flags.repeats ?? (flags.quick ? 2 : flags.scale ? 3 : 5)),
+  repeats: Number(flags.repeats ?? (flags.quick ? 2 : 3)),
 };
 if (
   ![...options.connections, options.seconds, options.repeats].every((number) => Number.isInteger(number) && number > 0)

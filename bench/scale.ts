@@ -37,6 +37,12 @@ export const scaleStocks = {
   ),
   ...Object.fromEntries([100, 1000].map((keys) => [`keys-${keys}`, { ...nothing, keys, files: [smallFile] }])),
   "keys-1000000": { ...nothing, keys: 5000, otherKeys: 995_000, files: [smallFile] },
+  ...Object.fromEntries(
+    [10, 1000].map((listed) => [
+      `listed-${listed}`,
+      { ...nothing, keys: 100, projects: listed, listed, files: [smallFile] },
+    ]),
+  ),
   ...Object.fromEntries([10, 1000].map((trusts) => [`trusts-${trusts}`, { ...nothing, keys: 100, trusts }])),
   ...Object.fromEntries(
     [1000, 100_000, 1_000_000].map((segments) => [`segments-${segments}`, { ...nothing, keys: 5000, segments }]),
@@ -63,6 +69,9 @@ export function scalePointsOf(rigs: Readonly<Record<string, Rig>>): ScalePoint[]
       const measured = file(at(size === 10_000 ? "base" : `keys-${size}`));
       return scalePoint("keys in the database", "read of a 1 KiB file", size, measured);
     }),
+    ...[10, 1000].map((size) =>
+      scalePoint("projects that a key lists", "read of a 1 KiB file", size, file(at(`listed-${size}`))),
+    ),
     ...[10, 1000].map((size) =>
       scalePoint("trusts", "token of a stranger, 401", size, strangers(at(`trusts-${size}`))),
     ),

@@ -28,6 +28,8 @@ export type Stock = {
   readonly sizes: readonly number[];
   /** Projects with files of random bytes. */
   readonly files: readonly { readonly project: string; readonly count: number; readonly bytes: number }[];
+  /** Each key lists as many of `p0`, `p1`, … and those with files; by default it has all projects. */
+  readonly listed?: number;
   /** Trusts of as many issuers. */
   readonly trusts?: number;
   /** Rows beside the keys that nobody has the text of. */
@@ -87,11 +89,13 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
       }
     }
     const keys: string[] = [];
+    const named = Array.from({ length: stock.listed ?? 0 }, (_, index) => `p${index}`);
+    const projects = stock.listed ? [...named, ...stock.files.map((file) => file.project)] : null;
     await each(stock.keys, async (admin, index) => {
       const made = await createKey(admin, {
         organization,
         resources: ["projects", "variables", "accounts", "files"],
-        projects: null,
+        projects,
         environments: null,
       });
       keys[index] = made.key;
