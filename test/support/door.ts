@@ -1,41 +1,14 @@
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Readable } from "node:stream";
 import { judgeCommand } from "../../src/cli/door.ts";
 import { buildProgram } from "../../src/main.ts";
 import { frame } from "../../src/terminal/command.ts";
 import { toProblem } from "../../src/terminal/failure.ts";
 import type { CommandContext } from "../../src/terminal/verb.ts";
-import { quoted } from "../../src/words/shell.ts";
 import { contextOf, streamTo } from "./context.ts";
 import type { World } from "./world.ts";
 
 /** What came of a command: `done` or the code of its problem, and everything that the person was told. */
 export type Ran = { readonly code: string; readonly out: string };
-
-const main = join(import.meta.dir, "../../src/main.ts");
-
-/**
- * Runs a command in a process of its own, which is started as sshd starts it: with what the client sent in its
- * environment. Transactions of one process take turns only within one installation, so two that meet on SQLite need two
- * processes.
- */
-export async function throughDoor(w: World, person: string, words: readonly string[]): Promise<Ran> {
-  const ran = Bun.spawn([process.execPath, "--no-env-file", "--no-install", main, "door", "--person", person], {
-    env: {
-      ...settingsOf(w),
-      PATH: process.env["PATH"],
-      HOME: tmpdir(),
-      SSH_ORIGINAL_COMMAND: [...words, "--json"].map(quoted).join(" "),
-    },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr, exitCode] = await Promise.all([ran.stdout.text(), ran.stderr.text(), ran.exited]);
-  const code = exitCode === 0 ? "done" : (JSON.parse(stderr) as { readonly code: string }).code;
-  return { code, out: `${stdout}${stderr}` };
-}
 
 /** The environment of a process on this world. */
 export function settingsOf({ config, databaseUrl }: World): Readonly<Record<string, string>> {
