@@ -1,26 +1,24 @@
 import { expect, test } from "bun:test";
-import type { Environment } from "../../src/core/names.ts";
 import type { AdminContext } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { openSet } from "../../src/editing/open.ts";
 import { writeSets } from "../../src/editing/write.ts";
 import { writingProject } from "../../src/editing/write-project.ts";
-import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { files } from "../../src/kinds/files/entry.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
-import { deleteFile, deleteVariable } from "../support/delete.ts";
+import { deleteVariable } from "../support/delete.ts";
 import { personIn } from "../support/persons.ts";
 import { flipBit, insertFiles, numbered } from "../support/rows.ts";
-import { describeBoth, describeOnce, everything, type Placed, type Row, type World } from "../support/world.ts";
+import { describeBoth, describeOnce, type Placed, type Row, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
 const production = (where: string, kind = "variables") => ({ where, environment: "production", kind }) as const;
@@ -71,30 +69,6 @@ const putBack = (w: World, { id }: Placed, version: number) =>
   );
 
 describeBoth("history", (w) => {
-  test("lists versions, newest first, with who wrote them, when, and which names", async () => {
-    w.clock.nowMs = 1_700_000_000_000;
-    const { where, set, history } = await written(w);
-    w.clock.nowMs += 1000;
-    await deleteVariable(w.admin, where, "production", "B");
-    const nothing = { added: [], changed: [], deleted: [], at: 1_700_000_000_000 };
-    const entry = { actor: { type: "person", name: "ann@host" }, ...nothing };
-    expect(await listHistory(w.admin, production(where))).toEqual({
-      versions: [
-        { ...entry, version: 5, at: 1_700_000_001_000, deleted: ["B"] },
-        { ...entry, version: 4, changed: ["A"] },
-        { ...entry, version: 3, added: ["B"] },
-        { ...entry, version: 2, added: ["A"] },
-        { ...entry, version: 1 },
-      ],
-      kept: { versions: 4, bytes: expect.any(Number) },
-      warnings: [],
-    } as never);
-    expect(await history("accounts")).toEqual({ versions: [1], warnings: [] });
-    await expect(set("not a name", "")).rejects.toThrow();
-    expect((await history()).versions).toHaveLength(5);
-    w.clock.nowMs = undefined;
-  });
-
   test("keeps a version for 90 days after it was replaced, and always the last 20", async () => {
     const begin = 1_700_000_000_000;
     w.clock.nowMs = begin;
@@ -192,25 +166,6 @@ describeBoth("history", (w) => {
     await openEverything(w.admin);
   });
 
-  test("of files keeps the contents that a kept version names, and no other", async () => {
-    w.clock.nowMs = 1_700_000_000_000;
-    const { where, id } = await w.place();
-    const { back } = rollbacks(w, where);
-    const put = (content: string) =>
-      putFile(w.admin, where, { path: "f", environments: ["production"], content: Buffer.from(content) });
-    for (let version = 2; version <= 23; version++) await put(`of version ${version}`);
-    const count = async () => (await w.sql`select id from file_contents where project_id = ${id}`).length;
-    expect(await count()).toBe(22);
-    w.clock.nowMs += 91 * dayMs;
-    await put("of version 24"); // 1 to 3 go: the last 20 are 4 to 23
-    expect(await count()).toBe(21);
-    await expect(back(3, "files")).rejects.toMatchObject({ kind: "not_found" });
-    await back(5, "files"); // 4 goes, and with 5 its content came back
-    expect(await count()).toBe(20);
-    await openEverything(w.admin);
-    w.clock.nowMs = undefined;
-  });
-
   test("shows that SQL put a set back; the next write takes a number that was never given", async () => {
     const { project, set, history, back } = await written(w);
     await putBack(w, project, 2);
@@ -290,17 +245,6 @@ describeBoth("history", (w) => {
     await deleteProject(w.admin, where.replace("/web", "/shop"));
   });
 
-  test("has the same records after a rename and a rotation", async () => {
-    const { where } = await written(w);
-    const shop = where.replace("/web", "/shop");
-    const before = await listHistory(w.admin, production(where));
-    await renameProject(w.admin, where, { slug: "shop" });
-    await rotateData(w.admin, shop);
-    expect(await listHistory(w.admin, production(shop))).toEqual(before);
-    expect(before.versions).toHaveLength(4);
-    await openEverything(w.admin);
-  });
-
   test("can be looked at and purged although the set itself was changed with SQL", async () => {
     const { project, where, history } = await written(w);
     await w.run(`update sets set listing = '[]' where project_id = ? and ${at}`, [project.id]);
@@ -313,61 +257,6 @@ describeBoth("history", (w) => {
 });
 
 describeOnce("a rollback", (w) => {
-  test("writes the items of an earlier version, and leaves those alone that are the same", async () => {
-    w.clock.nowMs = 1_700_000_000_000;
-    const { organization, where, set, back, history } = await written(w);
-    w.clock.nowMs += 1000;
-    await set("C", "3");
-    w.clock.nowMs += 1000;
-    const plan = await planRollback(w.admin, production(where), 3);
-    const seen = { project: (await findProject(w.admin, where, "see")).id, "version.production": 5 };
-    const between = [4, 5].map((version) => ({ version, by: "ann@host" }));
-    expect(plan).toEqual({ from: 5, to: 3, seen, added: [], changed: ["A"], deleted: ["C"], between });
-    expect(await rollBack(w.admin, production(where), plan)).toMatchObject({ version: 6, warnings: [] });
-    expect(await listVariables(w.admin, where, "production")).toEqual([
-      { name: "A", updatedAt: w.clock.nowMs },
-      { name: "B", updatedAt: 1_700_000_000_000 },
-    ]);
-    const key = await w.key(organization, everything);
-    expect((await w.client().ask("/projects/web/variables?environment=production", { key })).json).toMatchObject({
-      variables: ["A", "B"].map((key, at) => ({
-        key,
-        value: "1",
-        updatedAt: at === 0 ? w.clock.nowMs : 1_700_000_000_000,
-      })),
-    });
-    // To the version that a project begins with, and forward again.
-    await back(1);
-    expect(await listVariables(w.admin, where, "production")).toEqual([]);
-    await back(5);
-    expect(await revealVariable(w.admin, where, "production", "C")).toBe("3");
-    expect((await history()).versions).toEqual([8, 7, 6, 5, 4, 3, 2, 1]);
-    w.clock.nowMs = undefined;
-    await openEverything(w.admin);
-  });
-
-  test("brings accounts and files back, and touches no other environment", async () => {
-    const { where, key } = await w.place({ key: everything });
-    const { back } = rollbacks(w, where);
-    const both = ["staging", "production"];
-    // A field may have any name.
-    await setAccount(w.admin, where, "ci", both, { user: "first", updatedAt: "a field" });
-    await setAccount(w.admin, where, "ci", ["staging"], { user: "second" });
-    await putFile(w.admin, where, { path: "f", environments: both, content: Buffer.from("first"), mode: "0400" });
-    await putFile(w.admin, where, { path: "f", environments: ["production"], content: Buffer.from("second") });
-    await deleteFile(w.admin, where, "f", ["production"]);
-    expect(await back(2, "accounts")).toMatchObject({ version: 4 });
-    expect(await back(2, "files")).toMatchObject({ version: 5 });
-    const valuesIn = async (environment: Environment) =>
-      (await revealAccount(w.admin, where, "ci", environment)).values;
-    expect(await valuesIn("production")).toEqual({ user: "first", updatedAt: "a field" });
-    expect(await valuesIn("staging")).toEqual({ user: "second" });
-    const { json } = await w.client().ask("/files?project=web&environment=production", { key });
-    const content = Buffer.from("first").toString("base64");
-    expect(json).toMatchObject({ files: [{ path: "f", mode: "0400", content, environments: both }] });
-    await openEverything(w.admin);
-  });
-
   test("is on record, by name, like a purge", async () => {
     const { where, back } = await written(w);
     await back(2);

@@ -1,18 +1,13 @@
 import { expect, test } from "bun:test";
 import type { AdminContext } from "../../src/desk/context.ts";
-import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
-import { revealFile } from "../../src/kinds/files/reveal.ts";
-import { putFile } from "../../src/kinds/files/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables, setVariables, writeVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { planRollback, planUndo, rollBack, undo } from "../../src/people/rollback.ts";
-import { deleteFile, deleteVariable } from "../support/delete.ts";
+import { deleteVariable } from "../support/delete.ts";
 import { entriesOf } from "../support/entries.ts";
 import { personIn } from "../support/persons.ts";
-import { stored } from "../support/rows.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 const production = "production";
@@ -70,16 +65,6 @@ describeBoth("taking back what one version changed", (w) => {
     await expect(plan(6)).rejects.toMatchObject({ kind: "not_found" });
   });
 
-  test("is refused if somebody wrote since it was shown", async () => {
-    const { where, plan } = await mistaken(w);
-    const shown = await plan(3);
-    await setVariables(w.admin, where, production, entriesOf({ NEW: "better" }));
-    const untouched = await stored(w);
-    const refused = undo(w.admin, setOf(where), shown);
-    await expect(refused).rejects.toMatchObject({ kind: "conflict" });
-    expect(await stored(w)).toBe(untouched);
-  });
-
   test("is refused if SQL changed or deleted the record of who wrote what since", async () => {
     for (const change of ["update set_versions set actor = 'eve'", "delete from set_versions"]) {
       const { id, plan } = await mistaken(w);
@@ -88,25 +73,6 @@ describeBoth("taking back what one version changed", (w) => {
       await expect(plan(3)).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining("with SQL") });
       expect(await plan(5)).toMatchObject({ deleted: ["GOOD"] });
     }
-  });
-
-  test("works for accounts and files", async () => {
-    const { where } = await w.place();
-    const go = async (kind: string, version: number) =>
-      undo(w.admin, setOf(where, kind), await planUndo(w.admin, setOf(where, kind), version));
-    for (const user of ["first", "second"]) await setAccount(w.admin, where, "ci", [production], { user });
-    await setAccount(w.admin, where, "later", [production], { user: "good" });
-    await go("accounts", 3);
-    expect((await revealAccount(w.admin, where, "ci", production)).values).toEqual({ user: "first" });
-    expect((await revealAccount(w.admin, where, "later", production)).values).toEqual({ user: "good" });
-    for (const text of ["first", "second"]) {
-      await putFile(w.admin, where, { path: "f", environments: [production], content: Buffer.from(text) });
-    }
-    await deleteFile(w.admin, where, "f", [production]);
-    await putFile(w.admin, where, { path: "later", environments: [production], content: Buffer.from("good") });
-    await go("files", 4);
-    expect(Buffer.from((await revealFile(w.admin, where, "f", production)).content).toString()).toBe("second");
-    expect(Buffer.from((await revealFile(w.admin, where, "later", production)).content).toString()).toBe("good");
   });
 
   test("takes no right to reveal, and tells nothing about a value", async () => {

@@ -194,7 +194,8 @@ class Play {
     if (kind === "variables") await setVariables(admin, this.where, target.environment, [{ name, value }]);
     else if (kind === "accounts") await setAccount(admin, this.where, name, environments, { updatedAt: value });
     else {
-      stored = (await putFile(admin, this.where, { path: name, environments, content: Buffer.from(value) })).id;
+      const mode = value === "x" ? "0400" : undefined;
+      stored = (await putFile(admin, this.where, { path: name, environments, content: Buffer.from(value), mode })).id;
       this.#contents.set(stored, value);
     }
     for (const environment of two) {
@@ -338,9 +339,10 @@ class Play {
       } else if (kind === "accounts") {
         found[name] = { value: value.updatedAt, updatedAt };
       } else {
-        const { id } = entry as FileEntry;
+        const { id, mode } = entry as FileEntry;
         const content = await openContent(admin, admin.database.db, project.id, entry as FileEntry);
         expect(content?.toString("utf8")).toBe(this.#contents.get(id));
+        expect(mode).toBe(this.#contents.get(id) === "x" ? "0400" : "0600");
         found[name] = { value: id, updatedAt };
       }
     }
