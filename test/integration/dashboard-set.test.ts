@@ -105,12 +105,6 @@ describeBoth("the page that sets a variable", (w) => {
     expect(await listVariables(w.admin, where, "staging")).toMatchObject([{ name: "OLD", rotateBy }]);
   });
 
-  test("puts on record who wrote which name where", async () => {
-    const { where, fill } = await place(w);
-    await fill("variables/set", { ...nowhere, name: " NEW ", "value.development": "1", "value.staging": "2" });
-    expect(await newest(w, where, 2)).toEqual(written("variables", "NEW", "development", "staging"));
-  });
-
   test("shows whether there is a value and when it changed, and asks in each environment", async () => {
     const { visitor, at } = await place(w);
     const { html } = await visitor.page(at("variables/set?name=OLD"));
@@ -289,26 +283,6 @@ describeOnce("the page that takes a pasted text", (w) => {
     expect(await listVariables(w.admin, where, "staging")).toHaveLength(3);
   });
 
-  test("applies exactly that, once, and puts it on record", async () => {
-    const { where, visitor, at, paste, apply, after, added, stagingNames } = await pasting(w);
-    const { to = "" } = await paste({ prune: "yes" });
-    expect(await apply(to)).toEqual({ status: 200, to: at("variables") });
-    expect(await stagingNames()).toEqual(["CHANGED", "PATH", "SAME"]);
-    expect(await revealVariable(w.admin, where, "staging", "CHANGED")).toBe(after);
-    expect(await revealVariable(w.admin, where, "staging", "PATH")).toBe(added);
-    const { html } = await visitor.page(at("variables"));
-    expect(html).toContain("Imported 3 variables: 1 created, 2 updated, 1 deleted.");
-    // The newest entries are of looking at the values, above.
-    const entries = await listAudit(w.admin, { project: where, limit: 3 });
-    expect(entries[0]).toMatchObject({
-      ...{ actor: { type: "person", name: "ann@host" }, action: "variables.write", environment: "staging" },
-      ...{ names: ["CHANGED", "GONE", "PATH", "SAME"], added: ["PATH"], deleted: ["GONE"] },
-    });
-    const untouched = await stored(w);
-    expect((await visitor.send(to, {})).status).toBe(404);
-    expect(await stored(w)).toBe(untouched);
-  });
-
   test("does not apply a plan that is old, of another project, or not of the newest five", async () => {
     const { where, visitor, paste, stagingNames } = await pasting(w);
     const gone = "What was to be done here is gone: it was done, or is too old. Begin again.";
@@ -474,20 +448,6 @@ describeBoth("the page that promotes variables", (w) => {
     ];
     for (const [fields, status, error] of refused) expect(await choose(fields)).toMatchObject({ status, error });
     expect(await stored(w)).toBe(untouched);
-  });
-
-  test("refuses if somebody wrote the source or the target after the plan", async () => {
-    for (const environment of ["staging", "production"]) {
-      const { where, visitor, choose } = await promoting(w);
-      const { to = "" } = await choose({ names: ["DIFFERS"] });
-      const form = await visitor.hidden(to);
-      await setVariables(w.admin, where, environment, [{ name: "DIFFERS", value: "1" }]);
-      const untouched = await stored(w);
-      const newer = `changed DIFFERS just now, in version 3 of the variables of ${where} in ${environment}.`;
-      const answer = await visitor.send(to, { ...form, again: where });
-      expect(answer).toMatchObject({ status: 409, error: expect.stringContaining(newer) });
-      expect(await stored(w)).toBe(untouched);
-    }
   });
 });
 
