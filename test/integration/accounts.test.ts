@@ -3,7 +3,6 @@ import { type Environment, environments } from "../../src/core/names.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
 import { firstOf, headersOf, onRecord, tagged, usualHeaders } from "../support/answer.ts";
-import { deleteAccount } from "../support/delete.ts";
 import { insertAccounts } from "../support/rows.ts";
 import { describeBoth, memoryWithoutLarge } from "../support/world.ts";
 
@@ -36,21 +35,6 @@ describeBoth("GET /projects/{slug}/accounts", (w) => {
         environment: null,
         accounts: [{ name: "Later" }, { name: "Mail" }, { name: "staging only", values: { token: "the token" } }],
       });
-    });
-
-    test("shows a change, a move to other environments and a deletion on the very next request", async () => {
-      const { where, key } = await w.place({ key: { ...reader, environments: ["staging"] } });
-      const seen = async () => (await w.ask("/projects/web/accounts", { key })).json;
-      await setAccount(w.admin, where, "ci", ["staging", "production"], { a: "1" });
-      expect(await seen()).toMatchObject({ accounts: [{ environments: ["staging"], values: { a: "1" } }] });
-      await setAccount(w.admin, where, "ci", ["staging"], { b: "2" });
-      expect(await seen()).toMatchObject({ accounts: [{ environments: ["staging"], values: { b: "2" } }] });
-      await setAccount(w.admin, where, "ci", ["production"], { b: "2" });
-      expect(await seen()).toEqual({ environment: null, accounts: [] });
-      await setAccount(w.admin, where, "ci", ["development", "staging"], { b: "3" });
-      expect(await seen()).toMatchObject({ accounts: [{ environments: ["staging"] }] });
-      await deleteAccount(w.admin, where, "ci");
-      expect(await seen()).toEqual({ environment: null, accounts: [] });
     });
 
     test("has the values and updatedAt of the asked environment, or of the one that changed last", async () => {

@@ -42,39 +42,6 @@ describeBoth("audit verify", (w, dialect) => {
     await w.run("delete from audit_heads");
   });
 
-  test("finds lanes of any length in order, across pages", async () => {
-    const checkpoints = [await lane(w, minutes(600)), await lane(w, minutes(1)), await lane(w, minutes(257))];
-    let walked = 0;
-    const found = await verifyAudit(w.admin, checkpoints, (entries) => {
-      walked = entries;
-    });
-    expect(found).toMatchObject({ entries: 858, lanes: 3, flaws: [] });
-    expect(walked).toBe(858);
-  });
-
-  test("finds nothing in an empty journal", async () => {
-    expect(await verifyAudit(w.admin)).toMatchObject({ entries: 0, lanes: 0, flaws: [] });
-  });
-
-  test("follows a server that records real reads", async () => {
-    const { key } = await w.place({ variables: { production: { TOKEN: "a-real-token" } }, key: {} });
-    for (let at = 0; at < 5; at++) await w.ask("/projects/web/variables?environment=production", { key });
-    // And the commands that made the organization, the project, its variable and the key.
-    expect(await verifyAudit(w.admin)).toMatchObject({ entries: 5 + 4, lanes: 2, flaws: [] });
-  });
-
-  test("an entry that was moved to another lane is missing in its own", async () => {
-    const [one, other] = [await lane(w, minutes(9)), await lane(w, minutes(9))].sort((a, b) =>
-      a.lane < b.lane ? -1 : 1,
-    ) as [Checkpoint, Checkpoint];
-    await w.sql`update audit_segments set lane = ${other.lane}, first_seq = 10, last_seq = 10
-      where lane = ${one.lane} and first_seq = 4`;
-    expect(await flawsIn(w)).toEqual([
-      { lane: one.lane, seq: 4, what: "broken", lastSeq: 4 },
-      { lane: other.lane, seq: 10, what: "broken", lastSeq: 10 },
-    ]);
-  });
-
   describe("with checkpoints", () => {
     test("notices a lane that was cut off at its end", async () => {
       const checkpoint = await lane(w, minutes(20));

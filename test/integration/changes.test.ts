@@ -241,14 +241,6 @@ describeBoth("what a person sees", (w) => {
     await expect(revealAccount(w.admin, where, "ci", "development")).rejects.toThrow("There is no account");
   });
 
-  test("is never seen without an entry", async () => {
-    const { where } = await placed(w);
-    await w.run("alter table audit_segments rename to audit_gone");
-    const seen = await revealVariable(w.admin, where, "staging", "A").catch(() => "refused");
-    await w.run("alter table audit_gone rename to audit_segments");
-    expect(seen).toBe("refused");
-  });
-
   test("of the difference of two environments is names, and no value", async () => {
     const { where } = await placed(w);
     const differences = await diffVariables(w.admin, where, "staging", "production");

@@ -545,19 +545,4 @@ describeBoth("signing in to a team's dashboard", (w, dialect) => {
     const wrong = newSignIn(`${provider.url}/`);
     await expect(wrong.begin(false, undefined, "/")).rejects.toMatchObject({ kind: "forbidden" });
   });
-
-  test("two who sign in at once are each themselves", async () => {
-    const [one, two] = [browser(), browser()];
-    const asked = await begin(one);
-    const nonce = provider.nonce;
-    const others = await begin(two);
-    const theirs = provider.nonce;
-    provider.nonce = nonce;
-    expect((await back(one, asked)).status).toBe(200);
-    provider.nonce = theirs;
-    await withClaims({ claims: { sub: "lee-7", groups: ["leads"] } }, () => back(two, others));
-    expect((await reveal(one, "staging")).status).toBe(200);
-    expect((await reveal(two, "staging")).status).toBe(404);
-    expect((await two.get("/audit")).status).toBe(200);
-  });
 });

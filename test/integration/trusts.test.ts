@@ -158,30 +158,6 @@ describeBoth("a trust", (w, _, once) => {
     expect((await stage.ask(stage.issuer.token())).status).toBe(200);
   });
 
-  once("takes the tokens of a SPIFFE workload, by the bundle of its trust domain, published or given", async () => {
-    await using stage = await openStage(w);
-    const { issuer } = stage;
-    const key = issuer.keys.get("one") as SigningKey;
-    const other = newSigningKey("ES256");
-    const { alg: _, ...jwk } = publicJwk("one", key);
-    const { kid: __, ...certificate } = publicJwk("", other);
-    const keys = [Object.assign(certificate, { use: "x509-svid" }), Object.assign(jwk, { use: "jwt-svid" })];
-    const bundle = { keys, spiffe_sequence: 1, spiffe_refresh_hint: 300 };
-    issuer.answer = (path) => (path === "/jwks" ? Response.json(bundle) : undefined);
-    const sub = `spiffe://example.org/${"web/".repeat(400)}web`;
-    const claims = new Map([["sub", sub]]);
-    await stage.add({ claims });
-    const svid = { sub, aud: [audience], repository_id: undefined, jti: undefined };
-    expect((await stage.ask(issuer.token(svid))).status).toBe(200);
-    await stage.refuses(issuer.token({ ...svid, sub: "spiffe://example.org/web" }), "it fits none: its claim");
-    await stage.refuses(compact({ alg: "ES256" }, usualClaims(issuer.url, svid), other), "its signature is not");
-    const reach = { organization: stage.slug, projects: ["web"], environments: ["production"] };
-    const asked = { ...reach, issuer: "example.org", audience, claims, jwks: JSON.stringify(bundle) };
-    expect((await createTrust(w.admin, asked)).keys).toEqual({ usable: 1, total: 2 });
-    expect((await stage.ask(issuer.token({ ...svid, iss: "example.org" }))).status).toBe(200);
-    await stage.refuses(issuer.token({ ...svid, iss: undefined }), "it names no issuer");
-  });
-
   const strangers = [
     ["event_name", "workflow_run", "issue_comment", "push"],
     ["pipeline_source", "merge_request_event", "external_pull_request_event", "push"],

@@ -4,16 +4,7 @@ import { environments } from "../../src/core/names.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
-import {
-  expectRefusal,
-  expectTooMany,
-  firstOf,
-  headersOf,
-  onRecord,
-  requestOf,
-  tagged,
-  usualHeaders,
-} from "../support/answer.ts";
+import { expectRefusal, firstOf, headersOf, onRecord, requestOf, tagged, usualHeaders } from "../support/answer.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { numbered } from "../support/rows.ts";
 import { describeBoth, everything, expectMemoryBack, type Key, type World } from "../support/world.ts";
@@ -184,24 +175,6 @@ describeBoth("GET /projects/{slug}/variables", (w, _, once) => {
   });
 
   describe("422", () => {
-    test("a name in several environments counts once, and only in those that the key reaches", async () => {
-      const { organization, where } = await w.place();
-      const some = (first: string, count: number) =>
-        Array.from({ length: count }, (_, i) => ({ name: `${first}${i}`, value: "1" }));
-      const both = [...some("A", 500), ...some("D", 500)];
-      await setVariables(w.admin, where, "development", both);
-      await setVariables(w.admin, where, "staging", both);
-      await setVariables(w.admin, where, "production", [...both.slice(0, 999), ...some("X", 1)]);
-      const ask = async (...reach: string[]) => {
-        const key = await w.key(organization, { environments: reach });
-        return w.ask("/projects/web/variables?metadata_only=true", { key });
-      };
-      expect(keysOf((await ask("development", "staging")).json).length).toBe(1000);
-      expect(keysOf((await ask("production")).json).length).toBe(1000);
-      expectTooMany(await ask("development", "production"));
-      expectTooMany(await ask("development", "staging", "production"));
-    });
-
     once("an environment of 10,000 variables is served by keys and prefix, up to 1000 at a time", async () => {
       const { where, key } = await w.place({ key: {} });
       const entries = numbered("N", 10_000).map((name) => ({ name, value: `value of ${name}` }));

@@ -45,34 +45,6 @@ describe("an accepted path", () => {
     );
     expect(accepted).toBeGreaterThan(500); // otherwise the test proves nothing
   });
-
-  test("has no part that Windows would change by dropping trailing dots and spaces", () => {
-    fc.assert(
-      fc.property(acceptedPath, (path) => {
-        for (const part of path.split("/")) expect(part.replace(/[. ]+$/, "")).toBe(part);
-      }),
-    );
-  });
-
-  test("is refused once it contains one bad character or part", () => {
-    const bad = [...'\\:*?"<>|\0\n\x7f\u009f\u202a\u200b\u00ad', "\ud800"];
-    fc.assert(
-      fc.property(acceptedPath, fc.constantFrom(...bad), fc.nat(), (path, character, at) => {
-        const characters = [...path];
-        characters.splice(at % (characters.length + 1), 0, character);
-        expect(pathProblem(characters.join(""))).toBeString();
-      }),
-    );
-    const badParts = ["", ".", "..", ".GiT", "git~1", "NUL", "nul.txt", "com1", "LPT³.a", "x.", "x ", " x"];
-    badParts.push("x".repeat(256));
-    fc.assert(
-      fc.property(acceptedPath, fc.constantFrom(...badParts), fc.nat(), (path, part, at) => {
-        const parts = path.split("/");
-        parts.splice(at % (parts.length + 1), 0, part);
-        expect(pathProblem(parts.join("/"))).toBeString();
-      }),
-    );
-  });
 });
 
 test("a problem is described in printable text, whatever the path, and the check never throws", () => {

@@ -8,38 +8,22 @@ import { nastyValue, nastyValues } from "../support/readers/nasty.ts";
 describe("one value", () => {
   test.each([
     ["", "K="],
-    ["https://api.example.com/v1", "K=https://api.example.com/v1"],
     ["dGhpcyBpcw+/==", "K=dGhpcyBpcw+/=="],
-    ["postgres://u:p@h:5432/db", "K=postgres://u:p@h:5432/db"],
     ["=ls", "K='=ls'"], // zsh would insert the path of `ls`
-    ["a:=ls", "K='a:=ls'"], // and here
     ["two words", "K='two words'"],
-    ["~/x", "K='~/x'"],
     ["don't panic", 'K="don\'t panic"'],
-    ["p$ssword", "K='p$ssword'"],
     ["$(pwd)", "K='$(pwd)'"],
-    ["C:\\Users\\me", "K='C:\\Users\\me'"],
     ["C:\\Temp\\", "K=C:\\Temp\\\n"],
-    ["\\", "K=\\\n"],
-    ["a:\\=\\", "K=a:\\=\\\n"], // no `=` directly after the colon
     ["a:=\\", 'K="a:=\\\\"'],
-    ["pass word\\", 'K="pass word\\\\"'],
-    ["-----BEGIN X-----\nabc\n", 'K="-----BEGIN X-----\nabc\n"'],
     ['{\n "a": "b"\n}', 'K=\'{\n "a": "b"\n}\''],
     ["one\r\ntwo", 'K="one\\r\\ntwo"'],
     ['a"b\rc', "K='a\"b\rc'"], // no form works for most readers; this one works for shells
-    ['{"msg":"it\'s on"}', 'K={"msg":"it\'s on"}'],
     ['{"msg":"it\'s #1"}', 'K="{\\"msg\\":\\"it\'s #1\\"}"'], // some readers begin a comment there
     ['{"msg":"it\'s\u2028\'"}', 'K="{\\"msg\\":\\"it\'s\u2028\'\\"}"'], // dotenv strips quotes after U+2028
-    ["'a'", "K=\"'a'\""],
-    ["a'='b", "K=\"a'='b\""],
-    ['it\'s "fine"', 'K="it\'s \\"fine\\""'],
     ["it's $5 `x` \\", 'K="it\'s \\$5 \\`x\\` \\\\"'],
     ["I'm at $(pwd)", 'K="I\'m at \\$"\'(\'"pwd)"'],
-    ["it's \\$(a) $$(b)", 'K="it\'s \\\\\\$"\'(\'"a) \\$\\$"\'(\'"b)"'],
     ["it's\u2028$(a) #b", 'K="it\'s\u2028\\$"\'(\'"a) #b"'], // the comment does not end in the value
     ['a\'b\n"c"', 'K="a\'b\\n\\"c\\""'],
-    ["a'b\n$c", 'K="a\'b\n\\$c"'],
   ])("%j", (value, line) => expect(renderDotenv([{ name: "K", value }]).text).toBe(`${line}\n`));
 
   test("is written as the documented rules say, which are regular expressions", () => {

@@ -34,31 +34,6 @@ describe("remembered data keys", () => {
   });
 });
 
-describe("rotation of root keys", () => {
-  const [oldRoot, newRoot] = [newKey(), newKey()];
-  const before = new Keyring([oldRoot]);
-  const during = new Keyring([newRoot, oldRoot]);
-  const after = new Keyring([newRoot]);
-
-  test("the first root key wraps, all open", () => {
-    const { rootId, wrapped } = before.wrapDataKey(project, 1, newKey());
-    expect(during.dataKey(project, 1, rootId, wrapped).generation).toBe(1);
-    expect(during.rootId).toBe(after.rootId);
-    expect(during.wrapDataKey(project, 1, newKey()).rootId).toBe(after.rootId);
-    expect(during.wrapSystemKey("audit", newKey()).rootId).toBe(after.rootId);
-  });
-
-  test("a rewrapped data key opens without the old root key, to the same subkeys", () => {
-    const old = before.wrapDataKey(project, 1, newKey());
-    const rewrapped = during.rewrapDataKey(project, 1, old.rootId, old.wrapped);
-    expect(after.dataKey(project, 1, rewrapped.rootId, rewrapped.wrapped).subkey("variables")).toEqual(
-      before.dataKey(project, 1, old.rootId, old.wrapped).subkey("variables"),
-    );
-    expect(() => after.rewrapDataKey(project, 1, old.rootId, old.wrapped)).toThrow(failed);
-    expect(() => during.rewrapDataKey("prj-2", 1, old.rootId, old.wrapped)).toThrow(failed);
-  });
-});
-
 describe("system keys", () => {
   const root = newKey();
   const keyring = new Keyring([root]);

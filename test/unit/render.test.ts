@@ -39,21 +39,6 @@ describe("docker", () => {
 });
 
 describe("powershell", () => {
-  const rows: [value: string, expression: string][] = [
-    ["plain", "'plain'"],
-    ["it's", "'it''s'"],
-    ["''", "''''''"],
-    ['$env:PATH $(id) `n "x"', "'$env:PATH $(id) `n \"x\"'"],
-    ["two\nlines", "[Text.Encoding]::UTF8.GetString([Convert]::FromBase64String('dHdvCmxpbmVz'))"],
-    // PowerShell takes U+2019 as a single quote.
-    ["it\u2019s", "[Text.Encoding]::UTF8.GetString([Convert]::FromBase64String('aXTigJlz'))"],
-    ["\t", "[Text.Encoding]::UTF8.GetString([Convert]::FromBase64String('CQ=='))"],
-  ];
-
-  test.each(rows)("%j is written as %s", (value, expression) => {
-    expect(renderPowershell([{ name: "K", value }])).toBe(`\${env:K} = ${expression}\n`);
-  });
-
   test("empty values, and names that differ only in case, are refused by name", () => {
     const variables = ["A", "B", "Path", "PATH"].map((name) => ({ name, value: name === "A" ? "" : "x" }));
     expect(() => renderPowershell(variables)).toThrow(naming("A", "Path", "PATH"));
@@ -79,23 +64,6 @@ test.each([
     expect(render([])).toBe(none);
   },
 );
-
-describe("csv", () => {
-  const rows: [value: string, cell: string][] = [
-    ["", '""'],
-    [" a,b ", '" a,b "'],
-    ['say "hi"', '"say ""hi"""'],
-    ["two\r\nlines\n", '"two\r\nlines\n"'],
-    // A spreadsheet would evaluate these. Programs need them unchanged.
-    ["=1+1", '"=1+1"'],
-    ["-----BEGIN KEY-----", '"-----BEGIN KEY-----"'],
-    ['"'.repeat(65_536), `"${'""'.repeat(65_536)}"`],
-  ];
-
-  test.each(rows)("a value is one quoted cell (row %#)", (value, cell) => {
-    expect(renderCsv([{ name: "K", value }])).toBe(`key,value\r\nK,${cell}\r\n`);
-  });
-});
 
 describe("tfvars", () => {
   const rows: [value: string, string: string][] = [
