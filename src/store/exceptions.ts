@@ -10,7 +10,10 @@ import type { Database, Db } from "./database.ts";
  * that was put back has an old version and old moments, so no index finds it. Reading and comparing 50,000 took 40 ms of
  * processor time.
  */
-export async function readState({ db, tables }: Database): Promise<{ readonly state: State; readonly lastSeq: number }> {
+export async function readState({
+  db,
+  tables,
+}: Database): Promise<{ readonly state: State; readonly lastSeq: number }> {
   const { apiKeys: k, organizations: o, sets: s, projects: p, auditHeads: h, auditSegments: a } = tables;
   const row = (subject: SQL, is: SQLWrapper) => ({ subject: sql<string>`${subject}`, is: sql<string>`${is}` });
   const last = (seq: SQLWrapper) => row(sql`'last'`, sql`cast(coalesce(max(${seq}), 0) as text)`);
