@@ -185,8 +185,13 @@ onBoth("rotation under 64 clients", (dialect) => {
     await undisturbed();
   });
 
-  test("rotate data, twice at once: no request fails, and one data key is left to each project", async () => {
-    await Promise.all([done(["rotate", "data"]), done(["rotate", "data"])]);
+  test("rotate data, twice at once: no request and no write fails, and one data key is left to each project", async () => {
+    const names = ["FIRST", "SECOND", "THIRD"];
+    const writing = names.map((name) => done(["var", "set", "acme/p23", "production", name, "--value", `of ${name}`]));
+    await Promise.all([done(["rotate", "data"]), done(["rotate", "data"]), ...writing]);
+    const path = `/projects/p23/variables?environment=production&keys=${names}`;
+    const { variables } = (await server.get(path, keys[0]?.key ?? "")).json<{ variables: { value: string }[] }>();
+    expect(variables.map(({ value }) => value)).toEqual(names.map((name) => `of ${name}`));
     const left = await dataKeys();
     expect(left).toHaveLength(projectCount);
     for (const words of left) expect(words).toStartWith("1 up to ");

@@ -1,14 +1,13 @@
 import { afterEach, expect, test } from "bun:test";
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import postgres from "postgres";
 import { environments } from "../../src/core/names.ts";
 import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
 import { type Installation, openInstallation } from "../../src/installation/installation.ts";
 import { listAccounts } from "../../src/kinds/accounts/write.ts";
 import { listFiles } from "../../src/kinds/files/write.ts";
-import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listVariables } from "../../src/kinds/variables/write.ts";
 import { openSigners } from "../../src/notary/signers.ts";
 import { purgeHistory } from "../../src/people/history.ts";
 import { revokeKey, rotateKey, showKey } from "../../src/people/keys.ts";
@@ -476,45 +475,6 @@ describeBoth("rotate data", (w, dialect, once) => {
     // With nothing left to finish, the next run rotates all of them.
     expect(await rotateData(w.admin, undefined)).toMatchObject({ projects: 3, resumed: 0, deletedKeys: 3 });
     expect(await generations()).toEqual([[3], [3], [4]]);
-  });
-
-  test("loses nothing if two run at once, with a writer and readers beside them, and ends under one data key", async () => {
-    const { where, id, key } = await furnished(w);
-    const many = Array.from({ length: 300 }, (_, n) => ({ name: `MANY_${n}`, value: `value ${n}` }));
-    await setVariables(w.admin, where, "production", many);
-    // Two writers of the embedded database would be two processes; in one process they share a connection.
-    const other = dialect === "postgres" ? adminContextOf(w.installation, operator("ann@host")) : undefined;
-    let over = false;
-    const write = async () => {
-      let count = 0;
-      for (; !over; count++) {
-        await setVariables(w.admin, where, "production", [{ name: "COUNT", value: String(count) }]);
-        await nextTurn(); // the embedded database answers without ever giving others a turn
-      }
-      return String(count - 1);
-    };
-    const read = async () => {
-      while (!over) {
-        const { status, json } = await w.client().ask(reads[1] as string, { key });
-        const { variables } = json as { variables: { key: string; value: string }[] };
-        expect(status).toBe(200);
-        const found = variables.filter((one) => one.key.startsWith("MANY_"));
-        expect(found.every((one) => one.value === `value ${one.key.slice(5)}`)).toBe(true);
-        expect(found).toHaveLength(300);
-        await nextTurn();
-      }
-    };
-    const [writing, reading] = [write(), read()];
-    const done = await Promise.all([rotateData(w.admin, where), rotateData(other ?? w.admin, where)]);
-    over = true;
-    await reading;
-    const last = await writing;
-    expect(done.flatMap(({ broken }) => broken)).toEqual([]);
-    const generations = await generationsOf(w, id);
-    expect(generations).toEqual(allOf(generations.dataKeys[0] as number));
-    const { json } = await w.client().ask("/projects/web/variables?environment=production&keys=COUNT", { key });
-    expect(json).toMatchObject({ variables: [{ key: "COUNT", value: last }] });
-    await other?.close();
   });
 
   test("never mixes pieces of two generations, and a file that was resealed between two pieces is read again", async () => {
