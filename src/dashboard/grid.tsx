@@ -102,15 +102,9 @@ function columnsOf(
   const alike = lookalikes(items.map(({ name }) => ({ id: name, name })));
   const item = projectPagePath(where, `${kind}/item`);
   return {
-    Name: ({ name, environments: found }) => {
-      const { note } = Object.values(found).find(({ note }) => note) ?? {};
+    Name: ({ name }) => {
       const link = <Name to={`${item}?name=${encodeURIComponent(name)}`}>{name}</Name>;
-      return [
-        link,
-        alike.has(name) && <Alike />,
-        Note && <Note name={name} />,
-        note && <small title={note}> note</small>,
-      ];
+      return [link, alike.has(name) && <Alike />, Note && <Note name={name} />];
     },
     ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => {
       const { updatedAt, dueAt = Number.POSITIVE_INFINITY, isCanary } = found[environment] ?? {};

@@ -524,9 +524,7 @@ export function Field(props: {
           ))}
         </select>
       ) : rows ? (
-        <textarea {...control} rows={rows} autocomplete="off" spellcheck={false}>
-          {value}
-        </textarea>
+        <textarea {...control} rows={rows} autocomplete="off" spellcheck={false} />
       ) : (
         <input {...control} value={value} autocomplete="off" spellcheck={false} />
       )}

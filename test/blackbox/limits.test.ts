@@ -107,22 +107,6 @@ onBoth("callers of 8 MiB files", (dialect) => {
     connection.close();
   });
 
-  test("who never read hold up nobody's metadata, and once they are gone the others are served", async () => {
-    const idle = await connections(callers / 2);
-    for (const connection of idle) connection.ignore(path, headers());
-    const [watcher, ...readers] = (await connections(5)) as [Connection, ...Connection[]];
-    const reading = Promise.all(readers.map(served));
-    for (let times = 0; times < 20; times++) {
-      const askedAt = ranMs();
-      expect((await watcher.get("/api/v1/organization", headers())).status).toBe(200);
-      expectWithin(ranMs() - askedAt, 1000);
-    }
-    for (const connection of idle) connection.close();
-    await reading;
-    for (const connection of [watcher, ...readers]) connection.close();
-    await expectBudgetFree();
-  });
-
   test("who never read are cut off while others wait, and no one can take what came for an answer", async () => {
     const asked = () => standStill(server.origin, path, { ...headers(), Connection: "close" });
     const idle = await Promise.all(Array.from({ length: 4 }, asked));

@@ -66,14 +66,6 @@ describe("on any failure stdout is empty and the disk as it was", () => {
     expect(readdirSync(folder)).toEqual(["out"]);
     expect(readFileSync(file, "utf8")).toBe("as it was");
   });
-
-  test("a server that is not there", async () => {
-    const { keyhole } = await machine();
-    // Nobody listens on port 1. The port of a server that has stopped may be another test's by now.
-    const ran = await keyhole(["pull", "--json"], { env: { KEYHOLE_URL: "http://127.0.0.1:1" } });
-    expect(ran).toMatchObject({ exitCode: 6, stdout: "" });
-    expect(JSON.parse(ran.stderr)).toMatchObject({ code: "unreachable", requestId: null });
-  });
 });
 
 describe("the key goes to the server alone", () => {

@@ -146,28 +146,6 @@ describeOnce("undoing one change", (w) => {
   });
 });
 
-describeOnce("putting one item back", (w) => {
-  test("writes it as it was in a version, and nothing else, and goes to its page", async () => {
-    const { where, visitor, undoPath, undo } = await furnish(w);
-    await setVariables(w.admin, where, "production", [{ name: "NEW", value: "" }]);
-    const path = `${undoPath(2)}&name=TOKEN`;
-    const main = withoutTags((await visitor.page(path)).html);
-    expect(main).toContain("It would put TOKEN, of the variables of");
-    expect(main).toContain("That takes back version 3 by ann@host.");
-    const shown = await visitor.hidden(path, undo);
-    expect((await visitor.send(undo, shown)).status).toBe(400);
-    const { to } = await visitor.send(undo, { ...shown, again: where });
-    expect(to).toBe(`/p/${where}/variables/item?name=TOKEN`);
-    expect(await revealVariable(w.admin, where, "production", "TOKEN")).toBe("the-first-value");
-    expect(await revealVariable(w.admin, where, "production", "NEW")).toBe("");
-    // It is the same now.
-    expect((await visitor.send(undo, { ...shown, again: where })).status).toBe(400);
-    expect(withoutTags((await visitor.page(path)).html)).toContain("TOKEN is the same in version 2 and now");
-    expect((await visitor.send(undo, { ...shown, "version.production": 5, again: where })).status).toBe(400);
-    expect((await visitor.page(`${undoPath(2)}&name=NEW`)).status).toBe(404);
-  });
-});
-
 describeOnce("going back to a version", (w) => {
   test("shows first what it would do, and changes nothing by that", async () => {
     const { where, visitor, undoPath, undo } = await furnish(w);

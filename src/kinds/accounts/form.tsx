@@ -93,7 +93,7 @@ function Fields({ stored }: { readonly stored: readonly string[] }) {
   );
 }
 
-function change(visit: Visit, name: string, { entries, unseen }: StoredItem, note: string | undefined): ItemChange {
+function change(visit: Visit, name: string, { entries, unseen }: StoredItem): ItemChange {
   const { where, form } = visit;
   const isNew = form.has("new");
   const [values, stored] = [fieldsIn(form), form.all("stored")];
@@ -113,8 +113,7 @@ function change(visit: Visit, name: string, { entries, unseen }: StoredItem, not
     const words = `${fresh} has no ${name} yet: give ${JSON.stringify(lacking)} a value, or remove it there later.`;
     throw new Refused("invalid", `${words} Nothing was changed.`, { field: `value-${stored.indexOf(lacking)}` });
   }
-  const isNothing = Object.keys(values).length === 0 && dropped.length === 0 && note === undefined;
-  if (isNothing && !isNew && fresh === undefined) {
+  if (Object.keys(values).length === 0 && !isNew && fresh === undefined && dropped.length === 0) {
     throw new Refused("invalid", "No field has a value, and none is removed. Nothing was changed.", {
       field: "value-0",
     });
@@ -125,7 +124,6 @@ function change(visit: Visit, name: string, { entries, unseen }: StoredItem, not
     values: typedIn(JSON.stringify(values)),
     environments: targets,
     ...(!isNew && { merge: true as const }),
-    note,
     leave: !isDropped,
   };
   return { targets, dropped, write: (to) => carryOut(visit, set, given, to) };
