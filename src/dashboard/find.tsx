@@ -9,7 +9,7 @@ import type { Visit } from "../pages/visit.ts";
 import { find, type Hit } from "../people/find.ts";
 import { counted } from "../words/text.ts";
 
-/** Everything whose name has a part, each with a link to its page. The field for the part is in the frame. */
+/** Everything whose name or note has a part, each with a link to its page. The field for the part is in the frame. */
 export async function findPage(visit: Visit): Promise<Answer> {
   const part = visit.query("q")?.trim() ?? "";
   if (part === "") return { title: "Find", main: <Begin /> };
@@ -19,7 +19,7 @@ export async function findPage(visit: Visit): Promise<Answer> {
       <Warnings items={found.warnings} />
       {found.count > 0 && <p class="quiet">{moreThan(found) ?? `${counted(found.count, "name")}.`}</p>}
       <Table
-        caption="What has it in its name, the best first"
+        caption="What has it in its name or its note, the best first"
         columns={columns}
         rows={found.found}
         none={<Nothing visit={visit} part={part} />}
@@ -47,7 +47,7 @@ function Begin() {
 function Nothing({ visit, part }: { readonly visit: Visit; readonly part: string }) {
   return (
     <Empty>
-      Nothing that you may see has <Name>{part}</Name> in its name. Try a shorter part.
+      Nothing that you may see has <Name>{part}</Name> in its name or its note. Try a shorter part.
       {visit.may("audit") && (
         <LoneLink to={withQuery("/audit", { name: part })}>Look in the audit for a name that was deleted</LoneLink>
       )}
@@ -56,7 +56,7 @@ function Nothing({ visit, part }: { readonly visit: Visit; readonly part: string
 }
 
 const columns: Cells<Hit> = {
-  Name: (hit) => <Name to={pageOf(hit)}>{hit.name}</Name>,
+  Name: (hit) => [<Name to={pageOf(hit)}>{hit.name}</Name>, hit.note && [" ", <Word>{hit.note}</Word>]],
   Project: ({ organization, project }) => <Word>{[organization ?? "none", project].filter(Boolean).join("/")}</Word>,
   "Where it is": whereItIs,
   What: ({ type, status }) => (status === undefined ? type : `${type}, ${status}`),

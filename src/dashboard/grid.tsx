@@ -102,9 +102,15 @@ function columnsOf(
   const alike = lookalikes(items.map(({ name }) => ({ id: name, name })));
   const item = projectPagePath(where, `${kind}/item`);
   return {
-    Name: ({ name }) => {
+    Name: ({ name, environments: found }) => {
+      const { note } = Object.values(found).find(({ note }) => note) ?? {};
       const link = <Name to={`${item}?name=${encodeURIComponent(name)}`}>{name}</Name>;
-      return [link, alike.has(name) && <Alike />, Note && <Note name={name} />];
+      return [
+        link,
+        alike.has(name) && <Alike />,
+        Note && <Note name={name} />,
+        note && <small title={note}> note</small>,
+      ];
     },
     ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => {
       const { updatedAt, dueAt = Number.POSITIVE_INFINITY, isCanary } = found[environment] ?? {};

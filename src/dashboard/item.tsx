@@ -25,7 +25,7 @@ import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type AuditRecord, auditPages, listAudit } from "../people/audit.ts";
-import { compareEnvironments } from "../people/comparison.ts";
+import { type ComparedItem, compareEnvironments } from "../people/comparison.ts";
 import { type ItemHistory, listItemHistory } from "../people/history.ts";
 import { keyNames, listAccess } from "../people/keys.ts";
 import { personsWithAccess } from "../people/persons.ts";
@@ -62,8 +62,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
     <Card
       {...shared}
       environment={environment}
-      changedAt={found.environments[environment]?.updatedAt}
-      isCanary={found.environments[environment]?.isCanary}
+      found={found.environments[environment]}
       history={await listItemHistory(admin, { where, environment, kind }, name)}
       gets={(what) => whoGets(environment, what)}
       reads={audited.includes(environment) ? await readersIn?.(environment) : undefined}
@@ -104,8 +103,7 @@ type Place = {
 /** What there is to know of an item in one environment, and its value on request. */
 function Card(
   props: Place & {
-    readonly changedAt: number | undefined;
-    readonly isCanary: true | undefined;
+    readonly found: ComparedItem | undefined;
     readonly history: ItemHistory;
     readonly gets: (what: Gets) => readonly ComponentChildren[];
     /** Undefined in an environment whose reads this person may not know. */
@@ -114,9 +112,11 @@ function Card(
     readonly isWholeAudit: boolean;
   },
 ) {
-  const { environment, revealed, changedAt, isCanary, history, gets, reads, isWholeAudit, now } = props;
-  const isThere = changedAt !== undefined;
-  const writer = isThere ? history.versions[0]?.actor.name : undefined;
+  const { environment, revealed, found, history, gets, reads, isWholeAudit, now } = props;
+  const isThere = found !== undefined;
+  // Newer versions than that changed its note, or the day to rotate it by.
+  const written = history.versions.find(({ at }) => at === found?.updatedAt) ?? history.versions[0];
+  const writer = isThere ? written?.actor.name : undefined;
   const some = (items: readonly ComponentChildren[], none: string) =>
     items.length === 0 ? <span class="quiet">{none}</span> : <Collapsed items={items} max={8} between="; " />;
   const names = gets("names");
@@ -128,7 +128,7 @@ function Card(
       </h2>
       {isThere ? (
         <p>
-          Changed <Ago at={changedAt} now={now} />
+          Changed <Ago at={found.updatedAt} now={now} />
           {writer !== undefined && (
             <>
               {" "}
@@ -139,10 +139,11 @@ function Card(
       ) : (
         <p class="missing">missing</p>
       )}
-      {isCanary && <p class="warning">A canary: each use of it is on record.</p>}
+      {found?.isCanary && <p class="warning">A canary: each use of it is on record.</p>}
       {isThere && revealed.includes(environment) && <Reveal {...props} />}
       <Facts
         facts={{
+          Note: found?.note,
           "Who can read it": isThere && some(gets("values"), "Nobody but operators."),
           "Only see its name": isThere && names.length > 0 && some(names, ""),
           "Who read it last":

@@ -4,14 +4,15 @@ import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
+import { requireNote } from "../editing/notes.ts";
 import { requireSets, shownEnvironments } from "../editing/open.ts";
 import { kindPages } from "../kinds/pages.ts";
 import { descriptorOf } from "../kinds/people.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../pages/kind-pages.ts";
-import { Ago, Change, Name, NameAgain, NewName } from "../pages/parts.tsx";
+import { Ago, Change, Field, Name, NameAgain, NewName } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
-import type { Visit } from "../pages/visit.ts";
+import { inField, type Visit } from "../pages/visit.ts";
 import type { Entry } from "../sets/kind.ts";
 import { joined } from "../words/text.ts";
 import { requireKind } from "./grid.tsx";
@@ -23,8 +24,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
   const { item: what } = descriptorOf(kind);
   const asked = visit.query("name");
   const stored = await findItem(visit, kind, asked);
-  const isSeen = ([environment]: readonly [Environment, Entry]) => !stored.unseen.includes(environment);
-  const item = { ...stored, entries: new Map([...stored.entries].filter(isSeen)) };
+  const item = { ...stored, entries: seenEntries(stored) };
   const holders = [...item.entries.keys()];
   const name = holders.length === 0 && item.unseen.length === 0 ? undefined : asked;
   const hidden = { ...seenOf(item.project, item.sets), ...(name === undefined ? { new: "yes" } : { name }) };
@@ -48,6 +48,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
       <Change action={projectPagePath(where, `${kind}/set`)} button="Save" hidden={hidden}>
         {name === undefined && <NewName asked={asked} help={form.nameHelp} />}
         {form.fields(item, admin.now(), parts)}
+        <NoteField entries={item.entries} />
         {item.shown.includes("production") && <NameAgain name={name} what={`name of the ${what}`} />}
       </Change>
       {name !== undefined && (
@@ -73,13 +74,41 @@ export async function set(visit: Visit): Promise<Answer> {
   const isNew = visit.form.has("new");
   const name = isNew ? visit.form.read("name").trim() : visit.form.read("name");
   const item = await findItem(visit, kind, name);
-  const change = form.change(visit, name, item);
+  const note = inField("note", () => noteIn(visit, name, seenEntries(item)));
+  const change = form.change(visit, name, item, note);
   const taken = touchedBy(change).filter((one) => item.entries.has(one) && !item.unseen.includes(one));
   if (isNew && taken.length > 0) {
     const words = `${JSON.stringify(name)} is in ${joined(taken)} already.`;
     throw new Refused("exists", `${words} Nothing was changed: change that one.`, { field: "name" });
   }
   return made(visit, name, change, projectPagePath(visit.where, `${kind}/item`, { name }));
+}
+
+/** The entries that a person may see. */
+function seenEntries({ entries, unseen }: StoredItem<Entry>): Entries {
+  return new Map([...entries].filter(([environment]) => !unseen.includes(environment)));
+}
+
+type Entries = ReadonlyMap<Environment, Entry>;
+
+function NoteField({ entries }: { readonly entries: Entries }) {
+  const note = noteOfAll(entries);
+  const help = "What it is, who rotates it, where it is made. It is no secret: whoever sees the name sees it.";
+  const differs = " Its environments have different notes: an empty field keeps them.";
+  return <Field name="note" label="Note" help={note === undefined ? help + differs : help} rows={2} value={note} />;
+}
+
+/** The note to write; undefined if it stays. @throws Refused `invalid` */
+function noteIn({ form }: Visit, name: string, entries: Entries): string | undefined {
+  const stored = noteOfAll(entries) ?? "";
+  const note = requireNote(name, form.find("note") ?? stored);
+  return note === stored ? undefined : note;
+}
+
+/** The note that an item has in all environments; undefined if they differ. */
+function noteOfAll(entries: Entries): string | undefined {
+  const [note = "", ...others] = new Set([...entries.values()].map(({ note = "" }) => note));
+  return others.length === 0 ? note : undefined;
 }
 
 /** Deletes an item. @throws Refused `conflict` if somebody wrote a set since the page was shown */

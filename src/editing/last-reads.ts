@@ -93,15 +93,17 @@ export function unreadInput({ isReadByName }: Pick<KindDescriptor, "isReadByName
  * @param placesOf - the name of an item, and where it is
  * @throws Refused `unavailable` if no notary has read the whole audit
  */
-export async function listItems<T extends { readonly updatedAt: number }>(
+export async function listItems<T extends { readonly updatedAt: number; readonly note?: string | undefined }>(
   admin: AdminContext,
   asked: { readonly project: string; readonly descriptor: KindDescriptor; readonly unreadMs: number | undefined },
   items: readonly T[],
-  columns: Columns<T>,
+  itemColumns: Columns<T>,
   placesOf: (item: T) => { readonly name: string; readonly environments: readonly Environment[] },
   among?: readonly Environment[],
 ): Promise<Outcome> {
   const { project: where, descriptor, unreadMs } = asked;
+  const hasNotes = items.some(({ note }) => note !== undefined);
+  const columns = { ...itemColumns, ...(hasNotes && { NOTE: ({ note }: T) => ({ name: note ?? null }) }) };
   const place = among === undefined ? "" : ` in ${among.join(", ")}`;
   if (unreadMs === undefined) return list(items, columns, `${where} has no ${descriptor.kind}${place}.`);
   const project = await findProject(admin, where, ["see", "audit"], among);

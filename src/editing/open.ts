@@ -11,6 +11,7 @@ import { VerifiedSet } from "../sets/verified-set.ts";
 import type { Db } from "../store/database.ts";
 import { inWords } from "../words/ago.ts";
 import { listed } from "../words/text.ts";
+import { noted } from "./notes.ts";
 import { isOfSet, type SetName, writtenSince } from "./version-records.ts";
 
 /*
@@ -212,17 +213,28 @@ export function openItems<E extends Entry>(of: SetOf<E>, set: VerifiedSet<E>, is
   return { ...of, version, items: new Map(items) };
 }
 
-/** The items of several sets, each once, in byte order of name, with its environments and its last change. */
+/** An item of several sets: its environments, its last change, and the first note that one of them has. */
+type ItemAcross = {
+  readonly environments: readonly Environment[];
+  readonly updatedAt: number;
+  readonly note?: string | undefined;
+};
+
+/** The items of several sets, each once, in byte order of name. */
 export function itemsOf<E extends Entry>(
   { identityOf, nameOf }: KindDescriptor<E>,
   sets: readonly VerifiedSet<E>[],
-): readonly { readonly entry: E; readonly environments: readonly Environment[]; readonly updatedAt: number }[] {
-  const found = new Map<string, { entry: E; environments: Environment[]; updatedAt: number }>();
+): readonly (ItemAcross & { readonly entry: E })[] {
+  const found = new Map<
+    string,
+    { entry: E; environments: Environment[]; updatedAt: number; note?: string | undefined }
+  >();
   for (const { environment, entries } of sets) {
     for (const entry of entries) {
       const item = found.get(identityOf(entry)) ?? { entry, environments: [], updatedAt: 0 };
       item.environments.push(environment);
       item.updatedAt = Math.max(item.updatedAt, entry.updatedAt);
+      Object.assign(item, noted(item.note, entry));
       found.set(identityOf(entry), item);
     }
   }

@@ -28,7 +28,7 @@ import { insertRecord, isOfSet, nextVersion, resealedRecord } from "./version-re
  * and seals the next version here. The version that was replaced is kept as it was sealed.
  */
 
-/** An item to write. The writer adds the version. */
+/** An item to write. The writer adds the version, unless it is the item that is there with the very same value. */
 export type NewItem<E extends Entry> = Omit<Item<E>, "entry"> & { readonly entry: Omit<E, "version"> };
 
 /** What a write does to a set, by name; null deletes. */
@@ -131,9 +131,10 @@ function planSet(
   const [added, changed, deleted]: [string[], string[], string[]] = [[], [], []];
   const replaced: [Entry, Entry][] = [];
   for (const [name, item] of changes) {
-    const old = items.get(name)?.entry;
+    const { entry: old, value } = items.get(name) ?? {};
+    const isWritten = hasValues && item?.value !== value;
     if (item === null) items.delete(name);
-    else items.set(name, { ...item, entry: { ...item.entry, ...(hasValues && { version }) } });
+    else items.set(name, { ...item, entry: { ...item.entry, ...(isWritten && { version }) } });
     if (old !== undefined) (item === null ? deleted : changed).push(name);
     else if (item !== null) added.push(name);
     if (old !== undefined && item !== null) replaced.push([old, item.entry]);
@@ -232,9 +233,10 @@ function layOut({ descriptor, environment }: SetOf, unsorted: readonly Item[]): 
   const listing = JSON.stringify(items.map(({ entry }) => entry));
   const values = hasValues ? items.map(({ value }) => value ?? new Uint8Array()) : null;
   const bytes = values?.reduce((sum, value) => sum + value.length + 1, 0) ?? 0;
-  if (items.length > setItemsMax || bytes > setBytesMax || Buffer.byteLength(listing) > setBytesMax) {
-    const holds = `${items.length} ${kind} with ${bytes} bytes of values`;
-    const words = `${environment} would hold ${holds}; at most ${setItemsMax} and ${setBytesMax} bytes are allowed.`;
+  const listed = Buffer.byteLength(listing);
+  if (items.length > setItemsMax || bytes > setBytesMax || listed > setBytesMax) {
+    const holds = `${items.length} ${kind} with ${bytes} bytes of values, and ${listed} of names and notes`;
+    const words = `${environment} would hold ${holds}; at most ${setItemsMax} and ${setBytesMax} bytes of each are allowed.`;
     throw new Refused("bound", words);
   }
   return { items, listing, values };

@@ -25,8 +25,16 @@ const own: Readonly<Record<string, () => Promise<Export>>> = {
   files: async () => (await import("./files/export.ts")).exportFiles,
 };
 
-/** The files that the items of a set become. */
-export async function exportItems({ descriptor: { kind }, items }: OpenSet, ask: ExportAsk): Promise<ExportItem[]> {
+/** The files that the items of a set become, and one with their notes, if there are any. */
+export async function exportItems(set: OpenSet, ask: ExportAsk): Promise<ExportItem[]> {
+  const notes = [...set.items].flatMap(([name, { entry }]) => (entry.note === undefined ? [] : [[name, entry.note]]));
+  const values = await exportValues(set, ask);
+  if (notes.length === 0) return values;
+  const text = visibleLines(`${JSON.stringify(Object.fromEntries(notes), null, 2)}\n`);
+  return [...values, { path: `${set.descriptor.kind}-notes.json`, text }];
+}
+
+async function exportValues({ descriptor: { kind }, items }: OpenSet, ask: ExportAsk): Promise<ExportItem[]> {
   const make = await own[kind]?.();
   if (make !== undefined) return make([...items.values()] as Item<never>[], ask);
   // Values are JSON as they are stored.

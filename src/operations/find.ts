@@ -8,18 +8,18 @@ import { shortRequestIds } from "../people/requests.ts";
 export const findNames = operation({
   path: "find",
   about:
-    "Find names by a part of them, in all that you may see: of variables, accounts, files, projects, keys, trusts, requests and persons.",
+    "Find names by a part of them, in all that you may see: of variables, accounts, files, projects, keys, trusts, requests and persons. Of the first three, notes are searched, too.",
   examples: ["keyhole find stripe", "keyhole find warehouse --org acme"],
   right: ["see", "keys", "decide"],
   inputs: {
-    part: input("<part>", "a part of the name, in any case; of several words, each"),
+    part: input("<part>", "a part of the name or the note, in any case; of several words, each"),
     organization: ofOrganization("names"),
     wide,
   },
   run: async (admin, { part, organization }) => {
     const found = await find(admin, part, organization);
-    const columns = columnsOf(await shortKeyIds(admin), await shortRequestIds(admin));
-    const none = `Nothing that you may see has ${JSON.stringify(part)} in its name.`;
+    const columns = columnsOf(await shortKeyIds(admin), await shortRequestIds(admin), found.found);
+    const none = `Nothing that you may see has ${JSON.stringify(part)} in its name or its note.`;
     const { warnings } = found;
     return { ...list(found.found, columns, none), document: found, warnings, sentence: moreThan(found) ?? "" };
   },
@@ -31,13 +31,18 @@ export function moreThan({ found, count }: SearchResult): string | undefined {
   return `These are ${found.length} of ${count.toLocaleString("en")}: give more of the name to see the others.`;
 }
 
-function columnsOf(shortKey: (id: string) => string, shortRequest: (id: string) => string): Columns<Hit> {
+function columnsOf(
+  shortKey: (id: string) => string,
+  shortRequest: (id: string) => string,
+  hits: readonly Hit[],
+): Columns<Hit> {
   return {
     PROJECT: ({ organization, project }) => [organization ?? "-", project].filter(Boolean).join("/"),
     NAME: ({ name }) => ({ name }),
     ENVIRONMENTS: ({ environments }) => environments?.join(",") ?? "-",
     WHAT: ({ type, status }) => (status === undefined ? type : `${type}, ${status}`),
     ID: ({ type, id = "-" }) => (type === "request" ? shortRequest(id) : shortKey(id)),
+    ...(hits.some(({ note }) => note) && { NOTE: ({ note }) => ({ name: note ?? null }) }),
   };
 }
 

@@ -35,8 +35,8 @@ export type ItemForm<E = unknown> = {
   fields(item: StoredItem<E>, now: number, parts: readonly string[]): ComponentChildren;
   /** The fields of the form that deletes, or what it would do. */
   deletion(item: StoredItem<E>): ComponentChildren;
-  /** Judges what the fields say. Nothing is written yet. */
-  change(visit: Visit, name: string, item: StoredItem<E>): ItemChange;
+  /** Judges what the fields say. Nothing is written yet. @param note - as it is to be; undefined if it stays */
+  change(visit: Visit, name: string, item: StoredItem<E>, note: string | undefined): ItemChange;
   removal(visit: Visit, name: string, item: StoredItem<E>): ItemChange;
 };
 

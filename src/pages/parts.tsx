@@ -524,7 +524,9 @@ export function Field(props: {
           ))}
         </select>
       ) : rows ? (
-        <textarea {...control} rows={rows} autocomplete="off" spellcheck={false} />
+        <textarea {...control} rows={rows} autocomplete="off" spellcheck={false}>
+          {value}
+        </textarea>
       ) : (
         <input {...control} value={value} autocomplete="off" spellcheck={false} />
       )}

@@ -22,12 +22,13 @@ export type ItemsAcross = {
 };
 
 /** An item in one environment, compared with the same item in the others. */
-type ComparedItem = {
+export type ComparedItem = {
   /** Epoch milliseconds. */
   readonly updatedAt: number;
   /** When its value is overdue for rotation, if it is marked with a day. Epoch milliseconds. */
   readonly dueAt?: number | undefined;
   readonly isCanary?: true;
+  readonly note?: string | undefined;
   /**
    * Environments with the same content have the same number: 1 for the first environment, then 2 and 3. Null if the
    * person may not see values: a number would confirm a guess.
@@ -37,8 +38,8 @@ type ComparedItem = {
 
 /**
  * Compares the environments of a project, item by item: the fields of accounts, the values of variables without their
- * days of rotation, and all that the listing shows of a file, without the times of any. Nothing is on record, since no
- * value is shown.
+ * days of rotation, and all that the listing shows of a file, without the times and the notes of any. Nothing is on
+ * record, since no value is shown.
  *
  * @param kind - one of `everyKind`
  * @throws Refused `conflict` if a set does not verify or open
@@ -75,7 +76,13 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
         const bait = isCanary(admin.systemKeys.listing, entry) && { isCanary: true as const };
         return [
           environment,
-          { updatedAt: entry.updatedAt, group: groups[index] ?? null, ...(dueAt && { dueAt }), ...bait },
+          {
+            updatedAt: entry.updatedAt,
+            group: groups[index] ?? null,
+            ...(dueAt && { dueAt }),
+            ...bait,
+            note: entry.note,
+          },
         ];
       }),
     );
@@ -86,13 +93,13 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
 }
 
 /**
- * What makes two items the same: the value without its time, or what the listing shows of a content, without its id and
- * its times.
+ * What makes two items the same: the value without its time, or what the listing shows of a content, without its id, its
+ * times and its note.
  */
 export function contentOf({ hasValues, datedValue }: KindDescriptor, { entry, value }: Item): string {
   const bytes = Buffer.from(value ?? []);
   if (hasValues) return (datedValue?.(bytes, 0) ?? bytes).toString();
-  const { id: _, version: __, updatedAt: ___, ...shown } = entry as ContentEntry;
+  const { id: _, version: __, updatedAt: ___, note: ____, ...shown } = entry as ContentEntry;
   return JSON.stringify(shown);
 }
 

@@ -5,6 +5,7 @@ import { ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
 import { projectPath } from "../desk/projects.ts";
 import { listingsAcross, type ProjectAsked } from "../editing/across.ts";
+import { noted } from "../editing/notes.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { Entry } from "../sets/kind.ts";
 import { hasPart, mayHavePart, rankOf, requirePart } from "../words/name-part.ts";
@@ -23,6 +24,8 @@ export type Hit = {
   readonly name: string;
   /** In which of them it is, as far as somebody may see them: an item or a request. */
   readonly environments?: readonly Environment[];
+  /** Of an item: the first one in these environments. */
+  readonly note?: string | undefined;
   /** Of a key, a trust or a request. */
   readonly id?: string;
   readonly status?: string;
@@ -44,9 +47,10 @@ export type SearchResult = {
 const hitsMax = 200;
 
 /**
- * Finds names by a part of them, in all that somebody may see. What they may not see is not looked at, and every set
- * that they may see is verified, whatever is in it. So neither the answer nor its time tells of another name.
- * @param part - of several words, a name must have each; case is ignored
+ * Finds names, and items by their notes, by a part of them, in all that somebody may see. What they may not see is not
+ * looked at, and every set that they may see is verified, whatever is in it. So neither the answer nor its time tells of
+ * another name.
+ * @param part - of several words, a name must have each, or an item in its name and its note; case is ignored
  * @param organization - only in it
  * @throws Refused as {@link requirePart}; `not_found` for an organization that is not there for them
  */
@@ -79,15 +83,17 @@ async function findInProjects(search: Search, organization: string | undefined):
     warnings.push(...damage);
     if (isNamed(project.slug) || isNamed(project.name)) hits.add({ type: "project", ...place, name: project.slug });
     for (const [{ item, nameOf }, some] of Map.groupBy(listings, ({ descriptor }) => descriptor)) {
-      const places = new Map<string, Environment[]>();
+      const places = new Map<string, { environments: Environment[]; note?: string | undefined }>();
       for (const { environment, text } of some) {
         if (!mayHave(text)) continue;
         for (const entry of JSON.parse(text) as Entry[]) {
           const name = nameOf(entry);
-          if (isNamed(name)) places.set(name, [...(places.get(name) ?? []), environment]);
+          if (!isNamed(name) && !(entry.note && isNamed(`${name} ${entry.note}`))) continue;
+          const { environments, note } = places.get(name) ?? { environments: [] };
+          places.set(name, { environments: [...environments, environment], ...noted(note, entry) });
         }
       }
-      for (const [name, environments] of places) hits.add({ type: item, ...place, name, environments });
+      for (const [name, found] of places) hits.add({ type: item, ...place, name, ...found });
     }
   }
   return warnings;

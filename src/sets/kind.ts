@@ -67,6 +67,8 @@ export type Entry = {
   readonly version?: number;
   /** Tells the holder of the listing key whether it is a canary (`seal/canary.ts`). The API does not show it. */
   readonly coin?: string;
+  /** What people say of the item, in one line. The API does not show it, and its change is none to machines. */
+  readonly note?: string | undefined;
 };
 
 /** An entry whose content is a row of its own. */

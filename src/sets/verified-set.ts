@@ -29,7 +29,6 @@ export class VerifiedSet<E extends Entry = Entry> {
   readonly #identity: SetIdentity;
   readonly #keyring: Keyring;
   #opener: { open(): OpenedItems } | undefined;
-  #digest: string | undefined;
 
   /** @throws Fault `decryption_failed` */
   constructor(keys: SetKeys, project: ReadProject, { kind, nameOf, hasValues }: KindDescriptor<E>, stored: StoredSet) {
@@ -47,12 +46,6 @@ export class VerifiedSet<E extends Entry = Entry> {
     this.listing = listing;
     this.entries = JSON.parse(listing) as E[];
     this.names = Object.freeze(this.entries.map(nameOf));
-  }
-
-  /** A digest of the items, the same under any version and any data key. Nothing is opened for it. */
-  get digest(): string {
-    this.#digest ??= digestOf(this.listing);
-    return this.#digest;
   }
 
   /** Opens the values. The opener is made once and kept; the values never are. */

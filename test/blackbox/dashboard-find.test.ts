@@ -38,7 +38,7 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
       "warehouse-team | acme | acme/billing | person",
       "OLD_WAREHOUSE | acme/billing | production | variable",
     ]);
-    expect(allOfRole(tree, "table").map(spokenText)).toEqual(["What has it in its name, the best first"]);
+    expect(allOfRole(tree, "table").map(spokenText)).toEqual(["What has it in its name or its note, the best first"]);
   });
 
   test("by keyboard alone, the key / on a page without a filter leads to it, and on to a hit", async () => {

@@ -47,6 +47,7 @@ const rows: readonly Row[] = [
   { words: "project rename ORG/{project} renamed-# --yes", needs: [["see"], ["write"]] },
   { words: "project delete ORG/{project} --yes", needs: [["see"], ["write"]] },
   { words: "var set ORG/web staging SET_# --value 1", needs: [["write"]] },
+  { words: "var mark ORG/web staging TOKEN --note note-#", needs: [["write"]] },
   { words: "var get ORG/web staging TOKEN", needs: [["reveal"]] },
   { words: "var list ORG/web staging", needs: [["see"]] },
   { words: "var diff ORG/web staging production", needs: [["reveal"]] },

@@ -111,7 +111,7 @@ describeBoth("the page that sets a variable", (w) => {
     expect(html.match(/An empty field keeps the stored value/g)).toHaveLength(2);
     expect(html.match(/There is none yet/g)).toHaveLength(1);
     for (const environment of environments) expect(html).toContain(`<label for="value-${environment}">`);
-    expect(html.match(/<textarea[^>]*><\/textarea>/g)).toHaveLength(3);
+    expect(html.match(/<textarea[^>]* name="value[^>]*><\/textarea>/g)).toHaveLength(3);
     const fresh = await visitor.page(at("variables/set?name=NEVER"));
     expect(fresh.html).toContain("<h1>New variable</h1>");
     expect(fresh.html).not.toContain("Delete it");

@@ -162,6 +162,11 @@ function fieldsOf(
       },
     })
     .on(selectors.map((selector) => `${form} ${selector}`).join(", "), { element: add })
+    .on(`${form} textarea[name=note]`, {
+      text: ({ text }) => {
+        if (found?.["note"] !== undefined) found["note"] += text.replaceAll("&quot;", '"');
+      },
+    })
     .transform(html);
   return found;
 }

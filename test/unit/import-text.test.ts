@@ -46,6 +46,26 @@ describe("a value is the text that is written:", () => {
     ["A: one\r\n", "one"],
   ])("%j", (text, value) => expect(values("yaml", text)).toEqual({ A: value }));
 
+  test.each([
+    ["env", "# one\n  #two\nA=1\n", "one two"],
+    ["env", "# of the file\n\n# one\nexport A=1\n", "one"],
+    ["env", "# one\n\nA=1\n", undefined],
+    ["env", "# ------\n#\nA=1 # after\n", undefined],
+    ["env", "# one\n# OLD=secret\nA=1\n", undefined],
+    ["env", "B='\n# in a value\n'\nA=1\n", undefined],
+    ["yaml", "# of the file\n\n# one\n# two\nA: 1\n", "one two"],
+    ["yaml", "B: 2 # after\n# one\nA: 1 # after\n", "one"],
+    ["yaml", '# "OLD": secret\nA: 1\n', undefined],
+  ] as const)("in %s, the comment above a line is its note, unless it assigns something: %j", (format, text, note) => {
+    const { variables } = parseImport(format, text);
+    expect(
+      variables
+        .find(({ name }) => name === "A")
+        ?.note?.replace(/\s+/g, " ")
+        .trim(),
+    ).toBe(note as string);
+  });
+
   test("a JSON text is one, with every kind of white space between its tokens", () => {
     const blanks = ' \t\r\n{\t\r\n\t"A"\r:\n"one"\t,\r"B"\n\t:\t"two"\r\n}\t\r\n';
     expect(values("json", blanks)).toEqual({ A: "one", B: "two" });

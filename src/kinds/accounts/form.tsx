@@ -93,7 +93,7 @@ function Fields({ stored }: { readonly stored: readonly string[] }) {
   );
 }
 
-function change(visit: Visit, name: string, { entries, unseen }: StoredItem): ItemChange {
+function change(visit: Visit, name: string, { entries, unseen }: StoredItem, note: string | undefined): ItemChange {
   const { where, form } = visit;
   const isNew = form.has("new");
   const [values, stored] = [fieldsIn(form), form.all("stored")];
@@ -113,7 +113,8 @@ function change(visit: Visit, name: string, { entries, unseen }: StoredItem): It
     const words = `${fresh} has no ${name} yet: give ${JSON.stringify(lacking)} a value, or remove it there later.`;
     throw new Refused("invalid", `${words} Nothing was changed.`, { field: `value-${stored.indexOf(lacking)}` });
   }
-  if (Object.keys(values).length === 0 && !isNew && fresh === undefined && dropped.length === 0) {
+  const isNothing = Object.keys(values).length === 0 && dropped.length === 0 && note === undefined;
+  if (isNothing && !isNew && fresh === undefined) {
     throw new Refused("invalid", "No field has a value, and none is removed. Nothing was changed.", {
       field: "value-0",
     });
@@ -124,6 +125,7 @@ function change(visit: Visit, name: string, { entries, unseen }: StoredItem): It
     values: typedIn(JSON.stringify(values)),
     environments: targets,
     ...(!isNew && { merge: true as const }),
+    note,
     leave: !isDropped,
   };
   return { targets, dropped, write: (to) => carryOut(visit, set, given, to) };

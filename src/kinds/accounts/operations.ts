@@ -17,6 +17,7 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
+import { noteInput } from "../../editing/notes.ts";
 import { decodeText, joined } from "../../words/text.ts";
 import { deleteItem } from "../delete.ts";
 import { accounts } from "./entry.ts";
@@ -46,12 +47,13 @@ export const set = operation({
     }),
     environments: environmentList("all environments it belongs to; asks before it removes it from one"),
     merge: flag("--merge", "keep the fields that are not given, and other environments; null removes a field"),
+    note: noteInput,
     leave: formOnly<boolean>(),
   },
-  plan: async (admin, { project, name, values: given, environments, merge, leave }) => {
+  plan: async (admin, { project, name, values: given, environments, ...how }) => {
     await findProject(admin, project, "write", environments);
     const values = parseValues(await given.read());
-    const would = await setAccount(admin, project, name, environments, values, { merge, leave, dryRun: true });
+    const would = await setAccount(admin, project, name, environments, values, { ...how, dryRun: true });
     const { dropped, lost, seen } = would;
     const out = lossesOf(name, would);
     const sentence = `Nothing was written. ${setText({ project, name, environments }, would, "would be ")}`;
@@ -60,9 +62,8 @@ export const set = operation({
     const document = { project, name, environments, status, ...losses };
     return { ...(out && { deed: out }), seen, document, sentence, values, agreed: { dropped, lost } };
   },
-  run: async (admin, { project, name, environments, merge, leave }, { seen, document, values, agreed }) => {
-    const options = { merge, leave, seen, agreed };
-    const written = await setAccount(admin, project, name, environments, values, options);
+  run: async (admin, { project, name, environments, values: _, ...how }, { seen, document, values, agreed }) => {
+    const written = await setAccount(admin, project, name, environments, values, { ...how, seen, agreed });
     const status = written.created ? "created" : "updated";
     return done({ ...document, status }, setText(document, written), written.warnings);
   },

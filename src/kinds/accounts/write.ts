@@ -6,6 +6,7 @@ import type { Seen } from "../../desk/plan.ts";
 import { seenOf } from "../../desk/plan.ts";
 import { findProject, type PlannedProject, placeOf } from "../../desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
+import { noted, requireNote } from "../../editing/notes.ts";
 import { itemsOf, type OpenSet, openItems, requireSets } from "../../editing/open.ts";
 import type { SetChanges } from "../../editing/write.ts";
 import { changingProject, type DryRun } from "../../editing/write-project.ts";
@@ -33,6 +34,8 @@ export type AccountOptions = DryRun & {
   readonly merge?: boolean | undefined;
   /** Whether it stays in environments that are not named. Default: if it is merged. */
   readonly leave?: boolean | undefined;
+  /** Its note in the environments that are named, empty for none. Default: the note that it has there. */
+  readonly note?: string | undefined;
 };
 
 /** The most bytes an account's fields may take as JSON. */
@@ -49,9 +52,10 @@ export async function setAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  { agreed, dryRun, seen = {}, merge = false, leave = merge }: AccountOptions = {},
+  { agreed, dryRun, seen = {}, merge = false, leave = merge, ...options }: AccountOptions = {},
 ): Promise<AccountWrite> {
   const { targets, fields, warnings } = validateAccount(name, environmentNames, values, merge);
+  const note = options.note === undefined ? undefined : requireNote(name, options.note);
   await findProject(admin, where, "write", targets);
   const found = await findProject(admin, where, "write");
   const plan = async (project: PlannedProject) => {
@@ -64,9 +68,16 @@ export async function setAccount(
       const { environment } = set;
       const before = openItems({ project, descriptor: accounts, environment }, set);
       const old = fieldsIn(before, name);
-      const value = targets.includes(environment) ? sealable(merge ? { ...old, ...fields } : fields) : undefined;
-      changes.set(before, new Map([[name, value ? { entry: { name, updatedAt: project.now }, value } : null]]));
-      const isSeen = value !== undefined && may(admin.rights, "see", placeOf(found), environment);
+      const item = before.items.get(name);
+      const isTarget = targets.includes(environment);
+      const write = () => {
+        const value = sealable(merge ? { ...old, ...fields } : fields);
+        return { entry: { name, updatedAt: project.now, ...noted(note, item?.entry) }, value };
+      };
+      const isKept = merge && item && Object.keys(fields).length === 0;
+      const kept = isKept && { ...item, entry: { ...item.entry, ...noted(note, item.entry) } };
+      changes.set(before, new Map([[name, isTarget ? kept || write() : null]]));
+      const isSeen = isTarget && may(admin.rights, "see", placeOf(found), environment);
       for (const field of isSeen && !merge ? Object.keys(old) : []) if (!(field in fields)) lost.add(field);
     }
     const outcome = { created: holders.length === 0, dropped, lost: [...lost].sort(), warnings };
@@ -129,9 +140,7 @@ export function validateAccount(name: string, environmentNames: readonly string[
 /** The project's accounts in byte order of name, without their fields. */
 export async function listAccounts(admin: AdminContext, where: string) {
   const sets = await requireSets(admin, await findProject(admin, where, "see"), accounts);
-  return itemsOf(accounts, sets).map(({ entry: { name }, environments, updatedAt }) => {
-    return { name, environments, updatedAt };
-  });
+  return itemsOf(accounts, sets).map(({ entry: { name }, ...item }) => ({ name, ...item }));
 }
 
 function validateFields(values: unknown, merge: boolean): Fields {

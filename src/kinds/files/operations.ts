@@ -17,6 +17,7 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
+import { noteInput } from "../../editing/notes.ts";
 import { counted } from "../../words/text.ts";
 import { deleteItem } from "../delete.ts";
 import { files } from "./entry.ts";
@@ -41,6 +42,7 @@ const put = operation({
     name: input("--name <name>", "display name (default: the last part of the path)"),
     mode: choice("--mode <mode>", "its mode where clients write it (default: 0600)", ["0600", "0400"]),
     contentType: input("--type <type>", "media type (default: application/octet-stream)"),
+    note: noteInput,
   },
   run: async (admin, { project, local, ...asked }) => {
     await findProject(admin, project, "write", asked.environments);

@@ -6,6 +6,7 @@ import type { AdminContext } from "../../desk/context.ts";
 import { findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
 import { displayName, requireEnvironments } from "../../desk/validate.ts";
 import { sealContent } from "../../editing/contents.ts";
+import { noted, requireNote } from "../../editing/notes.ts";
 import { itemsOf, openSet, requireSets } from "../../editing/open.ts";
 import { writeSets } from "../../editing/write.ts";
 import { writingProject } from "../../editing/write-project.ts";
@@ -25,11 +26,13 @@ export type NewFile = {
   readonly name?: string | undefined;
   readonly mode?: string | undefined;
   readonly contentType?: string | undefined;
+  /** Empty for none. Default: the note that it has in each environment. */
+  readonly note?: string | undefined;
 };
 
 /** Puts a file in place for these environments. A file at that path keeps its other environments. */
 export async function putFile(admin: AdminContext, where: string, asked: NewFile) {
-  const { content, environments, ...file } = validate(asked);
+  const { content, environments, note, ...file } = validate(asked);
   const found = await findProject(admin, where, "write", environments);
   const work = async (project: LockedProject) => {
     const sets = await Array.fromAsync(environments, (environment) =>
@@ -44,8 +47,11 @@ export async function putFile(admin: AdminContext, where: string, asked: NewFile
     }
     const id = Bun.randomUUIDv7();
     await storeContent(admin, project, { id, ...file }, content);
-    const item = { entry: { id, ...file, updatedAt: project.now }, value: null };
-    const changes = new Map(sets.map((set) => [set, new Map([[file.path, item]])]));
+    const itemIn = ({ items }: (typeof sets)[number]) => {
+      const old = items.get(file.path)?.entry;
+      return { entry: { id, ...file, updatedAt: project.now, ...noted(note, old) }, value: null };
+    };
+    const changes = new Map(sets.map((set) => [set, new Map([[file.path, itemIn(set)]])]));
     const writes = await writeSets(admin, project, files, changes);
     const created = [...writes.values()].every(({ added }) => added.length > 0);
     const { path, size, sha256 } = file;
@@ -58,10 +64,10 @@ export async function putFile(admin: AdminContext, where: string, asked: NewFile
 export async function listFiles(admin: AdminContext, where: string): Promise<StoredFile[]> {
   const project = await findProject(admin, where, "see");
   const sets = await requireSets(admin, project, files);
-  return itemsOf(files, sets).map(({ entry: { id: _, ...file }, environments, updatedAt }) => {
+  return itemsOf(files, sets).map(({ entry: { id: _, ...file }, environments, ...item }) => {
     // The checksum would confirm a guess of a small file.
     const maySee = environments.some((environment) => may(admin.rights, "reveal", placeOf(project), environment));
-    return { ...file, sha256: maySee ? file.sha256 : null, environments, updatedAt };
+    return { ...file, sha256: maySee ? file.sha256 : null, environments, ...item };
   });
 }
 
@@ -101,5 +107,6 @@ function validate(asked: NewFile) {
     size: content.length,
     sha256: sha256Of(content),
     contentType,
+    note: asked.note === undefined ? undefined : requireNote(path, asked.note),
   };
 }

@@ -5,7 +5,7 @@ import type { Entry, KindDescriptor } from "../../sets/kind.ts";
 export type VariableEntry = Entry & {
   readonly key: string;
   /** The last day, in UTC, on which it should be rotated, such as `2030-01-31`. The API does not show it. */
-  readonly rotateBy?: string;
+  readonly rotateBy?: string | undefined;
 };
 
 /** The values of variables are the objects of the answer. */

@@ -10,7 +10,11 @@ import { findForeign, isEscapedPem } from "./foreign.ts";
 /** What a dotenv file holds. Problems and warnings are sentences with a line and perhaps a name, never a value. */
 export type EnvFile = {
   /** In the file's order; `line` is where the assignment begins, counted from 1. */
-  readonly variables: readonly { readonly name: string; readonly value: string; readonly line: number }[];
+  readonly variables: readonly (Pick<Statement, "note"> & {
+    readonly name: string;
+    readonly value: string;
+    readonly line: number;
+  })[];
   /** About values that may not be what their author meant. */
   readonly warnings: readonly string[];
   /** Why the file is refused. */
@@ -30,12 +34,26 @@ export function parseEnvFile(text: string, isLiteral?: IsLiteral): EnvFile {
 }
 
 function* statementsIn(body: string): Generator<Statement> {
+  let comments: string[] = [];
   for (let at = 0, line = 1; at < body.length; ) {
     const { end, ...statement } = readStatement(body, at, line);
-    yield { ...statement, line };
+    const comment = /^[ \t]*#(.*)/.exec(body.slice(at, end))?.[1];
+    yield { ...statement, line, note: comment === undefined ? noteOf(comments, "=") : undefined };
+    if (comment === undefined) comments = [];
+    else comments.push(comment);
     line += countLineBreaks(body.slice(at, end));
     at = end;
   }
+}
+
+/**
+ * The note that the lines of a comment are. There is none if one of them assigns something: the value may be a secret.
+ * @param sign - between a name and its value
+ */
+export function noteOf(comment: readonly string[], sign: "=" | ":"): string | undefined {
+  const assigns = sign === "=" ? /^\s*(?:export\s+)?[\w.-]+\s*=/ : /^\s*["']?[\w.-]+["']?\s*:(?:\s|$)/;
+  const lines = comment.filter((line) => /[\p{L}\p{N}]/u.test(line)); // and not of dashes alone
+  return lines.length === 0 || lines.some((line) => assigns.test(line)) ? undefined : lines.join(" ");
 }
 
 /** Whether a variable is taken as it is, even if its value is encrypted text or a reference of another tool. */
@@ -51,7 +69,7 @@ export function envFileOf(statements: Iterable<Statement>, isLiteral: IsLiteral 
   const warnings: string[] = [];
   const problems: string[] = [];
   const lineByName = new Map<string, number>();
-  for (const { line, name, value, ...found } of statements) {
+  for (const { line, name, value, note, ...found } of statements) {
     if (problems.length >= problemsMax) {
       problems.push(`line ${line} and those after it were not looked at`);
       break;
@@ -64,7 +82,7 @@ export function envFileOf(statements: Iterable<Statement>, isLiteral: IsLiteral 
     lineByName.set(name, earlier ?? line);
     if (earlier !== undefined) problems.push(`line ${line}: ${name} is already set on line ${earlier}`);
     if (earlier !== undefined || value === undefined) continue;
-    variables.push({ name, value, line });
+    variables.push({ name, value, line, ...(note !== undefined && { note }) });
     const foreign = isLiteral(name, value) ? undefined : findForeign(name, value);
     if (foreign !== undefined)
       problems.push(`line ${line}: ${name} ${foreign}, or give --literal to store it as it is`);
@@ -138,6 +156,8 @@ export type Statement = {
   readonly line: number;
   readonly name?: string;
   readonly value?: string;
+  /** What the comment above it says. */
+  readonly note?: string | undefined;
   readonly problems?: readonly string[];
   readonly warnings?: readonly string[];
 };

@@ -115,15 +115,21 @@ function ValueField({ environment, help }: { readonly environment: Environment; 
   );
 }
 
-function change(visit: Visit, name: string, { shown, entries, unseen }: StoredItem<VariableEntry>): ItemChange {
+function change(
+  visit: Visit,
+  name: string,
+  { shown, entries, unseen }: StoredItem<VariableEntry>,
+  note: string | undefined,
+): ItemChange {
   const { admin, where, form } = visit;
-  const values = valuesIn(form, shown);
+  const noted = note === undefined ? [] : [...entries.keys()].filter((environment) => !unseen.includes(environment));
+  const values = valuesIn(form, shown, noted.length > 0);
   const day = inField("rotateBy", () => readDay(form, admin.now()));
   const each = new Map(
     [...values].map(([environment, value]) => {
       // An empty day does not take away one that the form did not show.
       const isKept = day === "keep" || (day === null && unseen.includes(environment));
-      return [environment, { value, rotateBy: isKept ? (entries.get(environment)?.rotateBy ?? null) : day }];
+      return [environment, { value, rotateBy: isKept ? (entries.get(environment)?.rotateBy ?? null) : day, note }];
     }),
   );
   // What is wrong with a name is said before the name is asked for again.
@@ -131,18 +137,20 @@ function change(visit: Visit, name: string, { shown, entries, unseen }: StoredIt
   for (const [environment, { value }] of each) {
     inField(`value.${environment}`, () => validateVariables([{ name, value }]));
   }
-  const targets = [...values.keys()];
+  const all = new Map([...noted.map((environment) => [environment, { note }] as const), ...each]);
+  const targets = [...all.keys()];
   const canary = form.has("canary") ? (true as const) : undefined;
-  const given = { project: where, environments: targets, name, value: typedIn(""), each, canary };
+  const given = { project: where, environments: targets, name, value: typedIn(""), each: all, canary };
   return { targets, write: (to) => carryOut(visit, set, given, to) };
 }
 
 /**
  * The values to write, by environment.
  * @param shown - the environments that the page has fields for; a value for another one is refused when it is written
+ * @param isNoted - whether there may be none, because a note is written
  * @throws Refused `invalid` if there are none, or one is both there and empty
  */
-function valuesIn(form: Form, shown: readonly Environment[]): ReadonlyMap<Environment, string> {
+function valuesIn(form: Form, shown: readonly Environment[], isNoted: boolean): ReadonlyMap<Environment, string> {
   const values = new Map<Environment, string>();
   const empty = form.environments("empty");
   for (const environment of environments) {
@@ -153,7 +161,7 @@ function valuesIn(form: Form, shown: readonly Environment[]): ReadonlyMap<Enviro
     }
     if (value !== "" || empty.includes(environment)) values.set(environment, value);
   }
-  if (values.size === 0) {
+  if (values.size === 0 && !isNoted) {
     const field = `value.${shown[0]}`;
     throw new Refused("invalid", "No field has a value. Nothing was changed.", { field });
   }

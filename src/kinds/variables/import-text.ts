@@ -8,6 +8,7 @@ import {
   findValueProblem,
   type IsLiteral,
   nameWarnings,
+  noteOf,
   parseEnvFile,
   type Statement,
   tooMany,
@@ -63,7 +64,8 @@ function parseYaml(text: string, isLiteral: IsLiteral | undefined): EnvFile {
     if (!isVariableName(name)) return { line, problems: [`${shownName(name)} is not a valid variable name`] };
     const { text, problem } = readValue(value);
     if (problem !== undefined) return { line, name, problems: [`${name} ${problem}`] };
-    return { line, name, value: text, warnings: nameWarnings(name) };
+    const comment = key.commentBefore?.split(/\n\s*\n/).at(-1);
+    return { line, name, value: text, note: noteOf(comment?.split("\n") ?? [], ":"), warnings: nameWarnings(name) };
   });
   return envFileOf(statements, isLiteral);
 }

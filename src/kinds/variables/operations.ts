@@ -22,12 +22,13 @@ import { type Columns, done, list } from "../../desk/outcome.ts";
 import type { Seen } from "../../desk/plan.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
+import { noteInput } from "../../editing/notes.ts";
 import { seenAt } from "../../editing/open.ts";
 import { setBytesMax } from "../../sets/kind.ts";
 import { digestOf } from "../../sets/verified-set.ts";
 import { parseList } from "../../words/lists.ts";
 import { parseCount } from "../../words/parse.ts";
-import { counted, decodeText, joined } from "../../words/text.ts";
+import { counted, decodeText, joined, listed } from "../../words/text.ts";
 import { parseComingDay } from "../../words/times.ts";
 import { deleteItem } from "../delete.ts";
 import { variables } from "./entry.ts";
@@ -62,6 +63,7 @@ export const set = operation({
     "keyhole var set web production TLS_KEY < key.pem",
     "keyhole var set web staging,production STRIPE_KEY --rotate-by 2030-01-31",
     "keyhole var set billing production ROOT_PASSWORD --canary",
+    "keyhole var set web production STRIPE_KEY --note 'Made in the Stripe dashboard; finance rotates it'",
   ],
   right: "write",
   inputs: {
@@ -85,13 +87,14 @@ export const set = operation({
       (text) => parseComingDay(text, Date.now()),
     ),
     canary: flag("--canary", "bait: read like any other, and every use of it is on record; it stays one until deleted"),
+    note: noteInput,
     version: ifVersion,
-    each: formOnly<ReadonlyMap<Environment, Pick<NewVariable, "value" | "rotateBy">>>(),
+    each: formOnly<ReadonlyMap<Environment, Omit<NewVariable, "name" | "canary">>>(),
   },
   check: ({ environments, version }) => requireOne("var set", environments, version),
-  plan: async (admin, { project, environments, name, value: given, each, rotateBy = null, canary, version }) => {
+  plan: async (admin, { project, environments, name, value: given, each, rotateBy = null, canary, note, version }) => {
     const seen = await seenAt(admin, project, "write", variables, environments);
-    const all = each ?? { value: await given.read(), rotateBy };
+    const all = each ?? { value: await given.read(), rotateBy, note };
     const changes = new Map(
       environments.map((environment) => {
         const own = all instanceof Map ? all.get(environment) : all;
@@ -110,6 +113,44 @@ export const set = operation({
     const day = rotateBy ? ` Rotate it by ${rotateBy}.` : "";
     const bait = canary ? " It is a canary: every use of it is on record." : "";
     return done(document, savedSentence(project, name, written) + day + bait, warningsIn(written));
+  },
+});
+
+const mark = operation({
+  path: "var mark",
+  about: "Change the note of variables, or the day to rotate them by. Their values stay, and machines see no change.",
+  examples: [
+    "keyhole var mark acme/web staging,production STRIPE_KEY --note 'Made in the Stripe dashboard'",
+    "keyhole var mark web production DATABASE_URL,SMTP_PASSWORD --rotate-by 2030-01-31",
+  ],
+  right: "write",
+  inputs: {
+    project,
+    environments: severalEnvironments,
+    names: completed(input("<names>", "the variables, comma-separated", parseList), "items"),
+    note: noteInput,
+    rotateBy: input("--rotate-by <day>", "rotate them by this day (UTC); none removes it", (text) =>
+      text === "none" ? text : parseComingDay(text, Date.now()),
+    ),
+    version: ifVersion,
+  },
+  check: ({ environments, version, note, rotateBy }) => {
+    requireOne("var mark", environments, version);
+    if (note === undefined && rotateBy === undefined) throw usageProblem("var mark: give --note, --rotate-by or both.");
+  },
+  plan: async (admin, { project, environments, names, note, rotateBy: day, version }) => {
+    const seen = await seenAt(admin, project, "write", variables, environments);
+    const rotateBy = day === "none" ? null : day; // no parsed option can be null
+    const entries = names.map((name) => ({ name, note, rotateBy }));
+    const changes = new Map(environments.map((environment) => [environment, { entries }]));
+    await writeVariables(admin, project, changes, { seen: ifAt(environments, version), dryRun: true });
+    const sentence = `Nothing was written. It would mark ${listed(names)} in ${project}, ${joined(environments)}.`;
+    return { seen, document: { project, environments, keys: names, note, rotateBy }, sentence, changes };
+  },
+  run: async (admin, { project, environments, names, version }, { seen, document, changes }) => {
+    const asked = { ...seen, ...ifAt(environments, version) };
+    const written = await writeVariables(admin, project, changes, { seen: asked });
+    return done(document, `Marked ${listed(names)} in ${project}, ${joined(environments)}.`, warningsIn(written));
   },
 });
 
@@ -239,7 +280,8 @@ export const remove = operation({
 
 export const copy = operation({
   path: "var copy",
-  about: "Copy variables to another environment or project, with their days of rotation. Values are never shown.",
+  about:
+    "Copy variables to another environment or project, with their days of rotation and notes. Values are never shown.",
   examples: [
     "keyhole var copy acme/web staging --to-env production --dry-run",
     "keyhole var copy acme/web staging --to acme/api --keys SMTP_HOST,SMTP_PASSWORD",
@@ -332,12 +374,17 @@ export const importAll = operation({
     prune: flag("--prune", "also delete the variables that the file does not have; asks first"),
     allowEmpty: flag("--allow-empty", "succeed if it holds no variables"),
     literal,
+    notes: flag("--notes", "in env and yaml text, the comment above a variable becomes its note"),
     version: ifVersion,
   },
-  plan: async (admin, { project, environment, file, format = "env", prune = false, allowEmpty, literal, version }) => {
+  plan: async (
+    admin,
+    { project, environment, file, format = "env", prune = false, allowEmpty, literal, notes, version },
+  ) => {
     const sets = await seenAt(admin, project, prune ? ["write", "see"] : "write", variables, [environment]);
     requireFreshToCompare(admin, placeOf(await findProject(admin, project, "write")), [environment]);
-    const { variables: entries, warnings } = await readImport(file, format, literal === true);
+    const { variables: read, warnings } = await readImport(file, format, literal === true);
+    const entries = notes ? read : read.map(({ note: _, ...entry }) => entry);
     if (entries.length === 0 && !allowEmpty) {
       const how = file.name === "" ? "" : "; --allow-empty accepts that";
       throw usageProblem(`${file.name || "The text"} holds no variables${how}.`);
@@ -401,5 +448,5 @@ export function wroteSentence(where: string, environment: string, written: Varia
 /** `var edit` and `var export` are in `cli/variables.ts`. */
 export const variableOperations: Operations = {
   about: "Variables of a project, one value per environment.",
-  rows: [set, get, listAll, diff, remove, copy, importAll],
+  rows: [set, mark, get, listAll, diff, remove, copy, importAll],
 };

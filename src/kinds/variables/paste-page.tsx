@@ -33,7 +33,8 @@ export async function pastePage(visit: Visit): Promise<Answer> {
           required
         />
         <p>
-          <Box name="prune">Also delete what the text does not have</Box>
+          <Box name="prune">Also delete what the text does not have</Box>{" "}
+          <Box name="notes">The comment above a line becomes its note</Box>
         </p>
       </Change>
     </>
@@ -46,7 +47,8 @@ export async function paste(visit: Visit): Promise<Answer> {
   const { where, form } = visit;
   const environment = form.environment();
   const prune = form.has("prune") ? (true as const) : undefined;
-  const imports = { project: where, environment, file: typedIn(textIn(form)), prune };
+  const notes = form.has("notes") ? (true as const) : undefined;
+  const imports = { project: where, environment, file: typedIn(textIn(form)), prune, notes };
   const again = ["Paste another text", projectPagePath(where, "variables/paste", { environment })] as const;
   const page = projectPagePath(where, "variables/paste");
   return keepDraft(visit, page, { environment, again, imports }).catch(blame("text"));

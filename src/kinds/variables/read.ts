@@ -96,16 +96,18 @@ type Part = { readonly chosen: Chosen; readonly names: readonly string[]; readon
 
 /** A machine asks for the same part again and again: the newest few of each set are kept, of which no value is known. */
 function partOf(set: VariableSet, selection: Selection): Part {
-  if (selection.by === "all")
-    return { chosen: "all", names: set.names, fingerprint: `${set.environment} ${set.digest}` };
+  if (selection.by === "all") {
+    const fingerprint = wholeBefore.get(set) ?? fingerprintOf(set, "all");
+    wholeBefore.set(set, fingerprint);
+    return { chosen: "all", names: set.names, fingerprint };
+  }
   const asked = selection.by === "prefix" ? `prefix ${selection.prefix}` : `names ${selection.names}`;
   const parts = partsBefore.get(set) ?? new Map<string, Part>();
   const known = parts.get(asked);
   if (known !== undefined) return known;
   const chosen = choose(set.names, selection);
   const names = Object.freeze(chosen.map((index) => set.names[index] as string));
-  const fingerprint = `${set.environment} ${digestOf(JSON.stringify(entriesOf(set, chosen)))}`;
-  const part = { chosen, names, fingerprint };
+  const part = { chosen, names, fingerprint: fingerprintOf(set, chosen) };
   if (asked.length > askedLengthMax) return part;
   if (parts.size >= partsMax) parts.delete(parts.keys().next().value as string);
   partsBefore.set(set, parts.set(asked, part));
@@ -114,6 +116,16 @@ function partOf(set: VariableSet, selection: Selection): Part {
 
 const [askedLengthMax, partsMax] = [512, 4];
 const partsBefore = new WeakMap<VariableSet, Map<string, Part>>();
+const wholeBefore = new WeakMap<VariableSet, string>();
+
+/**
+ * The same under any version and any data key, and whatever is said of the variables: a note or a day of rotation tells
+ * no machine that something changed. Nothing is opened for it.
+ */
+function fingerprintOf(set: VariableSet, chosen: Chosen): string {
+  const members: readonly (keyof VariableEntry)[] = ["key", "updatedAt", "coin", "version"];
+  return `${set.environment} ${digestOf(JSON.stringify(entriesOf(set, chosen), [...members]))}`;
+}
 
 function entriesOf({ entries }: VariableSet, chosen: Chosen) {
   return chosen === "all" ? entries : chosen.flatMap((index) => entries[index] ?? []);

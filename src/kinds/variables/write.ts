@@ -7,6 +7,7 @@ import { Permit } from "../../desk/permit.ts";
 import type { Seen } from "../../desk/plan.ts";
 import { findProject, type PlannedProject, placeOf, projectColumns, requireSeenProject } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
+import { noted, requireNote } from "../../editing/notes.ts";
 import { type Item, type OpenSet, openSet, requireSeen, requireSet, seenAt } from "../../editing/open.ts";
 import { revealOf } from "../../editing/reveal.ts";
 import type { NewItem, PlannedSet, SetChanges } from "../../editing/write.ts";
@@ -19,11 +20,14 @@ import { nameWarnings, unseenInValues, valueWarnings } from "./env-file.ts";
 
 export type NewVariable = {
   readonly name: string;
-  readonly value: string | Uint8Array;
+  /** If left out, the stored one stays: then only what is said of the variable changes, which machines do not get. */
+  readonly value?: string | Uint8Array | undefined;
   /** The day to rotate it by, or null for none. If left out, an earlier day stays unless the value changes. */
-  readonly rotateBy?: string | null;
+  readonly rotateBy?: string | null | undefined;
   /** Whether it is a canary. If left out, it stays what it is. */
   readonly canary?: boolean | undefined;
+  /** Empty for none. If left out, an earlier note stays. */
+  readonly note?: string | undefined;
 };
 
 export type WriteOptions = {
@@ -136,8 +140,14 @@ function planWrite(
   const changes = new Map<string, NewItem<VariableEntry> | null>();
   const changed: string[] = [];
   const canaries: string[] = [];
-  for (const [key, { value, rotateBy: mark, canary }] of given) {
+  for (const [key, { value, rotateBy: mark, canary, note }] of given) {
     const old = before.items.get(key);
+    if (value === undefined) {
+      if (old === undefined) throw new Refused("not_found", `${key} is not in ${before.environment}: give it a value.`);
+      const rotateBy = mark === undefined ? old.entry.rotateBy : (mark ?? undefined);
+      changes.set(key, { ...old, entry: { ...old.entry, rotateBy, ...noted(note, old.entry) } });
+      continue;
+    }
     // Somebody who may not see values must not learn whether a guess is the stored one.
     const isSame = isCompared && old !== undefined && storedValue(old) === value;
     if (old !== undefined && !isSame) changed.push(key);
@@ -145,7 +155,8 @@ function planWrite(
     const was = isCanary(listing, old?.entry ?? {});
     if (was && canary === undefined) canaries.push(key);
     const coin = newCoin(listing, canary ?? was);
-    changes.set(key, variableItem({ key, updatedAt: now, ...(rotateBy && { rotateBy }), coin }, value));
+    const said = { ...(rotateBy && { rotateBy }), ...noted(note, old?.entry) };
+    changes.set(key, variableItem({ key, updatedAt: now, ...said, coin }, value));
   }
   const unwanted = new Set(prune ? [...before.items.keys()].filter((name) => !given.has(name)) : remove);
   const both = [...unwanted].find((name) => given.has(name));
@@ -153,13 +164,13 @@ function planWrite(
   const pruned = [...before.items.keys()].filter((name) => unwanted.has(name));
   for (const name of pruned) changes.set(name, null);
   const entries = [...given.values()];
-  const about = warnings ? [...warnings, ...unseenInValues(entries)] : entries.flatMap(warningsAbout);
+  const about = warnings ? [...warnings, ...unseenInValues(entries.filter(hasValue))] : entries.flatMap(warningsAbout);
   const stay = may(rights, "see", placeOf(before.project), before.environment) ? canaries.map(staysCanary) : [];
   return { before, changes, changed: changed.sort(compareBytes), warnings: [...about, ...stay] };
 }
 
 function warningsAbout({ name, value }: CheckedVariable): string[] {
-  return [...nameSentences(name), ...valueWarnings(name, Buffer.from(value))];
+  return value === undefined ? [] : [...nameSentences(name), ...valueWarnings(name, Buffer.from(value))];
 }
 
 function staysCanary(name: string): string {
@@ -175,13 +186,13 @@ export type Place = { readonly project: string; readonly environment: string };
 
 /** What a copy did, or would do. Names are in byte order. */
 export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted"> & {
-  /** The variables that the target already had with this value and day of rotation. They are not written again. */
+  /** The variables that the target already had with this value, day of rotation and note. They are not written again. */
   readonly same: readonly string[];
 };
 
 /**
- * Copies variables to another environment or project with their days of rotation: all of them, or on any failure none.
- * That their values left the source is on record there.
+ * Copies variables to another environment or project with their days of rotation and, as far as the person may see
+ * them, their notes: all of them, or on any failure none. That their values left the source is on record there.
  * @param names - which ones; all by default
  */
 export async function copyVariables(
@@ -206,14 +217,18 @@ export async function copyVariables(
     const opened = await openSet(admin, { project: { ...origin, ...db }, descriptor: variables, environment: source });
     if (isWithin) await requireSeen(admin, opened, seen, names);
     else requireSeenProject(origin, { project: seen["source"] as string | undefined });
-    const inSight = may(admin.rights, "see", placeOf(origin), source) ? opened.items.keys() : [];
+    const maySee = may(admin.rights, "see", placeOf(origin), source);
+    const inSight = maySee ? opened.items.keys() : [];
     const chosen = chosenOf(opened, from, names, inSight);
-    const given = validateVariables(chosen.map((item) => copied(admin, item)));
+    const given = validateVariables(chosen.map((item) => copied(admin, item, maySee)));
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
     const plan = planWrite(admin, before, given, {}, project.now, true);
-    const isMade = (name: string) => {
+    // What the target's are, and what their notes say, is for those who may see them.
+    const isMarked = (name: string) => {
       const old = before.items.get(name)?.entry;
-      return given.get(name)?.canary === true && old !== undefined && !isCanary(admin.systemKeys.listing, old);
+      const { canary, note } = given.get(name) ?? {};
+      if (old === undefined) return false;
+      return (canary === true && !isCanary(admin.systemKeys.listing, old)) || noted(note, old).note !== old.note;
     };
     const isEqual = (name: string) => {
       const old = before.items.get(name)?.entry;
@@ -221,8 +236,7 @@ export async function copyVariables(
       return old && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
     };
     const equal = [...given.keys()].filter(isEqual).sort(compareBytes);
-    const same = equal.filter((name) => !isMade(name));
-    // Which of the target's are canaries is for those who may see them.
+    const same = equal.filter((name) => !isMarked(name));
     const shown = may(admin.rights, "see", placeOf(found), target) ? same : equal;
     const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
     await requireSeen(admin, before, seen, changes.keys());
@@ -260,10 +274,10 @@ function chosenOf(
 }
 
 /** A variable as a copy writes it: a copy of a canary is one, and a canary stays one whatever is copied over it. */
-function copied({ systemKeys }: AdminContext, item: Item<VariableEntry>): NewVariable {
-  const { key: name, rotateBy } = item.entry;
+function copied({ systemKeys }: AdminContext, item: Item<VariableEntry>, maySee: boolean): NewVariable {
+  const { key: name, rotateBy, note } = item.entry;
   const canary = isCanary(systemKeys.listing, item.entry) || undefined;
-  return { name, value: storedValue(item), canary, ...(rotateBy && { rotateBy }) };
+  return { name, value: storedValue(item), canary, ...(rotateBy && { rotateBy }), ...(maySee && { note }) };
 }
 
 /** The value of a variable as {@link variableItem} wrote it. */
@@ -277,14 +291,14 @@ export function variableItem(entry: VariableEntry & { readonly coin: string }, v
   return { entry, value: Buffer.from(JSON.stringify({ key, value, updatedAt })) };
 }
 
-/** Names and times in an environment, in byte order. */
+/** Names, times and notes in an environment, in byte order. */
 export async function listVariables(admin: AdminContext, where: string, environment: string) {
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "see", [target]);
   const { entries } = await requireSet(admin, { project, descriptor: variables, environment: target });
-  return entries.map(({ key: name, updatedAt, rotateBy, coin }) => {
+  return entries.map(({ key: name, updatedAt, rotateBy, coin, note }) => {
     const canary = isCanary(admin.systemKeys.listing, { coin });
-    return { name, updatedAt, ...(rotateBy && { rotateBy }), ...(canary && { canary }) };
+    return { name, updatedAt, ...(rotateBy && { rotateBy }), ...(canary && { canary }), ...(note && { note }) };
   });
 }
 
@@ -336,9 +350,13 @@ export async function seenByCopy(admin: AdminContext, from: Place, to: Place): P
 }
 
 /** A variable whose name and value may be stored. */
-type CheckedVariable = NewVariable & { readonly value: string };
+type CheckedVariable = NewVariable & { readonly value: string | undefined };
 
-/** Values and marks by name, all checked before anything is written. */
+function hasValue(one: CheckedVariable): one is CheckedVariable & { readonly value: string } {
+  return one.value !== undefined;
+}
+
+/** Values, marks and notes by name, all checked before anything is written. */
 export function validateVariables(entries: readonly NewVariable[]) {
   const values = new Map<string, CheckedVariable>();
   for (const entry of entries) {
@@ -348,13 +366,14 @@ export function validateVariables(entries: readonly NewVariable[]) {
       throw new Refused("invalid", words);
     }
     if (values.has(name)) throw new Refused("invalid", `${name} is given twice.`);
-    const text = requireText(`The value of ${name}`, value);
-    const bytes = Buffer.byteLength(text);
+    const text = value === undefined ? undefined : requireText(`The value of ${name}`, value);
+    const bytes = Buffer.byteLength(text ?? "");
     if (bytes > variableValueBytesMax) {
       const words = `The value of ${name} has ${bytes} bytes; at most ${variableValueBytesMax} are allowed.`;
       throw new Refused("bound", words);
     }
-    values.set(name, { ...entry, value: text });
+    const note = entry.note === undefined ? undefined : requireNote(name, entry.note);
+    values.set(name, { ...entry, value: text, note });
   }
   return values;
 }
