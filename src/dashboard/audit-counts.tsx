@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { Ago, type Cells, counted, Moment, Named, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
-import { type AuditCounts, type Doings, units } from "../people/reads.ts";
+import { type AuditCounts, countedDays, type Doings, units } from "../people/reads.ts";
 import { lookalikes } from "../words/lookalikes.ts";
 import { formatTime } from "../words/text.ts";
 import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
@@ -14,9 +14,8 @@ const [barWidth, chartHeight] = [20, 80];
  * @param isOfAll - whether somebody reads all entries, so that none are missing
  */
 export function Chart({ counts, isOfAll }: { readonly counts: AuditCounts; readonly isOfAll: boolean }) {
-  const { bars, isWhole, span } = counts;
+  const { bars, isWhole, span, reads: total } = counts;
   const unit = units.get(span.unitMs) ?? "";
-  const total = bars.reduce((sum, { count }) => sum + count, 0);
   const [first, last] = [bars[0]?.at ?? span.fromAt, span.endAt];
   const during = (
     <>
@@ -29,25 +28,13 @@ export function Chart({ counts, isOfAll }: { readonly counts: AuditCounts; reado
   const meanText = mean.toLocaleString("en", { maximumSignificantDigits: 2 });
   const sum = `${isWhole ? "" : "At least "}${counted(total, "read")}`;
   const rest = `On average ${meanText} in ${unit === "hour" ? "an hour" : unit === "day" ? "a day" : unit}`;
-  const yOf = (count: number) => chartHeight - (count / most.count) * chartHeight;
+  const label = `Reads per ${unit}. ${sum} from ${formatTime(first)} to ${formatTime(last)}. ${rest}.`;
   return (
     <figure>
       <div class="chart">
         <span class="quiet most">{most.count.toLocaleString("en")}</span>
         <span class="quiet zero">0</span>
-        <svg
-          viewBox={`0 0 ${bars.length * barWidth} ${chartHeight}`}
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={`Reads per ${unit}. ${sum} from ${formatTime(first)} to ${formatTime(last)}. ${rest}.`}
-        >
-          {bars.map(({ at, count }, index) => (
-            <rect x={index * barWidth + 2} y={yOf(count)} width={barWidth - 4} height={chartHeight - yOf(count)}>
-              <title>{`${formatTime(at)}: ${counted(count, "read")}`}</title>
-            </rect>
-          ))}
-          <line x1={0} x2={bars.length * barWidth} y1={yOf(mean)} y2={yOf(mean)} />
-        </svg>
+        <Bars bars={bars} label={label} mean={mean} />
         <span class="from">
           <Moment at={first} />
         </span>
@@ -69,6 +56,44 @@ export function Chart({ counts, isOfAll }: { readonly counts: AuditCounts; reado
         />
       </details>
     </figure>
+  );
+}
+
+/** Bars, and what they say in words. @param mean - is drawn as a line */
+function Bars(props: { readonly bars: AuditCounts["bars"]; readonly label: string; readonly mean?: number }) {
+  const { bars, label, mean } = props;
+  const most = Math.max(...bars.map(({ count }) => count));
+  const yOf = (count: number) => chartHeight - (count / most) * chartHeight;
+  return (
+    <svg
+      viewBox={`0 0 ${bars.length * barWidth} ${chartHeight}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={label}
+    >
+      {bars.map(
+        ({ at, count }, index) =>
+          count > 0 && (
+            <rect x={index * barWidth + 2} y={yOf(count)} width={barWidth - 4} height={chartHeight - yOf(count)}>
+              <title>{`${formatTime(at)}: ${counted(count, "read")}`}</title>
+            </rect>
+          ),
+      )}
+      {mean !== undefined && <line x1={0} x2={bars.length * barWidth} y1={yOf(mean)} y2={yOf(mean)} />}
+    </svg>
+  );
+}
+
+/** Reads by machines in the last {@link countedDays}, as small bars and in words. */
+export function ReadsLately({ counts }: { readonly counts: AuditCounts }) {
+  const { bars, isWhole, reads } = counts;
+  if (reads === 0) return <span class="quiet">none in {countedDays} days</span>;
+  const most = Math.max(...bars.map(({ count }) => count)).toLocaleString("en");
+  const words = `${isWhole ? "" : "at least "}${reads.toLocaleString("en")} in ${countedDays} days, at most ${most} a day`;
+  return (
+    <span class="lately">
+      <Bars bars={bars} label={`Reads per day: ${words}`} /> {words}
+    </span>
   );
 }
 

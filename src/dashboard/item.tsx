@@ -30,9 +30,9 @@ import { type ItemHistory, listItemHistory } from "../people/history.ts";
 import { keyNames, listAccess } from "../people/keys.ts";
 import { personsWithAccess } from "../people/persons.ts";
 import { type Gets, personGets } from "../people/readers.ts";
-import { countedMax } from "../people/reads.ts";
+import { type AuditCounts, countedDays, countedMax, countLately } from "../people/reads.ts";
 import { lookalikes } from "../words/lookalikes.ts";
-import { whoOf } from "./audit-counts.tsx";
+import { ReadsLately, whoOf } from "./audit-counts.tsx";
 import { comparison, requireKind } from "./grid.tsx";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf } from "./sentence.tsx";
@@ -107,7 +107,7 @@ function Card(
     readonly history: ItemHistory;
     readonly gets: (what: Gets) => readonly ComponentChildren[];
     /** Undefined in an environment whose reads this person may not know. */
-    readonly reads: readonly ComponentChildren[] | undefined;
+    readonly reads: { readonly readers: readonly ComponentChildren[]; readonly counts: AuditCounts } | undefined;
     /** Whether they may know those of each environment: a read may be of all three at once. */
     readonly isWholeAudit: boolean;
   },
@@ -149,7 +149,8 @@ function Card(
           "Who read it last":
             isThere &&
             reads &&
-            some(reads, `Nobody, as far as ${isWholeAudit ? "the audit goes back" : "you may know"}.`),
+            some(reads.readers, `Nobody, as far as ${isWholeAudit ? "the audit goes back" : "you may know"}.`),
+          "Reads by machines": isThere && reads && reads.counts.reads > 0 && <ReadsLately counts={reads.counts} />,
           "Earlier values": earlier.length > 0 && <Earlier {...props} rows={earlier} />,
         }}
       />
@@ -238,16 +239,13 @@ function Earlier(props: Place & { readonly rows: readonly EarlierValue[] }) {
   );
 }
 
-/** For how long the reads of an item are counted: people's looks at it move no number. */
-const countedDays = 30;
-
 /** Who read an item in an environment in the last days, the last one first, and how often; or before them, who did last. */
 async function readsOf({ admin, where }: Visit, kind: string, name: string) {
   const actions = descriptorOf(kind).actions.filter((action) => /\.(?:read|reveal)$/.test(action));
   const filter = { project: where, wholeName: name, actions };
   const counted: AuditRecord[] = [];
+  const { sinceAt } = countLately(admin.now());
   const read = async () => {
-    const sinceAt = admin.now() - countedDays * 86_400_000;
     for await (const page of auditPages(admin, { ...filter, sinceAt }, "newest first")) {
       for (const entry of page) counted.push(entry);
       if (counted.length >= countedMax) break;
@@ -266,13 +264,17 @@ async function readsOf({ admin, where }: Visit, kind: string, name: string) {
       actor.type === "person" ? actorOf({ actor }, names) : actor.id,
     );
     const atLeast = counted.length < countedMax ? "" : "at least ";
-    return [...byReader.values()].map((all) => (
+    const { counts } = countLately(admin.now());
+    for (const one of there) counts.add(one);
+    counts.isWhole = counted.length < countedMax;
+    const readers = [...byReader.values()].map((all) => (
       <>
         {(there.length > 0 ? who : whoOf(reads, names))(all[0] as AuditRecord)}
         {all.length > 1 ? `: ${atLeast}${all.length.toLocaleString("en")} times in ${countedDays} days, last ` : ", "}
         <Ago at={(all[0] as AuditRecord).time} now={admin.now()} />
       </>
     ));
+    return { readers, counts };
   };
 }
 

@@ -25,8 +25,11 @@ import {
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
+import { auditPages } from "../people/audit.ts";
 import { type KeyRecord, listKeys, neverEnds, showKey } from "../people/keys.ts";
+import { type AuditCounts, countLately } from "../people/reads.ts";
 import { lookalikes } from "../words/lookalikes.ts";
+import { ReadsLately } from "./audit-counts.tsx";
 import { usesOf } from "./key-words.ts";
 import { RotateForm } from "./new-key.tsx";
 
@@ -119,6 +122,7 @@ export async function keyPage(visit: Visit): Promise<Answer> {
   const record = await showKey(admin, visit.param("id"));
   const now = admin.now();
   const facts = drawnFacts(record, { ...grantColumns, ...(record.terms && termColumns) }, now);
+  const reads = visit.may("audit") && (await readsOf(visit, record.id));
   const uses = record.surfaces.map((surface) => <Prose>{usesOf[surface]}</Prose>);
   const main = (
     <>
@@ -132,7 +136,13 @@ export async function keyPage(visit: Visit): Promise<Answer> {
           This key is a canary: it opens nothing, and each use of it is on record until it is revoked.
         </p>
       )}
-      <Facts facts={{ ...facts, Surfaces: joined(uses, "; ") }} />
+      <Facts
+        facts={{
+          ...facts,
+          Surfaces: joined(uses, "; "),
+          [admin.rights === "operator" ? "Reads" : "Reads that you may know"]: reads && <ReadsLately counts={reads} />,
+        }}
+      />
       {visit.may("audit") && (
         <LoneLink to={withQuery("/audit", { key: record.id })}>
           What it read, and what was done to it, in the audit
@@ -159,6 +169,15 @@ export async function keyPage(visit: Visit): Promise<Answer> {
     </>
   );
   return { title: `The ${record.type} ${excerpt(record.name)}`, heading: <Word>{record.name}</Word>, main };
+}
+
+/** What it read lately, as far as somebody may read the audit. */
+async function readsOf({ admin }: Visit, keyId: string): Promise<AuditCounts> {
+  const { sinceAt, counts } = countLately(admin.now());
+  pages: for await (const page of auditPages(admin, { keyId, sinceAt }, "newest first")) {
+    for (const entry of page) if (!counts.add(entry)) break pages;
+  }
+  return counts;
 }
 
 /** Revokes it for good, if its name was typed again. */

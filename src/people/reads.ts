@@ -5,6 +5,9 @@ import type { AuditRecord } from "./audit.ts";
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
+/** The days for which reads of one thing are counted: people's looks at it move no number. */
+export const countedDays = 30;
+
 /** The most entries that are counted, and the most names in them: more would keep a page waiting. */
 export const countedMax = 10_000;
 const namesMax = 300_000;
@@ -46,6 +49,12 @@ export type Doings = Pick<AuditRecord, "actor" | "organization" | "project" | "e
   /** When they did it last. */
   readonly lastAt: number;
 };
+
+/** What counts the entries of the last {@link countedDays}, and when these begin. */
+export function countLately(now: number) {
+  const sinceAt = now - countedDays * dayMs;
+  return { sinceAt, counts: new AuditCounts(spanOf(now, { sinceAt })) };
+}
 
 /** Counts entries that come newest first. */
 export class AuditCounts {
@@ -107,6 +116,11 @@ export class AuditCounts {
       return { ...entry, names: sorted, count, lastAt };
     });
     return all.sort((one, other) => other.count - one.count);
+  }
+
+  /** How many reads by machines are in the bars. */
+  get reads(): number {
+    return this.#reads.values().reduce((sum, count) => sum + count, 0);
   }
 
   /**

@@ -157,6 +157,10 @@ describeBoth("the page of one item", (w, _, once) => {
     expect(machines(after)).toEqual(before);
     expect(after["Who read it last"]).toContain("ann@host: 101 times in 30 days, last TIME");
     expect(after["Who can read it"]?.match(/\(id [\w-]+…\) \(a key\)/g)).toHaveLength(2);
+    // Machines' reads alone are in the chart, which says in words what it shows.
+    expect(after["Reads by machines"]).toMatch(/ 3 in 30 days, at most [123] a day$/);
+    const { html } = await visitor.page(`/keys/${keys[0]?.id}`);
+    expect(html).toMatch(/<dt>Reads<\/dt><dd><span class="lately"><svg [^>]*aria-label="Reads per day: 2 in 30 days,/);
     w.clock.nowMs = Date.now() + 31 * 86_400_000;
     expect((await shown(await visitorOf(w)))["Who read it last"]).toBe("ann@host, TIME");
     w.clock.nowMs = undefined;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Fragment, h } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { Chart, Who } from "../../src/dashboard/audit-counts.tsx";
+import { Chart, ReadsLately, Who } from "../../src/dashboard/audit-counts.tsx";
 import type { AuditRecord } from "../../src/people/audit.ts";
 import { AuditCounts, countedMax, spanOf } from "../../src/people/reads.ts";
 
@@ -101,6 +101,19 @@ test("the newest 10,000 are counted, and the bars begin with the oldest of them"
   );
   const cells = [...html.matchAll(/<td[^>]*>(?:<a[^>]*>)?([\d,]+)</g)].map(([, text]) => text);
   expect(cells).toEqual(["2799", "3600", "3600", "1", "10000"]);
+});
+
+test("reads of 30 days are a bar each day, whose words say when some are missing", () => {
+  const spanned = () => new AuditCounts(spanOf(noon, { sinceAt: noon - 30 * dayMs }));
+  const entries = Array.from({ length: 1200 }, (_, at) => entry(noon - (at % 3) * dayMs));
+  entries.sort((a, b) => b.time - a.time);
+  const counts = countedOf(entries, spanned());
+  const lately = () => renderToString(h(Fragment, null, ReadsLately({ counts })));
+  expect(lately().match(/<rect/g)).toHaveLength(3);
+  expect(lately().replace(/<[^>]*>|\S*Z: \d+ reads?/g, "")).toBe(" 1,200 in 30 days, at most 400 a day");
+  counts.isWhole = false;
+  expect(lately()).toContain('role="img" aria-label="Reads per day: at least 1,200 in 30 days, at most 400 a day"');
+  expect(renderToString(h(Fragment, null, ReadsLately({ counts: spanned() })))).toContain("none in 30 days");
 });
 
 test("entries with very many names are counted up to 300,000 names", () => {
