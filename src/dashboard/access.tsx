@@ -3,7 +3,6 @@
 import { type Environment, environments } from "../core/names.ts";
 import { findProject } from "../desk/projects.ts";
 import {
-  Ago,
   Alike,
   type Cells,
   Chooser,
@@ -23,6 +22,7 @@ import type { Gets } from "../people/readers.ts";
 import { lookalikes } from "../words/lookalikes.ts";
 import { joined } from "../words/text.ts";
 import { keyColumns } from "./keys.tsx";
+import { personPath, rightsCell } from "./person.tsx";
 
 /** Who can do what in a project: each key, trust and person by the three environments. */
 export async function accessPage(visit: Visit): Promise<Answer> {
@@ -78,16 +78,9 @@ const personColumns = (
   shown: readonly Environment[],
   now: number,
 ): Cells<PersonAccess> => ({
-  Name: ({ name }) => [<Named thing={{ id: name, name }} />, alike.has(name) && <Alike />],
+  Name: ({ name }) => [<Named thing={{ id: name, name }} to={personPath(name)} />, alike.has(name) && <Alike />],
   "Signs in as": ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>),
-  ...environmentColumns<PersonAccess>(
-    shown,
-    ({ rightsIn, endsIn }, environment) =>
-      rightsIn[environment]?.map((right, index) => {
-        const end = endsIn[environment]?.[right];
-        return [index > 0 && ", ", right, end !== undefined && [" (ends ", <Ago at={end} now={now} />, ")"]];
-      }) ?? <span class="quiet">nothing</span>,
-  ),
+  ...environmentColumns<PersonAccess>(shown, (person, environment) => rightsCell(person, environment, now)),
 });
 
 function columnsOf(all: readonly KeyAccess[], shown: readonly Environment[], now: number): Cells<KeyAccess> {

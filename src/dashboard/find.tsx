@@ -8,6 +8,7 @@ import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { find, type Hit } from "../people/find.ts";
 import { counted } from "../words/text.ts";
+import { personPath } from "./person.tsx";
 
 /** Everything whose name or note has a part, each with a link to its page. The field for the part is in the frame. */
 export async function findPage(visit: Visit): Promise<Answer> {
@@ -62,9 +63,8 @@ const columns: Cells<Hit> = {
   What: ({ type, status }) => (status === undefined ? type : `${type}, ${status}`),
 };
 
-/** The page of what was found; undefined for a person, who has none. */
-function pageOf({ type, organization, project, name, id }: Hit): string | undefined {
-  if (type === "person") return undefined;
+function pageOf({ type, organization, project, name, id }: Hit): string {
+  if (type === "person") return personPath(name);
   if (type === "request") return `/requests/${id}`;
   if (project === null) return `/keys/${id}`;
   const kind = everyKind.find(({ item }) => item === type)?.kind;

@@ -34,6 +34,7 @@ import { type AuditCounts, countedDays, countedMax, countLately } from "../peopl
 import { lookalikes } from "../words/lookalikes.ts";
 import { ReadsLately, whoOf } from "./audit-counts.tsx";
 import { comparison, requireKind } from "./grid.tsx";
+import { personPath } from "./person.tsx";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf } from "./sentence.tsx";
 
@@ -288,7 +289,7 @@ async function readersOf({ admin, where }: Visit, kind: string) {
       .filter(({ rightsIn }) => personGets(rightsIn[environment]) === what)
       .map(({ name, signIn }) => {
         const sort = signIn !== null && "group" in signIn ? "a group of people" : "a person";
-        return [<Word>{name}</Word>, marks.has(name) && <Alike />, ` (${sort})`];
+        return [<Word to={personPath(name)}>{name}</Word>, marks.has(name) && <Alike />, ` (${sort})`];
       }),
     ...keys
       .filter(({ environments: reach, gets }) => reach?.includes(environment) !== false && gets[kind] === what)

@@ -16,6 +16,7 @@ import { itemPage, reveal } from "./item.tsx";
 import { keyPage, keysPage, revokeNamed } from "./keys.tsx";
 import { mePage } from "./me.tsx";
 import { makeKey, newKeyPage, rotateShown } from "./new-key.tsx";
+import { personPage } from "./person.tsx";
 import { createOrganization, createProject, firstPage, projectsPage } from "./projects.tsx";
 import { approveShown, rejectShown, requestPage, requestsPage } from "./requests.tsx";
 import { remove, set, setPage } from "./set.tsx";
@@ -60,6 +61,7 @@ export const routes: readonly Route[] = [
   { method: "POST", path: "/keys", rights: rightsOf(create), isSecret: true, answer: makeKey },
   { method: "POST", path: "/keys/:id/rotate", rights: rightsOf(rotate), isSecret: true, answer: rotateShown },
   { method: "GET", path: "/p/:org/:project/access", rights: ["see"], answer: accessPage },
+  { method: "GET", path: "/persons/:name", rights: ["see"], answer: personPage },
 ];
 
 /** Whether a page is there for somebody. @param to - its path, with or without a query */

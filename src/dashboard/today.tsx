@@ -195,7 +195,7 @@ async function lastChanges(visit: Visit): Promise<VNode> {
  * @param entries - oldest first
  * @param at - draws the moment of an entry, such as with a link
  */
-async function entriesOf(
+export async function entriesOf(
   visit: Visit,
   entries: readonly AuditRecord[],
   at = (when: VNode, _: AuditRecord): VNode => when,

@@ -149,7 +149,11 @@ const listAll = operation({
   right: "operator",
   inputs: { organization: ofOrganization("persons"), wide },
   run: async (admin, { organization }) =>
-    list(await listPersons(admin, organization), columns, "There are no persons yet: run keyhole person add NAME."),
+    list(
+      await listPersons(admin, organization),
+      personColumns,
+      "There are no persons yet: run keyhole person add NAME.",
+    ),
 });
 
 const show = operation({
@@ -158,7 +162,7 @@ const show = operation({
   examples: ["keyhole person show ana"],
   right: "operator",
   inputs: { name },
-  run: async (admin, { name }) => one(await showPerson(admin, name), columns),
+  run: async (admin, { name }) => one(await showPerson(admin, name), personColumns),
 });
 
 const ssh = operation({
@@ -213,7 +217,8 @@ function rightsText(rights: readonly RightsInPlace[], between = "\n"): string {
     .join(between);
 }
 
-const columns: Columns<PersonRecord> = {
+/** What operators are told of somebody. */
+export const personColumns: Columns<PersonRecord> = {
   NAME: (one: PersonRecord) => one.name,
   ORG: (one: PersonRecord) => one.organization ?? "-",
   RIGHTS: (one: PersonRecord) => rightsText(one.rights, "; "),

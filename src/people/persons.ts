@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { sql } from "drizzle-orm";
+import { asc, eq, sql } from "drizzle-orm";
 import {
   endOf,
   everyRight,
@@ -8,6 +8,7 @@ import {
   isSamePlace,
   may,
   merged,
+  type ProjectPlace,
   type Right,
   reached,
 } from "../access/rights.ts";
@@ -257,20 +258,48 @@ export type PersonAccess = {
 export async function personsWithAccess(admin: AdminContext, where: string, environment?: Environment) {
   const project = await findProject(admin, where, "see", environment && [environment]);
   const { persons, at } = await readPersons(admin);
-  return persons.flatMap(({ name, signIn, holdings }): PersonAccess[] => {
-    const held = inForce(holdings, at);
-    const found = project.permit.environments.flatMap((one) => {
-      const ends = everyRight.flatMap((right) => {
-        const those = held.filter((holding) => may([holding], right, placeOf(project), one));
-        return those.length === 0 ? [] : [[right, Math.max(...those.map(endOf))] as const];
-      });
-      return ends.length === 0 ? [] : [[one, ends] as const];
-    });
-    if (found.length === 0) return [];
-    const rightsIn = Object.fromEntries(found.map(([one, ends]) => [one, ends.map(([right]) => right)]));
-    const ending = found.map(([one, ends]) => [one, Object.fromEntries(ends.filter(([, end]) => end < endOf({})))]);
-    return [{ name, signIn, rightsIn, endsIn: Object.fromEntries(ending) }];
+  return persons.flatMap((one) => accessOf(one, at, placeOf(project), project.permit.environments));
+}
+
+/** One person's rights in each project where they have some, as far as somebody may see it, by its path. */
+export async function accessOfPerson(
+  admin: AdminContext,
+  name: string,
+): Promise<(PersonAccess & { readonly where: string; readonly seen: readonly Environment[] })[]> {
+  const { projects: p, organizations: o } = admin.database.tables;
+  const { persons, at } = await readPersons(admin);
+  const person = persons.find((one) => one.name === name);
+  const projects = await admin.database.db
+    .select({ projectId: p.id, organizationId: p.organizationId, where: sql<string>`${o.slug} || '/' || ${p.slug}` })
+    .from(p)
+    .innerJoin(o, eq(o.id, p.organizationId))
+    .orderBy(asc(o.slug), asc(p.slug));
+  return projects.flatMap(({ where, ...place }) => {
+    const seen = reached(admin.rights, ["see"], place);
+    const found = person === undefined ? [] : accessOf(person, at, place, seen);
+    return found.map((one) => ({ ...one, where, seen }));
   });
+}
+
+/** @returns nothing for somebody without rights in these environments */
+function accessOf(
+  { name, signIn, holdings }: Person,
+  at: number,
+  place: ProjectPlace,
+  among: readonly Environment[],
+): PersonAccess[] {
+  const held = inForce(holdings, at);
+  const found = among.flatMap((one) => {
+    const ends = everyRight.flatMap((right) => {
+      const those = held.filter((holding) => may([holding], right, place, one));
+      return those.length === 0 ? [] : [[right, Math.max(...those.map(endOf))] as const];
+    });
+    return ends.length === 0 ? [] : [[one, ends] as const];
+  });
+  if (found.length === 0) return [];
+  const rightsIn = Object.fromEntries(found.map(([one, ends]) => [one, ends.map(([right]) => right)]));
+  const ending = found.map(([one, ends]) => [one, Object.fromEntries(ends.filter(([, end]) => end < endOf({})))]);
+  return [{ name, signIn, rightsIn, endsIn: Object.fromEntries(ending) }];
 }
 
 /** The persons in force. @throws Refused `conflict` if SQL changed them or put earlier ones back */

@@ -65,7 +65,16 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     const wanted = [
       ...[/^\/$/, /^\/projects$/, /^\/p\/acme\/web\/variables$/, /\/accounts$/, /\/files$/, /\/variables\/item\?/],
       ...[/\/variables\/set/, /\/variables\/paste$/, /\/variables\/promote/, /\/history/, /\/undo\?/, /^\/requests$/],
-      ...[/^\/requests\/N$/, /^\/keys$/, /^\/keys\/N$/, /^\/keys\/new$/, /\/access$/, /^\/audit$/, /^\/audit\/verify$/],
+      ...[
+        /^\/requests\/N$/,
+        /^\/keys$/,
+        /^\/keys\/N$/,
+        /^\/keys\/new$/,
+        /\/access$/,
+        /^\/persons\/lea$/,
+        /^\/audit$/,
+        /^\/audit\/verify$/,
+      ],
     ];
     const shapes = paths.map(shapeOf);
     expect(wanted.filter((path) => !shapes.some((shape) => path.test(shape)))).toEqual([]);
@@ -159,6 +168,8 @@ async function fill(site: Site): Promise<void> {
   const may = ["--resource", "variables,projects,requests", "--surface", "rest_api,mcp_server"];
   const { key } = await site.key("--name", "ci", ...may);
   await site.key("--name", "short", "--expires-in", "5d");
+  await site.json(["person", "add", "lea"]);
+  await site.json(["person", "grant", "lea", "see", "--project", "web", "--all-environments"]);
   const server = await site.serve({ env: { KEYHOLE_MCP: "on" } });
   await server.get("/projects/web/variables?environment=staging", key);
   const agent = new Client({ name: "agent", version: "1" });

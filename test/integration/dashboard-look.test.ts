@@ -9,9 +9,10 @@ import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
+import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons.ts";
 import { inDays } from "../support/clock.ts";
 import { deleteVariable } from "../support/delete.ts";
-import { cardsOf, visitorOf } from "../support/pages.ts";
+import { cardsOf, personsVisitor, tableOf, visitorOf } from "../support/pages.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, describeOnce, everything, type World } from "../support/world.ts";
 
@@ -156,11 +157,11 @@ describeBoth("the page of one item", (w, _, once) => {
     const after = await shown();
     expect(machines(after)).toEqual(before);
     expect(after["Who read it last"]).toContain("ann@host: 101 times in 30 days, last TIME");
-    expect(after["Who can read it"]?.match(/\(id [\w-]+…\) \(a key\)/g)).toHaveLength(2);
     // Machines' reads alone are in the chart, which says in words what it shows.
     expect(after["Reads by machines"]).toMatch(/ 3 in 30 days, at most [123] a day$/);
     const { html } = await visitor.page(`/keys/${keys[0]?.id}`);
     expect(html).toMatch(/<dt>Reads<\/dt><dd><span class="lately"><svg [^>]*aria-label="Reads per day: 2 in 30 days,/);
+    expect(after["Who can read it"]?.match(/\(id [\w-]+…\) \(a key\)/g)).toHaveLength(2);
     w.clock.nowMs = Date.now() + 31 * 86_400_000;
     expect((await shown(await visitorOf(w)))["Who read it last"]).toBe("ann@host, TIME");
     w.clock.nowMs = undefined;
@@ -270,6 +271,80 @@ describeBoth("the page of one item", (w, _, once) => {
     const plain = await visitor.submit(at("variables/reveal"), asked);
     expect([plain.status, (await plain.text()).includes(same)]).toEqual([400, false]);
     expect(await listAudit(w.admin, { limit: 500 })).toEqual(before);
+  });
+});
+
+describeBoth("the page of a person", (w) => {
+  /** A person with rights in two projects, one who may see and audit one of them, and one who may see neither. */
+  const furnish = async () => {
+    const { organization, where } = await w.place({ variables: { staging: { SEEN: newCanary() } } });
+    const { slug } = organization;
+    await w.project(organization, "api");
+    const [name, lead, stranger] = ["ana", "lea", "max"].map((one) => `${one}-of-${slug}`) as [string, string, string];
+    const may = (one: string, rights: string[], project: string, environments: string[] | null) =>
+      grantRights(w.admin, one, { rights, projects: [project], environments });
+    for (const one of [name, lead, stranger]) {
+      const signIn = { issuer: "https://id.example", subject: one };
+      await addPerson(w.admin, { name: one, organization: slug, signIn });
+    }
+    await may(name, ["see", "reveal"], "web", ["staging", "production"]);
+    await may(name, ["see"], "api", null);
+    await may(lead, ["see", "audit"], "web", ["staging"]);
+    await may(stranger, ["audit"], "api", null);
+    const visitorAs = (subject: string) => personsVisitor(w, { issuer: "https://id.example", subject });
+    await visitorAs(name).send(`/p/${where}/variables/reveal`, { name: "SEEN", environment: "staging" });
+    return { name, lead, stranger, slug, where, visitorAs };
+  };
+  const caption = /^The projects in which/;
+
+  test("says an operator their rights now and before, and what they did", async () => {
+    const { name, slug } = await furnish();
+    await revokeRights(w.admin, name, { rights: ["reveal"], projects: ["web"], environments: ["production"] });
+    const { html } = await (await visitorOf(w)).page(`/persons/${name}`);
+    expect(tableOf(html, caption)).toEqual([
+      { Project: `${slug}/api`, development: "see", staging: "see", production: "see" },
+      { Project: `${slug}/web`, development: "nothing", staging: "see, reveal", production: "see" },
+    ]);
+    const text = html.replace(/<[^>]+>/g, "");
+    expect(text).toContain(`${name} at https://id.example`);
+    expect(text).toContain(`, by ann@hostdeleted: ${name} reveal ${slug}/web production`);
+    expect(text).toContain(`added: ${name} see ${slug}/api development, ${name} see ${slug}/api staging`);
+    expect(text).toContain(`(${name} at https://id.example)saw the variable SEEN in staging of ${slug}/web`);
+    const found = await (await visitorOf(w)).page(`/find?q=${name}`);
+    expect(found.html).toContain(`href="/persons/${name}"`);
+  });
+
+  test("says others what `access` and the audit say them, and is not there for who may see none of their rights", async () => {
+    const { name, lead, stranger, slug, where, visitorAs } = await furnish();
+    const { html } = await visitorAs(lead).page(`/persons/${name}`);
+    const hidden = "not shown";
+    const row = { Project: `${slug}/web`, development: hidden, staging: "see, reveal", production: hidden };
+    expect(tableOf(html, caption)).toEqual([row]);
+    expect(html).toContain("SEEN");
+    for (const unknown of [`${slug}/api`, "How their rights changed", "Signs in as"])
+      expect(html).not.toContain(unknown);
+    expect((await visitorAs(lead).page(`/p/${where}/access`)).html).toContain(`href="/persons/${name}"`);
+    const [there, absent] = await Promise.all(
+      [name, "nobody"].map((one) => visitorAs(stranger).page(`/persons/${one}`)),
+    );
+    expect([there?.status, there?.html]).toEqual([404, absent?.html.replaceAll("nobody", name)]);
+    const fromAna = await Promise.all([lead, "nobody"].map((one) => visitorAs(name).page(`/persons/${one}`)));
+    expect(fromAna.map(({ status, html }) => [status, html.includes("What they did")])).toEqual([
+      [200, false],
+      [404, false],
+    ]);
+  });
+
+  test("is there after they were removed, for an operator alone", async () => {
+    const { name, lead, slug, visitorAs } = await furnish();
+    await removePerson(w.admin, name);
+    const { status, html } = await (await visitorOf(w)).page(`/persons/${name}`);
+    expect([status, html.includes("This person was removed")]).toEqual([200, true]);
+    expect(html.replace(/<[^>]+>/g, "")).toContain(
+      `deleted: ${name} ${name} at https://id.example, ${name} see ${slug}`,
+    );
+    expect((await visitorAs(lead).page(`/persons/${name}`)).status).toBe(404);
+    expect((await (await visitorOf(w)).page("/persons/nobody")).status).toBe(404);
   });
 });
 

@@ -1,0 +1,107 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren, VNode } from "preact";
+import { type Environment, environments } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { changeActions } from "../kinds/people.ts";
+import { personColumns } from "../operations/persons.ts";
+import { drawnFacts } from "../pages/drawn.tsx";
+import { Ago, Changed, environmentColumns, Facts, Listed, LoneLink, Name, Table, Word } from "../pages/parts.tsx";
+import { projectPagePath, withQuery } from "../pages/paths.ts";
+import type { Answer } from "../pages/route.ts";
+import type { Visit } from "../pages/visit.ts";
+import { type AuditRecord, listAudit } from "../people/audit.ts";
+import { accessOfPerson, type PersonAccess, showPerson } from "../people/persons.ts";
+import { unlessRefused } from "./refusal.ts";
+import { actorOf } from "./sentence.tsx";
+import { entriesOf } from "./today.tsx";
+
+/**
+ * A person: what they can see and do, how their rights changed, and what they did. It tells what commands tell:
+ * `person show` operators, `access` whoever may see, and `audit list` whoever may read the audit.
+ */
+export async function personPage(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
+  const name = visit.param("name");
+  const now = admin.now();
+  const isOperator = admin.rights === "operator";
+  const record = isOperator ? await unlessRefused(showPerson(admin, name), ["not_found"], () => undefined) : undefined;
+  const rows = await accessOfPerson(admin, name);
+  const changes = isOperator ? await changesOfRights(visit, name) : [];
+  if (record === undefined && rows.length + changes.length === 0) {
+    throw new Refused("not_found", "There is no such page.");
+  }
+  const main = (
+    <>
+      {record && <Facts facts={drawnFacts(record, personColumns, now)} />}
+      {isOperator && record === undefined && <p class="warning">This person was removed, and has no rights.</p>}
+      <h2>What they can see and do</h2>
+      <Table
+        caption={`The projects in which ${name} has rights`}
+        columns={{
+          Project: ({ where }) => <Name to={projectPagePath(where, "access")}>{where}</Name>,
+          ...environmentColumns<(typeof rows)[number]>(environments, (row, one) =>
+            row.seen.includes(one) ? rightsCell(row, one, now) : "not shown",
+          ),
+        }}
+        rows={rows}
+        none={visit.none("They have no rights in any project.")}
+      />
+      {isOperator && (
+        <Listed
+          title="How their rights changed"
+          none="Nobody has given or taken any."
+          items={changes.map((one) => (
+            <>
+              <Ago at={one.time} now={now} />, by <Word>{actorOf(one, new Map())}</Word>
+              <Changed names={{ added: [], changed: [], deleted: [], ...one }} />
+            </>
+          ))}
+        />
+      )}
+      {visit.may("audit") && (await doings(visit, name))}
+    </>
+  );
+  return { title: `The person ${name}`, heading: <Word>{name}</Word>, main };
+}
+
+export function personPath(name: string): string {
+  return `/persons/${name}`;
+}
+
+/** What a person may do in one environment. */
+export function rightsCell(
+  { rightsIn, endsIn }: PersonAccess,
+  environment: Environment,
+  now: number,
+): ComponentChildren {
+  const rights = rightsIn[environment]?.map((right, index) => {
+    const end = endsIn[environment]?.[right];
+    return [index > 0 && ", ", right, end !== undefined && [" (ends ", <Ago at={end} now={now} />, ")"]];
+  });
+  return rights ?? <span class="quiet">nothing</span>;
+}
+
+/** Each change of their rights on record, the newest first: also of rights that they no longer have. */
+async function changesOfRights({ admin }: Visit, name: string): Promise<readonly AuditRecord[]> {
+  const found = listAudit(admin, { actions: ["people.write"], wholeName: name });
+  return (await unlessRefused(found, ["not_found"], () => [])).toReversed();
+}
+
+const doingsMax = 12;
+
+/** What they changed and saw last, by whichever door. */
+async function doings(visit: Visit, name: string): Promise<VNode> {
+  const found = listAudit(visit.admin, { actor: name, actions: changeActions });
+  const all = await unlessRefused(found, ["not_found", "ambiguous"], () => []);
+  // An account of the machine may have their name.
+  const theirs = all.filter(({ actor }) => actor.type === "person" && actor.from !== "os").slice(-doingsMax);
+  return (
+    <section>
+      <h2>What they did</h2>
+      {theirs.length === 0 && <p class="quiet">{visit.none("Nothing.")}</p>}
+      {await entriesOf(visit, theirs)}
+      <LoneLink to={withQuery("/audit", { actor: name, action: "all reads" })}>What they saw, in the audit</LoneLink>
+      <LoneLink to={withQuery("/audit", { actor: name })}>All that they did, in the audit</LoneLink>
+    </section>
+  );
+}
