@@ -32,6 +32,7 @@ import {
   tokenOf,
 } from "./gate.ts";
 import icon from "./icon.svg" with { type: "text" };
+import { recentMax } from "./projects.tsx";
 import { refusalOf } from "./refusal.ts";
 import { isPageFor, routes } from "./routes.ts";
 import script from "./script.js" with { type: "text" };
@@ -121,12 +122,20 @@ async function answered(
     if ("chunks" in answer) return download(parts, request, answer, opened.move());
     if ("main" in answer) {
       session.notices.delete(at);
+      noteProject(session, params);
       if (hasSomewhere(rights, "see", "decide")) reader = { ...reader, pending: await countPending(admin) };
     }
     return shown(parts, answer, session, reader, byScript);
   } catch (error) {
     return refused(parts, error, byScript, reader);
   }
+}
+
+/** Remembers that a page of a project was shown. */
+function noteProject({ choices }: Session, { org, project }: Readonly<Record<string, string>>): void {
+  if (org === undefined || project === undefined) return;
+  const where = `${org}/${project}`;
+  choices.projects = [...(choices.projects ?? []).filter((one) => one !== where), where].slice(-recentMax);
 }
 
 /** @throws Refused if the person may not use the dashboard */
@@ -158,7 +167,7 @@ function shown(
   reader: Reader,
   byScript: boolean,
 ): Response {
-  if ("secret" in answer) return json(200, answer);
+  if ("secret" in answer || "offers" in answer) return json(200, answer);
   if ("main" in answer) return page(parts, 200, pageOf(answer, reader));
   // Without `see` there is no page to return to, so they go home.
   const to = isPageFor(reader.rights, answer.to) ? answer.to : "/";

@@ -1,14 +1,54 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
+import { excerpt } from "../core/visible.ts";
+import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { moreThan } from "../operations/find.ts";
 import { type Cells, Empty, Envs, joined, LoneLink, Name, Table, Warnings, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
-import type { Answer } from "../pages/route.ts";
+import type { Answer, Offer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { find, type Hit } from "../people/find.ts";
+import { lookalikes } from "../words/lookalikes.ts";
 import { counted } from "../words/text.ts";
+import { actionsOf } from "./grid.tsx";
 import { personPath } from "./person.tsx";
+import { firstKind, pathOf, recentProjects } from "./projects.tsx";
+import { unlessRefused } from "./refusal.ts";
+
+/**
+ * What the script offers below the field in the frame: the best names that have a part; and before somebody types,
+ * where they go most often. A search finds here what it finds on its page.
+ */
+export async function offered(visit: Visit): Promise<Answer> {
+  const part = visit.query("q")?.trim() ?? "";
+  if (part === "") return { offers: await destinations(visit), said: "Type a part of a name." };
+  const { found, count } = await find(visit.admin, part);
+  const whatOf = whatsOf(found);
+  const offers = found.slice(0, offersMax).map((hit) => {
+    const about = [whatOf(hit), placeOf(hit), ...(hit.environments ?? hit.projects ?? []), hit.note ?? ""];
+    return { name: excerpt(hit.name), about: about.filter(Boolean).map(excerpt).join(", "), to: pageOf(hit) };
+  });
+  const said =
+    count === 0 ? "Nothing that you may see has this in its name or its note." : `${counted(count, "name")}.`;
+  return { offers, said: count > offersMax ? `${said} Enter lists them.` : said };
+}
+
+const offersMax = 8;
+
+/** The projects that people come back to, what they do in the one at which they look, and what they do anywhere. */
+async function destinations(visit: Visit): Promise<Offer[]> {
+  const recent = (await recentProjects(visit)).map(pathOf);
+  const [, where = recent[0]] = /^\/p\/([^/]+\/[^/]+)\//.exec(visit.query("page") ?? "") ?? [];
+  const writable = where && (await unlessRefused(findProject(visit.admin, where, "write"), ["not_found"], () => ""));
+  const inIt = writable ? Object.entries(actionsOf(visit, where, firstKind)) : [];
+  return [
+    ...recent.map((name) => ({ name, about: "project", to: projectPagePath(name, firstKind) })),
+    ...inIt.map(([name, to]) => ({ name, about: `in ${where}`, to })),
+    ...(visit.may("keys") ? [{ name: "Create a key", about: "", to: "/keys/new" }] : []),
+    ...(visit.may("audit") ? [{ name: "Search the audit", about: "", to: "/audit" }] : []),
+  ];
+}
 
 /** Everything whose name or note has a part, each with a link to its page. The field for the part is in the frame. */
 export async function findPage(visit: Visit): Promise<Answer> {
@@ -21,7 +61,7 @@ export async function findPage(visit: Visit): Promise<Answer> {
       {found.count > 0 && <p class="quiet">{moreThan(found) ?? `${counted(found.count, "name")}.`}</p>}
       <Table
         caption="What has it in its name or its note, the best first"
-        columns={columns}
+        columns={columnsOf(found.found)}
         rows={found.found}
         none={<Nothing visit={visit} part={part} />}
         isPart={found.found.length < found.count}
@@ -56,12 +96,23 @@ function Nothing({ visit, part }: { readonly visit: Visit; readonly part: string
   );
 }
 
-const columns: Cells<Hit> = {
+const columnsOf = (found: readonly Hit[]): Cells<Hit> => ({
   Name: (hit) => [<Name to={pageOf(hit)}>{hit.name}</Name>, hit.note && [" ", <Word>{hit.note}</Word>]],
-  Project: ({ organization, project }) => <Word>{[organization ?? "none", project].filter(Boolean).join("/")}</Word>,
+  Project: (hit) => <Word>{placeOf(hit)}</Word>,
   "Where it is": whereItIs,
-  What: ({ type, status }) => (status === undefined ? type : `${type}, ${status}`),
-};
+  What: whatsOf(found),
+});
+
+function placeOf({ organization, project }: Hit): string {
+  return [organization ?? "none", project].filter(Boolean).join("/");
+}
+
+/** What each is. Keys and trusts of one look carry the first letters of their ids. */
+function whatsOf(found: readonly Hit[]): (hit: Hit) => string {
+  const marks = lookalikes(found.flatMap(({ id, name, project }) => (id && project === null ? [{ id, name }] : [])));
+  return ({ type, status, id = "" }) =>
+    [type, status, marks.has(id) && `id ${marks.get(id)}…`].filter(Boolean).join(", ");
+}
 
 function pageOf({ type, organization, project, name, id }: Hit): string {
   if (type === "person") return personPath(name);

@@ -97,7 +97,7 @@ function framed(title: string, main: VNode, { actor, rights, path, pending = 0, 
   return { title, body };
 }
 
-/** The field that finds names everywhere. The key `/` goes there. */
+/** The field that finds names everywhere. The script offers some below it, and leads there with a key. */
 function Find({ sought }: { readonly sought: string | undefined }) {
   return (
     <search>
@@ -108,7 +108,6 @@ function Find({ sought }: { readonly sought: string | undefined }) {
           value={sought}
           aria-label="Find a name everywhere"
           placeholder="Find"
-          aria-keyshortcuts="/"
           autocomplete="off"
           spellcheck={false}
         />

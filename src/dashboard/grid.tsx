@@ -80,7 +80,7 @@ export async function gridPage(visit: Visit): Promise<Answer> {
           )
         }
         filter={kind}
-        tools={mayWrite && <Actions items={actionsOf(visit, kind)} />}
+        tools={mayWrite && <Actions items={actionsOf(visit, where, kind)} />}
         isLong
       />
       {kindPages[kind]?.reveal && revealed.length > 0 && rows.length > 0 && (
@@ -140,14 +140,14 @@ function readColumn({ isReadByName }: KindDescriptor, known: KindReads | undefin
   return { [lastRead]: cell };
 }
 
-/** Where the buttons of a grid lead: to a new item, and to the kind's own pages. */
-function actionsOf(visit: Visit, kind: string): Readonly<Record<string, string>> {
+/** Where somebody who may write in a project goes from its grid: to a new item, and to the kind's own pages. */
+export function actionsOf(visit: Visit, where: string, kind: string): Readonly<Record<string, string>> {
   const { form, routes, actions = {} } = kindPages[kind] ?? {};
   const isThere = (page: string) =>
     routes?.some(({ method, path, rights }) => method === "GET" && path.endsWith(page) && visit.may(...rights));
   const own = Object.entries(actions).filter(([, page]) => isThere(page));
   const all = [...(form ? [[`New ${descriptorOf(kind).item}`, `${kind}/set`] as const] : []), ...own];
-  return Object.fromEntries(all.map(([words, page]) => [words, projectPagePath(visit.where, page)]));
+  return Object.fromEntries(all.map(([words, page]) => [words, projectPagePath(where, page)]));
 }
 
 /** The form behind the buttons that the script puts into the row in which somebody is. */

@@ -15,7 +15,8 @@ import { lookalikes } from "../words/lookalikes.ts";
 import { missingPart } from "./grid-parts.ts";
 
 const [first] = everyKind;
-const firstKind = first?.kind ?? "";
+/** The kind whose page a project opens with. */
+export const firstKind = first?.kind ?? "";
 
 /** A project's first page. Only the path of one that exists is sent on: another may hold what no header can. */
 export async function firstPage({ admin, where }: Visit): Promise<Answer> {
@@ -83,7 +84,18 @@ export function ProjectLink({ project }: { readonly project: Project }) {
   return <Name to={projectPagePath(pathOf(project), firstKind)}>{pathOf(project)}</Name>;
 }
 
-function pathOf({ organization, slug }: Project): string {
+/** How many projects people come back to. */
+export const recentMax = 5;
+
+/** The projects that somebody looked at last and then those that changed last, as far as they may see them. */
+export async function recentProjects({ admin, choices: { projects = [] } }: Visit): Promise<Project[]> {
+  const lookedAt = (project: Project) => projects.indexOf(pathOf(project));
+  const all = await listProjects(admin);
+  return all.sort((a, b) => lookedAt(b) - lookedAt(a) || b.updatedAt - a.updatedAt).slice(0, recentMax);
+}
+
+/** As commands write it. */
+export function pathOf({ organization, slug }: Project): string {
   return `${organization}/${slug}`;
 }
 

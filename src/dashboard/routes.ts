@@ -9,7 +9,7 @@ import { approve, reject } from "../operations/requests.ts";
 import { type Route, rightsOf } from "../pages/route.ts";
 import { accessPage } from "./access.tsx";
 import { auditExport, auditPage, entryPage, proofFile, verifyPage } from "./audit.tsx";
-import { findPage } from "./find.tsx";
+import { findPage, offered } from "./find.tsx";
 import { gridPage } from "./grid.tsx";
 import { historyPage, undo, undoPage } from "./history.tsx";
 import { itemPage, reveal } from "./item.tsx";
@@ -31,6 +31,7 @@ export const routes: readonly Route[] = [
   { method: "POST", path: "/organizations", rights: rightsOf(makeOrganization), answer: createOrganization },
   { method: "GET", path: "/me", rights: everyRight, answer: mePage },
   { method: "GET", path: "/find", rights: rightsOf(findNames), answer: findPage },
+  { method: "GET", path: "/find/offers", rights: rightsOf(findNames), answer: offered },
   { method: "GET", path: "/projects", rights: ["see"], answer: projectsPage },
   { method: "POST", path: "/projects", rights: rightsOf(makeProject), answer: createProject },
   { method: "GET", path: "/p/:org/:project", rights: ["see"], answer: firstPage },

@@ -12,13 +12,12 @@ import type { Visit } from "../pages/visit.ts";
 import { type AuditRecord, listAudit } from "../people/audit.ts";
 import { keyNames, listExpiring } from "../people/keys.ts";
 import { listEndingRights } from "../people/persons.ts";
-import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
 import { findReuse } from "../people/values.ts";
 import { lookalikes } from "../words/lookalikes.ts";
 import { AgainstRecord } from "./exceptions.tsx";
 import { soonMs } from "./grid-parts.ts";
-import { ProjectLink } from "./projects.tsx";
+import { ProjectLink, recentProjects } from "./projects.tsx";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf, Sentence } from "./sentence.tsx";
 import { invitation } from "./start.tsx";
@@ -140,23 +139,21 @@ async function reuse({ admin }: Visit): Promise<VNode | null> {
   );
 }
 
-/** The projects that changed last: people come for one of them most often. */
-async function lastProjects({ admin }: Visit): Promise<VNode> {
-  const projects = (await listProjects(admin)).sort((a, b) => b.updatedAt - a.updatedAt).slice(0, projectsMax);
+/** The projects that people come for most often. */
+async function lastProjects(visit: Visit): Promise<VNode> {
+  const projects = await recentProjects(visit);
   return (
     <Listed
       title="Projects"
       none="None yet."
       items={projects.map((project) => (
         <>
-          <ProjectLink project={project} /> <Ago at={project.updatedAt} now={admin.now()} />
+          <ProjectLink project={project} /> <Ago at={project.updatedAt} now={visit.admin.now()} />
         </>
       ))}
     />
   );
 }
-
-const projectsMax = 5;
 
 /** What nobody should do, in the last week: uses of canaries, and jobs that asked for more than their trust gives. */
 async function alarms(visit: Visit): Promise<VNode | null> {

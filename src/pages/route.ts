@@ -23,7 +23,7 @@ export function rightsOf({ right }: Pick<Operation, "right">): readonly Right[] 
   return everyRight.filter((one) => [right].flat().includes(one));
 }
 
-export type Answer = Shown | Done | Secret | Download;
+export type Answer = Shown | Done | Secret | Download | Offered;
 
 /** A page. The frame heads it, and shows the tabs of the project in its path. */
 export type Shown = {
@@ -44,6 +44,12 @@ export type Secret = {
   /** Lines for a shell that use it, and a sentence about them. */
   readonly use?: { readonly words: string; readonly lines: string };
 };
+
+/** What the script offers below the field that finds names, and a sentence about it. */
+export type Offered = { readonly offers: readonly Offer[]; readonly said: string };
+
+/** A page to go to: its name, what it is, and its path. */
+export type Offer = { readonly name: string; readonly about: string; readonly to: string };
 
 /** A file that the browser saves. */
 export type Download = { readonly name: string; readonly type: string; readonly chunks: AsyncIterable<string> };

@@ -151,8 +151,8 @@ export class Form {
   }
 }
 
-/** What a person has chosen for as long as their session lives. */
-export type Choices = { isWithoutStart?: true };
+/** What a person has chosen for as long as their session lives, and the projects that they looked at, the newest last. */
+export type Choices = { isWithoutStart?: true; projects?: readonly string[] };
 
 /**
  * What a person has begun and not yet agreed to, such as pasted texts: kept in memory for some minutes, because no page

@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
+import axe from "axe-core";
 import { allOfRole, type Opened, openDashboard, spokenText } from "../support/browser.ts";
 import { withPrograms } from "../support/programs.ts";
 import { siteOf } from "../support/server.ts";
@@ -14,6 +15,14 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
   const visit = (path: string) => page.goto(`${dashboard.origin}${path}`);
   const focused = () => page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent");
   const opened = () => page.evaluate("location.pathname + location.search");
+  /** What is offered below the field, once the last answer is there. */
+  const offered = async () => {
+    await page.waitForSelector(".offers:not([hidden]) :not([aria-busy]) > [role=option]");
+    return page.$$eval("[role=option]", (all) => all.map((one) => one.textContent));
+  };
+  /** The option on which the arrows stand, as a screen reader finds it. */
+  const chosen = () =>
+    page.evaluate("document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.textContent");
 
   const prepare = async () => {
     await site.json(["project", "create", "acme/billing"]);
@@ -30,7 +39,7 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
     await visit("/find?q=warehouse");
     const tree = await page.accessibility.snapshot({ interestingOnly: false });
     expect(allOfRole(tree, "heading").map(spokenText)).toEqual(["Find warehouse"]);
-    expect(allOfRole(tree, "searchbox").map(spokenText)).toEqual(["Find a name everywhere"]);
+    expect(allOfRole(tree, "combobox").map(spokenText)).toEqual(["Find a name everywhere"]);
     expect(allOfRole(tree, "row").map(({ children }) => children.map(spokenText).join(" | "))).toEqual([
       "Name | Project | Where it is | What",
       "WAREHOUSE_URL | acme/web | staging production | variable",
@@ -86,9 +95,80 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
     expect(await page.$eval("main", (one) => one.textContent)).toContain("Try a shorter part");
   });
 
+  test("Ctrl-K leads from any field to the last projects and to what people do there, by arrows and Enter", async () => {
+    await visit("/p/acme/billing/variables");
+    await visit("/p/acme/web/variables/set");
+    await page.focus("main [name=name]");
+    await page.keyboard.down("Control");
+    await page.keyboard.press("k");
+    await page.keyboard.up("Control");
+    const actions = ["New variable in acme/web", "Paste in acme/web", "Promote in acme/web"];
+    const destinations = ["acme/web project", "acme/billing project", ...actions, "Create a key ", "Search the audit "];
+    expect(await offered()).toEqual(destinations);
+    expect([await focused(), await chosen()]).toEqual(["Find a name everywhere", undefined]);
+    for (const _ of destinations) await page.keyboard.press("ArrowDown");
+    expect(await chosen()).toBe("Search the audit ");
+    // After the last one is the field again, and before it the last one.
+    await page.keyboard.press("ArrowDown");
+    expect(await chosen()).toBeUndefined();
+    for (const _ of "123") await page.keyboard.press("ArrowUp");
+    expect(await chosen()).toBe("Promote in acme/web");
+    await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+    expect(await opened()).toBe("/p/acme/web/variables/promote");
+  });
+
+  test("offers the best names while one types; Enter goes to the chosen one or, with none, lists them all", async () => {
+    await visit("/");
+    await page.keyboard.press("/");
+    await page.keyboard.type("warehouse");
+    expect(await offered()).toEqual([
+      "WAREHOUSE_URL variable, acme/web, staging, production",
+      "Warehouse CI key, active, acme",
+      "warehouse-team person, acme, acme/billing",
+      "OLD_WAREHOUSE variable, acme/billing, production",
+    ]);
+    expect(await page.$eval(".offers [role=status]", (one) => one.textContent)).toBe("4 names.");
+    await page.keyboard.press("Escape");
+    expect(await page.$eval(".offers", (one) => one.checkVisibility())).toBe(false);
+    await page.keyboard.press("ArrowDown");
+    await offered();
+    for (const _ of "123") await page.keyboard.press("ArrowDown");
+    await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+    expect(await opened()).toBe("/persons/warehouse-team");
+    await page.keyboard.press("/");
+    await page.keyboard.type("no such");
+    await page.waitForFunction(
+      `document.querySelector(".offers [role=status]").textContent.startsWith("Nothing that")`,
+    );
+    await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+    expect(await opened()).toBe("/find?q=no+such");
+  });
+
+  test.each([1280, 640, 390])("what is offered lies over the page at %i px, and axe finds nothing", async (width) => {
+    await page.setViewport({ width, height: 900 });
+    await visit("/p/acme/web/variables");
+    await page.evaluate(axe.source);
+    await page.focus("header input");
+    await page.keyboard.type("ware");
+    await offered();
+    await page.keyboard.press("ArrowDown");
+    const found = (await page.evaluate("axe.run({ resultTypes: ['violations'] })")) as axe.AxeResults;
+    expect(found.violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+    const { left, right } = await page.$eval(".offers", (one) => one.getBoundingClientRect().toJSON());
+    const isOnTop = await page.evaluate(`(() => {
+      const chosen = document.querySelector("[aria-selected=true]");
+      const { left, top } = chosen.getBoundingClientRect();
+      return chosen.contains(document.elementFromPoint(left + 9, top + 9));
+    })()`);
+    expect([left >= 0, right <= width, isOnTop]).toEqual([true, true, true]);
+    await page.setViewport({ width: 1280, height: 900 });
+  });
+
   test("works without the script", async () => {
     await page.setJavaScriptEnabled(false);
     await visit("/");
+    const dead = await page.$$eval(".offers, [aria-keyshortcuts], [role=combobox]", (all) => all.length);
+    expect(dead).toBe(0);
     await page.type("header input", "warehouse_u");
     await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
     await page.setJavaScriptEnabled(true);

@@ -240,6 +240,22 @@ describeBoth("the page that finds names", (w) => {
     }
   });
 
+  test("and what is offered while one types is what it finds: the first eight, and how many there are", async () => {
+    const names = Array.from({ length: 9 }, (_, at) => [`MANY_${at}`, "x"] as const);
+    const { organization, where } = await w.place({ variables: { staging: Object.fromEntries(names) } });
+    for (const _ of "12") await w.key(organization, { name: "one look" });
+    const visitor = await visitorOf(w);
+    const offered = async (q: string) => JSON.parse((await visitor.page(`/find/offers?q=${q}`)).html) as unknown;
+    const about = `variable, ${where}, staging`;
+    const first = names.slice(0, 8).map(([name]) => {
+      return { name, about, to: `/p/${where}/variables/item?name=${name}` };
+    });
+    expect(await offered("many")).toEqual({ offers: first, said: "9 names. Enter lists them." });
+    const key = expect.stringMatching(new RegExp(`^key, active, id [0-9a-f-]{8,}…, ${organization.slug}$`)) as unknown;
+    expect(await offered("one+look")).toMatchObject({ offers: [{ about: key }, { about: key }], said: "2 names." });
+    expect(await offered("no+such")).toEqual({ offers: [], said: expect.any(String) });
+  });
+
   test("shows nothing any more of what somebody lost the right to, and is gone with the last right", async () => {
     const { organization } = await furnish(w);
     const { slug } = organization;
@@ -248,13 +264,20 @@ describeBoth("the page that finds names", (w) => {
     const reach = { projects: ["web"], environments: ["staging"] };
     await grantRights(w.admin, `ana-${slug}`, { ...reach, rights: ["see", "audit", "reveal"] });
     const visitor = personsVisitor(w, ana);
-    expect((await visitor.page("/find?q=found")).html).toContain("FOUND_IT");
+    const pages = ["/find?q=found", "/find/offers?q=found"];
+    for (const page of pages) expect((await visitor.page(page)).html).toContain("FOUND_IT");
+    await visitor.page(`/p/${slug}/web/variables`);
+    expect((await visitor.page("/find/offers")).html).toContain(`"${slug}/web"`);
     await grantRights(w.admin, `ana-${slug}`, { ...reach, rights: ["decide"] });
     await revokeRights(w.admin, `ana-${slug}`, { ...reach, rights: ["see"] });
-    const left = await visitor.page("/find?q=found");
-    expect([left.status, /FOUND_IT|found key/.test(left.html)]).toEqual([200, false]);
+    for (const page of [...pages, "/find/offers"]) {
+      const { status, html } = await visitor.page(page);
+      expect([page, status, new RegExp(`FOUND_IT|found key|${slug}/web`).test(html)]).toEqual([page, 200, false]);
+    }
     await revokeRights(w.admin, `ana-${slug}`, { ...reach, rights: ["decide"] });
-    const gone = await visitor.page("/find?q=found");
-    expect([gone.status, gone.html.includes("/find")]).toEqual([404, false]);
+    for (const page of pages) {
+      const { status, html } = await visitor.page(page);
+      expect([page, status, html.includes("/find")]).toEqual([page, 404, false]);
+    }
   });
 });
