@@ -226,7 +226,9 @@ withPrograms(["chromium"], "the first hour, in Chromium", (chromium) => {
     // Ten minutes of failures pass at once, and the page says that it has stopped. Loaded again, it survives one.
     const lost = "Promise.reject(new Error('lost'))";
     await ana.page.evaluate(`window.setTimeout = (f) => f(); window.fetch = () => ${lost}`);
-    await ana.page.waitForFunction(`document.querySelector("[role=status]").textContent.startsWith("No read came")`);
+    await ana.page.waitForFunction(
+      `document.querySelector("main [role=status]").textContent.startsWith("No read came")`,
+    );
     await ana.page.reload();
     await ana.page.evaluate(`const found = fetch; window.fetch = () => ((window.fetch = found), ${lost})`);
     expect(await inShell(site, own)).toBe("hello from the first hour\n");
