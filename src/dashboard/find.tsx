@@ -97,7 +97,10 @@ function Nothing({ visit, part }: { readonly visit: Visit; readonly part: string
 }
 
 const columnsOf = (found: readonly Hit[]): Cells<Hit> => ({
-  Name: (hit) => [<Name to={pageOf(hit)}>{hit.name}</Name>, hit.note && [" ", <Word>{hit.note}</Word>]],
+  Name: (hit) => [
+    <Name to={pageOf(hit)}>{hit.name}</Name>,
+    hit.note && <small class="note">{excerpt(hit.note)}</small>,
+  ],
   Project: (hit) => <Word>{placeOf(hit)}</Word>,
   "Where it is": whereItIs,
   What: whatsOf(found),

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 
+import type { ComponentChildren } from "preact";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { isStaleToCompare } from "../desk/context.ts";
@@ -12,9 +13,12 @@ import {
   Actions,
   Ago,
   Alike,
+  Box,
   type Cells,
+  Change,
   type Chip,
   Chips,
+  ChooseAll,
   environmentColumns,
   Name,
   SignInAgain,
@@ -34,7 +38,8 @@ import { type Compared, isCompared, partsOf, readsOf, soonMs } from "./grid-part
 export async function gridPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.param("kind"));
-  const path = (only?: string) => projectPagePath(where, kind, { only });
+  const choose = visit.query("choose");
+  const path = (only?: string, chooses = choose) => projectPagePath(where, kind, { only, choose: chooses });
   const { items, environments: seen } = await compareEnvironments(admin, where, kind);
   const now = admin.now();
   const only = visit.query("only");
@@ -51,7 +56,39 @@ export async function gridPage(visit: Visit): Promise<Answer> {
     return isShown ? [{ words, count, to: path(only), isHere: only === chosen.only }] : [];
   });
   const revealed = visit.reached(project, "reveal").filter((one) => seen.includes(one));
-  const mayWrite = visit.reached(project, "write").length > 0;
+  const written = visit.reached(project, "write");
+  const mayWrite = written.length > 0;
+  const { Several } = (mayWrite && kindPages[kind]) || {};
+  const actions = {
+    ...actionsOf(visit, where, kind),
+    ...(Several && rows.length > 0 && { "Choose several": path(only, "yes") }),
+  };
+  const isChosen = choose !== undefined && Several !== undefined && rows.length > 0;
+  const columns = columnsOf(where, kind, items, seen, now);
+  const table = (
+    <Table
+      caption={`The ${kind} of ${where} by environment`}
+      columns={{ ...columns, ...(isChosen && { Name: choice }), ...readColumn(descriptor, known, now) }}
+      classOf={(item, environment) => {
+        if (environment === lastRead) return "reads";
+        const found = item.environments[environment as Environment];
+        return thereClass(found !== undefined, environment, isCompared(item) ? found?.group : null);
+      }}
+      rows={rows}
+      none={
+        items.length === 0 ? (
+          [`${where} has no ${kind} yet. `, mayWrite && kindPages[kind]?.firstStep]
+        ) : (
+          <>
+            {chosen.words}: nothing. <a href={path()}>Show all</a>
+          </>
+        )
+      }
+      filter={kind}
+      tools={isChosen ? <ChooseAll name="names" /> : mayWrite && <Actions items={actions} />}
+      isLong
+    />
+  );
   const main = (
     <>
       {known?.behindSinceAt !== undefined && <Warnings items={[behindWords(known.behindSinceAt)]} />}
@@ -61,34 +98,33 @@ export async function gridPage(visit: Visit): Promise<Answer> {
           {rows.some(isCompared) && <small>The same letter: the same value</small>}
         </Chips>
       )}
-      <Table
-        caption={`The ${kind} of ${where} by environment`}
-        columns={{ ...columnsOf(where, kind, items, seen, now), ...readColumn(descriptor, known, now) }}
-        classOf={(item, environment) => {
-          if (environment === lastRead) return "reads";
-          const found = item.environments[environment as Environment];
-          return thereClass(found !== undefined, environment, isCompared(item) ? found?.group : null);
-        }}
-        rows={rows}
-        none={
-          items.length === 0 ? (
-            [`${where} has no ${kind} yet. `, mayWrite && kindPages[kind]?.firstStep]
-          ) : (
-            <>
-              {chosen.words}: nothing. <a href={path()}>Show all</a>
-            </>
-          )
-        }
-        filter={kind}
-        tools={mayWrite && <Actions items={actionsOf(visit, where, kind)} />}
-        isLong
-      />
-      {kindPages[kind]?.reveal && revealed.length > 0 && rows.length > 0 && (
+      {isChosen ? (
+        <Change
+          action={projectPagePath(where, `${kind}/several`)}
+          button="See what it would do in"
+          choice={{ name: "environment", options: written }}
+        >
+          {table}
+          <Several shown={seen} />
+        </Change>
+      ) : (
+        table
+      )}
+      {!isChosen && kindPages[kind]?.reveal && revealed.length > 0 && rows.length > 0 && (
         <CopyInRows where={where} kind={kind} project={project} from={revealed} />
       )}
     </>
   );
   return { title: `${where} ${kind}`, heading: kind[0]?.toUpperCase() + kind.slice(1), main };
+}
+
+/** A box for an item that may be chosen. */
+function choice({ name }: Compared): ComponentChildren {
+  return (
+    <Box name="names" value={name}>
+      <Name>{name}</Name>
+    </Box>
+  );
 }
 
 function columnsOf(

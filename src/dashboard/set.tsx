@@ -95,7 +95,7 @@ function NoteField({ entries }: { readonly entries: Entries }) {
   const note = noteOfAll(entries);
   const help = "What it is, who rotates it, where it is made. It is no secret: whoever sees the name sees it.";
   const differs = " Its environments have different notes: an empty field keeps them.";
-  return <Field name="note" label="Note" help={note === undefined ? help + differs : help} rows={2} value={note} />;
+  return <Field name="note" label="Note" help={note === undefined ? help + differs : help} rows={3} value={note} />;
 }
 
 /** The note to write; undefined if it stays. @throws Refused `invalid` */

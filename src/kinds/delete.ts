@@ -10,31 +10,36 @@ import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import { everyKind } from "./kind.ts";
 
 /**
- * Deletes an item.
- * @param from - the environments, each of which must have it; by default those in which the person may write, as far as
- *   they have it
- * @param options - `seen`: the sets as somebody saw them; a dry run only says whether it can be deleted
- * @returns the environments that had it, and what was read
+ * Deletes items.
+ * @param from - the environments, each of which must have all of them; by default those in which the person may write,
+ *   as far as they have them
+ * @param options - `seen`: the sets as somebody saw them; a dry run only says whether they can be deleted
+ * @returns the environments that had one, and what was read
  */
 export async function deleteItem<E extends Entry>(
   admin: AdminContext,
   where: string,
-  { descriptor, name, from }: { descriptor: KindDescriptor<E>; name: string; from?: readonly string[] },
+  { descriptor, names, from }: { descriptor: KindDescriptor<E>; names: readonly string[]; from?: readonly string[] },
   { seen, dryRun }: { readonly seen?: Seen } & DryRun = {},
 ) {
   const targets = from && environmentsOf(requireEnvironments(from));
   const found = await findProject(admin, where, "write", targets);
   const plan = async (project: PlannedProject) => {
-    const sets = await requireSets(admin, project, descriptor, seen, [name], targets);
-    const holders = sets.filter(({ names }) => names.includes(name));
-    const missing = sets.filter((set) => !holders.includes(set)).map(({ environment }) => environment);
-    if (targets === undefined ? holders.length === 0 : missing.length > 0) {
+    const sets = await requireSets(admin, project, descriptor, seen, names, targets);
+    const there = new Map(sets.map((set) => [set, new Set(names).intersection(new Set(set.names))]));
+    for (const name of names) {
+      const missing = sets.filter((set) => !there.get(set)?.has(name)).map(({ environment }) => environment);
+      if (targets === undefined ? missing.length < sets.length : missing.length === 0) continue;
       const place = targets === undefined ? where : `${where} ${missing.join(", ")}`;
       throw await noItem(admin, { project, descriptor }, name, missing, place);
     }
-    const opened = holders.map((set) => openItems({ project, descriptor, environment: set.environment }, set));
+    const holders = sets.filter((set) => there.get(set)?.size !== 0);
+    const changes = holders.map((set) => {
+      const gone = [...(there.get(set) ?? [])].map((name) => [name, null] as const);
+      return [openItems({ project, descriptor, environment: set.environment }, set), new Map(gone)] as const;
+    });
     const outcome = { environments: holders.map(({ environment }) => environment), seen: seenOf(project, sets) };
-    return { changes: new Map(opened.map((set) => [set, new Map([[name, null]])])), outcomeOf: () => outcome };
+    return { changes: new Map(changes), outcomeOf: () => outcome };
   };
   return changingProject(admin, found, descriptor, plan, { dryRun, kinds: everyKind });
 }

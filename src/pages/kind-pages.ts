@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import type { Environment } from "../core/names.ts";
 import type { VersionedSet } from "../desk/plan.ts";
 import type { FoundProject } from "../desk/projects.ts";
@@ -19,6 +19,8 @@ export type KindPages = {
   readonly actions?: Readonly<Record<string, string>>;
   /** A warning beside a name in a list. */
   readonly Note?: typeof Steers;
+  /** The fields that say what is done with what was chosen in the grid, for a page `several` of the kind's own. */
+  readonly Several?: (props: { readonly shown: readonly Environment[] }) => VNode;
   /** A sentence for a project without items: what to do first. */
   readonly firstStep: string;
   readonly routes?: readonly Route[];

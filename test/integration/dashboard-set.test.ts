@@ -443,6 +443,73 @@ describeOnce("a form that is too long", (w) => {
   });
 });
 
+describeBoth("the grid, if somebody chooses several variables", (w) => {
+  const chosen = async () => {
+    const [one, two] = [{ A: canary(w), B: canary(w), C: canary(w) }, { B: canary(w) }];
+    const { where } = await w.place({ variables: { staging: one, production: two } });
+    const visitor = await visitorOf(w);
+    const [grid, action] = [`/p/${where}/variables`, `/p/${where}/variables/several`];
+    const { html } = await visitor.page(`${grid}?choose=yes`);
+    const choose = (fields: Fields) => visitor.send(action, { names: ["A", "B"], environment: "staging", ...fields });
+    const namesIn = async (environment: string) =>
+      (await listVariables(w.admin, where, environment)).map(({ name, rotateBy }) => [name, rotateBy].join(" ").trim());
+    return { where, visitor, grid, html, choose, namesIn };
+  };
+
+  test("has a box for each, and leads to what would be done", async () => {
+    const { visitor, html, grid, choose, where } = await chosen();
+    expect((await visitor.page(grid)).html).toContain(`href="${grid}?choose=yes"`);
+    expect([...html.matchAll(/name="names" value="(\w+)"/g)].map(([, name]) => name)).toEqual(["A", "B", "C"]);
+    expect(html).toContain("data-all");
+    const untouched = await stored(w);
+    // What is not there is left out.
+    const { to = "" } = await choose({ deed: "delete", environment: "production" });
+    const plan = (await visitor.page(to)).html;
+    expect(plan).toContain(`It would delete B from ${where}, production.`);
+    expect(plan).toContain(`href="${grid}?choose=yes"`);
+    expect(await stored(w)).toBe(untouched);
+    expect(await visitor.send(to, await visitor.hidden(to))).toMatchObject({ status: 400, error: again(where) });
+    expect(await visitor.send(to, { ...(await visitor.hidden(to)), again: where })).toMatchObject({ status: 200 });
+    expect(await newest(w, where, 1)).toEqual(written("variables", "B", "production"));
+  });
+
+  test("deletes them, gives them a day, or copies them, each in one change", async () => {
+    const { where, visitor, choose, namesIn } = await chosen();
+    const apply = async (fields: Fields) => {
+      const { to = "" } = await choose(fields);
+      return (await visitor.send(to, { ...(await visitor.hidden(to)), again: where })).status;
+    };
+    expect(await apply({ deed: "rotate by", rotateBy: "2099-01-31" })).toBe(200);
+    expect(await namesIn("staging")).toEqual(["A 2099-01-31", "B 2099-01-31", "C"]);
+    expect(await apply({ deed: "copy from", from: "staging", environment: "production" })).toBe(200);
+    expect(await namesIn("production")).toEqual(["A 2099-01-31", "B 2099-01-31"]);
+    expect(await apply({ deed: "delete" })).toBe(200);
+    expect(await namesIn("staging")).toEqual(["C"]);
+    expect(await newest(w, where, 1)).toEqual(written("variables", "A B", "staging"));
+  });
+
+  test("refuses, with a sentence, and changes nothing", async () => {
+    const { where, visitor, choose } = await chosen();
+    const { to = "" } = await choose({ deed: "delete" });
+    const form = await visitor.hidden(to);
+    await setVariables(w.admin, where, "staging", [{ name: "B", value: "1" }]);
+    const untouched = await stored(w);
+    expect((await visitor.send(to, form)).status).toBe(409);
+    const day = "The day to rotate by must be one in UTC that is not past, such as 2030-01-31.";
+    const refused: readonly (readonly [fields: Fields, status: number, error: string])[] = [
+      [{ deed: "delete", names: [] }, 400, "No variable of staging is chosen. Nothing was changed."],
+      [{ deed: "delete", environment: "production", names: "A" }, 400, "No variable of production is chosen."],
+      [{ deed: "rotate by", rotateBy: "" }, 400, day],
+      [{ deed: "rotate by", rotateBy: "2020-01-31" }, 400, day],
+      [{ deed: "copy from", from: "staging" }, 400, "Choose two different environments. Nothing was copied."],
+    ];
+    for (const [fields, status, error] of refused) {
+      expect(await choose(fields)).toMatchObject({ status, error: expect.stringContaining(error) });
+    }
+    expect(await stored(w)).toBe(untouched);
+  });
+});
+
 describeOnce("the page that sets a variable with a day of rotation", (w) => {
   const marked = async (days: Readonly<Record<string, string | null>>) => {
     const { where } = await w.place();

@@ -9,13 +9,13 @@ import { variables } from "../../src/kinds/variables/entry.ts";
 type Options = Parameters<typeof deleteItem>[3];
 
 export function deleteVariable(admin: AdminContext, where: string, from: string, name: string) {
-  return deleteItem(admin, where, { descriptor: variables, name, from: [from] });
+  return deleteItem(admin, where, { descriptor: variables, names: [name], from: [from] });
 }
 
 export function deleteAccount(admin: AdminContext, where: string, name: string, options: Options = {}) {
-  return deleteItem(admin, where, { descriptor: accounts, name }, options);
+  return deleteItem(admin, where, { descriptor: accounts, names: [name] }, options);
 }
 
 export function deleteFile(admin: AdminContext, where: string, name: string, from: readonly string[]) {
-  return deleteItem(admin, where, { descriptor: files, name, from });
+  return deleteItem(admin, where, { descriptor: files, names: [name], from });
 }

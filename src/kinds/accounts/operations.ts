@@ -133,12 +133,17 @@ export const remove = operation({
   right: "write",
   inputs: { project, name },
   plan: async (admin, { project, name }) => {
-    const { environments, seen } = await deleteItem(admin, project, { descriptor: accounts, name }, { dryRun: true });
+    const { environments, seen } = await deleteItem(
+      admin,
+      project,
+      { descriptor: accounts, names: [name] },
+      { dryRun: true },
+    );
     const sentence = `Nothing was written. It would delete account ${name} from ${project}, ${joined(environments)}.`;
     return { seen, document: { project, name, environments }, sentence };
   },
   run: async (admin, { project, name }, { seen }) => {
-    await deleteItem(admin, project, { descriptor: accounts, name }, { seen });
+    await deleteItem(admin, project, { descriptor: accounts, names: [name] }, { seen });
     return done({ project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
   },
 });

@@ -106,7 +106,7 @@ const remove = operation({
   right: "write",
   inputs: { project, path, environments: environmentList("the environments to delete it from") },
   run: async (admin, { project, path, environments }) => {
-    await deleteItem(admin, project, { descriptor: files, name: path, from: environments });
+    await deleteItem(admin, project, { descriptor: files, names: [path], from: environments });
     const document = { project, path, environments, status: "deleted" };
     return done(document, `Deleted ${path} from ${project} for ${environments.join(", ")}.`);
   },

@@ -41,7 +41,7 @@ export const form: ItemForm<VariableEntry> = {
     if (targets.length === 0) {
       throw new Refused("invalid", "No environment is chosen. Nothing was deleted.", { field: "from" });
     }
-    const given = { project: visit.where, environments: targets, name };
+    const given = { project: visit.where, environments: targets, names: [name] };
     return { targets, write: (to) => carryOut(visit, remove, given, to) };
   },
 };
@@ -175,6 +175,11 @@ function readDay(form: Form, now: number): string | null {
     throw new Refused("invalid", "Choose one: set a day to rotate by, set none, or keep the stored days.");
   }
   if (days !== "set") return days === "keep" ? days : null;
+  return comingDay(text, now);
+}
+
+/** @throws Refused `invalid` if it is no day, or past */
+export function comingDay(text: string, now: number): string {
   if (isDay(text) && dueAtOf(text) > now) return text;
   throw new Refused("invalid", "The day to rotate by must be one in UTC that is not past, such as 2030-01-31.");
 }

@@ -48,6 +48,7 @@ import {
 } from "./write.ts";
 
 const name = completed(input("<name>", "the variable"), "items");
+const severalNames = completed(input("<names>", "the variable, or several, comma-separated", parseList), "items");
 
 /** For what reads many variables at once. */
 export const literal = flag(
@@ -116,7 +117,7 @@ export const set = operation({
   },
 });
 
-const mark = operation({
+export const mark = operation({
   path: "var mark",
   about: "Change the note of variables, or the day to rotate them by. Their values stay, and machines see no change.",
   examples: [
@@ -127,7 +128,7 @@ const mark = operation({
   inputs: {
     project,
     environments: severalEnvironments,
-    names: completed(input("<names>", "the variables, comma-separated", parseList), "items"),
+    names: severalNames,
     note: noteInput,
     rotateBy: input("--rotate-by <day>", "rotate them by this day (UTC); none removes it", (text) =>
       text === "none" ? text : parseComingDay(text, Date.now()),
@@ -144,13 +145,19 @@ const mark = operation({
     const entries = names.map((name) => ({ name, note, rotateBy }));
     const changes = new Map(environments.map((environment) => [environment, { entries }]));
     await writeVariables(admin, project, changes, { seen: ifAt(environments, version), dryRun: true });
-    const sentence = `Nothing was written. It would mark ${listed(names)} in ${project}, ${joined(environments)}.`;
-    return { seen, document: { project, environments, keys: names, note, rotateBy }, sentence, changes };
+    const said = [
+      ...(rotateBy === undefined ? [] : [rotateBy ? `to be rotated by ${rotateBy}` : "without a day to rotate by"]),
+      ...(note === undefined ? [] : [note ? `with the note ${JSON.stringify(note)}` : "without a note"]),
+    ].join(", ");
+    const did = `${listed(names)} in ${project}, ${joined(environments)}: ${said}.`;
+    const sentence = `Nothing was written. It would mark ${did}`;
+    const document = { project, environments, keys: names, note, rotateBy };
+    return { seen, document, sentence, did, changes, names: { added: [], changed: names, deleted: [] }, same: 0 };
   },
-  run: async (admin, { project, environments, names, version }, { seen, document, changes }) => {
+  run: async (admin, { project, environments, version }, { seen, document, did, changes }) => {
     const asked = { ...seen, ...ifAt(environments, version) };
     const written = await writeVariables(admin, project, changes, { seen: asked });
-    return done(document, `Marked ${listed(names)} in ${project}, ${joined(environments)}.`, warningsIn(written));
+    return done(document, `Marked ${did}`, warningsIn(written));
   },
 });
 
@@ -259,21 +266,25 @@ const diff = operation({
 
 export const remove = operation({
   path: "var delete",
-  about: "Delete a variable.",
-  examples: ["keyhole var delete acme/web production OLD_TOKEN"],
+  about: "Delete variables.",
+  examples: [
+    "keyhole var delete acme/web production OLD_TOKEN",
+    "keyhole var delete web staging A_KEY,B_KEY --dry-run",
+  ],
   right: "write",
-  inputs: { project, environments: severalEnvironments, name, version: ifVersion },
+  inputs: { project, environments: severalEnvironments, names: severalNames, version: ifVersion },
   check: ({ environments, version }) => requireOne("var delete", environments, version),
-  plan: async (admin, { project, environments, name, version }) => {
-    const gone = { descriptor: variables, name, from: environments };
+  plan: async (admin, { project, environments, names, version }) => {
+    const gone = { descriptor: variables, names, from: environments };
     const { seen } = await deleteItem(admin, project, gone, { seen: ifAt(environments, version), dryRun: true });
     const where = environments.length === 1 ? { environment: environments[0] } : { environments };
-    const sentence = `Nothing was written. It would delete ${name} from ${project}, ${joined(environments)}.`;
-    return { seen, document: { project, ...where, key: name }, sentence, gone };
+    const sentence = `Nothing was written. It would delete ${listed(names)} from ${project}, ${joined(environments)}.`;
+    const document = { project, ...where, ...(names.length === 1 ? { key: names[0] } : { keys: names }) };
+    return { seen, document, sentence, gone, names: { added: [], changed: [], deleted: names }, same: 0 };
   },
-  run: async (admin, { project, environments, name, version }, { seen, document, gone }) => {
+  run: async (admin, { project, environments, names, version }, { seen, document, gone }) => {
     await deleteItem(admin, project, gone, { seen: { ...seen, ...ifAt(environments, version) } });
-    const sentence = `Deleted ${name} from ${project}, ${joined(environments)}.`;
+    const sentence = `Deleted ${listed(names)} from ${project}, ${joined(environments)}.`;
     return done({ ...document, status: "deleted" }, sentence);
   },
 });

@@ -1,23 +1,42 @@
 /** @jsxImportSource preact */
+import type { NamesWritten } from "../../audit/entry.ts";
 import type { Environment } from "../../core/names.ts";
+import type { Inputs } from "../../desk/inputs.ts";
+import type { Planned } from "../../desk/operation.ts";
+import type { Plan } from "../../desk/plan.ts";
 import { carryOut, type Filled, planned } from "../../pages/carry-out.ts";
 import { Change, Changed, changesOf, counted, Empty, Env, LoneLink, NameAgain, Warnings } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Done } from "../../pages/route.ts";
 import type { Visit } from "../../pages/visit.ts";
 import { firstLines } from "../../words/text.ts";
-import { copy, importAll } from "./operations.ts";
 
 /** What somebody has begun and not yet agreed to: it keeps what a person gave, and no finding. */
 type Draft = {
   readonly environment: Environment;
   /** The link to where another one begins. */
   readonly again: readonly [words: string, to: string];
-} & ({ readonly copies: Filled<(typeof copy)["inputs"]> } | { readonly imports: Filled<(typeof importAll)["inputs"]> });
+  readonly plan: (visit: Visit) => Promise<ShownPlan>;
+  readonly run: (visit: Visit, to: string) => Promise<Done>;
+};
+
+/** A plan that names what would change, and says how many variables are the same already. */
+type ShownPlan = Plan & { readonly names: NamesWritten; readonly same: number };
+
+/** An operation with what a person gave it. */
+export function drafted<const I extends Inputs>(
+  operation: Planned<I, ShownPlan>,
+  given: Filled<I>,
+): Pick<Draft, "plan" | "run"> {
+  return {
+    plan: (visit) => planned(visit, operation, given),
+    run: (visit, to) => carryOut(visit, operation, given, to),
+  };
+}
 
 /** Keeps a change as a draft, and leads to the page that shows what it would do. @param page - where it was begun */
 export async function keepDraft(visit: Visit, page: string, draft: Draft): Promise<Done> {
-  await planOf(visit, draft);
+  await draft.plan(visit);
   return { to: visit.drafts.keep(page, draft, visit.form.bytes, visit.admin.now()) };
 }
 
@@ -25,11 +44,12 @@ export async function keepDraft(visit: Visit, page: string, draft: Draft): Promi
 export async function planPage(visit: Visit): Promise<Answer> {
   const draft = draftOf(visit);
   const { environment, again } = draft;
-  const { names, same, warnings = [], seen } = await planOf(visit, draft);
+  const { names, same, warnings = [], seen, sentence } = await draft.plan(visit);
   const [words, to] = again;
   const main = (
     <>
       <Warnings items={firstLines(warnings)} />
+      <p>{sentence}</p>
       <Changed names={names} />
       {same > 0 && <p class="quiet">{counted(same, "variable has", "variables have")} the same value already.</p>}
       {changesOf(names).length === 0 ? (
@@ -54,15 +74,9 @@ export async function applyPlan(visit: Visit): Promise<Answer> {
   const draft = draftOf(visit);
   visit.form.requireAgain(visit.where, [draft.environment]);
   const to = projectPagePath(visit.where, "variables");
-  const done = await ("copies" in draft
-    ? carryOut(visit, copy, draft.copies, to)
-    : carryOut(visit, importAll, draft.imports, to));
+  const done = await draft.run(visit, to);
   visit.drafts.end(visit.url.pathname);
   return done;
-}
-
-function planOf(visit: Visit, draft: Draft) {
-  return "copies" in draft ? planned(visit, copy, draft.copies) : planned(visit, importAll, draft.imports);
 }
 
 /** The draft of this page. */

@@ -23,7 +23,8 @@ import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import type { Visit } from "../../pages/visit.ts";
 import { variables } from "./entry.ts";
-import { keepDraft } from "./plan-page.tsx";
+import { copy } from "./operations.ts";
+import { drafted, keepDraft } from "./plan-page.tsx";
 import { type Difference, diffVariables } from "./reveal.ts";
 
 /** Two environments side by side, to copy variables from one to the other with their values unseen. */
@@ -157,5 +158,6 @@ export async function promote(visit: Visit): Promise<Answer> {
   }
   const copies = { project: where, environment: from, to: where, toEnvironment: to, names };
   const again = ["Choose others", projectPagePath(where, "variables/promote", { from, to })] as const;
-  return keepDraft(visit, projectPagePath(where, "variables/promote"), { environment: to, again, copies });
+  const draft = { environment: to, again, ...drafted(copy, copies) };
+  return keepDraft(visit, projectPagePath(where, "variables/promote"), draft);
 }
