@@ -69,7 +69,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
       <Operators />
     </>
   );
-  return { title: `Who can read ${where}`, heading: "Who can read it", main };
+  return { title: `Who can read ${where}`, heading: `Who can read ${where}`, main };
 }
 
 /** @param alike - has the names that look like another one */
@@ -89,11 +89,11 @@ function columnsOf(all: readonly KeyAccess[], shown: readonly Environment[], now
     now,
     {
       ...environmentColumns<KeyAccess>(shown, (key, environment) => {
-        if (key.environments?.includes(environment) === false) return <span class="quiet">nothing</span>;
-        if (kindsOf(key, "values").length > 0) return "can read";
-        return <span class="quiet">{kindsOf(key, "names").length > 0 ? "names only" : "nothing"}</span>;
+        if (key.environments?.includes(environment) === false) return "";
+        if (kindsOf(key, "values").length > 0) return "● values";
+        return kindsOf(key, "names").length > 0 && <span class="quiet">○ names</span>;
       }),
-      "Values of": (key) => kindsOf(key, "values").join(", ") || <span class="quiet">nothing</span>,
+      "Values of": (key) => kindsOf(key, "values").join(", "),
     },
     all,
   );

@@ -100,7 +100,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
           {found.entries.some(isDamaged) && <Damaged />}
           <Table
             caption="Entries, newest first"
-            columns={columnsOf(found.entries, found.keys, now, typed.name)}
+            columns={columnsOf(found.entries, found.keys, typed.name)}
             rows={found.entries}
             none="No entry that you may read fits this filter. Take a part of it away, or look at an earlier time."
             isPart
@@ -214,6 +214,9 @@ function mayRead({ actions }: AuditFilter): boolean {
   return actions?.some((action) => action.endsWith(".read")) ?? true;
 }
 
+/** The fields that are folded as long as they are empty. */
+const rare = ["project", "key", "environment", "since", "until"] as const;
+
 /** On a phone it is folded unless a filter is set, or refused; on a wide screen it is always open. */
 function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusal: string | undefined }) {
   const isSet = Object.keys(typed).length > 0;
@@ -221,10 +224,8 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
     <details class="folded" open={isSet || refusal !== undefined}>
       <summary>Filter the entries</summary>
       <form action="/audit" class="filters">
-        <Field name="project" label="Project" value={typed.project} />
         <Field name="name" label="Part of a name" value={typed.name} />
         <Field name="actor" label="Person, key or trust" value={typed.actor} />
-        <Field name="key" label="Id of a key" value={typed.key} />
         <Field
           name="action"
           label="Action"
@@ -232,13 +233,20 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
           value={typed.action}
           any="any"
         />
-        <Field name="environment" label="Environment" options={environments} value={typed.environment} any="any" />
-        <Field name="since" label="From (UTC)" type="datetime-local" value={typed.since} />
-        <Field name="until" label="Until (UTC)" type="datetime-local" value={typed.until} />
         <div class="send">
           <button type="submit">Filter</button>
           {isSet && <a href="/audit">Show everything</a>}
         </div>
+        <details open={rare.some((field) => typed[field] !== undefined)}>
+          <summary>More</summary>
+          <div class="filters">
+            <Field name="project" label="Project" value={typed.project} />
+            <Field name="key" label="Id of a key" value={typed.key} />
+            <Field name="environment" label="Environment" options={environments} value={typed.environment} any="any" />
+            <Field name="since" label="From (UTC)" type="datetime-local" value={typed.since} />
+            <Field name="until" label="Until (UTC)" type="datetime-local" value={typed.until} />
+          </div>
+        </details>
         <p role="alert" class="refusal">
           {refusal && <Prose>{refusal}</Prose>}
         </p>
@@ -265,13 +273,12 @@ function Views({ typed, now }: { readonly typed: Typed; readonly now: number }) 
 function columnsOf(
   entries: readonly AuditRecord[],
   keys: ReadonlyMap<string, string>,
-  now: number,
   looked: string | undefined,
 ): Cells<AuditRecord> {
   return {
     Time: ({ lane, seq, time }) => (
       <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>
-        <Ago at={time} now={now} />
+        <Moment at={time} />
       </a>
     ),
     Who: whoOf(entries, keys),

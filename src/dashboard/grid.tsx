@@ -31,6 +31,7 @@ import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { compareEnvironments } from "../people/comparison.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
+import { inWords } from "../words/ago.ts";
 import { lookalikes } from "../words/lookalikes.ts";
 import { type Compared, isCompared, partsOf, readsOf, soonMs } from "./grid-parts.ts";
 
@@ -164,14 +165,15 @@ const lastRead = "Last read";
 /** When machines last read an item, in the environments that a person may know of. */
 function readColumn({ isReadByName }: KindDescriptor, known: KindReads | undefined, now: number): Cells<Compared> {
   if (known === undefined) return {};
-  const moment = (at: number | null, since: number) =>
-    at === null ? `not since ${dayOf(since)}` : <Ago at={at} now={now} />;
+  const not = (since: number) => `not since ${dayOf(since)}`;
   const cell = (item: Compared) => {
     const reads = readsOf(item, known);
     if (reads === undefined) return "";
-    const withAll = moment(reads.withAllAt, known.withAllSinceAt);
-    if (!isReadByName) return withAll;
-    return [moment(reads.byNameAt, known.byNameSinceAt), <small> with all: {withAll}</small>];
+    const [at, since] = isReadByName ? [reads.byNameAt, known.byNameSinceAt] : [reads.withAllAt, known.withAllSinceAt];
+    const moment = at === null ? <span class="quiet">{not(since)}</span> : <Ago at={at} now={now} />;
+    if (!isReadByName) return moment;
+    const withAll = reads.withAllAt === null ? not(known.withAllSinceAt) : inWords(reads.withAllAt - now);
+    return <span title={`With all: ${withAll}`}>{moment}</span>;
   };
   return { [lastRead]: cell };
 }

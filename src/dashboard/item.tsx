@@ -59,7 +59,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
   };
   const whoGets = await readersOf(visit, kind);
   const readersIn = audited.length > 0 ? await readsOf(visit, kind, name) : undefined;
-  const cards = await Array.fromAsync(seen.toReversed(), async (environment) => (
+  const cards = await Array.fromAsync(seen, async (environment) => (
     <Card
       {...shared}
       environment={environment}
@@ -138,7 +138,7 @@ function Card(
           )}
         </p>
       ) : (
-        <p class="missing">missing</p>
+        <p class={environment === "production" ? "missing" : "quiet"}>missing</p>
       )}
       {found?.isCanary && <p class="warning">A canary: each use of it is on record.</p>}
       {isThere && revealed.includes(environment) && <Reveal {...props} />}

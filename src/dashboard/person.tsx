@@ -74,11 +74,10 @@ export function rightsCell(
   environment: Environment,
   now: number,
 ): ComponentChildren {
-  const rights = rightsIn[environment]?.map((right, index) => {
+  return rightsIn[environment]?.map((right, index) => {
     const end = endsIn[environment]?.[right];
     return [index > 0 && ", ", right, end !== undefined && [" (ends ", <Ago at={end} now={now} />, ")"]];
   });
-  return rights ?? <span class="quiet">nothing</span>;
 }
 
 /** Each change of their rights on record, the newest first: also of rights that they no longer have. */

@@ -276,16 +276,36 @@ for (const form of document.querySelectorAll("form[data-copy]")) {
   for (const what of ["pointerover", "focusin", "click"]) table.addEventListener(what, offer);
 }
 
-/* Times: in the reader's zone, and in UTC on hover */
+/* Times: in the reader's zone, by a finger too, and in UTC. What says how long ago something was grows older. */
 
-for (const time of document.querySelectorAll("time")) {
-  if (time.textContent !== time.dateTime) continue;
-  time.textContent = new Date(time.dateTime).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "long" });
-}
+/** Such as 2026-11-28 16:57:24 GMT+9: the form that days have everywhere. */
+const inZone = ({ dateTime }) => new Date(dateTime).toLocaleString("sv-SE", { dateStyle: "short", timeStyle: "long" });
+const moments = [...document.querySelectorAll("time")];
+const ages = moments.filter((time) => time.textContent !== time.dateTime);
+for (const time of moments) if (time.textContent === time.dateTime) time.textContent = inZone(time);
 
 document.addEventListener("mouseover", ({ target }) => {
-  if (target instanceof HTMLTimeElement) target.title = target.dateTime;
+  if (target instanceof HTMLTimeElement) target.title = `${inZone(target)}, ${target.dateTime}`;
 });
+
+document.addEventListener("click", ({ target }) => {
+  if (target instanceof HTMLTimeElement && !target.closest("a")) say(`${inZone(target)}, ${target.dateTime}`);
+});
+
+const relative = new Intl.RelativeTimeFormat("en");
+const unitsMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+
+// As `inWords` of words/ago.ts says it.
+setInterval(() => {
+  for (const time of ages) {
+    const ms = Date.parse(time.dateTime) - Date.now();
+    const size = Math.abs(ms);
+    if (size < unitsMs.minute) continue;
+    const unit = size < unitsMs.hour ? "minute" : size < 2 * unitsMs.day ? "hour" : "day";
+    const words = relative.format(Math.trunc(ms / unitsMs[unit]), unit);
+    if (time.textContent !== words) time.textContent = words;
+  }
+}, unitsMs.minute);
 
 /* A page that waits for something loads itself again when it is there. It looks for ten minutes, then says so. */
 
@@ -331,6 +351,18 @@ for (const form of document.querySelectorAll("form:has([data-count])")) {
     const said = counts.join(", ");
     button.textContent = said === "" ? words : said[0].toUpperCase() + said.slice(1);
   });
+}
+
+for (const field of document.querySelectorAll("textarea[name^='value.']")) {
+  const button = element("button", { type: "button", className: "quiet", textContent: "Generate 32 characters" });
+  button.addEventListener("click", () => {
+    const bytes = crypto.getRandomValues(new Uint8Array(24));
+    field.value = btoa(String.fromCharCode(...bytes))
+      .replaceAll("+", "-")
+      .replaceAll("/", "_");
+    field.focus();
+  });
+  field.after(button);
 }
 
 /* Changes and secrets */

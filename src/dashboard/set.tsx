@@ -52,15 +52,15 @@ export async function setPage(visit: Visit): Promise<Answer> {
         {item.shown.includes("production") && <NameAgain name={name} what={`name of the ${what}`} />}
       </Change>
       {name !== undefined && (
-        <section class="danger">
-          <h2>Delete it</h2>
+        <details class="danger">
+          <summary>Delete it</summary>
           <Change action={projectPagePath(where, `${kind}/delete`)} button="Delete" danger hidden={hidden}>
             {form.deletion(item)}
             {[...holders, ...item.unseen].includes("production") && (
               <NameAgain id="again-delete" name={name} what={`name of the ${what}`} />
             )}
           </Change>
-        </section>
+        </details>
       )}
     </>
   );

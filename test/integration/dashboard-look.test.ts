@@ -110,13 +110,13 @@ describeBoth("the page of one item", (w, _, once) => {
     expect((await w.ask(path, { key: reader })).status).toBe(200);
     const { html } = await visitor.page(at("variables/item?name=ALL"));
     expect(html).toContain('<p class="quiet">Values: different</p>');
-    expect(html.match(/class="missing">missing/g)).toHaveLength(1);
+    expect(html.match(/class="quiet">missing/g)).toHaveLength(1);
     const cards = cardsOf(html);
-    expect(cards.map(({ environment }) => environment)).toEqual(["production", "staging", "development"]);
-    expect(cards[0]).toMatchObject({ "Who can read it": "reader (a key)", "Who read it last": "key reader, TIME" });
+    expect(cards.map(({ environment }) => environment)).toEqual(["development", "staging", "production"]);
+    expect(cards[2]).toMatchObject({ "Who can read it": "reader (a key)", "Who read it last": "key reader, TIME" });
     const nobody = "Nobody, as far as the audit goes back.";
     expect(cards[1]).toMatchObject({ "Who can read it": "Nobody but operators.", "Who read it last": nobody });
-    expect(cards[2]).toEqual({ environment: "development" });
+    expect(cards[0]).toEqual({ environment: "development" });
     expect((await visitor.page(at("files/item?name=tls%2Fkey.pem"))).html).not.toContain("data-secret");
     expect((await visitor.page(at("variables/item?name=NEVER"))).status).toBe(404);
     expect((await visitor.page(at("variables/item?name=ALONE"))).html).toContain(nobody);
@@ -130,7 +130,7 @@ describeBoth("the page of one item", (w, _, once) => {
     }
     await Promise.all(Array.from({ length: 101 }, () => revealVariable(w.admin, where, "staging", "SAME")));
     const { html } = await visitor.page(at("variables/item?name=SAME"));
-    const [production, staging] = cardsOf(html);
+    const [, staging, production] = cardsOf(html);
     expect(production?.["Who read it last"]).toBe("ann@host, TIME");
     expect(staging?.["Who read it last"]).toBe("ann@host: 101 times in 30 days, last TIME");
   });
@@ -145,7 +145,7 @@ describeBoth("the page of one item", (w, _, once) => {
     const path = `/projects/${where.split("/")[1]}/variables?environment=production`;
     for (const key of [...keys, ...keys.slice(0, 1)]) expect((await w.ask(path, { key })).status).toBe(200);
     const shown = async (reader = visitor) =>
-      cardsOf((await reader.page(at("variables/item?name=SAME"))).html)[0] ?? {};
+      cardsOf((await reader.page(at("variables/item?name=SAME"))).html)[2] ?? {};
     const machines = ({ "Who read it last": last = "" }: Record<string, string>) =>
       last.split("; ").filter((one) => one.startsWith("key"));
     const before = machines(await shown());
@@ -175,7 +175,7 @@ describeBoth("the page of one item", (w, _, once) => {
       const key = await w.key(organization, { ...everything, name });
       expect((await w.ask(path, { key })).status).toBe(200);
     }
-    const [production] = cardsOf((await visitor.page(at("variables/item?name=ALL"))).html);
+    const [, , production] = cardsOf((await visitor.page(at("variables/item?name=ALL"))).html);
     const readers = ["ann@host", "key ann@host", "key ci", "key ci"].map((reader) => `${reader}, TIME`);
     const said = production?.["Who read it last"]?.replace(/ \(id [\w-]+…\)/g, "").split("; ");
     expect(said?.sort()).toEqual(readers);
@@ -189,7 +189,7 @@ describeBoth("the page of one item", (w, _, once) => {
     for (const name of others) await setVariables(w.admin, where, "production", [{ name, value: "" }]);
     for (const reader of [visitor, visitor, other, visitor]) await reader.send(at("variables/reveal"), asked);
     for (const name of others) await other.send(at("variables/reveal"), { ...asked, name });
-    const [production] = cardsOf((await visitor.page(at("variables/item?name=SAME"))).html);
+    const [, , production] = cardsOf((await visitor.page(at("variables/item?name=SAME"))).html);
     expect(production?.["Who read it last"]).toBe("ann@host: 3 times in 30 days, last TIME; ben@host, TIME");
   });
 
@@ -204,7 +204,7 @@ describeBoth("the page of one item", (w, _, once) => {
     await deleteVariable(w.admin, where, "staging", "ALL");
     const item = at("variables/item?name=ALL");
     const { html } = await visitor.page(item);
-    const [production, staging, development] = cardsOf(html);
+    const [development, staging, production] = cardsOf(html);
     const version = (of: number, end = "RevealPut back") => `Version ${of}, TIME, by ann@host${end}`;
     expect(production?.["Earlier values"]).toBe(`2 versions${version(3)}${version(2)}`);
     expect(staging?.["Earlier values"]).toBe(`2 versions${version(3, " deleted")}${version(2)}`);
@@ -303,7 +303,7 @@ describeBoth("the page of a person", (w) => {
     const { html } = await (await visitorOf(w)).page(`/persons/${name}`);
     expect(tableOf(html, caption)).toEqual([
       { Project: `${slug}/api`, development: "see", staging: "see", production: "see" },
-      { Project: `${slug}/web`, development: "nothing", staging: "see, reveal", production: "see" },
+      { Project: `${slug}/web`, development: "", staging: "see, reveal", production: "see" },
     ]);
     const text = html.replace(/<[^>]+>/g, "");
     expect(text).toContain(`${name} at https://id.example`);

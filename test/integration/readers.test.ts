@@ -74,7 +74,7 @@ describeOnce("who can read a project", (w) => {
     }
   });
 
-  test("is on the item's page by environment, production first: persons, keys, and below them who sees names", async () => {
+  test("is on the item's page by environment, development first: persons, keys, and below them who sees names", async () => {
     const { organization, where } = await place(w);
     const reach = { projects: ["web"], environments: ["production"] };
     for (const [name, rights] of Object.entries({ ana: ["see", "reveal"], ben: ["see"], carla: ["audit"] })) {
@@ -96,8 +96,8 @@ describeOnce("who can read a project", (w) => {
       return text === undefined ? [] : [`${environment}: ${text.replace(/<[^>]+>/g, "")}`];
     });
     expect(said).toEqual([
-      `production: Who can read itana (a person); old-action (a key)Only see its nameben (a person); claude (a key)`,
       "staging: Who can read itold-action (a key); deploy (a key)Only see its nameclaude (a key)",
+      `production: Who can read itana (a person); old-action (a key)Only see its nameben (a person); claude (a key)`,
     ]);
     const access = (await visitor.page(`/p/${where}/access`)).html;
     const row = (name: string) =>
@@ -106,8 +106,8 @@ describeOnce("who can read a project", (w) => {
       row(name)
         ?.split("</td>")
         .map((cell) => cell.replace(/<[^>]+>/g, ""));
-    expect(cells("claude")?.slice(1, 5)).toEqual(["names only", "names only", "names only", "nothing"]);
-    expect(cells("old-action")?.slice(1, 5)).toEqual(["can read", "can read", "can read", "variables"]);
-    expect(cells("deploy")?.slice(1, 5)).toEqual(["nothing", "can read", "nothing", "variables"]);
+    expect(cells("claude")?.slice(1, 5)).toEqual(["○ names", "○ names", "○ names", ""]);
+    expect(cells("old-action")?.slice(1, 5)).toEqual(["● values", "● values", "● values", "variables"]);
+    expect(cells("deploy")?.slice(1, 5)).toEqual(["", "● values", "", "variables"]);
   });
 });
