@@ -53,33 +53,13 @@ describe("the record of what left", () => {
     },
   );
 
-  test("audit verify names the first entry that somebody changed, and an end that somebody cut off", async () => {
+  test("audit verify holds a log against the audit, and prints the line that accepts what is lost", async () => {
     await signAll(site);
     const [served] = await site.sql("select lane from audit_segments where lane <> 'commands' and first_seq = 7");
     const lane = served?.["lane"] as string;
-    await site.sql("delete from audit_segments where lane = ? and first_seq > 5", [lane]);
-    const cut = await site.keyhole(["audit", "verify", "--checkpoint", log, "--json"]);
-    expect(cut.exitCode).toBe(1);
-    const flaw = { lane, seq: 6, lastSeq: 7, what: "lost" };
-    const none = { tree: [], moreFlaws: 0, accepted: [], differences: [] };
-    expect(JSON.parse(cut.stdout)).toEqual({ verified: false, ...flaw, flaws: [flaw], ...none });
-    expect(JSON.parse(cut.stderr)).toMatchObject({ code: "audit_lost" });
     await site.sql("delete from audit_segments where lane = ? or (lane = 'commands' and first_seq > 5)", [lane]);
-    // Without the log, too.
-    const gone = "in the signed tree and not in the audit any more.";
-    const goneOnes = [`Lane ${lane}: entries 1 to 7 are ${gone}`, `Lane commands: entry 6 is ${gone}`];
-    const { stderr, exitCode } = await site.keyhole(["audit", "verify"]);
-    const [one, other, third] = stderr.replace("keyhole: ", "").split("\n");
-    expect([...[one, other].sort(), third]).toEqual([
-      ...goneOnes,
-      "Lane commands: its row in audit_heads does not fit its end: it names entry 6, and the last one is 5.",
-    ]);
-    expect(exitCode).toBe(1);
     await site.sql("delete from audit_heads");
     await site.sql("insert into audit_heads select * from saved");
-    const whole = await site.keyhole(["audit", "verify"]);
-    expect(whole.exitCode).toBe(1);
-    expect(whole.stderr.replace("keyhole: ", "").split("\n").slice(0, 2).sort()).toEqual(goneOnes);
     for (const slug of ["later", "last"]) await site.json(["org", "create", slug]);
     const server = await site.serve();
     await server.stop();
@@ -96,10 +76,6 @@ describe("the record of what left", () => {
       `  keyhole audit verify --checkpoint - --accept ${lane}:1-7`,
     ]);
     await site.sql("update audit_segments set entries = '{}' where first_seq = 3");
-    const changed = await site.keyhole(["audit", "verify"]);
-    expect(changed).toMatchObject({ exitCode: 1, stdout: "" });
-    const breaks = [3, 6].map((seq) => `Lane commands: the chain breaks at entry ${seq}.\n`);
-    expect(changed.stderr).toStartWith(`keyhole: ${breaks.join("")}${goneOnes[0]}\n`);
     const gaps = (JSON.parse((await verifyLog("--json")).stdout).flaws as Flaw[])
       .map((one) => `${one.lane}:${one.seq}-${one.lastSeq}`)
       .filter((gap) => !gap.startsWith("commands"));
