@@ -1,25 +1,13 @@
 /** What the command prints of few files: transcripts/files-pull.txt. */
 import { beforeAll, describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  watch,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { readConfig } from "../../src/settings/settings.ts";
-import { ageDrafts } from "../support/drafts.ts";
-import { binary, makePlace } from "../support/keyhole.ts";
-import { honestly, type Truth } from "../support/liar.ts";
+import { makePlace } from "../support/keyhole.ts";
+import { honestly } from "../support/liar.ts";
 import { machineMaker, runProgram, truth } from "../support/machine.ts";
 import type { Ran } from "../support/program.ts";
 import { keyOf, serverOf, siteOf } from "../support/server.ts";
@@ -147,39 +135,6 @@ test("a server that lies makes the program write nothing at all and say why", as
   expect(readFileSync(join(folder, "service.json"), "utf8")).toBe("as it was");
   expect(statSync(join(folder, "service.json")).mode & 0o777).toBe(0o640);
 });
-
-test("a disk that takes no more leaves everything as it was", async () => {
-  const big: Truth = { ...truth, files: [...truth.files, { path: "z/big.bin", content: Buffer.alloc(100_000, 1) }] };
-  const { keyhole, folder } = await machine((question) => honestly(big, question));
-  writeFileSync(join(folder, "service.json"), "as it was");
-  const ran = await keyhole(["files", "pull"], { as: ["bash", "-c", 'ulimit -f 10; exec "$0" "$@"'] });
-  const stderr = expect.stringContaining("'z/big.bin' cannot be written");
-  expect(ran).toMatchObject({ exitCode: 1, stdout: "", stderr });
-  expect(filesBelow(folder)).toEqual(["service.json"]);
-  expect(readdirSync(folder)).toEqual(["service.json"]);
-  expect(readFileSync(join(folder, "service.json"), "utf8")).toBe("as it was");
-});
-
-test.skipIf(process.platform !== "linux")(
-  "what a killed pull left is gone after the next one, a day later",
-  async () => {
-    const files = Array.from({ length: 300 }, (_, at) => ({ path: `many/${at}`, content: Buffer.alloc(5000, at) }));
-    const { folder, env, keyhole } = await machine((question) => honestly({ ...truth, files }, question));
-    const left = () => filesBelow(folder).filter((path) => path.includes("/.keyhole-"));
-    // Killed at its first write, which it may survive for as long as it takes to end.
-    while (left().length === 0) {
-      rmSync(join(folder, "many"), { recursive: true, force: true });
-      mkdirSync(join(folder, "many"));
-      const killed = Bun.spawn([binary, "files", "pull"], { cwd: folder, env, stdout: "ignore", stderr: "ignore" });
-      const watcher = watch(join(folder, "many"), () => killed.kill("SIGKILL"));
-      await killed.exited;
-      watcher.close();
-    }
-    ageDrafts(join(folder, "many"));
-    expect(await keyhole(["files", "pull"])).toMatchObject({ exitCode: 0 });
-    expect(filesBelow(folder)).toEqual(files.map(({ path }) => path).sort());
-  },
-);
 
 /** Every file and link below a folder, without those that another process removes or renames meanwhile. */
 function filesBelow(folder: string): string[] {
