@@ -1,8 +1,9 @@
 // Reads a note, the head of a tree and proofs from stdin, and judges them with the packages of Go's own checksum
-// database, which share no code with Keyhole.
+// database, which share no code with Keyhole. Then it makes its own tree of the same leaves, proofs of it and a note.
 package main
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -57,5 +58,45 @@ func main() {
 	for _, one := range in.Consistency {
 		must(tlog.CheckTree(hashes(one.Proof), in.Size, root, one.Size, hashes([][]byte{one.Root})[0]))
 	}
-	must(json.NewEncoder(os.Stdout).Encode(opened.Text))
+	must(json.NewEncoder(os.Stdout).Encode(made(in.Leaves, opened.Text)))
+}
+
+// made is what Go makes of the leaves.
+func made(leaves [][]byte, text string) any {
+	var stored []tlog.Hash
+	read := tlog.HashReaderFunc(func(indexes []int64) (found []tlog.Hash, err error) {
+		for _, index := range indexes {
+			found = append(found, stored[index])
+		}
+		return found, nil
+	})
+	var inclusion, consistency [][]tlog.Hash
+	var roots []tlog.Hash
+	size := int64(len(leaves))
+	for at, leaf := range leaves {
+		hashes, err := tlog.StoredHashes(int64(at), leaf, read)
+		must(err)
+		stored = append(stored, hashes...)
+		root, err := tlog.TreeHash(int64(at)+1, read)
+		must(err)
+		roots = append(roots, root)
+	}
+	for at := int64(0); at < size; at++ {
+		record, err := tlog.ProveRecord(size, at, read)
+		must(err)
+		inclusion = append(inclusion, record)
+		tree, err := tlog.ProveTree(size, at+1, read)
+		must(err)
+		consistency = append(consistency, tree)
+	}
+	key, verifier, err := note.GenerateKey(rand.Reader, "go.example/log")
+	must(err)
+	signer, err := note.NewSigner(key)
+	must(err)
+	signed, err := note.Sign(&note.Note{Text: text}, signer)
+	must(err)
+	return map[string]any{
+		"text": text, "verifier": verifier, "note": string(signed),
+		"roots": roots, "inclusion": inclusion, "consistency": consistency,
+	}
 }

@@ -1,8 +1,18 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { encodeVerifier, signerOf } from "../../src/audit/note.ts";
-import { completingLeaf, leafHash, type Node, proveConsistency, proveInclusion, Tree } from "../../src/audit/tree.ts";
+import { encodeVerifier, openNote, parseVerifier, signerOf, type Verifier } from "../../src/audit/note.ts";
+import {
+  completingLeaf,
+  leafHash,
+  type Node,
+  proveConsistency,
+  proveInclusion,
+  Tree,
+  type TreeHead,
+  verifyConsistency,
+  verifyInclusion,
+} from "../../src/audit/tree.ts";
 import { signTreeHead } from "../../src/audit/tree-note.ts";
 import { newFolder } from "../support/folder.ts";
 import { outputOf } from "../support/program.ts";
@@ -14,7 +24,7 @@ whereInstalled(["go"], "Go's own checksum database", (go = "") => {
   const folder = newFolder();
   const env = { PATH: process.env["PATH"], HOME: folder, GOTOOLCHAIN: "local", GO111MODULE: "off", GOPATH: folder };
 
-  test("opens our notes, and accepts every proof of a tree of 19 leaves", async () => {
+  test("opens our notes and accepts every proof of a tree of 19 leaves, and we its notes and proofs", async () => {
     // Its packages come with Go itself: it finds them as it found packages before there were modules.
     const goroot = Bun.spawnSync([go, "env", "GOROOT"], { env }).stdout.toString().trim();
     mkdirSync(join(folder, "src"));
@@ -50,6 +60,23 @@ whereInstalled(["go"], "Go's own checksum database", (go = "") => {
     };
     const command = [go, "run", join(import.meta.dir, "log-in-go.go")];
     const said = await outputOf(command, { env, stdin: JSON.stringify(input) });
-    expect(JSON.parse(said)).toBe(`${signer.name}\n19\n${tree.root.toString("base64")}\n`);
+    const theirs: Made = JSON.parse(said);
+    expect(theirs.text).toBe(`${signer.name}\n19\n${tree.root.toString("base64")}\n`);
+    expect(openNote(theirs.note, [parseVerifier(theirs.verifier) as Verifier])).toBe(theirs.text);
+    const hash = (text: string) => Buffer.from(text, "base64");
+    const heads = theirs.roots.map((root, at) => ({ size: at + 1, root: hash(root) }));
+    const head = heads.at(-1) as TreeHead;
+    const accepted = leaves.map((leaf, at) => [
+      verifyInclusion(leafHash(leaf), at, head, (theirs.inclusion[at] ?? []).map(hash)),
+      verifyConsistency(heads[at] as TreeHead, head, (theirs.consistency[at] ?? []).map(hash)),
+    ]);
+    expect(accepted).toEqual(leaves.map(() => [true, true]));
   });
 });
+
+/** What Go makes of the leaves; hashes are base64. */
+type Made = { readonly [K in "text" | "verifier" | "note"]: string } & {
+  readonly roots: readonly string[];
+  readonly inclusion: readonly (readonly string[] | null)[];
+  readonly consistency: readonly (readonly string[] | null)[];
+};
