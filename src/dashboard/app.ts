@@ -93,7 +93,7 @@ async function answered(
   await using opened = new AsyncDisposableStack();
   let reader: Reader | undefined;
   try {
-    const sent = await sessionAndForm(request, parts);
+    const sent = await sessionAndForm(request, parts, route.isLong ? undefined : opened);
     if (sent === undefined) {
       const message = "Nobody is signed in here any more. Nothing was done.";
       if (byScript) return json(401, { error: message, again: againFor(parts) });

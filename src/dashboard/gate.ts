@@ -5,7 +5,7 @@ import type { Audience } from "../desk/failure.ts";
 import type { Installation } from "../installation/installation.ts";
 import { Form, formBytesMax, Visit } from "../pages/visit.ts";
 import { refusalOf } from "./refusal.ts";
-import type { Session, Sessions, SignInCode } from "./sessions.ts";
+import { type Session, type Sessions, type SignInCode, turnOf } from "./sessions.ts";
 import type { SignIn } from "./sign-in.ts";
 
 /** What the dashboard works with. */
@@ -110,16 +110,22 @@ export function admit(
 }
 
 /**
- * The session and the form of a request; undefined if nobody is signed in. A form may come slowly, so the session is
- * looked up again at its end, and rights are judged later still.
+ * The session and the form of a request, when its turn comes; undefined if nobody is signed in. Both may take long, so
+ * the session is looked up again at their end, and rights are judged later still.
+ * @param opened - what is closed at the request's end, which ends its turn; undefined for one that waits for no turn
  */
 export async function sessionAndForm(
   request: Request,
   parts: DashboardParts,
+  opened: AsyncDisposableStack | undefined,
 ): Promise<{ readonly session: Session; readonly form: Form } | undefined> {
-  if (sessionOf(request, parts) === undefined) return undefined;
+  const early = sessionOf(request, parts);
+  if (early === undefined) return undefined;
   const form = new Form(request.method === "POST" ? await formText(request) : "");
-  const session = sessionOf(request, parts);
+  opened?.defer(await turnOf(early));
+  // A page for which nobody waits any more is not made.
+  const isLeft = request.method === "GET" && request.signal.aborted;
+  const session = isLeft ? undefined : sessionOf(request, parts);
   return session && { session, form };
 }
 

@@ -15,7 +15,23 @@ export type Session = {
   readonly choices: Choices;
   /** What a page says, once, by its path and query: other tabs load other pages. */
   readonly notices: Map<string, string>;
+  /** Resolves when the requests so far have been answered. */
+  turn: Promise<unknown>;
 };
+
+/**
+ * Waits until the earlier requests of a session have been answered: many at once keep nobody else waiting.
+ * @param turnMsMax - after it, one that hangs keeps the next ones no longer waiting
+ * @returns what ends the turn of this one. Before the next one begins, requests of others do
+ */
+export async function turnOf(session: Pick<Session, "turn">, turnMsMax = 30_000): Promise<() => void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const before = session.turn;
+  session.turn = promise.then(() => new Promise(setImmediate));
+  await before;
+  setTimeout(resolve, turnMsMax).unref();
+  return resolve;
+}
 
 const idleMs = 15 * 60_000;
 const wholeMs = 8 * 3_600_000;
@@ -49,7 +65,7 @@ export class Sessions {
     const now = this.#now();
     const earlier = this.#sessions.get(sha256Of(before));
     const isSame = earlier !== undefined && !this.#hasEnded(earlier) && isSamePerson(earlier.identity, identity);
-    const begun = isSame ? earlier : { drafts: new Drafts(), choices: {}, notices: new Map() };
+    const begun = isSame ? earlier : { drafts: new Drafts(), choices: {}, notices: new Map(), turn: Promise.resolve() };
     if (isSame) this.#sessions.delete(sha256Of(before));
     else this.end(before);
     for (const [id, session] of this.#sessions) if (this.#hasEnded(session)) this.#end(id);

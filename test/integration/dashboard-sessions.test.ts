@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { createDashboard } from "../../src/dashboard/app.ts";
 import { startDashboard } from "../../src/dashboard/serve.ts";
-import { Sessions, SignInCode } from "../../src/dashboard/sessions.ts";
+import { Sessions, SignInCode, turnOf } from "../../src/dashboard/sessions.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { visitorOf } from "../support/pages.ts";
 import { describeBoth } from "../support/world.ts";
@@ -39,6 +40,12 @@ describe("a session", () => {
     for (const text of [undefined, "", token.slice(1), `${token}A`, token.toLowerCase()]) {
       expect(sessions.use(text)).toBeUndefined();
     }
+  });
+
+  test("is not held up for ever by a request that hangs", async () => {
+    const session = { turn: Promise.resolve() };
+    await turnOf(session, 1);
+    await turnOf(session);
   });
 });
 
@@ -144,6 +151,53 @@ describeBoth("the dashboard's sessions", (w) => {
     for (const path of paths) await visitor.page(path);
     await visitor.send("/projects", { org: "none", slug: "!" });
     expect(contexts).toEqual({ opened: paths.length, closed: paths.length });
+  });
+
+  test("the pages of one session are made in turn, and keep nobody else's waiting", async () => {
+    const { where } = await w.place();
+    const sessions = new Sessions(Date.now);
+    const [ann, ben, cal] = [sessions.begin(), sessions.begin(), sessions.begin()];
+    const asking = new AsyncLocalStorage<string>();
+    const began: (string | undefined)[] = [];
+    const open: typeof w.installation.open = (use) => {
+      began.push(asking.getStore());
+      if (asking.getStore() === "cal's") sessions.end(cal);
+      return w.installation.open(use);
+    };
+    const origin = "http://keyhole-test.localhost:4300";
+    const { handle } = createDashboard({
+      installation: { ...w.installation, open },
+      sessions,
+      entrance: { code: new SignInCode(Date.now), operator: "ann@host" },
+      origin,
+      now: Date.now,
+      used: () => {},
+      report: () => {},
+    });
+    const ask = (name: string, token: string, path = `/p/${where}/variables`, signal?: AbortSignal) =>
+      asking.run(name, async () => {
+        const headers = { host: new URL(origin).host, cookie: `__Host-keyhole=${token}` };
+        const { status } = await handle(new Request(`${origin}${path}`, { headers, ...(signal && { signal }) }));
+        return [name, status] as const;
+      });
+    const leaves = new AbortController();
+    const grids = Array.from({ length: 10 }, () => ask("ann's", ann));
+    const left = ask("left", ann, undefined, leaves.signal);
+    leaves.abort();
+    // A long page waits for no other, and no other for it. A request may arrive only while a page is made.
+    const bens = new Promise(setImmediate).then(() => ask("ben's", ben));
+    const others = [ask("long", ann, "/audit/verify"), bens, ask("cal's", cal), ask("cal's", cal)];
+    expect(await Promise.all(grids)).toEqual(Array.from({ length: 10 }, () => ["ann's", 200] as const));
+    const answers = Object.groupBy(await Promise.all(others), ([name]) => name);
+    expect(Object.values(answers).flatMap((all) => all?.map((one) => one.join()))).toEqual([
+      "long,200",
+      "ben's,200",
+      "cal's,200",
+      "cal's,401",
+    ]);
+    await left;
+    expect(began.slice(0, 4).sort()).toEqual(["ann's", "ben's", "cal's", "long"]);
+    expect(began.slice(4)).toEqual(Array.from({ length: 9 }, () => "ann's"));
   });
 
   test("a form whose browser leaves opens no database, and is no failure", async () => {
