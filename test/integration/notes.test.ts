@@ -93,9 +93,14 @@ describeBoth("the note of an item", (w, _, once) => {
     const { where } = await placed(w);
     const [from, to] = ["staging", "production"].map((environment) => ({ project: where, environment })) as never[];
     const blind = await personIn(w.admin, where, ["reveal", "write"]);
+    for (const guess of [note, "a guess"]) {
+      const given = [{ name: "TOKEN", value: "secret-one", note: guess }];
+      const { changed } = await setVariables(blind, where, "staging", given, { dryRun: true });
+      expect([guess, changed]).toEqual([guess, ["TOKEN"]]);
+    }
     await copyVariables(blind, from as never, to as never);
     expect([await noteOf(w, where, "production"), await noteOf(w, where)]).toEqual([undefined, note]);
-    expect(await copyVariables(w.admin, from as never, to as never)).toMatchObject({ changed: [], same: [] });
+    expect(await copyVariables(w.admin, from as never, to as never)).toMatchObject({ changed: ["TOKEN"], same: [] });
     expect(await noteOf(w, where, "production")).toBe(note);
     expect(await copyVariables(w.admin, from as never, to as never)).toMatchObject({ same: ["TOKEN"] });
   });
@@ -189,5 +194,23 @@ describeBoth("the note of an item", (w, _, once) => {
     expect([await noteOf(w, where), await noteOf(w, where, "development")]).toEqual(["of staging", "new"]);
     expect(await save("variables", "TOKEN", {})).toEqual(["", 400]);
     expect(await save("variables", "TOKEN", { note: "a".repeat(501) })).toEqual(["", 400]);
+    // Who wrote the value is not who wrote the note.
+    const ben = await personIn(w.admin, where, ["see", "write"]);
+    await setVariables(ben, where, "staging", [{ name: "TOKEN", note: "of ana" }]);
+    const card = await shown("variables/item?name=TOKEN");
+    expect([
+      card.includes("of ana"),
+      card.includes("by <bdi>ann@host</bdi>"),
+      card.includes("by <bdi>ana</bdi>"),
+    ]).toEqual([true, true, false]);
+    const text = { environment: "staging", text: "# why it is here\nPASTED=1\n" };
+    for (const notes of [{}, { notes: "yes" }]) {
+      const { to = "" } = await visitor.send(at("variables/paste"), { ...text, ...notes });
+      await visitor.send(to, await visitor.hidden(to));
+    }
+    expect(await listVariables(w.admin, where, "staging")).toMatchObject([
+      { note: "why it is here" },
+      { note: "of ana" },
+    ]);
   });
 });

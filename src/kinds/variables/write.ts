@@ -44,7 +44,7 @@ export type VariablesWrite = {
   readonly added: readonly string[];
   /** How many existed before, those with the same value included. */
   readonly updated: number;
-  /** Those of them that get another value. */
+  /** Those of them that get another value, or another note. */
   readonly changed: readonly string[];
   readonly deleted: readonly string[];
   /** What a person must be warned of. */
@@ -124,7 +124,7 @@ export function warningsIn(written: ReadonlyMap<Environment, VariablesWrite>): r
 type Plan = {
   readonly before: OpenSet<VariableEntry>;
   readonly changes: SetChanges<VariableEntry>;
-  /** Those that get another value. */
+  /** Those that get another value, or another note. */
   readonly changed: readonly string[];
   readonly warnings: readonly string[];
 };
@@ -138,6 +138,7 @@ function planWrite(
   isCompared: boolean,
 ): Plan {
   const changes = new Map<string, NewItem<VariableEntry> | null>();
+  const maySee = may(rights, "see", placeOf(before.project), before.environment);
   const changed: string[] = [];
   const canaries: string[] = [];
   for (const [key, { value, rotateBy: mark, canary, note }] of given) {
@@ -146,11 +147,13 @@ function planWrite(
       if (old === undefined) throw new Refused("not_found", `${key} is not in ${before.environment}: give it a value.`);
       const rotateBy = mark === undefined ? old.entry.rotateBy : (mark ?? undefined);
       changes.set(key, { ...old, entry: { ...old.entry, rotateBy, ...noted(note, old.entry) } });
+      changed.push(key);
       continue;
     }
-    // Somebody who may not see values must not learn whether a guess is the stored one.
+    // Somebody who may not see values, or notes, must not learn whether a guess is the stored one.
     const isSame = isCompared && old !== undefined && storedValue(old) === value;
-    if (old !== undefined && !isSame) changed.push(key);
+    const isNoted = note !== undefined && !(maySee && note === (old?.entry.note ?? ""));
+    if (old !== undefined && (!isSame || isNoted)) changed.push(key);
     const rotateBy = mark === undefined && isSame ? old.entry.rotateBy : mark;
     const was = isCanary(listing, old?.entry ?? {});
     if (was && canary === undefined) canaries.push(key);
@@ -165,7 +168,7 @@ function planWrite(
   for (const name of pruned) changes.set(name, null);
   const entries = [...given.values()];
   const about = warnings ? [...warnings, ...unseenInValues(entries.filter(hasValue))] : entries.flatMap(warningsAbout);
-  const stay = may(rights, "see", placeOf(before.project), before.environment) ? canaries.map(staysCanary) : [];
+  const stay = maySee ? canaries.map(staysCanary) : [];
   return { before, changes, changed: changed.sort(compareBytes), warnings: [...about, ...stay] };
 }
 
@@ -223,12 +226,9 @@ export async function copyVariables(
     const given = validateVariables(chosen.map((item) => copied(admin, item, maySee)));
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
     const plan = planWrite(admin, before, given, {}, project.now, true);
-    // What the target's are, and what their notes say, is for those who may see them.
-    const isMarked = (name: string) => {
+    const isMade = (name: string) => {
       const old = before.items.get(name)?.entry;
-      const { canary, note } = given.get(name) ?? {};
-      if (old === undefined) return false;
-      return (canary === true && !isCanary(admin.systemKeys.listing, old)) || noted(note, old).note !== old.note;
+      return given.get(name)?.canary === true && old !== undefined && !isCanary(admin.systemKeys.listing, old);
     };
     const isEqual = (name: string) => {
       const old = before.items.get(name)?.entry;
@@ -236,7 +236,8 @@ export async function copyVariables(
       return old && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
     };
     const equal = [...given.keys()].filter(isEqual).sort(compareBytes);
-    const same = equal.filter((name) => !isMarked(name));
+    const same = equal.filter((name) => !isMade(name));
+    // Which of the target's are canaries is for those who may see them.
     const shown = may(admin.rights, "see", placeOf(found), target) ? same : equal;
     const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
     await requireSeen(admin, before, seen, changes.keys());
