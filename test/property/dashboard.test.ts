@@ -328,17 +328,17 @@ class Tables {
   /** The persons of the page of who can read it. @param columns - the environments that are asked about and seen */
   persons(columns: readonly Environment[]): Record<string, string>[] {
     const rows = [...this.#persons].map(([Name, held]): Record<string, string> => {
-      return { Name, ...each(columns, (one) => this.rightsIn(held, one).join(", ") || "nothing") };
+      return { Name, ...each(columns, (one) => this.rightsIn(held, one).join(", ")) };
     });
-    return rows.filter((row) => columns.some((one) => row[one] !== "nothing"));
+    return rows.filter((row) => columns.some((one) => row[one] !== ""));
   }
 
   /** Its keys. @param asked - in any of these; @param columns - the environments that are seen */
   keys(asked: readonly Environment[], columns: readonly Environment[]): Record<string, string>[] {
     return this.#world.keys.flatMap(({ mask, where, surface }, at) => {
       if (where === "other" || !of(mask).some((one) => asked.includes(one))) return [];
-      const gets = surface === "rest_api" ? "can read" : "names only";
-      return [{ Name: this.keyName(at), ...each(columns, (one) => (of(mask).includes(one) ? gets : "nothing")) }];
+      const gets = surface === "rest_api" ? "● values" : "○ names";
+      return [{ Name: this.keyName(at), ...each(columns, (one) => (of(mask).includes(one) ? gets : "")) }];
     });
   }
 
@@ -353,7 +353,7 @@ class Tables {
   /** Who reads a value, as the page of an item says. */
   readers(environment: Environment): string {
     const persons = [...this.#persons].filter(([, held]) => this.rightsIn(held, environment).includes("reveal"));
-    const keys = this.keys([environment], [environment]).filter((row) => row[environment] === "can read");
+    const keys = this.keys([environment], [environment]).filter((row) => row[environment] === "● values");
     const all = [...persons.map(([name]) => `${name} (a person)`), ...keys.map((row) => `${row["Name"]} (a key)`)];
     return all.join("; ") || "Nobody but operators.";
   }
@@ -463,7 +463,7 @@ describeBoth("every table, for people of every reach and under every filter", (w
       const cards = world.items.map((mask, at) => {
         const there = of(mask);
         if (!seen.some((one) => there.includes(one))) return [404, false, []];
-        const shown = seen.toReversed().map((one) => {
+        const shown = seen.map((one) => {
           if (!there.includes(one)) return [one, undefined, undefined];
           const read = at === 0 ? `${w.admin.actor.name}, TIME` : nobody;
           return [one, model.readers(one), audited.includes(one) ? read : undefined];
