@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 
-import type { ComponentChildren } from "preact";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { isStaleToCompare } from "../desk/context.ts";
@@ -65,11 +64,10 @@ export async function gridPage(visit: Visit): Promise<Answer> {
     ...(Several && rows.length > 0 && { "Choose several": path(only, "yes") }),
   };
   const isChosen = choose !== undefined && Several !== undefined && rows.length > 0;
-  const columns = columnsOf(where, kind, items, seen, now);
   const table = (
     <Table
       caption={`The ${kind} of ${where} by environment`}
-      columns={{ ...columns, ...(isChosen && { Name: choice }), ...readColumn(descriptor, known, now) }}
+      columns={{ ...columnsOf(where, kind, items, seen, now, isChosen), ...readColumn(descriptor, known, now) }}
       classOf={(item, environment) => {
         if (environment === lastRead) return "reads";
         const found = item.environments[environment as Environment];
@@ -119,21 +117,13 @@ export async function gridPage(visit: Visit): Promise<Answer> {
   return { title: `${where} ${kind}`, heading: kind[0]?.toUpperCase() + kind.slice(1), main };
 }
 
-/** A box for an item that may be chosen. */
-function choice({ name }: Compared): ComponentChildren {
-  return (
-    <Box name="names" value={name}>
-      <Name>{name}</Name>
-    </Box>
-  );
-}
-
 function columnsOf(
   where: string,
   kind: string,
   items: readonly Compared[],
   seen: readonly Environment[],
   now: number,
+  isChosen: boolean,
 ): Cells<Compared> {
   const { Note } = kindPages[kind] ?? {};
   const alike = lookalikes(items.map(({ name }) => ({ id: name, name })));
@@ -141,9 +131,10 @@ function columnsOf(
   return {
     Name: ({ name, environments: found }) => {
       const { note } = Object.values(found).find(({ note }) => note) ?? {};
-      const link = <Name to={`${item}?name=${encodeURIComponent(name)}`}>{name}</Name>;
+      const link = isChosen ? undefined : `${item}?name=${encodeURIComponent(name)}`;
+      const shown = <Name to={link}>{name}</Name>;
       return [
-        link,
+        isChosen ? <Box name="names" value={name} children={shown} /> : shown,
         alike.has(name) && <Alike />,
         Note && <Note name={name} />,
         note && <small title={note}> note</small>,

@@ -75,7 +75,7 @@ export async function set(visit: Visit): Promise<Answer> {
   const name = isNew ? visit.form.read("name").trim() : visit.form.read("name");
   const item = await findItem(visit, kind, name);
   const note = inField("note", () => noteIn(visit, name, seenEntries(item)));
-  const change = form.change(visit, name, item, note);
+  const change = form.change(visit, name, { ...item, note });
   const taken = touchedBy(change).filter((one) => item.entries.has(one) && !item.unseen.includes(one));
   if (isNew && taken.length > 0) {
     const words = `${JSON.stringify(name)} is in ${joined(taken)} already.`;

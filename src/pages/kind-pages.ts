@@ -37,8 +37,8 @@ export type ItemForm<E = unknown> = {
   fields(item: StoredItem<E>, now: number, parts: readonly string[]): ComponentChildren;
   /** The fields of the form that deletes, or what it would do. */
   deletion(item: StoredItem<E>): ComponentChildren;
-  /** Judges what the fields say. Nothing is written yet. @param note - as it is to be; undefined if it stays */
-  change(visit: Visit, name: string, item: StoredItem<E>, note: string | undefined): ItemChange;
+  /** Judges what the fields say. Nothing is written yet. */
+  change(visit: Visit, name: string, item: StoredItem<E>): ItemChange;
   removal(visit: Visit, name: string, item: StoredItem<E>): ItemChange;
 };
 
@@ -52,6 +52,8 @@ export type StoredItem<E = unknown> = {
   readonly entries: ReadonlyMap<Environment, E>;
   /** The environments in which the person may write, and may not see what is there. A page tells nothing of them. */
   readonly unseen: readonly Environment[];
+  /** The note that a change writes. */
+  readonly note?: string | undefined;
 };
 
 /** A change that a form asks for. */

@@ -93,7 +93,7 @@ function Fields({ stored }: { readonly stored: readonly string[] }) {
   );
 }
 
-function change(visit: Visit, name: string, { entries, unseen }: StoredItem, note: string | undefined): ItemChange {
+function change(visit: Visit, name: string, { entries, unseen, note }: StoredItem): ItemChange {
   const { where, form } = visit;
   const isNew = form.has("new");
   const [values, stored] = [fieldsIn(form), form.all("stored")];

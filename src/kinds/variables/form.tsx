@@ -115,12 +115,7 @@ function ValueField({ environment, help }: { readonly environment: Environment; 
   );
 }
 
-function change(
-  visit: Visit,
-  name: string,
-  { shown, entries, unseen }: StoredItem<VariableEntry>,
-  note: string | undefined,
-): ItemChange {
+function change(visit: Visit, name: string, { shown, entries, unseen, note }: StoredItem<VariableEntry>): ItemChange {
   const { admin, where, form } = visit;
   const noted = note === undefined ? [] : [...entries.keys()].filter((environment) => !unseen.includes(environment));
   const values = valuesIn(form, shown, noted.length > 0);

@@ -12,26 +12,19 @@ import type { Visit } from "../../pages/visit.ts";
 import { firstLines } from "../../words/text.ts";
 
 /** What somebody has begun and not yet agreed to: it keeps what a person gave, and no finding. */
-type Draft = {
+type Draft = ReturnType<typeof drafted> & {
   readonly environment: Environment;
   /** The link to where another one begins. */
   readonly again: readonly [words: string, to: string];
-  readonly plan: (visit: Visit) => Promise<ShownPlan>;
-  readonly run: (visit: Visit, to: string) => Promise<Done>;
 };
 
 /** A plan that names what would change, and says how many variables are the same already. */
 type ShownPlan = Plan & { readonly names: NamesWritten; readonly same: number };
 
 /** An operation with what a person gave it. */
-export function drafted<const I extends Inputs>(
-  operation: Planned<I, ShownPlan>,
-  given: Filled<I>,
-): Pick<Draft, "plan" | "run"> {
-  return {
-    plan: (visit) => planned(visit, operation, given),
-    run: (visit, to) => carryOut(visit, operation, given, to),
-  };
+export function drafted<const I extends Inputs>(operation: Planned<I, ShownPlan>, given: Filled<I>) {
+  const plan = (visit: Visit) => planned(visit, operation, given);
+  return { plan, run: (visit: Visit, to: string) => carryOut(visit, operation, given, to) };
 }
 
 /** Keeps a change as a draft, and leads to the page that shows what it would do. @param page - where it was begun */
