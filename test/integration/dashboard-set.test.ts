@@ -463,6 +463,7 @@ describeBoth("the grid, if somebody chooses several variables", (w) => {
     expect(html).toContain("data-all");
     const untouched = await stored(w);
     // What is not there is left out.
+    expect((await choose({ deed: "rotate by", rotateBy: "2099-01-31" })).status).toBe(200);
     const { to = "" } = await choose({ deed: "delete", environment: "production" });
     const plan = (await visitor.page(to)).html;
     expect(plan).toContain(`It would delete B from ${where}, production.`);
