@@ -80,7 +80,7 @@ function Begin() {
   return (
     <Empty>
       Type a part of a name into the field at the top: of a variable, an account, a file, a project, a key, a trust, a
-      request or a person. The key <kbd>/</kbd> goes there.
+      request or a person.
     </Empty>
   );
 }

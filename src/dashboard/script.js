@@ -219,8 +219,9 @@ function keptInAddress(name) {
 
 const sorted = keptInAddress("sort");
 
-for (const button of document.querySelectorAll("button.sort")) {
-  const heading = button.closest("th");
+for (const heading of document.querySelectorAll("[data-sort] > th")) {
+  const button = element("button", { type: "button", className: "sort", textContent: heading.textContent });
+  heading.replaceChildren(button);
   const sort = (isUp) => {
     const table = heading.closest("table");
     const bodies = [...table.tBodies];

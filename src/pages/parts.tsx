@@ -354,10 +354,10 @@ export function Table<T>(props: TableProps<T>) {
       <table class={isLong ? "long" : undefined}>
         <caption class="unseen">{caption}</caption>
         <thead>
-          <tr>
+          <tr data-sort={isPart ? undefined : true}>
             {Object.entries(columns).map(([heading, cell]) => (
               <th scope="col" class={typeof cell(first as T) === "number" ? "num" : undefined}>
-                {isPart ? heading : <Sort>{heading}</Sort>}
+                {heading}
               </th>
             ))}
           </tr>
@@ -399,14 +399,6 @@ function Row<T>({ row, columns, nameOf, classOf }: TableProps<T> & { readonly ro
         );
       })}
     </tr>
-  );
-}
-
-function Sort({ children }: { readonly children: string }) {
-  return (
-    <button type="button" class="sort">
-      {children}
-    </button>
   );
 }
 

@@ -164,11 +164,25 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
     await page.setViewport({ width: 1280, height: 900 });
   });
 
-  test("works without the script", async () => {
+  test("works without the script, and no page shows what only the script makes work", async () => {
     await page.setJavaScriptEnabled(false);
-    await visit("/");
-    const dead = await page.$$eval(".offers, [aria-keyshortcuts], [role=combobox]", (all) => all.length);
-    expect(dead).toBe(0);
+    const only = "kbd, button[type=button], [data-filter], [data-all], [aria-keyshortcuts], [role=combobox], .offers";
+    const grid = "/p/acme/web/variables";
+    const command =
+      "/keys/new?command=yes&reach=all&environments=staging&surfaces=rest_api&resources=variables&expires=never";
+    for (const path of [
+      grid,
+      `${grid}/promote?from=staging&to=development`,
+      `${command}&org=acme&name=ci`,
+      "/find",
+      "/",
+    ]) {
+      await visit(path);
+      const dead = await page.$$eval(only, (all) =>
+        all.filter((one) => one.checkVisibility()).map((one) => one.outerHTML),
+      );
+      expect([path, dead]).toEqual([path, []]);
+    }
     await page.type("header input", "warehouse_u");
     await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
     await page.setJavaScriptEnabled(true);
