@@ -89,7 +89,9 @@ export function ReadsLately({ counts }: { readonly counts: AuditCounts }) {
   const { bars, isWhole, reads } = counts;
   if (reads === 0) return <span class="quiet">none in {countedDays} days</span>;
   const most = Math.max(...bars.map(({ count }) => count)).toLocaleString("en");
-  const words = `${isWhole ? "" : "at least "}${reads.toLocaleString("en")} in ${countedDays} days, at most ${most} a day`;
+  const all = reads.toLocaleString("en");
+  const sum = isWhole ? `${all} in ${countedDays} days` : `the last ${all} in ${counted(bars.length, "day")}`;
+  const words = `${sum}, at most ${most} a day`;
   return (
     <span class="lately">
       <Bars bars={bars} label={`Reads per day: ${words}`} /> {words}

@@ -112,7 +112,7 @@ test("reads of 30 days are a bar each day, whose words say when some are missing
   expect(lately().match(/<rect/g)).toHaveLength(3);
   expect(lately().replace(/<[^>]*>|\S*Z: \d+ reads?/g, "")).toBe(" 1,200 in 30 days, at most 400 a day");
   counts.isWhole = false;
-  expect(lately()).toContain('role="img" aria-label="Reads per day: at least 1,200 in 30 days, at most 400 a day"');
+  expect(lately()).toContain('role="img" aria-label="Reads per day: the last 1,200 in 3 days, at most 400 a day"');
   expect(renderToString(h(Fragment, null, ReadsLately({ counts: spanned() })))).toContain("none in 30 days");
 });
 
