@@ -116,13 +116,15 @@ document.addEventListener("keydown", (event) => {
  */
 
 const offers = element("div", { id: "offers", role: "listbox", ariaLabel: "Pages to go to" });
-const offersSaid = element("p", { role: "status" });
+const offersSaid = element("p", { className: "quiet", role: "status" });
 const offersBox = element("div", { className: "offers", hidden: true });
 
 if (searchField) {
   offersBox.append(offers, offersSaid);
   searchField.after(offersBox);
-  Object.assign(searchField, { role: "combobox", ariaAutoComplete: "list", placeholder: "Find (Ctrl-K)" });
+  Object.assign(searchField, { role: "combobox", ariaAutoComplete: "list" });
+  // On a phone it has no room for more.
+  if (searchField.clientWidth > 150) searchField.placeholder += " (Ctrl-K)";
   searchField.setAttribute("aria-controls", offers.id);
   searchField.setAttribute("aria-keyshortcuts", "/ Control+K");
   stopOffering();
