@@ -64,7 +64,7 @@ export const set = operation({
     "keyhole var set web production TLS_KEY < key.pem",
     "keyhole var set web staging,production STRIPE_KEY --rotate-by 2030-01-31",
     "keyhole var set billing production ROOT_PASSWORD --canary",
-    "keyhole var set web production STRIPE_KEY --note 'Made in the Stripe dashboard; finance rotates it'",
+    'keyhole var set web production STRIPE_KEY --note "Made in the Stripe dashboard; finance rotates it"',
   ],
   right: "write",
   inputs: {
@@ -121,7 +121,7 @@ export const mark = operation({
   path: "var mark",
   about: "Change the note of variables, or the day to rotate them by. Their values stay, and machines see no change.",
   examples: [
-    "keyhole var mark acme/web staging,production STRIPE_KEY --note 'Made in the Stripe dashboard'",
+    'keyhole var mark acme/web staging,production STRIPE_KEY --note "Made in the Stripe dashboard"',
     "keyhole var mark web production DATABASE_URL,SMTP_PASSWORD --rotate-by 2030-01-31",
   ],
   right: "write",
