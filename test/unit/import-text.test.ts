@@ -56,6 +56,15 @@ describe("a value is the text that is written:", () => {
     ["yaml", "# of the file\n\n# one\n# two\nA: 1\n", "one two"],
     ["yaml", "B: 2 # after\n# one\nA: 1 # after\n", "one"],
     ["yaml", '# "OLD": secret\nA: 1\n', undefined],
+    ...["## OLD=s", "#- OLD=s", "# 'OLD' = s", "# set OLD=s", "# $env:OLD=s", "# was: OLD=s", "# OLD+=s"].flatMap(
+      (comment) => [
+        ["env", `${comment}\nA=1\n`, undefined] as const,
+        ["yaml", `${comment}\nA: 1\n`, undefined] as const,
+      ],
+    ),
+    ["yaml", "## OLD: s\nA: 1\n", undefined],
+    ["yaml", "# - OLD: s\nA: 1\n", undefined],
+    ["env", "# see https://a.example/keys?of=web&in=eu\nA=1\n", "see https://a.example/keys?of=web&in=eu"],
   ] as const)("in %s, the comment above a line is its note, unless it assigns something: %j", (format, text, note) => {
     const { variables } = parseImport(format, text);
     expect(

@@ -38,7 +38,7 @@ function* statementsIn(body: string): Generator<Statement> {
   for (let at = 0, line = 1; at < body.length; ) {
     const { end, ...statement } = readStatement(body, at, line);
     const comment = /^[ \t]*#(.*)/.exec(body.slice(at, end))?.[1];
-    yield { ...statement, line, note: comment === undefined ? noteOf(comments, "=") : undefined };
+    yield { ...statement, line, note: comment === undefined ? noteOf(comments, false) : undefined };
     if (comment === undefined) comments = [];
     else comments.push(comment);
     line += countLineBreaks(body.slice(at, end));
@@ -48,13 +48,17 @@ function* statementsIn(body: string): Generator<Statement> {
 
 /**
  * The note that the lines of a comment are. There is none if one of them assigns something: the value may be a secret.
- * @param sign - between a name and its value
+ * @param isYaml - whether a colon assigns, too
  */
-export function noteOf(comment: readonly string[], sign: "=" | ":"): string | undefined {
-  const assigns = sign === "=" ? /^\s*(?:export\s+)?[\w.-]+\s*=/ : /^\s*["']?[\w.-]+["']?\s*:(?:\s|$)/;
+export function noteOf(comment: readonly string[], isYaml: boolean): string | undefined {
   const lines = comment.filter((line) => /[\p{L}\p{N}]/u.test(line)); // and not of dashes alone
-  return lines.length === 0 || lines.some((line) => assigns.test(line)) ? undefined : lines.join(" ");
+  const hasValue = lines.some((line) => assigning.test(line) || (isYaml && member.test(line)));
+  return lines.length === 0 || hasValue ? undefined : lines.join(" ");
 }
+
+/** Wherever it is in a line: after another `#`, `set` or a dash. The query of a URL is none. */
+const assigning = /(?<![\w.?&-])[\w.-]+["']?\s*\+?=/;
+const member = /^\W*[\w.-]+["']?\s*:(?:\s|$)/;
 
 /** Whether a variable is taken as it is, even if its value is encrypted text or a reference of another tool. */
 export type IsLiteral = (name: string, value: string) => boolean;
