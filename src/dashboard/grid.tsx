@@ -2,6 +2,7 @@
 
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { excerpt } from "../core/visible.ts";
 import { isStaleToCompare } from "../desk/context.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { behindWords, dayOf, findKindReads, type KindReads } from "../editing/last-reads.ts";
@@ -137,7 +138,7 @@ function columnsOf(
         isChosen ? <Box name="names" value={name} children={shown} /> : shown,
         alike.has(name) && <Alike />,
         Note && <Note name={name} />,
-        note && <small title={note}> note</small>,
+        note && <small title={excerpt(note)}> note</small>,
       ];
     },
     ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => {

@@ -115,9 +115,8 @@ function Card(
 ) {
   const { environment, revealed, found, history, gets, reads, isWholeAudit, now } = props;
   const isThere = found !== undefined;
-  // Newer versions than that changed its note, or the day to rotate it by.
-  const written = history.versions.find(({ at }) => at === found?.updatedAt) ?? history.versions[0];
-  const writer = isThere ? written?.actor.name : undefined;
+  // Newer versions than that changed its note, or the day to rotate it by. Its record may be gone, as old ones go.
+  const writer = history.versions.find(({ at }) => at === found?.updatedAt)?.actor.name;
   const some = (items: readonly ComponentChildren[], none: string) =>
     items.length === 0 ? <span class="quiet">{none}</span> : <Collapsed items={items} max={8} between="; " />;
   const names = gets("names");
