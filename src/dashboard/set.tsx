@@ -28,6 +28,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
   const holders = [...item.entries.keys()];
   const name = holders.length === 0 && item.unseen.length === 0 ? undefined : asked;
   const hidden = { ...seenOf(item.project, item.sets), ...(name === undefined ? { new: "yes" } : { name }) };
+  const note = noteOfAll(item.entries);
   const parts = name === undefined ? [] : ((await form.parts?.(visit, name)) ?? []);
   const changedAt = Math.max(...[...item.entries.values()].map(({ updatedAt }) => updatedAt));
   const main = (
@@ -45,10 +46,10 @@ export async function setPage(visit: Visit): Promise<Answer> {
           )}
         </p>
       )}
-      <Change action={projectPagePath(where, `${kind}/set`)} button="Save" hidden={hidden}>
+      <Change action={projectPagePath(where, `${kind}/set`)} button="Save" hidden={{ ...hidden, noted: note ?? "" }}>
         {name === undefined && <NewName asked={asked} help={form.nameHelp} />}
         {form.fields(item, admin.now(), parts)}
-        <NoteField entries={item.entries} />
+        <NoteField note={note} />
         {item.shown.includes("production") && <NameAgain name={name} what={`name of the ${what}`} />}
       </Change>
       {name !== undefined && (
@@ -74,7 +75,7 @@ export async function set(visit: Visit): Promise<Answer> {
   const isNew = visit.form.has("new");
   const name = isNew ? visit.form.read("name").trim() : visit.form.read("name");
   const item = await findItem(visit, kind, name);
-  const note = inField("note", () => noteIn(visit, name, seenEntries(item)));
+  const note = inField("note", () => noteIn(visit, name));
   const change = form.change(visit, name, { ...item, note });
   const taken = touchedBy(change).filter((one) => item.entries.has(one) && !item.unseen.includes(one));
   if (isNew && taken.length > 0) {
@@ -91,18 +92,18 @@ function seenEntries({ entries, unseen }: StoredItem<Entry>): Entries {
 
 type Entries = ReadonlyMap<Environment, Entry>;
 
-function NoteField({ entries }: { readonly entries: Entries }) {
-  const note = noteOfAll(entries);
+/** @param note - undefined if its environments have different ones */
+function NoteField({ note }: { readonly note: string | undefined }) {
   const help = "What it is, who rotates it, where it is made. It is no secret: whoever sees the name sees it.";
   const differs = " Its environments have different notes: an empty field keeps them.";
   return <Field name="note" label="Note" help={note === undefined ? help + differs : help} rows={3} value={note} />;
 }
 
-/** The note to write; undefined if it stays. @throws Refused `invalid` */
-function noteIn({ form }: Visit, name: string, entries: Entries): string | undefined {
-  const stored = noteOfAll(entries) ?? "";
-  const note = requireNote(name, form.find("note") ?? stored);
-  return note === stored ? undefined : note;
+/** The note to write; undefined if nobody changed the one that the form showed. @throws Refused `invalid` */
+function noteIn({ form }: Visit, name: string): string | undefined {
+  const shown = form.find("noted") ?? "";
+  const note = requireNote(name, form.find("note") ?? shown);
+  return note === shown ? undefined : note;
 }
 
 /** The note that an item has in all environments; undefined if they differ. */

@@ -193,6 +193,20 @@ describeBoth("the note of an item", (w, _, once) => {
     expect(await save("variables", "TOKEN", { "value.staging": "2" })).toEqual(["", 200]);
     expect([await noteOf(w, where), await noteOf(w, where, "development")]).toEqual(["of staging", "new"]);
     expect(await save("variables", "TOKEN", {})).toEqual(["", 400]);
+    // Nor does a form that is sent all the same take back a note that it did not show.
+    for (const kind of ["variables", "accounts"]) {
+      const [name, fields] = kind === "variables" ? ["TOKEN", { "value.staging": "3" }] : ["mail", { value: "3" }];
+      const form = {
+        ...(await visitor.form(at(`${kind}/set?name=${name}`), at(`${kind}/set`))),
+        environment: "staging",
+      };
+      const field = { ...form, field: "password", stored: "password", ...fields };
+      if (kind === "variables") await setVariables(w.admin, where, "staging", [{ name, note: "since" } as never]);
+      else await setAccount(w.admin, where, "mail", ["staging"], {}, { merge: true, note: "since" });
+      const { unlessSeen } = await visitor.send(at(`${kind}/set`), field);
+      expect((await visitor.send(at(`${kind}/set`), { ...field, ...unlessSeen })).status).toBe(200);
+    }
+    expect([await noteOf(w, where), (await listAccounts(w.admin, where))[0]?.note]).toEqual(["since", "since"]);
     expect(await save("variables", "TOKEN", { note: "a".repeat(501) })).toEqual(["", 400]);
     // Who wrote the value is not who wrote the note.
     const ben = await personIn(w.admin, where, ["see", "write"]);
