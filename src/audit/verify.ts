@@ -1,7 +1,6 @@
 import { isSameMac, macOf } from "../core/hash.ts";
-import { type Acceptance, type Flaw, flawsMax, gapName, type Range, sealGap, sealLostEnd } from "./flaw.ts";
+import { type Acceptance, type Flaw, flawsMax, gapName, type Range, sealGap } from "./flaw.ts";
 import { isWhole, type LaneEnd } from "./head.ts";
-import type { Checkpoint } from "./journal.ts";
 import { segmentTree } from "./leaf.ts";
 import { hasLeaf, openLeaves, sealLeaves, unionOf } from "./leaf-set.ts";
 import { type Segment, segmentMac } from "./segment.ts";
@@ -20,10 +19,6 @@ export type Chain = {
   readonly known: () => Promise<{ readonly acceptances: readonly Acceptance[]; readonly prunes: readonly string[] }>;
   /** The entries of these leaves, as the columns beside their hashes say. Leaves that are not there are left out. */
   readonly leavesAt: (leaves: readonly number[]) => AsyncIterable<Range & { readonly leaf: number }>;
-  /** The segment that holds this entry. */
-  readonly holding: (entry: { readonly lane: string; readonly seq: number }) => Promise<Segment | undefined>;
-  /** The last entry of a lane; 0 if none is left. */
-  readonly lastOf: (lane: string) => Promise<number>;
   /** The end of the lane that has a head. */
   readonly end: () => Promise<LaneEnd>;
 };
@@ -221,50 +216,4 @@ type WalkedChain = Pick<Chain, "before" | "dropped" | "known" | "leavesAt">;
 
 function gapBefore({ lane, lastSeq }: Link, { firstSeq }: Segment): Range {
   return { lane, seq: lastSeq + 1, lastSeq: firstSeq - 1 };
-}
-
-/**
- * Compares the checkpoints of a server's log with the segments: each is of the end of one.
- * @returns the entries of which the log has seen others, and the losses that were found and are known
- */
-export async function compareCheckpoints(
-  auditKey: Uint8Array,
-  chain: Pick<Chain, "holding" | "lastOf" | "dropped" | "known">,
-  checkpoints: readonly Checkpoint[],
-): Promise<{ readonly flaws: Flaw[]; readonly accepted: Range[] }> {
-  const { acceptances } = checkpoints.length === 0 ? { acceptances: [] } : await chain.known();
-  const [flaws, accepted]: [Flaw[], Range[]] = [[], []];
-  /** The earliest loss that was accepted with this checkpoint. */
-  const lossWith = (checkpoint: Checkpoint) =>
-    acceptances
-      .filter((one) => one.lane === checkpoint.lane && one.seals.includes(sealLostEnd(auditKey, one, checkpoint)))
-      .sort((a, b) => a.seq - b.seq)[0];
-  for (const [lane, some] of Map.groupBy(checkpoints, (one) => one.lane)) {
-    const dropped = await chain.dropped(lane);
-    const end = Math.max(await chain.lastOf(lane), dropped && isProved(auditKey, dropped) ? dropped.seq : 0);
-    const lost = new Map<Range, Checkpoint[]>();
-    let differing: (Range & { lastSeq: number }) | undefined;
-    const behind = { lane, seq: end + 1, lastSeq: end };
-    for (const one of some.toSorted((a, b) => a.seq - b.seq)) {
-      const known = lossWith(one);
-      // A checkpoint that is known to be lost from some entry on still shows the entries before that one.
-      const needed = known === undefined ? one.seq : known.seq - 1;
-      const segment = one.seq > end ? undefined : await chain.holding(one);
-      if (needed > end) {
-        behind.lastSeq = Math.max(behind.lastSeq, needed);
-        lost.set(behind, [...(lost.get(behind) ?? []), one]);
-      } else if (segment?.lastSeq === one.seq && segment.mac.toString("hex") === one.mac) differing = undefined;
-      else if (known !== undefined) accepted.push({ lane, seq: known.seq, lastSeq: known.lastSeq });
-      // Retention may have dropped the segment, or its absence is a flaw already.
-      else if (segment !== undefined) {
-        differing ??= { lane, seq: segment.firstSeq, lastSeq: segment.lastSeq };
-        differing.lastSeq = segment.lastSeq;
-        lost.set(differing, [...(lost.get(differing) ?? []), one]);
-      }
-    }
-    for (const [range, shown] of lost) {
-      flaws.push({ ...range, what: "lost", seals: shown.map((one) => sealLostEnd(auditKey, range, one)) });
-    }
-  }
-  return { flaws, accepted };
 }

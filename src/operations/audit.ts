@@ -1,8 +1,6 @@
 import { personText } from "../audit/entry.ts";
 import { describeFlaw, gapName } from "../audit/flaw.ts";
-import type { Checkpoint } from "../audit/journal.ts";
 import { describeDifference } from "../audit/record.ts";
-import { commandsLane } from "../audit/segment.ts";
 import { environments } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { excerpt, jsonLine } from "../core/visible.ts";
@@ -35,8 +33,8 @@ import {
 } from "../people/audit-chain.ts";
 import { auditKeys, proveAudit } from "../people/audit-proof.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
+import { readCheckpoints } from "../people/log-checkpoints.ts";
 import { parseList } from "../words/lists.ts";
-import { logEvents } from "../words/log-lines.ts";
 import { parseCount, Unfit } from "../words/parse.ts";
 import { counted, formatTime } from "../words/text.ts";
 import { parseDuration, parseMoment } from "../words/times.ts";
@@ -210,8 +208,6 @@ export const prove = operation({
   },
 });
 
-/** Of different lanes, or of the one that commands share. */
-const checkpointsMax = 100_000;
 const dayMs = 86_400_000;
 /** @param part - names with it come first in an entry that has many */
 export async function columnsOf(admin: AdminContext, part?: string): Promise<Columns<AuditRecord>> {
@@ -247,26 +243,6 @@ export async function wholeColumns(admin: AdminContext): Promise<Columns<AuditRe
     DELETED: ({ deleted = [] }) => ({ words: deleted }),
     CANARIES: ({ canaries = [] }) => ({ words: canaries }),
   };
-}
-
-/**
- * The checkpoints of a log that matter. Only one process writes to a lane of its own, so its highest checkpoint covers
- * the others. All commands share one lane and continue from the database, so each of its checkpoints matters.
- */
-async function readCheckpoints({ name, chunks }: ReadInput): Promise<Checkpoint[]> {
-  const found = new Map<string, Checkpoint>();
-  for await (const { event, lane, seq, mac } of logEvents(chunks())) {
-    if (event !== "checkpoint" || typeof lane !== "string" || lane.length > 64 || !Number.isSafeInteger(seq)) continue;
-    if (typeof mac !== "string" || !/^[0-9a-f]{64}$/.test(mac)) continue;
-    const which = lane === commandsLane ? `${lane} ${seq} ${mac}` : lane;
-    const before = found.get(which);
-    if (!before || before.seq < (seq as number)) found.set(which, { lane, seq: seq as number, mac });
-    if (found.size > checkpointsMax) {
-      throw new Problem(exits.refused, "bound", `${name} has more than ${checkpointsMax} checkpoints.`);
-    }
-  }
-  if (found.size > 0) return [...found.values()];
-  throw new Problem(exits.failed, "no_checkpoints", `${name} has no checkpoint line.`);
 }
 
 /**

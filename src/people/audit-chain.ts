@@ -6,15 +6,7 @@ import { sealLeaves, unionOf } from "../audit/leaf-set.ts";
 import type { StateDifference } from "../audit/record.ts";
 import type { TreeHead } from "../audit/tree.ts";
 import { openTreeHead } from "../audit/tree-note.ts";
-import {
-  AuditWalk,
-  compareCheckpoints,
-  type Dropped,
-  headFlaws,
-  knownLeaves,
-  type StoredSegment,
-  sealDropped,
-} from "../audit/verify.ts";
+import { AuditWalk, type Dropped, headFlaws, knownLeaves, type StoredSegment, sealDropped } from "../audit/verify.ts";
 import { type Environment, environmentMask } from "../core/names.ts";
 import { Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
@@ -30,10 +22,11 @@ import { chainOf } from "../store/chain.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
 import { endException, readExceptions } from "../store/exceptions.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { isBehind, leavesDue } from "../store/tree.ts";
 import { treeEnd } from "../store/tree-end.ts";
+import { isBehind, leavesDue } from "../store/tree-search.ts";
 import { counted } from "../words/text.ts";
 import { verifyPublic } from "./audit-public.ts";
+import { compareCheckpoints, loggedChainOf } from "./log-checkpoints.ts";
 
 /** What was found in the audit. */
 export type Verified = {
@@ -97,7 +90,7 @@ async function verifySegments(
   whole?.progress(walk.entries);
   if (whole) await walk.end();
   const tree = await verifyPublic(database, log);
-  const compared = await compareCheckpoints(auditKey, chain, whole?.checkpoints ?? []);
+  const compared = await compareCheckpoints(auditKey, loggedChainOf(database), whole?.checkpoints ?? []);
   const accepted = [...walk.accepted, ...compared.accepted];
   return {
     signed,

@@ -11,8 +11,9 @@ import { findVerifiers } from "../notary/signers.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { cosignedNote, headFrom, leafOf, newestCosigned } from "../store/tree.ts";
+import { leafOf, newestCosigned } from "../store/tree.ts";
 import { readNodes, type SignedHead, treeEnd } from "../store/tree-end.ts";
+import { cosignedNote, headFrom } from "../store/tree-search.ts";
 import { type AuditFilter, auditSegments, findSegment, noEntry, seenSeqs } from "./audit.ts";
 import { requireAuditor } from "./audit-chain.ts";
 

@@ -1,8 +1,9 @@
 import type { Verifier } from "../audit/note.ts";
 import { type TreeVerified, TreeWalk } from "../audit/tree-walk.ts";
 import type { Database } from "../store/database.ts";
-import { cosignaturesInOrder, headsInOrder, lastCosigned, leavesInOrder } from "../store/tree.ts";
+import { leavesInOrder } from "../store/tree.ts";
 import { type SignedHead, treeEnd } from "../store/tree-end.ts";
+import { cosignaturesInOrder, headsInOrder, lastCosigned } from "../store/tree-search.ts";
 
 /** What was found, and the newest signed head: the tree is known up to there. */
 type Walked = TreeVerified & {

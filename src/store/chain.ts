@@ -1,16 +1,15 @@
-import { eq, max } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import { type Acceptance, parseGap } from "../audit/flaw.ts";
 import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import type { Chain } from "../audit/verify.ts";
 import type { Database } from "./database.ts";
 import { laneEnd } from "./lane-end.ts";
-import { segmentHolding } from "./segment-search.ts";
 import { segmentsByLane } from "./segments.ts";
 import { leavesAt, segmentBefore } from "./tree.ts";
 
 /** What a database holds beside the segments that are verified. */
 export function chainOf(database: Database): Chain {
-  const { auditCheckpoints: c, auditSegments: s } = database.tables;
+  const { auditCheckpoints: c } = database.tables;
   return {
     before: ({ lane, firstSeq }) => segmentBefore(database, { lane, seq: firstSeq }),
     dropped: async (lane) => (await database.db.select().from(c).where(eq(c.lane, lane)))[0],
@@ -29,14 +28,6 @@ export function chainOf(database: Database): Chain {
       return { acceptances, prunes };
     },
     leavesAt: (leaves) => leavesAt(database, leaves),
-    holding: (entry) => segmentHolding(database, entry),
-    lastOf: async (lane) => {
-      const [last] = await database.db
-        .select({ seq: max(s.lastSeq) })
-        .from(s)
-        .where(eq(s.lane, lane));
-      return Number(last?.seq ?? 0);
-    },
     end: () => laneEnd(database, commandsLane),
   };
 }

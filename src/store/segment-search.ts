@@ -60,3 +60,13 @@ export function segmentsHolding({ db, tables }: Database, start: string, seq: nu
     .orderBy(desc(eq(s.lane, start)), asc(s.firstSeq))
     .limit(2);
 }
+
+/** The last entry of a lane; 0 if none is left. */
+export async function lastEntryOf({ db, tables }: Database, lane: string): Promise<number> {
+  const { auditSegments: s } = tables;
+  const [last] = await db
+    .select({ seq: max(s.lastSeq) })
+    .from(s)
+    .where(eq(s.lane, lane));
+  return Number(last?.seq ?? 0);
+}

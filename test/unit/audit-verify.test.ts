@@ -5,7 +5,8 @@ import { describeFlaw } from "../../src/audit/flaw.ts";
 import type { Checkpoint } from "../../src/audit/journal.ts";
 import { describeDifference } from "../../src/audit/record.ts";
 import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
-import { AuditWalk, compareCheckpoints } from "../../src/audit/verify.ts";
+import { AuditWalk } from "../../src/audit/verify.ts";
+import { compareCheckpoints } from "../../src/people/log-checkpoints.ts";
 import { auditKey, entry, journalOn } from "../support/journal.ts";
 
 const from = Date.UTC(2026, 4, 7);

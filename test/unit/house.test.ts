@@ -107,7 +107,7 @@ const budgets: readonly { what: string; from: RegExp; follows?: "imports" | "thr
   { what: "A request", from: /^src\/server\/compose\.ts$/, follows: "imports", linesMax: 6500 },
   { what: "The judgement of a request", from: /^src\/(?:gates|access)\//, linesMax: 1500 },
   { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 10_200 },
-  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 11_700 },
+  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 11_600 },
 ];
 
 /** What answers requests. */
@@ -127,7 +127,7 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
   {
     in: /^src\/(?!store\/(tables|rights|roles))/,
     code: /\bauditLeaves\b|\bauditCheckpointsSigned\b|\bauditCosignatures\b/,
-    only: words("src/store/tree.ts src/store/tree-end.ts src/store/last-reads.ts"),
+    only: words("src/store/tree.ts src/store/tree-end.ts src/store/tree-search.ts src/store/last-reads.ts"),
   },
   {
     in: /^src\/(?!store\/(tables|rights|roles))/,
