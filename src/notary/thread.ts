@@ -2,8 +2,7 @@ import { signerOf } from "../audit/note.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import type { NotaryNews, NotaryOrder } from "./link.ts";
 import { NewestCheckpoint } from "./newest-checkpoint.ts";
-import { Notary } from "./notary.ts";
-import { quarterOf } from "./rests.ts";
+import { Notary, quarterOf } from "./notary.ts";
 
 // The embedded database's notary, in its own thread: it reads and hashes much, and no request may wait for that.
 declare const self: Worker;

@@ -1,4 +1,4 @@
-import { type SQL, sql } from "drizzle-orm";
+import { lte, type SQL, sql } from "drizzle-orm";
 import type { Database } from "./database.ts";
 import { bounded } from "./reach.ts";
 
@@ -38,4 +38,9 @@ export function nextExpiry(database: Database, listingBytesMax: number): () => P
     where ${k.revokedAt} is null and ${k.expiresAt} > (select ${database.nowMs}) order by ${k.expiresAt} limit 1`;
   const find = database.query<NextExpiry>(sql`select (${key}) as key, (${days}) as variable`);
   return async () => (await find({}))[0] ?? { key: null, variable: null };
+}
+
+/** Removes the counts of jobs whose tokens have ended. The journal writes them, with the entries of the reads. */
+export async function pruneJobReads({ db, tables }: Database, nowMs: number): Promise<void> {
+  await db.delete(tables.jobReads).where(lte(tables.jobReads.endsAt, nowMs));
 }

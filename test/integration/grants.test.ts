@@ -7,7 +7,7 @@ import { rejectRequest } from "../../src/people/requests.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import { summed } from "../../src/server/metrics.ts";
 import { defaultPartition, makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
-import { pruneJobReads } from "../../src/store/job-reads.ts";
+import { pruneJobReads } from "../../src/store/expiry.ts";
 import { rightsBeyondServing } from "../../src/store/rights.ts";
 import { entry } from "../support/journal.ts";
 import { connectAgent } from "../support/mcp.ts";

@@ -22,7 +22,7 @@ import { setPlan } from "../../src/people/organizations.ts";
 import { createTrust, type NewTrust } from "../../src/people/trusts.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import { fetchJson } from "../../src/server/fetch-json.ts";
-import { pruneJobReads } from "../../src/store/job-reads.ts";
+import { pruneJobReads } from "../../src/store/expiry.ts";
 import { trustList } from "../../src/store/lookups.ts";
 import { type Answer, answerOf, firstOf, headersOf, requestOf, usualHeaders } from "../support/answer.ts";
 import {
