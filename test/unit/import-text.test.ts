@@ -75,6 +75,11 @@ describe("a value is the text that is written:", () => {
     ).toBe(note as string);
   });
 
+  test("a comment that is one long line is read once, and not once for each of its characters", () => {
+    const line = `${"-".repeat(400_000)}x`;
+    expect(parseImport("yaml", `#${line}\nA: 1\n`).variables[0]?.note === line).toBe(true);
+  });
+
   test("a JSON text is one, with every kind of white space between its tokens", () => {
     const blanks = ' \t\r\n{\t\r\n\t"A"\r:\n"one"\t,\r"B"\n\t:\t"two"\r\n}\t\r\n';
     expect(values("json", blanks)).toEqual({ A: "one", B: "two" });

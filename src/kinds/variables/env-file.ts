@@ -52,13 +52,13 @@ function* statementsIn(body: string): Generator<Statement> {
  */
 export function noteOf(comment: readonly string[], isYaml: boolean): string | undefined {
   const lines = comment.filter((line) => /[\p{L}\p{N}]/u.test(line)); // and not of dashes alone
-  const hasValue = lines.some((line) => assigning.test(line) || (isYaml && member.test(line)));
+  const hasValue = lines.some((line) => assigning.test(line) || (isYaml && member.test(line.replace(/^\W+/, ""))));
   return lines.length === 0 || hasValue ? undefined : lines.join(" ");
 }
 
 /** Wherever it is in a line: after another `#`, `set` or a dash. The query of a URL is none. */
 const assigning = /(?<![\w.?&-])[\w.-]+["']?\s*\+?=/;
-const member = /^\W*[\w.-]+["']?\s*:(?:\s|$)/;
+const member = /^[\w.-]+["']?\s*:(?:\s|$)/;
 
 /** Whether a variable is taken as it is, even if its value is encrypted text or a reference of another tool. */
 export type IsLiteral = (name: string, value: string) => boolean;
