@@ -2,12 +2,14 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { draftIn } from "../../src/core/whole-file.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { readConfig } from "../../src/settings/settings.ts";
+import { ageDrafts } from "../support/drafts.ts";
 import { makePlace } from "../support/keyhole.ts";
-import { honestly } from "../support/liar.ts";
+import { honestly, type Truth } from "../support/liar.ts";
 import { machineMaker, runProgram, truth } from "../support/machine.ts";
 import type { Ran } from "../support/program.ts";
 import { keyOf, serverOf, siteOf } from "../support/server.ts";
@@ -134,6 +136,25 @@ test("a server that lies makes the program write nothing at all and say why", as
   expect(readdirSync(folder)).toEqual(["service.json"]);
   expect(readFileSync(join(folder, "service.json"), "utf8")).toBe("as it was");
   expect(statSync(join(folder, "service.json")).mode & 0o777).toBe(0o640);
+});
+
+test("a disk that takes no more leaves everything as it was", async () => {
+  const big: Truth = { ...truth, files: [...truth.files, { path: "z/big.bin", content: Buffer.alloc(100_000, 1) }] };
+  const { keyhole, folder } = await machine((question) => honestly(big, question));
+  writeFileSync(join(folder, "service.json"), "as it was");
+  const ran = await keyhole(["files", "pull"], { as: ["bash", "-c", 'ulimit -f 10; exec "$0" "$@"'] });
+  const stderr = expect.stringContaining("'z/big.bin' cannot be written");
+  expect(ran).toMatchObject({ exitCode: 1, stdout: "", stderr });
+  expect(readdirSync(folder)).toEqual(["service.json"]);
+  expect(readFileSync(join(folder, "service.json"), "utf8")).toBe("as it was");
+});
+
+test("what a killed pull left is gone after the next one, a day later", async () => {
+  const { keyhole, folder } = await machine((question) => honestly(truth, question));
+  writeFileSync(draftIn(folder, "files"), "half of a file");
+  ageDrafts(folder);
+  expect(await keyhole(["files", "pull"])).toMatchObject({ exitCode: 0 });
+  expect(filesBelow(folder).filter((path) => path.includes(".keyhole-"))).toEqual([]);
 });
 
 /** Every file and link below a folder, without those that another process removes or renames meanwhile. */
