@@ -116,6 +116,15 @@ describeBoth("GET /projects/{slug}/variables", (w, _, once) => {
         ]);
       });
 
+      once("cuts that header off at 4096 bytes", async () => {
+        const staging = Object.fromEntries(
+          Array.from({ length: 100 }, (_, i) => [`NAME_${i}_${"X".repeat(50)}`, "$HOME"]),
+        );
+        const { key } = await w.place({ variables: { staging }, key: {} });
+        const { headers } = await w.ask("/projects/web/variables?environment=staging&format=env", { key });
+        expect(headers.get("keyhole-env-nonportable")).toMatch(/^NAME_0_.{3000,4080}, \.\.\.$/);
+      });
+
       once("has no such header if every reader agrees, and is empty if nothing matches", async () => {
         const { key } = await w.place({ variables: { staging: { A: "1", B: "2" } }, key: {} });
         const some = await w.ask("/projects/web/variables?environment=staging&format=env&keys=B", { key });

@@ -11,6 +11,13 @@ function drain(limiter: UnrecognizedLimiter, presented: string, nowUs: number): 
   return passed;
 }
 
+test("every text has ten attempts of its own, however similar", () => {
+  const limiter = new UnrecognizedLimiter();
+  for (const presented of ["kh_a", "kh_b", "kh_a ", "kh_A", "", "kh_\u0000a", "é", "e\u0301", "x".repeat(16_384)]) {
+    expect(drain(limiter, presented, 0)).toBe(10);
+  }
+});
+
 test("times are exact to the microsecond after a hundred years", () => {
   const limiter = new UnrecognizedLimiter();
   const nowUs = 100 * 365 * 24 * 3_600_000_000 + 1; // beyond any u32, well below 2⁵³
