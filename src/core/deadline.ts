@@ -53,8 +53,10 @@ export class Deadline {
         wait.extended = true;
       }
       if (wait.endsAtMs > nowMs) continue;
-      this.#waits.delete(wait);
-      wait.refuse();
+      // Timers may fire before answers that arrived are read. A timer that is due at once fires after them.
+      setTimeout(() => {
+        if (this.#waits.delete(wait)) wait.refuse();
+      }, 0);
     }
     if (this.#waits.size > 0) return;
     clearInterval(this.#timer);

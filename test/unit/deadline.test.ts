@@ -71,6 +71,44 @@ describe("if the process itself stood still", () => {
     worker.terminate();
   });
 
+  test("an answer that arrived while another one was read counts, however short that was", async () => {
+    // A thread that first answers on one connection. Once that is being read, it answers on the other, past the deadline.
+    const script = `onmessage = ({ data: gate }) => {
+      const sockets = [];
+      const open = (socket) => sockets.push(socket);
+      const data = () => {
+        sockets[0].write("read slowly");
+        Atomics.wait(gate, 0, 0);
+        Atomics.wait(gate, 0, 1, 200);
+        sockets[1].write("an answer");
+        Atomics.store(gate, 0, 2);
+        Atomics.notify(gate, 0);
+      };
+      postMessage(Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { open, data } }).port);
+    };`;
+    const worker = new Worker(URL.createObjectURL(new Blob([script])));
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const listens = new Promise<number>((resolve) => {
+      worker.addEventListener("message", ({ data }) => resolve(data), { once: true });
+    });
+    worker.postMessage(gate);
+    const at = { hostname: "127.0.0.1", port: await listens };
+    const readSlowly = () => {
+      Atomics.store(gate, 0, 1);
+      Atomics.notify(gate, 0);
+      Atomics.wait(gate, 0, 1);
+    };
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const slow = await Bun.connect({ ...at, socket: { data: readSlowly } });
+    const other = await Bun.connect({ ...at, socket: { data: (_, bytes) => resolve(bytes.toString()) } });
+    const answer = new Deadline(100, () => refusal, 10).of(promise);
+    other.write("a question");
+    expect(await answer).toBe("an answer");
+    slow.end();
+    other.end();
+    worker.terminate();
+  });
+
   test("work without an answer is refused", async () => {
     const deadline = new Deadline(100, () => refusal, 10);
     const wait = deadline.of(never);
