@@ -1,3 +1,4 @@
+import { Deadline } from "../core/deadline.ts";
 import type { BucketName, Decision } from "../limit/bucket.ts";
 import type { Limiter } from "../limit/limiter.ts";
 
@@ -20,6 +21,8 @@ export type SharedNews = { readonly event: "limiter"; readonly shared: boolean; 
 
 /** The longest that a request waits for the store. A healthy one answers in a fraction of this. */
 export const sharedDeadlineMs = 75;
+/** How late that may be. */
+const lateMsMax = 10;
 const reconnectEveryMs = 250;
 
 /**
@@ -30,6 +33,8 @@ export class SharedLimiter {
   readonly #buckets: SharedBuckets;
   readonly #own: Limiter;
   readonly #report: (news: SharedNews) => void;
+  readonly #answer = deadline(sharedDeadlineMs);
+  readonly #connection = deadline(connectDeadlineMs);
   /** Whether this process counts alone now. */
   away = true;
   /** How often the shared buckets were lost. */
@@ -48,11 +53,11 @@ export class SharedLimiter {
     return this.#connect().catch((error) => this.#lose(error));
   }
 
-  /** As {@link Limiter.take}. Settles within {@link sharedDeadlineMs} and never rejects. */
+  /** As {@link Limiter.take}. Settles within some {@link sharedDeadlineMs} and never rejects. */
   async take(keyId: string, bucket: BucketName, nowUs: number): Promise<Decision> {
     if (this.away) return this.#own.take(keyId, bucket, nowUs);
     try {
-      const decision = await within(sharedDeadlineMs, this.#buckets.take(keyId, bucket));
+      const decision = await this.#answer.of(this.#buckets.take(keyId, bucket));
       if (!decision.allowed) return decision;
       this.#own.take(keyId, bucket, nowUs);
       return { allowed: true, fullAtUs: nowUs + decision.fullAfterUs, remaining: decision.remaining };
@@ -69,7 +74,7 @@ export class SharedLimiter {
   }
 
   async #connect(): Promise<void> {
-    await within(connectDeadlineMs, this.#buckets.connect());
+    await this.#connection.of(this.#buckets.connect());
     this.away = false;
   }
 
@@ -93,16 +98,8 @@ export class SharedLimiter {
   }
 }
 
-async function within<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  // If this process stood still, the answer may have arrived: one turn of the event loop reads it.
-  const giveUp = () => setImmediate(() => reject(new Error(`no answer within ${deadlineMs} ms`)));
-  const timer = setTimeout(giveUp, deadlineMs);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+function deadline(ms: number): Deadline {
+  return new Deadline(ms, () => new Error(`no answer within ${ms} ms`), lateMsMax);
 }
 
 /** The error's code, or the first word of the store's message: the rest may quote what it was sent. */
