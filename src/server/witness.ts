@@ -1,16 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  cosign,
-  cosignedAt,
-  encodeWitness,
-  noteText,
-  type Signer,
-  signedOnlyBy,
-  type Verifier,
-  witnessOf,
-} from "../audit/note.ts";
+import { cosign, cosignedAt, encodeWitness, noteText, type Signer, type Verifier, witnessOf } from "../audit/note.ts";
 import type { TreeHead } from "../audit/tree.ts";
 import { originHash, parseTreeHead, witnessedPath } from "../audit/tree-note.ts";
 import { judgeSubmission, sizeType, submissionBytesMax, submissionPath } from "../audit/witness.ts";
@@ -121,7 +112,7 @@ function submit(options: WitnessOptions, body: string): Response {
 
 /** @throws Error if the file is not one that this witness signed: nothing is signed then */
 function readNote(
-  { folder, signer, logs }: WitnessOptions,
+  { folder, signer }: WitnessOptions,
   origin: string,
 ): { readonly note: string; readonly head: TreeHead } | undefined {
   const path = fileOf(folder, origin);
@@ -131,8 +122,7 @@ function readNote(
   if (cosignedAt(note, signer) === undefined || head?.origin !== origin) {
     throw new Error(`${path} is not what this witness signed: put it back, or remove it to begin again`);
   }
-  // An earlier version kept the signatures of strangers, too.
-  return { note: signedOnlyBy(note, [...logs, signer]), head };
+  return { note, head };
 }
 
 function fileOf(folder: string, origin: string): string {
