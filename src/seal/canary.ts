@@ -1,4 +1,4 @@
-import { randomBytes as systemRandomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { hmac } from "../core/hash.ts";
 
 /*
@@ -12,11 +12,7 @@ import { hmac } from "../core/hash.ts";
  */
 
 /** Draws a coin. */
-export function newCoin(
-  listingKey: Uint8Array,
-  canary: boolean,
-  randomBytes: (length: number) => Buffer = systemRandomBytes,
-): string {
+export function newCoin(listingKey: Uint8Array, canary: boolean): string {
   for (;;) {
     const coin = randomBytes(coinBytes).toString("base64url");
     if (isCanary(listingKey, { coin }) === canary) return coin;

@@ -13,11 +13,8 @@ import { neverExtended, notExtended } from "./postgres-guard.ts";
 /** The one connection that writes audit segments, each in one commit. */
 export type JournalStore = { readonly append: Append; readonly close: () => Promise<void> };
 
-/**
- * A journal on PostgreSQL, on a connection of its own.
- * @param now - epoch milliseconds
- */
-export function postgresJournal(servers: Servers, now: () => number = Date.now): JournalStore {
+/** A journal on PostgreSQL, on a connection of its own. */
+export function postgresJournal(servers: Servers): JournalStore {
   const clients = connect(servers, "journal");
   const deadline = new Deadline(queryDeadlineMs, () => new Fault("unavailable", "no answer"));
   /** The servers that have the lanes that are being written. Another one may lack a lane's newest segments. */
@@ -58,7 +55,7 @@ export function postgresJournal(servers: Servers, now: () => number = Date.now):
       if (segment && home === undefined) return moved;
       try {
         if (segment === undefined) {
-          const ofMonth = await ask(checkOf(monthOf(now()).name), []).catch(passingOver);
+          const ofMonth = await ask(checkOf(monthOf(Date.now()).name), []).catch(passingOver);
           const [found] = ofMonth.length > 0 ? ofMonth : await ask(checkOf(defaultPartition), []);
           return found?.["sound"] === true ? { outcome: "durable" } : keptOut();
         }
