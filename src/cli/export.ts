@@ -1,6 +1,6 @@
 import { onInterrupt, type Problem, usageProblem } from "../core/problem.ts";
 import { writeWholeFolder } from "../core/whole-file.ts";
-import { choices, completed, input, required } from "../desk/inputs.ts";
+import { choices, completed, flag, input, required } from "../desk/inputs.ts";
 import { textFormats } from "../formats/format.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { Root } from "../machines/safe-files.ts";
@@ -20,12 +20,13 @@ const exportAll = processCommand({
   inputs: {
     organization: completed(input("--org <org>", "the organization; optional if only one exists"), "organizations"),
     out: required(input("--out <folder>", "the folder, mode 0700; it must be empty, or not there yet")),
+    withMachinesOnly: flag("--with-machines-only", "also what is for machines only, which is left out otherwise"),
     formats: choices("--format <list>", "what to write variables as, besides JSON (default: env)", textFormats),
   },
-  action: async (context, { organization, out, formats = ["env"] as const }) => {
+  action: async (context, { organization, out, formats = ["env"] as const, withMachinesOnly = false }) => {
     if (out === "" || out === "-") throw usageProblem("--out names no folder: what is exported is many files.");
     const warnings: string[] = [];
-    const ask = { formats, warn: (line: string) => warnings.push(line) };
+    const ask = { formats, withMachinesOnly, warn: (line: string) => warnings.push(line) };
     let exported: Exported | undefined;
     let interruption: Problem | undefined;
     // From before there is a draft until it is gone.
@@ -42,8 +43,9 @@ const exportAll = processCommand({
         }),
       ),
     );
+    const { organization: slug, projects, items, leftOut } = exported as Exported;
+    for (const one of leftOut) warnings.push(`Left out, for machines only: ${one}.`);
     for (const warning of warnings) context.say(warning);
-    const { organization: slug, projects, items } = exported as Exported;
     const what = joined(everyKind.map(({ kind, item }) => counted(items[kind] ?? 0, item)));
     const sentence = `Wrote ${what} of ${counted(projects, "project")} of ${slug} to ${out}.`;
     await answer(context, { organization: slug, out, projects, ...items, warnings }, sentence);

@@ -87,7 +87,8 @@ async function sentBy(context: CommandContext, row: Row, command: CommandUnknown
     return [value === undefined ? `--${name}` : `--${name}=${sent(input, value)}`];
   });
   const isTyped = (input: Input) =>
-    input.source?.prompt !== undefined && !given.some(({ name }) => name === nameOf(input.flags));
+    input.source?.prompt !== undefined &&
+    !given.some(({ name }) => name === nameOf(input.flags) || name === input.source?.madeBy);
   const typed = row.showsFirst || !context.terminal.stdin.isTTY ? undefined : inputs.find(isTyped)?.source;
   const read = typed ?? (path === "-" ? undefined : source);
   const words = [...row.path.split(" "), ...(context.json ? ["--json"] : []), ...options, "--", ...operands];

@@ -28,7 +28,7 @@ const edit = processCommand({
   inputs: { project, environment, literal },
   action: async (context, { project, environment, literal = false }, ask) => {
     const before = await withAdmin(context, (admin) =>
-      revealVariables(admin, project, environment, (variables) => textOf(`${project}, ${environment}`, variables)),
+      revealVariables(admin, project, environment, (...shown) => textOf(`${project}, ${environment}`, ...shown)),
     );
     const stored = new Map(before.variables.map(({ name, value }) => [name, value]));
     const isLiteral = (name: string, value: string) => literal || stored.get(name) === value;
@@ -99,6 +99,8 @@ const exportAll = processCommand({
       // Names that may do harm, or be refused, when a machine loads the text.
       const loaded = dataFormats.includes(format) ? [] : revealed.variables;
       for (const warning of loaded.flatMap(({ name }) => nameWarnings(name))) context.say(`${warning}.`);
+      const { hidden } = revealed;
+      if (hidden.length > 0) context.say(`Left out, for machines only: ${listNames(hidden)}.`);
       return revealed;
     });
   },

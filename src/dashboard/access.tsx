@@ -8,6 +8,7 @@ import {
   Chooser,
   environmentColumns,
   Field,
+  MachinesOnlyNote,
   Named,
   Operators,
   Table,
@@ -18,7 +19,7 @@ import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type KeyAccess, listAccess } from "../people/keys.ts";
 import { type PersonAccess, personsWithAccess, signInText } from "../people/persons.ts";
-import type { Gets } from "../people/readers.ts";
+import { type Gets, namesForMachines } from "../people/readers.ts";
 import { lookalikes } from "../words/lookalikes.ts";
 import { joined } from "../words/text.ts";
 import { keyColumns } from "./keys.tsx";
@@ -37,6 +38,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
   const newKey = withQuery("/keys/new", { org: organization.slug, projects: `${slug}/${id}` });
   const rows = await listAccess(admin, where, environment);
   const persons = await personsWithAccess(admin, where, environment);
+  const hidden = await namesForMachines(admin, where, environment);
   const main = (
     <>
       <Chooser button="Show">
@@ -66,6 +68,12 @@ export async function accessPage(visit: Visit): Promise<Answer> {
         rows={persons}
         none={`Nobody has rights here${there}. An operator gives them: keyhole person grant.`}
       />
+      {hidden.length > 0 && (
+        <>
+          <p>For machines only, so that none of these persons reads them: {joined(hidden)}.</p>
+          <MachinesOnlyNote />
+        </>
+      )}
       <Operators />
     </>
   );

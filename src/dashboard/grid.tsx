@@ -142,9 +142,13 @@ function columnsOf(
       ];
     },
     ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => {
-      const { updatedAt, dueAt = Number.POSITIVE_INFINITY, isCanary } = found[environment] ?? {};
+      const { updatedAt, dueAt = Number.POSITIVE_INFINITY, isCanary, isMachinesOnly } = found[environment] ?? {};
       if (updatedAt === undefined) return "missing";
-      const there = [<Ago at={updatedAt} now={now} />, isCanary && <b class="due"> canary</b>];
+      const there = [
+        <Ago at={updatedAt} now={now} />,
+        isCanary && <b class="due"> canary</b>,
+        isMachinesOnly && <small> machines only</small>,
+      ];
       if (dueAt > now + soonMs) return there;
       if (dueAt <= now) return [there, <b class="missing"> overdue</b>];
       return [there, <b class="due"> due</b>];

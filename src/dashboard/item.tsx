@@ -16,6 +16,7 @@ import {
   Env,
   Facts,
   LoneLink,
+  MachinesOnlyNote,
   Name,
   Named,
   Operators,
@@ -65,7 +66,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
       environment={environment}
       found={found.environments[environment]}
       history={await listItemHistory(admin, { where, environment, kind }, name)}
-      gets={(what) => whoGets(environment, what)}
+      gets={(what, only) => whoGets(environment, what, only)}
       reads={audited.includes(environment) ? await readersIn?.(environment) : undefined}
       isWholeAudit={audited.length === environments.length}
     />
@@ -106,7 +107,7 @@ function Card(
   props: Place & {
     readonly found: ComparedItem | undefined;
     readonly history: ItemHistory;
-    readonly gets: (what: Gets) => readonly ComponentChildren[];
+    readonly gets: (what: Gets, machinesOnly?: true) => readonly ComponentChildren[];
     /** Undefined in an environment whose reads this person may not know. */
     readonly reads: { readonly readers: readonly ComponentChildren[]; readonly counts: AuditCounts } | undefined;
     /** Whether they may know those of each environment: a read may be of all three at once. */
@@ -140,11 +141,12 @@ function Card(
         <p class={environment === "production" ? "missing" : "quiet"}>missing</p>
       )}
       {found?.isCanary && <p class="warning">A canary: each use of it is on record.</p>}
-      {isThere && revealed.includes(environment) && <Reveal {...props} />}
+      {found?.isMachinesOnly && <MachinesOnlyNote />}
+      {isThere && !found.isMachinesOnly && revealed.includes(environment) && <Reveal {...props} />}
       <Facts
         facts={{
           Note: found?.note,
-          "Who can read it": isThere && some(gets("values"), "Nobody but operators."),
+          "Who can read it": isThere && some(gets("values", found.isMachinesOnly), "Nobody but operators."),
           "Only see its name": isThere && names.length > 0 && some(names, ""),
           "Who read it last":
             isThere &&
@@ -203,8 +205,8 @@ function earlierOf({ versions, earlier }: ItemHistory, isThere: boolean): Earlie
 }
 
 /** Earlier values, each of which can be shown and put back. */
-function Earlier(props: Place & { readonly rows: readonly EarlierValue[] }) {
-  const { where, kind, name, environment, revealed, written, now, rows } = props;
+function Earlier(props: Place & { readonly found: ComparedItem | undefined; readonly rows: readonly EarlierValue[] }) {
+  const { found, where, kind, name, environment, revealed, written, now, rows } = props;
   return (
     <details>
       <summary>{counted(rows.length, "version")}</summary>
@@ -222,7 +224,9 @@ function Earlier(props: Place & { readonly rows: readonly EarlierValue[] }) {
               )}
               {isDeleted && <span class="missing"> deleted</span>}
             </span>
-            {!isDeleted && revealed.includes(environment) && <Reveal {...props} version={version} />}
+            {!isDeleted && !found?.isMachinesOnly && revealed.includes(environment) && (
+              <Reveal {...props} version={version} />
+            )}
             {!isDeleted && written.includes(environment) && (
               <a
                 href={projectPagePath(where, "undo", { kind, environment, to: version, name })}
@@ -283,9 +287,9 @@ async function readersOf({ admin, where }: Visit, kind: string) {
   const persons = await personsWithAccess(admin, where);
   const keys = await listAccess(admin, where);
   const marks = lookalikes([...persons.map(({ name }) => ({ id: name, name })), ...keys]);
-  return (environment: Environment, what: Gets): ComponentChildren[] => [
+  return (environment: Environment, what: Gets, machinesOnly = false): ComponentChildren[] => [
     ...persons
-      .filter(({ rightsIn }) => personGets(rightsIn[environment]) === what)
+      .filter(({ rightsIn }) => !machinesOnly && personGets(rightsIn[environment]) === what)
       .map(({ name, signIn }) => {
         const sort = signIn !== null && "group" in signIn ? "a group of people" : "a person";
         return [<Word to={personPath(name)}>{name}</Word>, marks.has(name) && <Alike />, ` (${sort})`];

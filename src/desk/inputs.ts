@@ -90,6 +90,8 @@ export type ReadWords = {
   readonly prompt?: (given: GivenWords) => string;
   /** Refuses no bytes, and says how an empty value is stored. */
   readonly unlessEmpty?: string;
+  /** The option that makes them: if it is given, nobody is asked for them. */
+  readonly madeBy?: string;
   /** They come from stdin unless the option is given: it is there in any case. */
   readonly isTyped?: true;
   /** The option is the text itself, and not the name of a file. */

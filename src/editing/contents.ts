@@ -8,6 +8,7 @@ import { open, orUndefined, seal } from "../seal/envelope.ts";
 import type { ContentEntry, Entry, KindDescriptor } from "../sets/kind.ts";
 import type { Db } from "../store/database.ts";
 import { findSet, keptVersions } from "./open.ts";
+import { forMachinesOnly } from "./stored-value.ts";
 
 /* Contents: items whose values are too large for a set. Each is a row of its own, and listings name it by its id. */
 
@@ -19,7 +20,18 @@ export function namesContent(descriptor: KindDescriptor, _entry: Entry): _entry 
   return !descriptor.hasValues;
 }
 
-/** A content, opened; undefined if it is missing or does not open. The caller zeroes it. */
+/** A content that a person reads, as {@link openContent}. @throws Refused `forbidden` if it is for machines only */
+export async function showContent(
+  admin: AdminContext,
+  db: Db,
+  projectId: string,
+  { entry, isHidden }: { readonly entry: ContentEntry & { readonly path?: string }; readonly isHidden: boolean },
+): Promise<Buffer | undefined> {
+  if (isHidden) throw forMachinesOnly(entry.path ?? entry.id);
+  return openContent(admin, db, projectId, entry);
+}
+
+/** A content, opened for what shows it to nobody; undefined if it is missing or does not open. The caller zeroes it. */
 export async function openContent(
   admin: AdminContext,
   db: Db,

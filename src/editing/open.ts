@@ -12,6 +12,7 @@ import type { Db } from "../store/database.ts";
 import { inWords } from "../words/ago.ts";
 import { listed } from "../words/text.ts";
 import { noted } from "./notes.ts";
+import { StoredValue } from "./stored-value.ts";
 import { isOfSet, type SetName, writtenSince } from "./version-records.ts";
 
 /*
@@ -26,12 +27,19 @@ export type SetOf<E extends Entry = Entry> = SetName & {
 };
 
 /** An item as it is stored. The value is null for files, whose contents are stored separately. */
-export type Item<E extends Entry = Entry> = { readonly entry: E; readonly value: Uint8Array | null };
+export type Item<E extends Entry = Entry> = {
+  readonly entry: E;
+  readonly value: StoredValue | null;
+  /** Whether no person may read its value. */
+  readonly isHidden: boolean;
+};
 
 /** An opened set: its items by name. */
 export type OpenSet<E extends Entry = Entry> = SetOf<E> & {
   readonly version: number;
   readonly items: ReadonlyMap<string, Item<E>>;
+  /** Whether an entry that is to be written has the mark under which no person reads its value. */
+  readonly isMachinesOnly: (entry: Entry) => boolean;
 };
 
 /** The current version of a set, verified. @throws Refused `conflict` if it is missing or was changed by other means */
@@ -139,18 +147,20 @@ export async function requireSeen(
 
 /**
  * A kept version of a set, opened.
+ * @param hidden - names of items that no person may read in it, whatever it says of them
  * @throws Refused `not_found` if it is not kept; `conflict` if it was changed by other means than Keyhole
  */
 export async function openVersion<E extends Entry>(
   admin: AdminContext,
   of: SetOf<E>,
   version: number,
+  hidden?: ReadonlySet<string>,
 ): Promise<OpenSet<E>> {
   const row = await findRow(admin, of, version);
   if (row === undefined || row.set.listing === null) throw notKept(of, version);
   const set = verify(admin, of, row);
   if (set === undefined) throw damagedVersion(of, version);
-  return openItems(of, set, true);
+  return openItems(of, set, { isKept: true, hidden });
 }
 
 /** The refusal of what needs a version that is not kept. */
@@ -159,14 +169,20 @@ export function notKept(of: SetOf, version: number): Refused {
   return new Refused("not_found", words);
 }
 
-/** An opened version of a set, kept or current; without a number, the current one. @throws Refused as {@link openVersion} */
+/**
+ * An opened version of a set, kept or current; without a number, the current one. What is for machines only now was
+ * perhaps the same before it got the mark, so no person reads it in a kept version either.
+ * @throws Refused as {@link openVersion}
+ */
 export async function openSetAt<E extends Entry>(
   admin: AdminContext,
   of: SetOf<E>,
   version: number | undefined,
 ): Promise<OpenSet<E>> {
   const current = await openSet(admin, of);
-  return version === undefined || version === current.version ? current : openVersion(admin, of, version);
+  if (version === undefined || version === current.version) return current;
+  const hidden = [...current.items].flatMap(([name, { isHidden }]) => (isHidden ? [name] : []));
+  return openVersion(admin, of, version, new Set(hidden));
 }
 
 /** The environment of the project's permit in which an item was written last; undefined if none has it. */
@@ -198,26 +214,43 @@ export async function* keptVersions<E extends Entry>(
 
 /**
  * Opens a verified set: decrypts its values, if its kind has them there.
- * @param isKept - whether it is a kept version
+ * @param options - `isKept`: whether it is a kept version; `hidden`: names of items that no person may read, besides
+ *   those with the mark; `withMachinesOnly`: whether those with the mark may be read, too
  * @throws Refused `conflict` if it does not open
  */
-export function openItems<E extends Entry>(of: SetOf<E>, set: VerifiedSet<E>, isKept = false): OpenSet<E> {
+export function openItems<E extends Entry>(
+  of: SetOf<E>,
+  set: VerifiedSet<E>,
+  { isKept = false, hidden, withMachinesOnly = false }: OpenOptions = {},
+): OpenSet<E> {
   const { version } = set.stored;
   requirePermit(of, ["reveal", "write"]);
   const values = of.descriptor.hasValues ? orUndefined(() => set.open()) : undefined;
   if (of.descriptor.hasValues && values === undefined)
     throw isKept ? damagedVersion(of, version) : unusable(of, "do not open");
+  const isMachinesOnly = (entry: Entry) => set.isMachinesOnly(entry);
   const items = set.entries.map((entry, index) => {
-    return [of.descriptor.nameOf(entry), { entry, value: values?.item(index) ?? null }] as const;
+    const name = of.descriptor.nameOf(entry);
+    const isHidden = !withMachinesOnly && (isMachinesOnly(entry) || hidden?.has(name) === true);
+    const value = values && new StoredValue(values.item(index), isHidden ? name : undefined);
+    return [name, { entry, value: value ?? null, isHidden }] as const;
   });
-  return { ...of, version, items: new Map(items) };
+  return { ...of, version, items: new Map(items), isMachinesOnly };
 }
+
+type OpenOptions = {
+  readonly isKept?: boolean;
+  readonly hidden?: ReadonlySet<string> | undefined;
+  readonly withMachinesOnly?: boolean | undefined;
+};
 
 /** An item of several sets: its environments, its last change, and the first note that one of them has. */
 type ItemAcross = {
   readonly environments: readonly Environment[];
   readonly updatedAt: number;
   readonly note?: string | undefined;
+  /** Whether no person reads its value in one of them. */
+  readonly machinesOnly?: true;
 };
 
 /** The items of several sets, each once, in byte order of name. */
@@ -227,14 +260,15 @@ export function itemsOf<E extends Entry>(
 ): readonly (ItemAcross & { readonly entry: E })[] {
   const found = new Map<
     string,
-    { entry: E; environments: Environment[]; updatedAt: number; note?: string | undefined }
+    { entry: E; environments: Environment[]; updatedAt: number; note?: string | undefined; machinesOnly?: true }
   >();
-  for (const { environment, entries } of sets) {
-    for (const entry of entries) {
+  for (const set of sets) {
+    const { environment } = set;
+    for (const entry of set.entries) {
       const item = found.get(identityOf(entry)) ?? { entry, environments: [], updatedAt: 0 };
       item.environments.push(environment);
       item.updatedAt = Math.max(item.updatedAt, entry.updatedAt);
-      Object.assign(item, noted(item.note, entry));
+      Object.assign(item, noted(item.note, entry), set.isMachinesOnly(entry) && { machinesOnly: true });
       found.set(identityOf(entry), item);
     }
   }

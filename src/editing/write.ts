@@ -20,7 +20,8 @@ import type { VerifiedSet } from "../sets/verified-set.ts";
 import type { Db } from "../store/database.ts";
 import { countsOf } from "./counts.ts";
 import { pruneVersions } from "./kept-versions.ts";
-import { type Item, type OpenSet, openItems, type SetOf } from "./open.ts";
+import { type OpenSet, openItems, type SetOf } from "./open.ts";
+import { StoredValue } from "./stored-value.ts";
 import { insertRecord, isOfSet, nextVersion, resealedRecord } from "./version-records.ts";
 
 /*
@@ -29,7 +30,10 @@ import { insertRecord, isOfSet, nextVersion, resealedRecord } from "./version-re
  */
 
 /** An item to write. The writer adds the version, unless it is the item that is there with the very same value. */
-export type NewItem<E extends Entry> = Omit<Item<E>, "entry"> & { readonly entry: Omit<E, "version"> };
+export type NewItem<E extends Entry> = {
+  readonly entry: Omit<E, "version">;
+  readonly value: StoredValue | Uint8Array | null;
+};
 
 /** What a write does to a set, by name; null deletes. */
 export type SetChanges<E extends Entry = Entry> = ReadonlyMap<string, NewItem<E> | null>;
@@ -119,7 +123,10 @@ async function writeSet(
   return { ...planned, pruned };
 }
 
-/** @throws Refused `invalid` if the project does not use the environment, `bound` if it would hold too much */
+/**
+ * @throws Refused `invalid` if the project does not use the environment, `bound` if it would hold too much, `conflict`
+ *   for an item without the mark over one that is for machines only
+ */
 function planSet(
   project: FoundProject,
   before: OpenSet,
@@ -127,11 +134,15 @@ function planSet(
   version: number,
 ): PlannedSet & { readonly layout: Layout } {
   const { hasValues } = before.descriptor;
-  const items = new Map(before.items);
+  const items = new Map<string, NewItem<Entry>>(before.items);
   const [added, changed, deleted]: [string[], string[], string[]] = [[], [], []];
   const replaced: [Entry, Entry][] = [];
   for (const [name, item] of changes) {
-    const { entry: old, value } = items.get(name) ?? {};
+    const { entry: old, value, isHidden } = before.items.get(name) ?? {};
+    if (isHidden && item !== null && !before.isMachinesOnly(item.entry)) {
+      const words = `${JSON.stringify(name)} is for machines only, and what is to be put back was not: delete it first.`;
+      throw new Refused("conflict", `${words} Nothing was written.`);
+    }
     const isWritten = hasValues && item?.value !== value;
     if (item === null) items.delete(name);
     else items.set(name, { ...item, entry: { ...item.entry, ...(isWritten && { version }) } });
@@ -145,7 +156,7 @@ function planSet(
 }
 
 function zeroValues({ items }: OpenSet): void {
-  for (const { value } of items.values()) value?.fill(0);
+  for (const { value } of items.values()) value?.zero();
 }
 
 /** A new item in an environment that the project does not use is most likely a mistake. @throws Refused `invalid` */
@@ -172,7 +183,7 @@ export async function resealSet<E extends Entry>(
   const { environment, stored } = before;
   const { version } = stored;
   const of = { project, descriptor, environment };
-  const opened = openItems({ ...of, project: { ...project, slug: before.project.slug } }, before, isKept);
+  const opened = openItems({ ...of, project: { ...project, slug: before.project.slug } }, before, { isKept });
   const row = sealedRow(admin, of, version, layOut(of, [...opened.items.values()]), project.dataKey);
   const record = await resealedRecord(admin, project.db, of, stored, row.listingMac);
   const ofVersion = and(isOfSet(v, of), eq(v.version, version));
@@ -217,21 +228,21 @@ async function storeSet(
 
 /** What a set holds, in the order in which it is sealed. */
 type Layout = {
-  readonly items: readonly Item[];
+  readonly items: readonly NewItem<Entry>[];
   readonly listing: string;
   /** Null for a kind whose contents are stored separately. */
   readonly values: readonly Uint8Array[] | null;
 };
 
 /** @throws Refused `bound` */
-function layOut({ descriptor, environment }: SetOf, unsorted: readonly Item[]): Layout {
+function layOut({ descriptor, environment }: SetOf, unsorted: readonly NewItem<Entry>[]): Layout {
   const { kind, nameOf, hasValues } = descriptor;
   const items = unsorted
     .map((item) => ({ item, name: Buffer.from(nameOf(item.entry)) }))
     .sort((a, b) => Buffer.compare(a.name, b.name))
     .map(({ item }) => item);
   const listing = JSON.stringify(items.map(({ entry }) => entry));
-  const values = hasValues ? items.map(({ value }) => value ?? new Uint8Array()) : null;
+  const values = hasValues ? items.map(({ value }) => bytesOf(value) ?? new Uint8Array()) : null;
   const bytes = values?.reduce((sum, value) => sum + value.length + 1, 0) ?? 0;
   const listed = Buffer.byteLength(listing);
   if (items.length > setItemsMax || bytes > setBytesMax || listed > setBytesMax) {
@@ -240,6 +251,10 @@ function layOut({ descriptor, environment }: SetOf, unsorted: readonly Item[]): 
     throw new Refused("bound", words);
   }
   return { items, listing, values };
+}
+
+function bytesOf(value: StoredValue | Uint8Array | null): Uint8Array | null {
+  return value instanceof StoredValue ? value.unseen() : value;
 }
 
 function sealedRow(

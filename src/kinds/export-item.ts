@@ -1,10 +1,11 @@
+import type { Item } from "../editing/open.ts";
 import type { TextFormat } from "../formats/format.ts";
 import type { ContentEntry } from "../sets/kind.ts";
 
 /** How the items of a set leave Keyhole: as a file below the folder of their environment. */
 export type ExportItem =
   | { readonly path: string; readonly text: string }
-  | { readonly path: string; readonly mode: ExportMode; readonly content: ContentEntry };
+  | { readonly path: string; readonly mode: ExportMode; readonly item: Item<ContentEntry> };
 
 export type ExportMode = "0600" | "0400";
 

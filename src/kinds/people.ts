@@ -38,7 +38,7 @@ async function exportValues({ descriptor: { kind }, items }: OpenSet, ask: Expor
   const make = await own[kind]?.();
   if (make !== undefined) return make([...items.values()] as Item<never>[], ask);
   // Values are JSON as they are stored.
-  const members = [...items].map(([name, { value }]) => `  ${JSON.stringify(name)}: ${value}`);
+  const members = [...items].map(([name, { value }]) => `  ${JSON.stringify(name)}: ${value?.shown()}`);
   return [{ path: `${kind}.json`, text: visibleLines(`{\n${members.join(",\n")}\n}\n`) }];
 }
 

@@ -15,7 +15,7 @@ import {
   shortKeyIds,
 } from "../people/keys.ts";
 import { type EndingRights, listEndingRights, type PersonAccess, personsWithAccess } from "../people/persons.ts";
-import { personGets } from "../people/readers.ts";
+import { namesForMachines, personGets } from "../people/readers.ts";
 import { counted, formatTime } from "../words/text.ts";
 import { parseDuration } from "../words/times.ts";
 import { endless } from "./credentials.ts";
@@ -33,7 +33,10 @@ const listAll = operation({
       ...(await personsWithAccess(admin, project, environment)).flatMap(byRights),
     ];
     const columns = accessColumns(await shortKeyIds(admin));
-    return list(found, columns, `No valid key or trust, and no person, reaches ${where}.`);
+    const listed = list(found, columns, `No valid key or trust, and no person, reaches ${where}.`);
+    const hidden = await namesForMachines(admin, project, environment);
+    const words = "For machines only, so that no person reads them";
+    return { ...listed, sentence: hidden.length === 0 ? "" : `${words}: ${hidden.join(", ")}.` };
   },
 });
 

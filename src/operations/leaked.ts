@@ -104,7 +104,10 @@ async function readersOf(admin: AdminContext, found: readonly Leak[], sinceAt: n
 
 /** What was looked at, and how the command ends. */
 function endOf({ found, count, unread, bytes, values, leftOut, environments }: Leaks) {
-  const short = leftOut > 0 ? [`${counted(leftOut, "value")} left out: shorter than 8 bytes, or a common word.`] : [];
+  const short =
+    leftOut > 0
+      ? [`${counted(leftOut, "value")} left out: shorter than 8 bytes, a common word, or for machines only.`]
+      : [];
   const looked = `Compared ${counted(values, "different value")} of ${counted(environments, "environment")} with ${counted(bytes, "byte")}.`;
   const words = [looked, ...short].join(" ");
   const more = count > found.length ? `, of which ${found.length} are shown` : "";

@@ -572,6 +572,19 @@ export function Box(props: {
   );
 }
 
+const stillReads =
+  "no person reads it, but whoever may make a key for it (an operator, who holds the root key, always may) can still read it by a key that they make";
+
+/** The box for a new item that no person is to read. */
+export function MachinesOnly() {
+  return <Box name="machinesOnly">What is written here is for machines only until it is deleted: {stillReads}</Box>;
+}
+
+/** What is said of such an item. */
+export function MachinesOnlyNote() {
+  return <p class="quiet">For machines only: {stillReads}.</p>;
+}
+
 /** A box that the script lets check all boxes of this name that the table below its line shows. */
 export function ChooseAll({ name }: { readonly name: string }) {
   return (

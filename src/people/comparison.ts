@@ -28,10 +28,11 @@ export type ComparedItem = {
   /** When its value is overdue for rotation, if it is marked with a day. Epoch milliseconds. */
   readonly dueAt?: number | undefined;
   readonly isCanary?: true;
+  readonly isMachinesOnly?: true;
   readonly note?: string | undefined;
   /**
    * Environments with the same content have the same number: 1 for the first environment, then 2 and 3. Null if the
-   * person may not see values: a number would confirm a guess.
+   * person may not see values, or nobody may: a number would confirm a guess.
    */
   readonly group: number | null;
 };
@@ -57,7 +58,9 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
       ? openItems({ project: { ...project, permit: revealing }, descriptor, environment }, set)
       : {
           items: new Map(
-            set.entries.map((entry): [string, Item] => [descriptor.nameOf(entry), { entry, value: null }]),
+            set.entries.map((entry): [string, Item] => {
+              return [descriptor.nameOf(entry), { entry, value: null, isHidden: set.isMachinesOnly(entry) }];
+            }),
           ),
         };
     return { environment, isOpen, items };
@@ -68,7 +71,9 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
       const item = items.get(name);
       return item === undefined ? [] : [{ environment, isOpen, item }];
     });
-    const groups = groupsOf(holders.map(({ isOpen, item }) => (isOpen ? contentOf(descriptor, item) : null)));
+    const groups = groupsOf(
+      holders.map(({ isOpen, item }) => (isOpen && !item.isHidden ? contentOf(descriptor, item) : null)),
+    );
     const environments = Object.fromEntries(
       holders.map(({ environment, item }, index): [Environment, ComparedItem] => {
         const { entry } = item;
@@ -81,6 +86,7 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
             group: groups[index] ?? null,
             ...(dueAt && { dueAt }),
             ...bait,
+            ...(item.isHidden && { isMachinesOnly: true }),
             note: entry.note,
           },
         ];
@@ -88,18 +94,18 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
     );
     return { name, environments };
   });
-  for (const { items } of sets) for (const { value } of items.values()) value?.fill(0);
+  for (const { items } of sets) for (const { value } of items.values()) value?.zero();
   return { environments: shownEnvironments(project, verified), items };
 }
 
 /**
  * What makes two items the same: the value without its time, or what the listing shows of a content, without its id, its
- * times and its note.
+ * times, its note and its coin.
  */
 export function contentOf({ hasValues, datedValue }: KindDescriptor, { entry, value }: Item): string {
-  const bytes = Buffer.from(value ?? []);
+  const bytes = Buffer.from(value?.shown() ?? "");
   if (hasValues) return (datedValue?.(bytes, 0) ?? bytes).toString();
-  const { id: _, version: __, updatedAt: ___, note: ____, ...shown } = entry as ContentEntry;
+  const { id: _, version: __, updatedAt: ___, note: ____, coin: _____, ...shown } = entry as ContentEntry;
   return JSON.stringify(shown);
 }
 

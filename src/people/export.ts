@@ -4,8 +4,8 @@ import { type AdminContext, writing } from "../desk/context.ts";
 import { findOrganization, requireSlug } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, projectPath } from "../desk/projects.ts";
-import { openContent } from "../editing/contents.ts";
-import { type OpenSet, openSet, type SetOf } from "../editing/open.ts";
+import { showContent } from "../editing/contents.ts";
+import { type OpenSet, openItems, requireSet, type SetOf } from "../editing/open.ts";
 import { revealOf } from "../editing/reveal.ts";
 import type { ExportAsk, ExportMode } from "../kinds/export-item.ts";
 import { everyKind } from "../kinds/kind.ts";
@@ -21,6 +21,8 @@ export type Exported = {
   projects: number;
   /** By kind, over all environments. */
   readonly items: Record<string, number>;
+  /** Those that are for machines only, and left out. */
+  readonly leftOut: string[];
 };
 
 /**
@@ -32,14 +34,14 @@ export type Exported = {
 export async function* exportOrganization(
   admin: AdminContext,
   slug: string | undefined,
-  ask: ExportAsk,
+  { withMachinesOnly = false, ...ask }: ExportAsk & { readonly withMachinesOnly?: boolean },
   report: (done: number, total: number) => void = () => {},
 ): AsyncGenerator<ExportedFile, Exported> {
   Permit.operator(admin);
   const organization = await findOrganization(admin, slug);
   const projects = await listProjects(admin, organization.slug);
   const items = Object.fromEntries(everyKind.map(({ kind }) => [kind, 0]));
-  const exported: Exported = { organization: organization.slug, projects: 0, items };
+  const exported: Exported = { organization: organization.slug, projects: 0, items, leftOut: [] };
   const about = projects.map(({ slug, name, environments }) => ({ slug, name, environments }));
   yield textFile(
     "organization.json",
@@ -50,7 +52,8 @@ export async function* exportOrganization(
     const project = await findProject(admin, `${organization.slug}/${slug}`, "reveal", environments);
     for (const environment of environments) {
       for (const descriptor of everyKind) {
-        const set = await revealSet(admin, { project, environment, descriptor });
+        const { set, hidden } = await revealSet(admin, { project, environment, descriptor }, withMachinesOnly);
+        exported.leftOut.push(...hidden.map((name) => `${name} in ${projectPath(project)}, ${environment}`));
         if (set.items.size > 0) yield* filesOf(admin, set, ask);
         items[descriptor.kind] = (items[descriptor.kind] ?? 0) + set.items.size;
       }
@@ -61,12 +64,20 @@ export async function* exportOrganization(
   return exported;
 }
 
-/** Opens a set with its items on record as revealed. */
-function revealSet(admin: AdminContext, of: SetOf): Promise<OpenSet> {
+/** Opens a set with the items that may be shown on record as revealed, and those for machines only left out. */
+function revealSet(
+  admin: AdminContext,
+  of: SetOf,
+  withMachinesOnly: boolean,
+): Promise<{ readonly set: OpenSet; readonly hidden: readonly string[] }> {
   const { project } = of;
   return writing(admin, project.permit, async (db) => {
-    const { items, version } = await openSet(admin, { ...of, project: { ...project, db } });
-    return [{ ...of, items, version }, items.size === 0 ? [] : [revealOf(admin, of, items.values())]];
+    const found = await requireSet(admin, { ...of, project: { ...project, db } });
+    const opened = openItems(of, found, { withMachinesOnly });
+    const items = new Map([...opened.items].filter(([, { isHidden }]) => !isHidden));
+    const hidden = [...opened.items.keys()].filter((name) => !items.has(name));
+    const set = { ...opened, items };
+    return [{ set, hidden }, items.size === 0 ? [] : [revealOf(admin, of, items.values())]];
   });
 }
 
@@ -79,7 +90,7 @@ async function* filesOf(admin: AdminContext, set: OpenSet, ask: ExportAsk): Asyn
       yield textFile(path, item.text);
       continue;
     }
-    const content = await openContent(admin, admin.database.db, project.id, item.content);
+    const content = await showContent(admin, admin.database.db, project.id, item.item);
     if (content === undefined) {
       const words = `The content of ${item.path} of ${projectPath(project)} in ${environment} does not open`;
       throw new Refused("conflict", `${words}: somebody has just changed it, or it was changed by other means.`);

@@ -1,5 +1,10 @@
 import { bitsOf, type OrganizationPlan, type Resource, refusalOf, type Surface, surfaces } from "../access/grant.ts";
 import type { Right } from "../access/rights.ts";
+import type { Environment } from "../core/names.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { findProject } from "../desk/projects.ts";
+import { requireSets } from "../editing/open.ts";
+import { everyKind } from "../kinds/kind.ts";
 import { resources } from "../kinds/people.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
 
@@ -25,4 +30,16 @@ export function keyGets(
 export function personGets(rights: readonly Right[] = []): Gets {
   if (rights.includes("reveal")) return "values";
   return rights.includes("see") ? "names" : undefined;
+}
+
+/** The items of a project that no person reads, in words, as far as somebody may see them. */
+export async function namesForMachines(admin: AdminContext, where: string, environment?: Environment) {
+  const project = await findProject(admin, where, "see", environment && [environment]);
+  const sets = await Array.fromAsync(everyKind, (descriptor) => requireSets(admin, project, descriptor));
+  return sets.flatMap((ofKind, kind) =>
+    ofKind.flatMap((set) => {
+      const hidden = set.entries.filter((entry) => set.isMachinesOnly(entry));
+      return hidden.map((entry) => `${everyKind[kind]?.nameOf(entry)} in ${set.environment}`);
+    }),
+  );
 }

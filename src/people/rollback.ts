@@ -157,7 +157,8 @@ function revertTo(admin: AdminContext, to: number, name: string | undefined): Fi
     const wanted = new Map<string, Item | undefined>();
     for (const one of names) {
       const [item, old] = [after.get(one), before.items.get(one)];
-      if (!(isCompared && item && old && isSame(admin, descriptor, item, old))) wanted.set(one, item);
+      const isRead = isCompared && item?.isHidden === false && old?.isHidden === false;
+      if (!(isRead && isSame(admin, descriptor, item, old))) wanted.set(one, item);
     }
     const { records, unverified } = await readRecords(admin, before, verified);
     const isWriter = (one: VersionRecord) => name === undefined || namesOf(one).includes(name);
@@ -252,7 +253,8 @@ async function changesOf(
 
 /** An item as if it had been written at `updatedAt`. The writer gives the version. */
 function dated({ datedValue }: KindDescriptor, { entry, value }: Item, updatedAt: number): NewItem<Entry> {
-  return { entry: { ...entry, updatedAt }, value: value && (datedValue?.(Buffer.from(value), updatedAt) ?? value) };
+  const bytes = value && Buffer.from(value.unseen());
+  return { entry: { ...entry, updatedAt }, value: bytes && (datedValue?.(bytes, updatedAt) ?? bytes) };
 }
 
 /** Whether an item was only written again. */

@@ -8,7 +8,7 @@ import { type AdminContext, mayCompare, writing } from "../desk/context.ts";
 import { ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
 import { type FoundProject, placeOf, projectColumns, projectPath } from "../desk/projects.ts";
-import { namesContent, openContent } from "../editing/contents.ts";
+import { namesContent, showContent } from "../editing/contents.ts";
 import { openSet } from "../editing/open.ts";
 import { isTelling } from "../formats/github.ts";
 import { everyKind } from "../kinds/kind.ts";
@@ -35,7 +35,7 @@ type Values = {
   readonly values: readonly Value[];
   /** Where they are from. */
   readonly places: readonly Place[];
-  /** How many are too short or too common to tell anything. */
+  /** How many are too short or too common to tell anything, or for machines only. */
   readonly leftOut: number;
 };
 
@@ -80,25 +80,29 @@ async function valuesOf(
       const { items } = await openSet(admin, { project, environment, descriptor });
       count += items.size;
       if (count > valuesMax) throw new Refused("bound", `There are over ${valuesMax} values.`);
-      for (const [name, { entry, value }] of items) {
+      for (const [name, { entry, value, isHidden }] of items) {
+        if (isHidden) {
+          leftOut += 1;
+          continue;
+        }
         const place = { project: projectPath(project), environment, type: descriptor.item, name };
         if (namesContent(descriptor, entry)) {
           if (!opensContents) {
             note(entry.sha256, place, Buffer.alloc(0));
             continue;
           }
-          const content = await openContent(admin, admin.database.db, project.id, entry);
+          const content = await showContent(admin, admin.database.db, project.id, { entry, isHidden });
           if (content === undefined)
             throw new Refused("conflict", `The content of ${JSON.stringify(name)} does not open.`);
           add(place, content);
           continue;
         }
-        const texts = descriptor.textsOf?.(JSON.parse(String(value)) as never) ?? {};
+        const texts = descriptor.textsOf?.(JSON.parse(value?.shown() ?? "{}") as never) ?? {};
         for (const [field, text] of Object.entries(texts)) {
           add({ ...place, ...(field !== "" && { field }) }, Buffer.from(text));
         }
-        value?.fill(0);
       }
+      for (const { value } of items.values()) value?.zero();
     }
   }
   return { values: [...values.values()], places, leftOut };

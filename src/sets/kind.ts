@@ -65,7 +65,7 @@ export type Entry = {
    * version identify a value without opening it; for contents the checksum does. The API does not show it.
    */
   readonly version?: number;
-  /** Tells the holder of the listing key whether it is a canary (`seal/canary.ts`). The API does not show it. */
+  /** Tells the holder of the listing key which marks it has (`seal/canary.ts`). The API does not show it. */
   readonly coin?: string;
   /** What people say of the item, in one line. The API does not show it, and its change is none to machines. */
   readonly note?: string | undefined;

@@ -2,6 +2,7 @@ import type { StoredSet } from "../access/authenticate.ts";
 import { Fault } from "../core/fault.ts";
 import type { Environment } from "../core/names.ts";
 import type { SetIdentity } from "../seal/associated-data.ts";
+import { isMachinesOnly } from "../seal/canary.ts";
 import type { Keyring } from "../seal/keyring.ts";
 import { type OpenedItems, setOpener, verifyListing } from "../seal/set.ts";
 import type { Entry, KindDescriptor } from "./kind.ts";
@@ -27,7 +28,7 @@ export class VerifiedSet<E extends Entry = Entry> {
   /** Of the entries. Frozen, because audit entries remember what they made of this very list. */
   readonly names: readonly string[];
   readonly #identity: SetIdentity;
-  readonly #keyring: Keyring;
+  readonly #keys: SetKeys;
   #opener: { open(): OpenedItems } | undefined;
 
   /** @throws Fault `decryption_failed` */
@@ -35,7 +36,7 @@ export class VerifiedSet<E extends Entry = Entry> {
     const { environment, version, generation, listingMac, listing } = stored;
     const { organizationId, id: projectId, slug } = project;
     this.#identity = { organizationId, projectId, slug, kind, environment, version };
-    this.#keyring = keys.keyring;
+    this.#keys = keys;
     if (listing === null || listingMac === null || (!hasValues && (generation !== 0 || stored.sealedBytes !== null))) {
       throw new Fault("decryption_failed", `a set of project ${projectId} is not as Keyhole wrote it`);
     }
@@ -46,6 +47,11 @@ export class VerifiedSet<E extends Entry = Entry> {
     this.listing = listing;
     this.entries = JSON.parse(listing) as E[];
     this.names = Object.freeze(this.entries.map(nameOf));
+  }
+
+  /** Whether an entry has the mark under which no person reads its value. */
+  isMachinesOnly(entry: Entry): boolean {
+    return isMachinesOnly(this.#keys.listingKey, entry);
   }
 
   /** Opens the values. The opener is made once and kept; the values never are. */
@@ -65,7 +71,7 @@ export class VerifiedSet<E extends Entry = Entry> {
     if (listingMac === null || rootId === null || wrapped === null) {
       throw new Fault("decryption_failed", `project ${projectId} has no data key ${generation}`);
     }
-    const dataKey = this.#keyring.dataKey(projectId, generation, rootId, wrapped);
+    const dataKey = this.#keys.keyring.dataKey(projectId, generation, rootId, wrapped);
     return setOpener(this.#identity, { generation, listingMac, sealed }, dataKey);
   }
 }

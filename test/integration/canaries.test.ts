@@ -378,7 +378,7 @@ describeBoth("a canary variable", (w, _, once) => {
     const listing = String((await w.run(`select listing from sets ${set}`))[0]?.["listing"]);
     const entries = JSON.parse(listing) as { key: string; coin: string }[];
     expect(entries.map((entry) => Object.keys(entry).join())).toEqual(Array(2).fill("key,updatedAt,coin,version"));
-    expect(entries.map(({ coin }) => /^[\w-]{11}$/.test(coin))).toEqual([true, true]);
+    expect(entries.map(({ coin }) => /^[\w-]{16}$/.test(coin))).toEqual([true, true]);
     const [one, other] = entries.map(({ coin }) => coin) as [string, string];
     const swapped = listing.replace(one, "#").replace(other, one).replace("#", other);
     await w.run(`update sets set listing = ? ${set}`, [swapped]);

@@ -332,7 +332,7 @@ class Play {
     const found: Record<string, Item> = {};
     for (const [name, { entry, value: stored }] of set.items) {
       const { updatedAt } = entry;
-      const value = JSON.parse(String(stored));
+      const value = JSON.parse(stored?.shown() ?? "null");
       if (kind === "variables") {
         expect(value).toEqual({ key: name, value: value.value, updatedAt });
         found[name] = { value: value.value, updatedAt };

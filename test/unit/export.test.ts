@@ -6,7 +6,7 @@ const entryOf = (path: string): FileEntry => ({
   ...{ id: "1", path, name: "a", mode: "0600", contentType: "text/plain", size: 1, sha256: "00", updatedAt: 0 },
 });
 const exported = (...paths: readonly string[]) =>
-  exportFiles(paths.map((path) => ({ entry: entryOf(path), value: null })));
+  exportFiles(paths.map((path) => ({ entry: entryOf(path), value: null, isHidden: false })));
 
 /* Nobody can store such a path. If one were sealed all the same, nothing of the set would be written. */
 

@@ -4,7 +4,7 @@ import { Refused } from "../../core/refused.ts";
 import { displayName } from "../../desk/validate.ts";
 import { carryOut, typedIn } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
-import { Box, Boxes, Field, Name } from "../../pages/parts.tsx";
+import { Box, Boxes, Field, MachinesOnly, Name } from "../../pages/parts.tsx";
 import { type Form, inField, type Visit } from "../../pages/visit.ts";
 import { joined } from "../../words/text.ts";
 import type { AccountEntry } from "./entry.ts";
@@ -28,6 +28,7 @@ export const form: ItemForm<AccountEntry> = {
         options={shown}
         checked={[...entries.keys()]}
       />
+      {entries.size + unseen.length === 0 && <MachinesOnly />}
       {entries.size + unseen.length > 0 && (
         <p>
           <Box name="drop">Take it out of the environments that are not checked</Box>
@@ -125,6 +126,7 @@ function change(visit: Visit, name: string, { entries, unseen, note }: StoredIte
     values: typedIn(JSON.stringify(values)),
     environments: targets,
     ...(!isNew && { merge: true as const }),
+    machinesOnly: form.has("machinesOnly") ? (true as const) : undefined,
     note,
     leave: !isDropped,
   };

@@ -17,6 +17,7 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
+import { machinesOnlyInput, machinesOnlySentence } from "../../editing/machines-only.ts";
 import { noteInput } from "../../editing/notes.ts";
 import { decodeText, joined } from "../../words/text.ts";
 import { deleteItem } from "../delete.ts";
@@ -32,7 +33,7 @@ export const set = operation({
     "Create or replace a shared account. Its values come from stdin or a hidden prompt: one JSON object of strings. It asks before the account loses a field or an environment.",
   examples: [
     "keyhole account set acme/web stripe --env staging,production < stripe.json",
-    "pass show stripe-json | keyhole account set web stripe --env production",
+    "pass show stripe-json | keyhole account set web stripe --env production --machines-only",
     "keyhole account set web stripe --env production --merge < new-password.json",
   ],
   right: "write",
@@ -47,6 +48,7 @@ export const set = operation({
     }),
     environments: environmentList("all environments it belongs to; asks before it removes it from one"),
     merge: flag("--merge", "keep the fields that are not given, and other environments; null removes a field"),
+    machinesOnly: machinesOnlyInput,
     note: noteInput,
     leave: formOnly<boolean>(),
   },
@@ -65,7 +67,9 @@ export const set = operation({
   run: async (admin, { project, name, environments, values: _, ...how }, { seen, document, values, agreed }) => {
     const written = await setAccount(admin, project, name, environments, values, { ...how, seen, agreed });
     const status = written.created ? "created" : "updated";
-    return done({ ...document, status }, setText(document, written), written.warnings);
+    const { machinesOnly } = how;
+    const sentence = setText(document, written) + (machinesOnly ? ` ${machinesOnlySentence}` : "");
+    return done({ ...document, status, ...(machinesOnly && { machinesOnly }) }, sentence, written.warnings);
   },
 });
 
@@ -121,6 +125,9 @@ const listAll = operation({
       NAME: (one) => one.name,
       ENVIRONMENTS: (one) => one.environments.join(","),
       UPDATED: (one) => ({ at: one.updatedAt }),
+      ...(found.some(({ machinesOnly }) => machinesOnly) && {
+        "MACHINES ONLY": (one) => (one.machinesOnly ? "yes" : "-"),
+      }),
     };
     return listItems(admin, { project, descriptor: accounts, unreadMs }, found, columns, (one) => one);
   },

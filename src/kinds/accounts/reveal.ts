@@ -12,6 +12,6 @@ export function revealAccount(
   version?: number,
 ): Promise<{ readonly environment: Environment; readonly values: Readonly<Record<string, string>> }> {
   return revealItem(admin, accounts, { where, name, environment: only, version }, ({ value }, environment) => {
-    return { environment, values: JSON.parse(String(value)) };
+    return { environment, values: JSON.parse(value?.shown() ?? "{}") };
   });
 }

@@ -10,6 +10,7 @@ import { noted, requireNote } from "../../editing/notes.ts";
 import { itemsOf, type OpenSet, openItems, requireSets } from "../../editing/open.ts";
 import type { SetChanges } from "../../editing/write.ts";
 import { changingProject, type DryRun } from "../../editing/write-project.ts";
+import { newCoin } from "../../seal/canary.ts";
 import { unseenIn } from "../../words/unseen.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
@@ -34,6 +35,8 @@ export type AccountOptions = DryRun & {
   readonly merge?: boolean | undefined;
   /** Whether it stays in environments that are not named. Default: if it is merged. */
   readonly leave?: boolean | undefined;
+  /** Whether no person reads it from now on. Default: it stays what it is in each environment. */
+  readonly machinesOnly?: true | undefined;
   /** Its note in the environments that are named, empty for none. Default: the note that it has there. */
   readonly note?: string | undefined;
 };
@@ -52,7 +55,7 @@ export async function setAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  { agreed, dryRun, seen = {}, merge = false, leave = merge, ...options }: AccountOptions = {},
+  { agreed, dryRun, seen = {}, merge = false, leave = merge, machinesOnly, ...options }: AccountOptions = {},
 ): Promise<AccountWrite> {
   const { targets, fields, warnings } = validateAccount(name, environmentNames, values, merge);
   const note = options.note === undefined ? undefined : requireNote(name, options.note);
@@ -72,8 +75,15 @@ export async function setAccount(
       const isTarget = targets.includes(environment);
       const write = () => {
         const value = sealable(merge ? { ...old, ...fields } : fields);
-        return { entry: { name, updatedAt: project.now, ...noted(note, item?.entry) }, value };
+        const coin = newCoin(admin.systemKeys.listing, false, machinesOnly ?? item?.isHidden);
+        return { entry: { name, updatedAt: project.now, ...noted(note, item?.entry), coin }, value };
       };
+      // Earlier versions, which a person may read, would have the same fields.
+      if (merge && machinesOnly && isTarget && item?.isHidden === false)
+        throw new Refused(
+          "invalid",
+          `${name} needs all its fields again to be for machines only: write them without --merge.`,
+        );
       const isKept = merge && item && Object.keys(fields).length === 0;
       const kept = isKept && { ...item, entry: { ...item.entry, ...noted(note, item.entry) } };
       changes.set(before, new Map([[name, isTarget ? kept || write() : null]]));
@@ -108,9 +118,10 @@ export async function fieldNames(admin: AdminContext, where: string, name: strin
   return [...new Set(opened.flatMap((set) => Object.keys(fieldsIn(set, name))))];
 }
 
+/** Of whose values only those that are sealed again may be used. */
 function fieldsIn({ items }: OpenSet<AccountEntry>, name: string): Readonly<Record<string, string>> {
   const value = items.get(name)?.value;
-  return value ? (JSON.parse(String(value)) as Record<string, string>) : {};
+  return value ? (JSON.parse(String(Buffer.from(value.unseen()))) as Record<string, string>) : {};
 }
 
 /** Fields as a set holds them, without those that are null. @throws Refused `invalid` if none is left, `bound` */

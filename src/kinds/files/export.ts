@@ -19,5 +19,5 @@ export function exportFiles(items: readonly Item<FileEntry>[]): ExportItem[] {
     return { path, name, mode, size, sha256, contentType, updatedAt };
   });
   const list = { path: "files.json", text: visibleLines(`${JSON.stringify(records, null, 2)}\n`) };
-  return [list, ...entries.map((content) => ({ path: `files/${content.path}`, mode: content.mode, content }))];
+  return [list, ...items.map((item) => ({ path: `files/${item.entry.path}`, mode: item.entry.mode, item }))];
 }

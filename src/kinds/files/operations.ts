@@ -17,6 +17,7 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
+import { machinesOnlyInput, machinesOnlySentence } from "../../editing/machines-only.ts";
 import { noteInput } from "../../editing/notes.ts";
 import { counted } from "../../words/text.ts";
 import { deleteItem } from "../delete.ts";
@@ -42,13 +43,17 @@ const put = operation({
     name: input("--name <name>", "display name (default: the last part of the path)"),
     mode: choice("--mode <mode>", "its mode where clients write it (default: 0600)", ["0600", "0400"]),
     contentType: input("--type <type>", "media type (default: application/octet-stream)"),
+    machinesOnly: machinesOnlyInput,
     note: noteInput,
   },
   run: async (admin, { project, local, ...asked }) => {
     await findProject(admin, project, "write", asked.environments);
     const stored = await putFile(admin, project, { ...asked, content: await local.read() });
     const did = `${stored.created ? "Stored" : "Replaced"} ${stored.path} (${counted(stored.size, "byte")})`;
-    return done(stored, `${did} in ${project} for ${asked.environments.join(", ")}.`);
+    const { machinesOnly } = asked;
+    const hidden = machinesOnly ? ` ${machinesOnlySentence}` : "";
+    const document = { ...stored, ...(machinesOnly && { machinesOnly }) };
+    return done(document, `${did} in ${project} for ${asked.environments.join(", ")}.${hidden}`);
   },
 });
 
@@ -93,6 +98,9 @@ const listAll = operation({
       ENVIRONMENTS: (one) => one.environments.join(","),
       UPDATED: (one) => ({ at: one.updatedAt }),
       NAME: (one) => one.name,
+      ...(found.some(({ machinesOnly }) => machinesOnly) && {
+        "MACHINES ONLY": (one) => (one.machinesOnly ? "yes" : "-"),
+      }),
     };
     const placesOf = ({ path, environments }: (typeof found)[number]) => ({ name: path, environments });
     return listItems(admin, { project, descriptor: files, unreadMs }, found, columns, placesOf);

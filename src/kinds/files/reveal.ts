@@ -1,19 +1,19 @@
 import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
-import { openContent } from "../../editing/contents.ts";
+import { showContent } from "../../editing/contents.ts";
 import { revealItem } from "../../editing/reveal.ts";
 import { files } from "./entry.ts";
 
 /** The file at a path, as {@link revealItem}. @throws Refused `conflict` if its content does not open */
 export function revealFile(admin: AdminContext, where: string, path: string, only?: Environment, version?: number) {
   const asked = { where, name: path, environment: only, version };
-  return revealItem(admin, files, asked, async ({ entry }, environment, project) => {
-    const content = await openContent(admin, project.db, project.id, entry);
+  return revealItem(admin, files, asked, async (item, environment, project) => {
+    const content = await showContent(admin, project.db, project.id, item);
     if (content === undefined) {
       throw new Refused("conflict", `The content of ${JSON.stringify(path)} was deleted or changed by other means.`);
     }
-    const { mode, size, sha256, contentType } = entry;
+    const { mode, size, sha256, contentType } = item.entry;
     return { path, environment, mode, size, sha256, contentType, content };
   });
 }

@@ -10,6 +10,7 @@ import { noted, requireNote } from "../../editing/notes.ts";
 import { itemsOf, openSet, requireSets } from "../../editing/open.ts";
 import { writeSets } from "../../editing/write.ts";
 import { writingProject } from "../../editing/write-project.ts";
+import { newCoin } from "../../seal/canary.ts";
 import { pathProblem, pathSetProblem } from "../../words/path.ts";
 import { everyKind } from "../kind.ts";
 import { type FileEntry, files } from "./entry.ts";
@@ -18,6 +19,7 @@ export type StoredFile = Omit<FileEntry, "id" | "sha256"> & {
   /** Null for a person who may not see values: it would confirm a guess of a small file. */
   readonly sha256: string | null;
   readonly environments: readonly Environment[];
+  readonly machinesOnly?: true;
 };
 export type NewFile = {
   readonly content: Uint8Array;
@@ -26,6 +28,8 @@ export type NewFile = {
   readonly name?: string | undefined;
   readonly mode?: string | undefined;
   readonly contentType?: string | undefined;
+  /** Whether no person reads it from now on. Default: it stays what it is in each environment. */
+  readonly machinesOnly?: true | undefined;
   /** Empty for none. Default: the note that it has in each environment. */
   readonly note?: string | undefined;
 };
@@ -33,6 +37,7 @@ export type NewFile = {
 /** Puts a file in place for these environments. A file at that path keeps its other environments. */
 export async function putFile(admin: AdminContext, where: string, asked: NewFile) {
   const { content, environments, note, ...file } = validate(asked);
+  const { machinesOnly } = asked;
   const found = await findProject(admin, where, "write", environments);
   const work = async (project: LockedProject) => {
     const sets = await Array.fromAsync(environments, (environment) =>
@@ -48,8 +53,9 @@ export async function putFile(admin: AdminContext, where: string, asked: NewFile
     const id = Bun.randomUUIDv7();
     await storeContent(admin, project, { id, ...file }, content);
     const itemIn = ({ items }: (typeof sets)[number]) => {
-      const old = items.get(file.path)?.entry;
-      return { entry: { id, ...file, updatedAt: project.now, ...noted(note, old) }, value: null };
+      const old = items.get(file.path);
+      const coin = newCoin(admin.systemKeys.listing, false, machinesOnly ?? old?.isHidden);
+      return { entry: { id, ...file, updatedAt: project.now, ...noted(note, old?.entry), coin }, value: null };
     };
     const changes = new Map(sets.map((set) => [set, new Map([[file.path, itemIn(set)]])]));
     const writes = await writeSets(admin, project, files, changes);
@@ -64,9 +70,11 @@ export async function putFile(admin: AdminContext, where: string, asked: NewFile
 export async function listFiles(admin: AdminContext, where: string): Promise<StoredFile[]> {
   const project = await findProject(admin, where, "see");
   const sets = await requireSets(admin, project, files);
-  return itemsOf(files, sets).map(({ entry: { id: _, ...file }, environments, ...item }) => {
+  return itemsOf(files, sets).map(({ entry: { id: _, coin: __, ...file }, environments, ...item }) => {
     // The checksum would confirm a guess of a small file.
-    const maySee = environments.some((environment) => may(admin.rights, "reveal", placeOf(project), environment));
+    const maySee =
+      !item.machinesOnly &&
+      environments.some((environment) => may(admin.rights, "reveal", placeOf(project), environment));
     return { ...file, sha256: maySee ? file.sha256 : null, environments, ...item };
   });
 }

@@ -3,7 +3,7 @@ import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { carryOut, typedIn } from "../../pages/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
-import { Ago, Box, Boxes, Env, Field } from "../../pages/parts.tsx";
+import { Ago, Box, Boxes, Env, Field, MachinesOnly } from "../../pages/parts.tsx";
 import { type Form, inField, type Visit } from "../../pages/visit.ts";
 import { isDay } from "../../words/times.ts";
 import { dueAtOf, type VariableEntry } from "./entry.ts";
@@ -32,6 +32,7 @@ export const form: ItemForm<VariableEntry> = {
       </div>
       <DayFields entries={[...entries.values()]} now={now} />
       <Box name="canary">What is written here is a canary: every use of it is on record, until it is deleted</Box>
+      <MachinesOnly />
     </>
   ),
   deletion: ({ entries, unseen }) => <Boxes legend="From" name="from" options={[...entries.keys(), ...unseen]} />,
@@ -135,7 +136,8 @@ function change(visit: Visit, name: string, { shown, entries, unseen, note }: St
   const all = new Map([...noted.map((environment) => [environment, { note }] as const), ...each]);
   const targets = [...all.keys()];
   const canary = form.has("canary") ? (true as const) : undefined;
-  const given = { project: where, environments: targets, name, value: typedIn(""), each: all, canary };
+  const machinesOnly = form.has("machinesOnly") ? (true as const) : undefined;
+  const given = { project: where, environments: targets, name, value: typedIn(""), each: all, canary, machinesOnly };
   return { targets, write: (to) => carryOut(visit, set, given, to) };
 }
 

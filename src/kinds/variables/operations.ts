@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { type Environment, environments, variableValueBytesMax } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { requireFreshToCompare } from "../../desk/context.ts";
@@ -22,12 +23,13 @@ import { type Columns, done, list } from "../../desk/outcome.ts";
 import type { Seen } from "../../desk/plan.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
+import { machinesOnlyInput, machinesOnlySentence } from "../../editing/machines-only.ts";
 import { noteInput } from "../../editing/notes.ts";
 import { seenAt } from "../../editing/open.ts";
 import { setBytesMax } from "../../sets/kind.ts";
 import { digestOf } from "../../sets/verified-set.ts";
 import { parseList } from "../../words/lists.ts";
-import { parseCount } from "../../words/parse.ts";
+import { parseCount, Unfit } from "../../words/parse.ts";
 import { counted, decodeText, joined, listed } from "../../words/text.ts";
 import { parseComingDay } from "../../words/times.ts";
 import { deleteItem } from "../delete.ts";
@@ -64,6 +66,7 @@ export const set = operation({
     "keyhole var set web production TLS_KEY < key.pem",
     "keyhole var set web staging,production STRIPE_KEY --rotate-by 2030-01-31",
     "keyhole var set billing production ROOT_PASSWORD --canary",
+    "keyhole var set web production SESSION_KEY --machines-only --generate 32",
     'keyhole var set web production STRIPE_KEY --note "Made in the Stripe dashboard; finance rotates it"',
   ],
   right: "write",
@@ -78,6 +81,7 @@ export const set = operation({
         prompt: (given) => `Value of ${given["name"]}`,
         unlessEmpty: `--value "" stores an empty value`,
         isText: true,
+        madeBy: "generate",
       },
       "--value <value>",
       "the value, if it is not secret: other users of this machine may see it",
@@ -88,32 +92,47 @@ export const set = operation({
       (text) => parseComingDay(text, Date.now()),
     ),
     canary: flag("--canary", "bait: read like any other, and every use of it is on record; it stays one until deleted"),
+    machinesOnly: machinesOnlyInput,
+    generate: input(
+      "--generate <bytes>",
+      "with --machines-only: so many random bytes in base64url as the value, never shown",
+      parseRandomBytes,
+    ),
     note: noteInput,
     version: ifVersion,
-    each: formOnly<ReadonlyMap<Environment, Omit<NewVariable, "name" | "canary">>>(),
+    each: formOnly<ReadonlyMap<Environment, Omit<NewVariable, "name" | "canary" | "machinesOnly">>>(),
   },
-  check: ({ environments, version }) => requireOne("var set", environments, version),
-  plan: async (admin, { project, environments, name, value: given, each, rotateBy = null, canary, note, version }) => {
+  check: ({ environments, version, generate, machinesOnly, value }) => {
+    requireOne("var set", environments, version);
+    if (generate !== undefined && value.name === "the option")
+      throw usageProblem("var set: give --value or --generate, not both.");
+    if (generate !== undefined && !machinesOnly) throw usageProblem("var set: --generate needs --machines-only.");
+  },
+  plan: async (admin, given) => {
+    const { project, environments, name, each, rotateBy = null, canary, machinesOnly, generate, note, version } = given;
     const seen = await seenAt(admin, project, "write", variables, environments);
-    const all = each ?? { value: await given.read(), rotateBy, note };
+    const read = () => (generate === undefined ? given.value.read() : randomBytes(generate).toString("base64url"));
+    const all = each ?? { value: await read(), rotateBy, note };
     const changes = new Map(
       environments.map((environment) => {
         const own = all instanceof Map ? all.get(environment) : all;
-        return [environment, { entries: [{ name, canary, ...own }] }];
+        return [environment, { entries: [{ name, canary, machinesOnly, ...own }] }];
       }),
     );
     const would = await writeVariables(admin, project, changes, { seen: ifAt(environments, version), dryRun: true });
     const sentence = `Nothing was written. ${savedSentence(project, name, would, ["It would create", "It would update"])}`;
     return { seen, document: { project, key: name, ...savedPlaces(would) }, sentence, changes };
   },
-  run: async (admin, { project, environments, name, rotateBy, canary, version }, { seen, changes }) => {
+  run: async (admin, { project, environments, name, rotateBy, canary, machinesOnly, version }, { seen, changes }) => {
     const asked = { ...seen, ...ifAt(environments, version) };
     const written = await writeVariables(admin, project, changes, { seen: asked });
     const where = savedPlaces(written);
-    const document = { project, ...where, key: name, ...(rotateBy && { rotateBy }), ...(canary && { canary }) };
+    const marks = { ...(canary && { canary }), ...(machinesOnly && { machinesOnly }) };
+    const document = { project, ...where, key: name, ...(rotateBy && { rotateBy }), ...marks };
     const day = rotateBy ? ` Rotate it by ${rotateBy}.` : "";
     const bait = canary ? " It is a canary: every use of it is on record." : "";
-    return done(document, savedSentence(project, name, written) + day + bait, warningsIn(written));
+    const hidden = machinesOnly ? ` ${machinesOnlySentence}` : "";
+    return done(document, savedSentence(project, name, written) + day + bait + hidden, warningsIn(written));
   },
 });
 
@@ -160,6 +179,12 @@ export const mark = operation({
     return done(document, `Marked ${did}`, warningsIn(written));
   },
 });
+
+function parseRandomBytes(text: string): number {
+  const bytes = parseCount(text);
+  if (bytes >= 16 && bytes <= 1024) return bytes;
+  throw new Unfit("takes 16 to 1024 bytes.");
+}
 
 /** @throws Problem for `--if-version` with several environments */
 function requireOne(path: string, among: readonly Environment[], version: number | undefined): void {
@@ -225,11 +250,13 @@ const listAll = operation({
     const items = found.map(({ name, ...rest }) => ({ key: name, ...rest }));
     const isMarked = items.some(({ rotateBy }) => rotateBy !== undefined);
     const isBait = items.some(({ canary }) => canary);
+    const isHidden = items.some(({ machinesOnly }) => machinesOnly);
     const columns: Columns<(typeof items)[number]> = {
       NAME: (one) => one.key,
       UPDATED: (one) => ({ at: one.updatedAt }),
       ...(isMarked && { "ROTATE BY": (one) => one.rotateBy ?? "-" }),
       ...(isBait && { CANARY: (one) => (one.canary ? "yes" : "-") }),
+      ...(isHidden && { "MACHINES ONLY": (one) => (one.machinesOnly ? "yes" : "-") }),
     };
     const placesOf = ({ key }: { key: string }) => ({ name: key, environments: [environment] });
     return listItems(admin, { project, descriptor: variables, unreadMs }, items, columns, placesOf, [environment]);
@@ -255,7 +282,12 @@ const diff = operation({
   run: async (admin, { project, environment, other, version }) => {
     const found = await diffVariables(admin, project, environment, other ?? version ?? "");
     const [ours, theirs] = version === undefined ? [environment, other] : ["the current version", `version ${version}`];
-    const words = { only: `only in ${ours}`, missing: `only in ${theirs}`, differs: "another value" };
+    const words = {
+      hidden: "for machines only: not compared",
+      only: `only in ${ours}`,
+      missing: `only in ${theirs}`,
+      differs: "another value",
+    };
     return list(
       found.map(({ name, status }) => ({ key: name, status })),
       { NAME: (one) => one.key, DIFFERENCE: (one) => words[one.status] },

@@ -66,9 +66,9 @@ async function choice({ admin, where }: Visit, from: Environment, to: Environmen
   const changedIn = (side: Environment) =>
     new Map(sets.find(({ environment }) => environment === side)?.entries.map((one) => [one.key, one.updatedAt]));
   const [source, target] = [changedIn(from), changedIn(to)];
-  const namesOf = (wanted: Difference["status"]) =>
-    differences.flatMap(({ name, status }) => (status === wanted ? [{ name, at: source.get(name) }] : []));
-  const [lacking, differing, extra] = [namesOf("only"), namesOf("differs"), namesOf("missing").length];
+  const namesOf = (...wanted: readonly Difference["status"][]) =>
+    differences.flatMap(({ name, status }) => (wanted.includes(status) ? [{ name, at: source.get(name) }] : []));
+  const [lacking, differing, extra] = [namesOf("only"), namesOf("differs", "hidden"), namesOf("missing").length];
   const same = source.size - lacking.length - differing.length;
   const column = (side: Environment, changed: ReadonlyMap<string, number>): Cells<Promoted> => ({
     [side]: ({ name }) => <Ago at={changed.get(name) ?? null} now={admin.now()} />,
@@ -111,7 +111,7 @@ async function choice({ admin, where }: Visit, from: Environment, to: Environmen
             Different{mayCopy && ": would overwrite"} ({differing.length})
           </summary>
           <Table
-            caption={`Variables that have other values in ${to}`}
+            caption={`Variables that have other values in ${to}, or are for machines only and not compared`}
             columns={{ ...name, ...column(from, source), ...column(to, target) }}
             rows={differing}
             none=""

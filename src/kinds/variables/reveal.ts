@@ -4,10 +4,10 @@ import type { Seen } from "../../desk/plan.ts";
 import { seenOf } from "../../desk/plan.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment } from "../../desk/validate.ts";
-import { type OpenSet, openItems, openSet, openSetAt, requireSet } from "../../editing/open.ts";
+import { openItems, openSet, openSetAt, requireSet } from "../../editing/open.ts";
 import { revealItem, revealOf } from "../../editing/reveal.ts";
 import type { NamedValue } from "../../formats/dotenv.ts";
-import { type VariableEntry, variables } from "./entry.ts";
+import { variables } from "./entry.ts";
 import { storedValue } from "./write.ts";
 
 /** @param version - a kept version; if it is left out, the current one */
@@ -23,24 +23,33 @@ export async function revealVariable(
 }
 
 /**
- * All variables of an environment as a text. What cannot be rendered is not on record, since nothing leaves.
- * @param render - gets the variables in byte order of their names
+ * All variables of an environment that a person may read, as a text. What cannot be rendered is not on record, since
+ * nothing leaves.
+ * @param render - gets the variables in byte order of their names, and the names of those that are left out
  */
 export async function revealVariables(
   admin: AdminContext,
   where: string,
   environment: string,
-  render: (variables: readonly NamedValue[]) => string,
-): Promise<{ readonly text: string; readonly variables: readonly NamedValue[]; readonly seen: Seen }> {
+  render: (variables: readonly NamedValue[], hidden: readonly string[]) => string,
+): Promise<{
+  readonly text: string;
+  readonly variables: readonly NamedValue[];
+  /** The names of those that are for machines only, and left out. */
+  readonly hidden: readonly string[];
+  readonly seen: Seen;
+}> {
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "reveal", [target]);
   return writing(admin, project.permit, async (db) => {
     const of = { project: { ...project, db }, descriptor: variables, environment: target };
     const set = await requireSet(admin, of);
     const { items } = openItems(of, set);
-    const opened = [...items].map(([name, item]) => ({ name, value: storedValue(item) }));
-    const revealed = { text: render(opened), variables: opened, seen: seenOf(project, [set]) };
-    return [revealed, items.size === 0 ? [] : [revealOf(admin, of, items.values())]];
+    const shown = [...items.values()].filter(({ isHidden }) => !isHidden);
+    const hidden = [...items].flatMap(([name, { isHidden }]) => (isHidden ? [name] : []));
+    const opened = shown.map((item) => ({ name: item.entry.key, value: storedValue(item) }));
+    const revealed = { text: render(opened, hidden), variables: opened, hidden, seen: seenOf(project, [set]) };
+    return [revealed, shown.length === 0 ? [] : [revealOf(admin, of, shown)]];
   });
 }
 
@@ -53,19 +62,21 @@ export async function diffVariables(admin: AdminContext, where: string, environm
   const of = { project, descriptor: variables, environment: here };
   const openOther = () =>
     typeof other === "string" ? openSet(admin, { ...of, environment: there }) : openSetAt(admin, of, other);
-  const valuesIn = ({ items }: OpenSet<VariableEntry>) =>
-    new Map([...items].map(([name, item]) => [name, storedValue(item)]));
-  const [ours, theirs] = [valuesIn(await openSet(admin, of)), valuesIn(await openOther())];
+  const [ours, theirs] = [(await openSet(admin, of)).items, (await openOther()).items];
   return [...new Set([...ours.keys(), ...theirs.keys()])].sort(compareBytes).flatMap((name): Difference[] => {
-    if (ours.get(name) === theirs.get(name)) return [];
-    const status = !theirs.has(name) ? "only" : !ours.has(name) ? "missing" : "differs";
-    return [{ name, status }];
+    const [our, their] = [ours.get(name), theirs.get(name)];
+    if (our === undefined || their === undefined) return [{ name, status: our ? "only" : "missing" }];
+    if (our.isHidden || their.isHidden) return [{ name, status: "hidden" }];
+    return storedValue(our) === storedValue(their) ? [] : [{ name, status: "differs" }];
   });
 }
 
 /** How the variables of one environment differ from others, by name. Values are compared and not shown. */
 export type Difference = {
   readonly name: string;
-  /** `only`: the other side has no such variable. `missing`: this environment has none. `differs`: in its value. */
-  readonly status: "only" | "missing" | "differs";
+  /**
+   * `only`: the other side has no such variable. `missing`: this environment has none. `differs`: in its value.
+   * `hidden`: it is for machines only, so it is not compared.
+   */
+  readonly status: "only" | "missing" | "differs" | "hidden";
 };

@@ -5,14 +5,21 @@ import { Refused } from "../../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
 import type { Seen } from "../../desk/plan.ts";
-import { findProject, type PlannedProject, placeOf, projectColumns, requireSeenProject } from "../../desk/projects.ts";
+import {
+  type FoundProject,
+  findProject,
+  type PlannedProject,
+  placeOf,
+  projectColumns,
+  requireSeenProject,
+} from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
 import { noted, requireNote } from "../../editing/notes.ts";
 import { type Item, type OpenSet, openSet, requireSeen, requireSet, seenAt } from "../../editing/open.ts";
 import { revealOf } from "../../editing/reveal.ts";
 import type { NewItem, PlannedSet, SetChanges } from "../../editing/write.ts";
 import { changingProject, type DryRun } from "../../editing/write-project.ts";
-import { isCanary, newCoin } from "../../seal/canary.ts";
+import { isCanary, isMachinesOnly, newCoin } from "../../seal/canary.ts";
 import { isMarked } from "../../store/expiry.ts";
 import { didYouMean } from "../../words/nearest.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
@@ -26,6 +33,8 @@ export type NewVariable = {
   readonly rotateBy?: string | null | undefined;
   /** Whether it is a canary. If left out, it stays what it is. */
   readonly canary?: boolean | undefined;
+  /** Whether no person reads it from now on, which takes a value. If left out, it stays what it is. */
+  readonly machinesOnly?: true | undefined;
   /** Empty for none. If left out, an earlier note stays. */
   readonly note?: string | undefined;
 };
@@ -141,9 +150,11 @@ function planWrite(
   const maySee = may(rights, "see", placeOf(before.project), before.environment);
   const changed: string[] = [];
   const canaries: string[] = [];
-  for (const [key, { value, rotateBy: mark, canary, note }] of given) {
+  for (const [key, { value, rotateBy: mark, canary, machinesOnly, note }] of given) {
     const old = before.items.get(key);
     if (value === undefined) {
+      // Earlier versions, which a person may read, would have the same value.
+      if (machinesOnly) throw new Refused("invalid", `${key} needs a new value to be for machines only.`);
       if (old === undefined) throw new Refused("not_found", `${key} is not in ${before.environment}: give it a value.`);
       const rotateBy = mark === undefined ? old.entry.rotateBy : (mark ?? undefined);
       changes.set(key, { ...old, entry: { ...old.entry, rotateBy, ...noted(note, old.entry) } });
@@ -151,13 +162,14 @@ function planWrite(
       continue;
     }
     // Somebody who may not see values, or notes, must not learn whether a guess is the stored one.
-    const isSame = isCompared && old !== undefined && storedValue(old) === value;
+    const isRead = isCompared && !machinesOnly && old?.isHidden === false;
+    const isSame = isRead && storedValue(old) === value;
     const isNoted = note !== undefined && !(maySee && note === (old?.entry.note ?? ""));
     if (old !== undefined && (!isSame || isNoted)) changed.push(key);
     const rotateBy = mark === undefined && isSame ? old.entry.rotateBy : mark;
     const was = isCanary(listing, old?.entry ?? {});
     if (was && canary === undefined) canaries.push(key);
-    const coin = newCoin(listing, canary ?? was);
+    const coin = newCoin(listing, canary ?? was, machinesOnly ?? old?.isHidden);
     const said = { ...(rotateBy && { rotateBy }), ...noted(note, old?.entry) };
     changes.set(key, variableItem({ key, updatedAt: now, ...said, coin }, value));
   }
@@ -223,6 +235,7 @@ export async function copyVariables(
     const maySee = may(admin.rights, "see", placeOf(origin), source);
     const inSight = maySee ? opened.items.keys() : [];
     const chosen = chosenOf(opened, from, names, inSight);
+    requireKeysToCopy(admin, origin, source, chosen);
     const given = validateVariables(chosen.map((item) => copied(admin, item, maySee)));
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
     const plan = planWrite(admin, before, given, {}, project.now, true);
@@ -257,6 +270,22 @@ export async function copyVariables(
   return changingProject(admin, found, variables, plan, { dryRun, permits: [origin.permit] });
 }
 
+/**
+ * A key where it is copied to reads a value that is for machines only. So this takes the right to make a key for it
+ * where it is.
+ */
+function requireKeysToCopy(
+  admin: AdminContext,
+  origin: FoundProject,
+  source: Environment,
+  chosen: readonly Item<VariableEntry>[],
+): void {
+  const hidden = chosen.flatMap(({ entry, isHidden }) => (isHidden ? [entry.key] : []));
+  if (hidden.length === 0 || may(admin.rights, "keys", placeOf(origin), source)) return;
+  const words = `These are for machines only: ${hidden.join(", ")}. To copy them takes the right \`keys\` in ${source}`;
+  throw new Refused("forbidden", `${words}. Nothing was copied.`);
+}
+
 /** The variables to copy. @throws Refused `not_found` that names what is missing, and the nearest ones in sight */
 function chosenOf(
   { items, environment }: OpenSet<VariableEntry>,
@@ -278,12 +307,19 @@ function chosenOf(
 function copied({ systemKeys }: AdminContext, item: Item<VariableEntry>, maySee: boolean): NewVariable {
   const { key: name, rotateBy, note } = item.entry;
   const canary = isCanary(systemKeys.listing, item.entry) || undefined;
-  return { name, value: storedValue(item), canary, ...(rotateBy && { rotateBy }), ...(maySee && { note }) };
+  const machinesOnly = item.isHidden || undefined;
+  const value = valueIn(String(Buffer.from(item.value?.unseen() ?? [])));
+  return { name, value, canary, machinesOnly, ...(rotateBy && { rotateBy }), ...(maySee && { note }) };
 }
 
-/** The value of a variable as {@link variableItem} wrote it. */
+/** The value of a variable, for a person. @throws Refused `forbidden` if it is for machines only */
 export function storedValue({ value }: Item<VariableEntry>): string {
-  return (JSON.parse(String(value)) as { readonly value: string }).value;
+  return valueIn(value?.shown() ?? "");
+}
+
+/** A value as {@link variableItem} wrote it. */
+function valueIn(text: string): string {
+  return (JSON.parse(text) as { readonly value: string }).value;
 }
 
 /** A variable as a set holds it. */
@@ -299,7 +335,9 @@ export async function listVariables(admin: AdminContext, where: string, environm
   const { entries } = await requireSet(admin, { project, descriptor: variables, environment: target });
   return entries.map(({ key: name, updatedAt, rotateBy, coin, note }) => {
     const canary = isCanary(admin.systemKeys.listing, { coin });
-    return { name, updatedAt, ...(rotateBy && { rotateBy }), ...(canary && { canary }), ...(note && { note }) };
+    const machinesOnly = isMachinesOnly(admin.systemKeys.listing, { coin });
+    const marks = { ...(canary && { canary }), ...(machinesOnly && { machinesOnly }) };
+    return { name, updatedAt, ...(rotateBy && { rotateBy }), ...marks, ...(note && { note }) };
   });
 }
 
