@@ -3,7 +3,6 @@
 import { type Environment, environments } from "../core/names.ts";
 import { findProject } from "../desk/projects.ts";
 import {
-  Alike,
   type Cells,
   Chooser,
   environmentColumns,
@@ -64,7 +63,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
       <h2>Persons</h2>
       <Table
         caption={`The persons with rights in ${where}`}
-        columns={personColumns(lookalikes(persons.map(({ name }) => ({ id: name, name }))), asked, admin.now())}
+        columns={personColumns(persons, asked, admin.now())}
         rows={persons}
         none={`Nobody has rights here${there}. An operator gives them: keyhole person grant.`}
       />
@@ -80,16 +79,14 @@ export async function accessPage(visit: Visit): Promise<Answer> {
   return { title: `Who can read ${where}`, heading: `Who can read ${where}`, main };
 }
 
-/** @param alike - has the names that look like another one */
-const personColumns = (
-  alike: ReadonlyMap<string, string>,
-  shown: readonly Environment[],
-  now: number,
-): Cells<PersonAccess> => ({
-  Name: ({ name }) => [<Named thing={{ id: name, name }} to={personPath(name)} />, alike.has(name) && <Alike />],
-  "Signs in as": ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>),
-  ...environmentColumns<PersonAccess>(shown, (person, environment) => rightsCell(person, environment, now)),
-});
+function personColumns(all: readonly PersonAccess[], shown: readonly Environment[], now: number): Cells<PersonAccess> {
+  const marks = lookalikes(all.map(({ name }) => ({ id: name, name })));
+  return {
+    Name: ({ name }) => <Named thing={{ id: name, name }} marks={marks} to={personPath(name)} />,
+    "Signs in as": ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>),
+    ...environmentColumns<PersonAccess>(shown, (person, environment) => rightsCell(person, environment, now)),
+  };
+}
 
 function columnsOf(all: readonly KeyAccess[], shown: readonly Environment[], now: number): Cells<KeyAccess> {
   const kindsOf = ({ gets }: KeyAccess, what: Gets) => Object.keys(gets).filter((kind) => gets[kind] === what);

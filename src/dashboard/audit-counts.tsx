@@ -1,11 +1,12 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { Ago, type Cells, counted, Moment, Named, Table, Word } from "../pages/parts.tsx";
+import { personText } from "../audit/entry.ts";
+import { Ago, type Cells, counted, Moment, Named, Table, type Thing } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import { type AuditCounts, countedDays, type Doings, units } from "../people/reads.ts";
 import { lookalikes } from "../words/lookalikes.ts";
 import { formatTime } from "../words/text.ts";
-import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
+import { EnvironmentOf, Names } from "./sentence.tsx";
 
 const [barWidth, chartHeight] = [20, 80];
 
@@ -136,14 +137,19 @@ export function Who({ counts, typed, keys, now }: Shown) {
 
 type Acting = Pick<Doings, "actor">;
 
-/** Who did it, in a cell. Keys and trusts of one look carry their ids. */
+/** Who did it: a person, or a key or a trust by its name. Those of one look are marked. */
 export function whoOf(rows: readonly Acting[], keys: ReadonlyMap<string, string>): (row: Acting) => VNode {
-  const machines = new Map(rows.flatMap(({ actor }) => (actor.type === "person" ? [] : [[actor.id, actor] as const])));
-  const marks = lookalikes([...machines.values()].map((actor) => ({ id: actor.id, name: actorOf({ actor }, keys) })));
-  return ({ actor }) => {
-    const name = actorOf({ actor }, keys);
-    return actor.type === "person" ? <Word>{name}</Word> : <Named thing={{ id: actor.id, name }} marks={marks} />;
+  const marks = lookalikes(rows.map((row) => thingOf(row, keys)));
+  return (row) => {
+    const type = row.actor.type === "person" ? undefined : row.actor.type;
+    return <Named thing={thingOf(row, keys)} type={type} marks={marks} />;
   };
+}
+
+export function thingOf({ actor }: Acting, keys: ReadonlyMap<string, string>): Thing {
+  if (actor.type !== "person") return { id: actor.id, name: keys.get(actor.id) ?? actor.id };
+  const name = personText(actor);
+  return { id: name, name };
 }
 
 function columnsOf(rows: readonly Doings[], { typed, keys, now }: Omit<Shown, "counts">): Cells<Doings> {

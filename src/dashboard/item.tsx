@@ -10,7 +10,6 @@ import { descriptorOf } from "../kinds/people.ts";
 import {
   Actions,
   Ago,
-  Alike,
   Collapsed,
   counted,
   Env,
@@ -20,6 +19,7 @@ import {
   Name,
   Named,
   Operators,
+  type Thing,
   Word,
 } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
@@ -33,11 +33,10 @@ import { personsWithAccess } from "../people/persons.ts";
 import { type Gets, personGets } from "../people/readers.ts";
 import { type AuditCounts, countedDays, countedMax, countLately } from "../people/reads.ts";
 import { lookalikes } from "../words/lookalikes.ts";
-import { ReadsLately, whoOf } from "./audit-counts.tsx";
+import { ReadsLately, thingOf, whoOf } from "./audit-counts.tsx";
 import { comparison, requireKind } from "./grid.tsx";
 import { personPath } from "./person.tsx";
 import { unlessRefused } from "./refusal.ts";
-import { actorOf } from "./sentence.tsx";
 
 /** One item: where it is, its value on request, who can read it and who did, and its earlier values. */
 export async function itemPage(visit: Visit): Promise<Answer> {
@@ -264,9 +263,7 @@ async function readsOf({ admin, where }: Visit, kind: string, name: string) {
     const earlier = () => listAudit(admin, { ...filter, environment, limit: 1 });
     const reads = there.length > 0 ? there : await unlessRefused(earlier(), ["not_found"], () => []);
     // Two keys of one name are two readers.
-    const byReader = Map.groupBy(reads, ({ actor }) =>
-      actor.type === "person" ? actorOf({ actor }, names) : actor.id,
-    );
+    const byReader = Map.groupBy(reads, (one) => thingOf(one, names).id);
     const atLeast = counted.length < countedMax ? "" : "at least ";
     const { counts } = countLately(admin.now());
     for (const one of there) counts.add(one);
@@ -284,19 +281,19 @@ async function readsOf({ admin, where }: Visit, kind: string, name: string) {
 
 /** Who gets the value in an environment, or only its name. */
 async function readersOf({ admin, where }: Visit, kind: string) {
-  const persons = await personsWithAccess(admin, where);
+  const persons = (await personsWithAccess(admin, where)).map((one) => ({ ...one, id: one.name }));
   const keys = await listAccess(admin, where);
-  const marks = lookalikes([...persons.map(({ name }) => ({ id: name, name })), ...keys]);
+  const marks = lookalikes<Thing>([...persons, ...keys]);
   return (environment: Environment, what: Gets, machinesOnly = false): ComponentChildren[] => [
     ...persons
       .filter(({ rightsIn }) => !machinesOnly && personGets(rightsIn[environment]) === what)
-      .map(({ name, signIn }) => {
-        const sort = signIn !== null && "group" in signIn ? "a group of people" : "a person";
-        return [<Word to={personPath(name)}>{name}</Word>, marks.has(name) && <Alike />, ` (${sort})`];
+      .map((one) => {
+        const type = one.signIn !== null && "group" in one.signIn ? "group" : undefined;
+        return <Named thing={one} type={type} marks={marks} to={personPath(one.name)} />;
       }),
     ...keys
       .filter(({ environments: reach, gets }) => reach?.includes(environment) !== false && gets[kind] === what)
-      .map((key) => [<Named thing={key} marks={marks} to={`/keys/${key.id}`} />, ` (a ${key.type})`]),
+      .map((key) => <Named thing={key} type={key.type} marks={marks} to={`/keys/${key.id}`} />),
   ];
 }
 

@@ -11,8 +11,8 @@ import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type AuditRecord, listAudit } from "../people/audit.ts";
 import { accessOfPerson, type PersonAccess, showPerson } from "../people/persons.ts";
+import { whoOf } from "./audit-counts.tsx";
 import { unlessRefused } from "./refusal.ts";
-import { actorOf } from "./sentence.tsx";
 import { entriesOf } from "./today.tsx";
 
 /**
@@ -52,7 +52,7 @@ export async function personPage(visit: Visit): Promise<Answer> {
           none="Nobody has given or taken any."
           items={changes.map((one) => (
             <>
-              <Ago at={one.time} now={now} />, by <Word>{actorOf(one, new Map())}</Word>
+              <Ago at={one.time} now={now} />, by {whoOf(changes, new Map())(one)}
               <Changed names={{ added: [], changed: [], deleted: [], ...one }} />
             </>
           ))}

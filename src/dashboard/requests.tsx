@@ -15,6 +15,7 @@ import {
   LoneLink,
   Name,
   NameAgain,
+  Named,
   Steers,
   Table,
   Warnings,
@@ -23,6 +24,7 @@ import {
 import type { Answer } from "../pages/route.ts";
 import { blame, type Visit } from "../pages/visit.ts";
 import { listRequests, type RequestRecord, requestWarnings, seenRequest, showRequest } from "../people/requests.ts";
+import { lookalikes } from "../words/lookalikes.ts";
 
 /** How many decided or expired requests are listed at first. */
 const closedMax = 100;
@@ -35,9 +37,11 @@ export async function requestsPage(visit: Visit): Promise<Answer> {
   const newest = (await listRequests(admin)).toReversed();
   const closed = newest.filter((request) => !isPending(request));
   const rows = [...newest.filter(isPending), ...closed.slice(0, max)];
+  const marks = lookalikes(rows.map(({ keyId: id, keyName }) => ({ id, name: keyName ?? id })));
   const columns: Cells<RequestRecord> = {
     Name: ({ id, name }) => [<Name to={`/requests/${id}`}>{name}</Name>, <Steers name={name} />],
     ...drawn(pick(allDetails, "STATUS", "PROJECT", "ENVIRONMENT", "KEY NAME", "FILED"), now),
+    "Key name": ({ keyId: id, keyName: name }) => name !== null && <Named thing={{ id, name }} marks={marks} />,
   };
   const main = (
     <>

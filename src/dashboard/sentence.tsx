@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 
-import { alarmActions, peopleActions, personText } from "../audit/entry.ts";
+import { alarmActions, peopleActions } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { descriptorOf } from "../kinds/people.ts";
@@ -75,14 +75,6 @@ function ItemSentence(props: Omit<SentenceProps, "keys"> & { readonly kind: stri
       of {isLinked ? <a href={projectPagePath(whereOf(entry), kind)}>{whereOf(entry)}</a> : whereOf(entry)}
     </>
   );
-}
-
-/**
- * Who did it: a person, or a key or a trust by its name. The word "key" or "trust" comes first, so that no name of a key
- * looks like a person's.
- */
-export function actorOf({ actor }: Pick<AuditRecord, "actor">, names: ReadonlyMap<string, string>): string {
-  return actor.type === "person" ? personText(actor) : `${actor.type} ${names.get(actor.id) ?? actor.id}`;
 }
 
 /** @param looked - a part of a name that somebody looks for: names with it stand first, and are marked */

@@ -15,11 +15,12 @@ import { listEndingRights } from "../people/persons.ts";
 import { listRequests } from "../people/requests.ts";
 import { findReuse } from "../people/values.ts";
 import { lookalikes } from "../words/lookalikes.ts";
+import { whoOf } from "./audit-counts.tsx";
 import { AgainstRecord } from "./exceptions.tsx";
 import { soonMs } from "./grid-parts.ts";
 import { ProjectLink, recentProjects } from "./projects.tsx";
 import { unlessRefused } from "./refusal.ts";
-import { actorOf, Sentence } from "./sentence.tsx";
+import { Sentence } from "./sentence.tsx";
 import { invitation } from "./start.tsx";
 
 /**
@@ -199,12 +200,13 @@ export async function entriesOf(
 ): Promise<VNode> {
   const { admin } = visit;
   const keys = await keyNames(admin);
+  const who = whoOf(entries, keys);
   return (
     <ol class="changes">
       {entries.toReversed().map((one) => (
         <li>
           {at(<Ago at={one.time} now={admin.now()} />, one)}
-          <Word>{actorOf(one, keys)}</Word>
+          <span>{who(one)}</span>
           <span>
             <Sentence entry={one} keys={keys} isLinked={visit.may("see")} />
           </span>

@@ -41,22 +41,29 @@ function Mixed({ children }: { readonly children: string }) {
   return isMixed ? <span class="missing"> (letters of two alphabets)</span> : null;
 }
 
+/** A key, a trust, a person or a project. A person's name is the id. */
+export type Thing = { readonly id: string; readonly name: string };
+
 /**
  * A name that others may have, too. One that looks like another carries the first letters of its id.
+ * @param type - stands before it where a list has several, so that no name of a key looks like a person's
  * @param marks - `lookalikes` of the list that it is in
  */
 export function Named(props: {
-  readonly thing: { readonly id: string; readonly name: string };
+  readonly thing: Thing;
+  readonly type?: string | undefined;
   readonly marks?: ReadonlyMap<string, string>;
   readonly to?: string | undefined;
 }) {
-  const { thing, marks, to } = props;
+  const { thing, type, marks, to } = props;
   const mark = marks?.get(thing.id);
   return (
     <>
+      {type && <span class="quiet">{type} </span>}
       <Word to={to}>{thing.name}</Word>
       <Mixed>{thing.name}</Mixed>
-      {mark !== undefined && (
+      {mark !== undefined && thing.id === thing.name && <Alike />}
+      {mark !== undefined && thing.id !== thing.name && (
         <span class="quiet">
           {" "}
           (id <code>{mark}…</code>)
@@ -145,13 +152,13 @@ export function Env({ value }: { readonly value: Environment }) {
   return <span class={`env ${value}`}>{value}</span>;
 }
 
-/** A moment, as people say it. The script shows its exact time under the pointer. */
+/** A moment, as people say it. The script keeps it true, and says its exact time under the pointer or after a tap. */
 export function Ago({ at, now }: { readonly at: number | null; readonly now: number }) {
   if (at === null || Number.isNaN(new Date(at).getTime())) return <>never</>;
   return <time dateTime={formatTime(at)}>{inWords(at - now)}</time>;
 }
 
-/** A moment in UTC. The script shows it in the reader's zone, and in UTC on hover. */
+/** A moment in UTC. The script shows it in the reader's zone. */
 export function Moment({ at }: { readonly at: number }) {
   return <time dateTime={formatTime(at)}>{formatTime(at)}</time>;
 }

@@ -14,13 +14,14 @@ export function lookOf(name: string): string {
 }
 
 /**
- * Those of a list whose name looks like another one's.
+ * Those of a list whose name looks like another one's. One thing may be in it several times.
  * @returns for each of them, the first letters of its id, 8 or as many as tell it from those that it looks like
  */
 export function lookalikes<T extends { readonly id: string; readonly name: string }>(
   all: readonly T[],
 ): ReadonlyMap<string, string> {
-  const groups = [...Map.groupBy(all, ({ name }) => lookOf(name)).values()];
+  const different = new Map(all.map((one) => [one.id, one])).values();
+  const groups = [...Map.groupBy(different, ({ name }) => lookOf(name)).values()];
   return new Map(
     groups.flatMap((same) => {
       if (same.length === 1) return [];

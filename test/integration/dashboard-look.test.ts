@@ -73,7 +73,7 @@ describeOnce("the grid", (w) => {
 
 describeOnce("names that look like others", (w) => {
   test("are told apart: two alphabets, equal keys, variables that steer programs", async () => {
-    const { organization, where } = await w.place({
+    const { organization, project, where } = await w.place({
       variables: { staging: { LD_PRELOAD: "1", PLAIN: "2" } },
       accounts: ["stripe", "stri\u0440e", "\u043f\u043e\u0447\u0442\u0430"].map((name) => {
         return { name, environments: ["staging"] as const, values: { user: "ci" } };
@@ -97,6 +97,10 @@ describeOnce("names that look like others", (w) => {
     expect(ids.map((id) => alike.filter((key) => key.id.startsWith(id)).length)).toEqual([1, 1, 1]);
     expect(shown.filter((row) => row?.includes("other"))).toEqual([]);
     expect(rows.filter(isMixed)).toHaveLength(1);
+    const asked = { environment: "staging", name: "ASKED", reason: "" } as const;
+    for (const { id } of keys) await w.request(organization.id, id, project, asked);
+    const requests = rowsOf((await visitor.page("/requests")).html);
+    expect(requests.map((row) => row.includes("(id "))).toEqual([false, true, true, true]);
   });
 });
 
@@ -113,7 +117,7 @@ describeBoth("the page of one item", (w, _, once) => {
     expect(html.match(/class="quiet">missing/g)).toHaveLength(1);
     const cards = cardsOf(html);
     expect(cards.map(({ environment }) => environment)).toEqual(["development", "staging", "production"]);
-    expect(cards[2]).toMatchObject({ "Who can read it": "reader (a key)", "Who read it last": "key reader, TIME" });
+    expect(cards[2]).toMatchObject({ "Who can read it": "key reader", "Who read it last": "key reader, TIME" });
     const nobody = "Nobody, as far as the audit goes back.";
     expect(cards[1]).toMatchObject({ "Who can read it": "Nobody but operators.", "Who read it last": nobody });
     expect(cards[0]).toEqual({ environment: "development" });
@@ -161,7 +165,7 @@ describeBoth("the page of one item", (w, _, once) => {
     expect(after["Reads by machines"]).toMatch(/ 3 in 30 days, at most [123] a day$/);
     const { html } = await visitor.page(`/keys/${keys[0]?.id}`);
     expect(html).toMatch(/<dt>Reads<\/dt><dd><span class="lately"><svg [^>]*aria-label="Reads per day: 2 in 30 days,/);
-    expect(after["Who can read it"]?.match(/\(id [\w-]+…\) \(a key\)/g)).toHaveLength(2);
+    expect(after["Who can read it"]?.match(/key \S+ \(id [\w-]+…\)/g)).toHaveLength(2);
     w.clock.nowMs = Date.now() + 31 * 86_400_000;
     expect((await shown(await visitorOf(w)))["Who read it last"]).toBe("ann@host, TIME");
     w.clock.nowMs = undefined;
@@ -176,7 +180,9 @@ describeBoth("the page of one item", (w, _, once) => {
       expect((await w.ask(path, { key })).status).toBe(200);
     }
     const [, , production] = cardsOf((await visitor.page(at("variables/item?name=ALL"))).html);
-    const readers = ["ann@host", "key ann@host", "key ci", "key ci"].map((reader) => `${reader}, TIME`);
+    const readers = ["ann@host looks like another", "key ann@host", "key ci", "key ci"].map(
+      (reader) => `${reader}, TIME`,
+    );
     const said = production?.["Who read it last"]?.replace(/ \(id [\w-]+…\)/g, "").split("; ");
     expect(said?.sort()).toEqual(readers);
   });

@@ -96,8 +96,8 @@ describeOnce("who can read a project", (w) => {
       return text === undefined ? [] : [`${environment}: ${text.replace(/<[^>]+>/g, "")}`];
     });
     expect(said).toEqual([
-      "staging: Who can read itold-action (a key); deploy (a key)Only see its nameclaude (a key)",
-      `production: Who can read itana (a person); old-action (a key)Only see its nameben (a person); claude (a key)`,
+      "staging: Who can read itkey old-action; key deployOnly see its namekey claude",
+      `production: Who can read itana; key old-actionOnly see its nameben; key claude`,
     ]);
     const access = (await visitor.page(`/p/${where}/access`)).html;
     const row = (name: string) =>

@@ -354,7 +354,7 @@ class Tables {
   readers(environment: Environment): string {
     const persons = [...this.#persons].filter(([, held]) => this.rightsIn(held, environment).includes("reveal"));
     const keys = this.keys([environment], [environment]).filter((row) => row[environment] === "● values");
-    const all = [...persons.map(([name]) => `${name} (a person)`), ...keys.map((row) => `${row["Name"]} (a key)`)];
+    const all = [...persons.map(([name]) => name), ...keys.map((row) => `key ${row["Name"]}`)];
     return all.join("; ") || "Nobody but operators.";
   }
 
