@@ -85,8 +85,8 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     const conditions = /(?<=(?:@media |@container |matchMedia\(["'`]))[^"'`{]+/g;
     const asked = (await Promise.all(sources)).join("").match(conditions);
     // In forced colours, the reader's own stand in for ours.
-    const known = ["(forced-colors: active)", "(max-width: 44rem)", "(max-width: 56rem)", "(scripting: none)"];
-    expect([...new Set(asked?.map((one) => one.trim()))].sort()).toEqual([...known, "not (max-width: 44rem)"]);
+    const known = ["(forced-colors: active)", "(max-width: 44rem)", "(max-width: 56rem)", "(scripting: none)", "print"];
+    expect([...new Set(asked?.map((one) => one.trim()))].sort()).toEqual([...known, "not (max-width: 44rem)"].sort());
   });
 
   test.each([

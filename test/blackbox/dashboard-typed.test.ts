@@ -177,7 +177,13 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       const note = await page.waitForSelector("output.secret:not(:empty) + small");
       const said = "401 characters, ends in a newline, with what cannot be seen: U+202E";
       expect(await note?.evaluate((one) => one.textContent)).toBe(said);
-      expect(await page.$eval("output.secret:not(:empty)", (one) => one.clientHeight < 300)).toBe(true);
+      const heights = () =>
+        page.$eval("output.secret:not(:empty)", (one) => [one.clientHeight, one.scrollHeight] as const);
+      expect((await heights())[0]).toBeLessThan(300);
+      await page.emulateMediaType("print");
+      const [printed, whole] = await heights();
+      expect(printed).toBe(whole);
+      await page.emulateMediaType();
       await page.goto(ana.at("variables"));
       const row = await page.waitForSelector(`xpath///tr[contains(., "NAME_20")]`);
       await row?.hover();
