@@ -4,7 +4,7 @@ import { isUtf8 } from "node:buffer";
  * Finds values in a stream, exactly. Of every form of every value, one window of 8 bytes near its end is hashed: the one
  * that fewest others share. A gear hash of the last 8 bytes rolls over the text: each step shifts 4 bits out, so no byte
  * has to be taken out. Where it meets the hash of a window, the form is made again and compared byte for byte. So memory
- * is the values, some numbers for each form, and two buffers.
+ * is the values, some numbers for each form, and one buffer.
  */
 
 /** Where a value stands: lines and columns count from 1, columns in bytes. */
@@ -79,6 +79,8 @@ export class Matcher {
   /** A bit for each hash of a window, by its first bits. */
   readonly #filter: Uint8Array;
   readonly #shift: number;
+  /** The part of a text that is searched: in front of what is new, all that a form may begin with. */
+  readonly #bytes: Buffer;
   #longest = 0;
 
   /** @param values - each once, and of at least 8 bytes */
@@ -111,6 +113,7 @@ export class Matcher {
       const slot = hash >>> this.#shift;
       this.#filter[slot >>> 3] = (this.#filter[slot >>> 3] as number) | (1 << (slot & 7));
     }
+    this.#bytes = Buffer.alloc(this.#longest + 1 + reach + 1 + pieceBytes);
   }
 
   /**
@@ -139,12 +142,15 @@ export class Matcher {
     return hash;
   }
 
-  /** Calls back for each place where a value stands, in the order of their ends. @returns the bytes that were read */
+  /**
+   * Calls back for each place where a value stands, in the order of their ends. One text is searched at a time.
+   * @returns the bytes that were read
+   */
   async scan(chunks: AsyncIterable<Uint8Array>, found: (spot: Spot) => void): Promise<number> {
     // What lies before may belong to a form, and for base64 one character more.
     const before = this.#longest + 1;
     const text = {
-      bytes: Buffer.alloc(before + reach + 1 + pieceBytes),
+      bytes: this.#bytes,
       length: 0,
       at: 0,
       base: 0,
