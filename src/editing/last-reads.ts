@@ -93,7 +93,9 @@ export function unreadInput({ isReadByName }: Pick<KindDescriptor, "isReadByName
  * @param placesOf - the name of an item, and where it is
  * @throws Refused `unavailable` if no notary has read the whole audit
  */
-export async function listItems<T extends { readonly updatedAt: number; readonly note?: string | undefined }>(
+export async function listItems<
+  T extends { readonly updatedAt: number; readonly note?: string | undefined; readonly machinesOnly?: true },
+>(
   admin: AdminContext,
   asked: { readonly project: string; readonly descriptor: KindDescriptor; readonly unreadMs: number | undefined },
   items: readonly T[],
@@ -103,7 +105,12 @@ export async function listItems<T extends { readonly updatedAt: number; readonly
 ): Promise<Outcome> {
   const { project: where, descriptor, unreadMs } = asked;
   const hasNotes = items.some(({ note }) => note !== undefined);
-  const columns = { ...itemColumns, ...(hasNotes && { NOTE: ({ note }: T) => ({ name: note ?? null }) }) };
+  const hasMarks = items.some(({ machinesOnly }) => machinesOnly);
+  const columns = {
+    ...itemColumns,
+    ...(hasMarks && { "MACHINES ONLY": ({ machinesOnly }: T) => (machinesOnly ? "yes" : "-") }),
+    ...(hasNotes && { NOTE: ({ note }: T) => ({ name: note ?? null }) }),
+  };
   const place = among === undefined ? "" : ` in ${among.join(", ")}`;
   if (unreadMs === undefined) return list(items, columns, `${where} has no ${descriptor.kind}${place}.`);
   const project = await findProject(admin, where, ["see", "audit"], among);

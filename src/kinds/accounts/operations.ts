@@ -125,9 +125,6 @@ const listAll = operation({
       NAME: (one) => one.name,
       ENVIRONMENTS: (one) => one.environments.join(","),
       UPDATED: (one) => ({ at: one.updatedAt }),
-      ...(found.some(({ machinesOnly }) => machinesOnly) && {
-        "MACHINES ONLY": (one) => (one.machinesOnly ? "yes" : "-"),
-      }),
     };
     return listItems(admin, { project, descriptor: accounts, unreadMs }, found, columns, (one) => one);
   },

@@ -98,9 +98,6 @@ const listAll = operation({
       ENVIRONMENTS: (one) => one.environments.join(","),
       UPDATED: (one) => ({ at: one.updatedAt }),
       NAME: (one) => one.name,
-      ...(found.some(({ machinesOnly }) => machinesOnly) && {
-        "MACHINES ONLY": (one) => (one.machinesOnly ? "yes" : "-"),
-      }),
     };
     const placesOf = ({ path, environments }: (typeof found)[number]) => ({ name: path, environments });
     return listItems(admin, { project, descriptor: files, unreadMs }, found, columns, placesOf);

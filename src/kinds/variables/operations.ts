@@ -250,13 +250,11 @@ const listAll = operation({
     const items = found.map(({ name, ...rest }) => ({ key: name, ...rest }));
     const isMarked = items.some(({ rotateBy }) => rotateBy !== undefined);
     const isBait = items.some(({ canary }) => canary);
-    const isHidden = items.some(({ machinesOnly }) => machinesOnly);
     const columns: Columns<(typeof items)[number]> = {
       NAME: (one) => one.key,
       UPDATED: (one) => ({ at: one.updatedAt }),
       ...(isMarked && { "ROTATE BY": (one) => one.rotateBy ?? "-" }),
       ...(isBait && { CANARY: (one) => (one.canary ? "yes" : "-") }),
-      ...(isHidden && { "MACHINES ONLY": (one) => (one.machinesOnly ? "yes" : "-") }),
     };
     const placesOf = ({ key }: { key: string }) => ({ name: key, environments: [environment] });
     return listItems(admin, { project, descriptor: variables, unreadMs }, items, columns, placesOf, [environment]);
