@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { parseEtags } from "./access/etag.ts";
 import { problemOf } from "./api/problem.ts";
 import { Fault } from "./core/fault.ts";
-import { contentBytesMax, itemsMax, type Selection } from "./core/names.ts";
+import { contentBytesMax, environments, itemsMax, type Selection } from "./core/names.ts";
 import { receiptHeader, receiptName } from "./core/receipt.ts";
 import { listNames, renderDotenv } from "./formats/dotenv.ts";
 import { jsonType, textType } from "./formats/json.ts";
@@ -79,7 +79,6 @@ export function fakeKeyhole(variables: Everywhere<string>, options: FakeOptions 
 
 /** As `key create` prints them, but its checksum is wrong: no scanner takes it for a leaked key. */
 const apiKey = `kh_${"Fake".repeat(12)}0`;
-const environments = ["development", "staging", "production"] as const;
 const id = "01890000-0000-7000-8000-000000000000";
 const begunAt = 1_700_000_000_000;
 
@@ -95,7 +94,7 @@ type Asked = {
   readonly format: string;
   readonly paths: readonly string[] | undefined;
 };
-/** What is answered, and how many entries of the audit that takes. */
+/** What is answered, and how many entries of the audit that takes if it has values. */
 type Body = {
   readonly text: string;
   readonly type?: string;
@@ -107,7 +106,8 @@ type Endpoint = {
   /** For a read with values. Without it, there are none. */
   readonly bucket?: BucketName;
   readonly flag?: "metadata_only" | "metadataOnly";
-  readonly parse: (raw: string, slug: string) => { readonly project?: string; readonly metadataOnly?: boolean };
+  /** By default, there are no parameters. */
+  readonly parse?: (raw: string, slug: string) => { readonly project?: string; readonly metadataOnly?: boolean };
   readonly answer: (slug: string, project: Project, asked: Asked, all: ReadonlyMap<string, Project>) => Body;
 };
 
@@ -170,10 +170,10 @@ class Server {
     if (this.failure !== undefined) throw this.failure;
     this.#requireKey(headers.get("authorization"));
     const tags = parseEtags(headers.get("if-none-match"));
-    const { bucket = "metadata", flag } = endpoint;
+    const { bucket = "metadata", flag, parse = parseNothing } = endpoint;
     this.#take("", tags !== undefined || isMetadataRead(raw, flag) ? "metadata" : bucket, sent);
     const inPath = endpoint.path.exec(path)?.[1] ?? "";
-    const query = endpoint.parse(raw, inPath);
+    const query = parse(raw, inPath);
     const slug = query.project ?? inPath;
     const project = this.projects.get(slug);
     if (project === undefined && slug !== "") throw new Fault("project_not_found", "");
@@ -211,17 +211,16 @@ class Server {
   }
 }
 
-const json = (body: object, entries = 0): Body => ({ text: JSON.stringify(body), entries });
+const json = (body: object, entries = 1): Body => ({ text: JSON.stringify(body), entries });
+const parseNothing: NonNullable<Endpoint["parse"]> = (raw) => parseQuery(noParameters, raw);
 
 const endpoints: readonly Endpoint[] = [
   {
     path: /^\/api\/v1\/organization$/,
-    parse: (raw) => parseQuery(noParameters, raw),
     answer: () => json({ id, name: "Fake", slug: "fake", plan: "pro" }),
   },
   {
     path: /^\/api\/v1\/projects$/,
-    parse: (raw) => parseQuery(noParameters, raw),
     answer: (_, __, ___, projects) => {
       const all = [...projects].sort(([a], [b]) => (a < b ? -1 : 1));
       return json({ projects: bounded(all).map(([slug, project]) => summaryOf(slug, project)) });
@@ -229,7 +228,6 @@ const endpoints: readonly Endpoint[] = [
   },
   {
     path: /^\/api\/v1\/projects\/([^/]+)$/,
-    parse: (raw) => parseQuery(noParameters, raw),
     answer: (slug, project) => {
       const fileCount = new Set(environments.flatMap((one) => latest(project.files, one).map(identityOf))).size;
       const items = Object.values(project).flatMap((kind) => latest(kind, null));
@@ -262,14 +260,14 @@ function answerVariables(_: string, project: Project, { environment, selection, 
   const found = bounded(latest(project.variables, environment).filter(([name]) => isAsked(name)));
   if (format === "env") return dotenv(found);
   const variables = found.map(([key, { value, updatedAt }]) => ({ key, ...(!metadataOnly && { value }), updatedAt }));
-  return json({ environment, variables }, metadataOnly ? 0 : 1);
+  return json({ environment, variables });
 }
 
 function answerSecrets(slug: string, project: Project, { environment, format }: Asked): Body {
   const found = bounded(latest(project.variables, environment));
   if (format === "env") return dotenv(found);
   const secrets = Object.fromEntries(found.map(([name, { value }]) => [name, value]));
-  return json({ project: { slug }, environment, secrets }, 1);
+  return json({ project: { slug }, environment, secrets });
 }
 
 function dotenv(found: readonly (readonly [string, Item])[]): Body {
@@ -284,7 +282,7 @@ function answerAccounts(_: string, { accounts }: Project, { environment, metadat
     const holders = environments.filter((one) => accounts.get(one)?.has(name));
     return { name, environments: holders, updatedAt, ...(!metadataOnly && { values: value }) };
   });
-  return json({ environment, accounts: found }, metadataOnly ? 0 : 1);
+  return json({ environment, accounts: found });
 }
 
 function answerFiles(slug: string, { files }: Project, { environment, metadataOnly, paths }: Asked): Body {
@@ -310,7 +308,7 @@ function answerFiles(slug: string, { files }: Project, { environment, metadataOn
   });
   const bytes = records.reduce((sum, { size }) => sum + size, 0);
   if (!metadataOnly && bytes > contentBytesMax) throw new Fault("content_too_large", "");
-  return json({ project: { slug }, environment, files: records }, metadataOnly ? 0 : records.length);
+  return json({ project: { slug }, environment, files: records }, records.length);
 }
 
 function summaryOf(slug: string, { variables, accounts }: Project) {
