@@ -27,6 +27,11 @@ export function requestOf(path: string, { key, method = "GET", headers = {} }: A
   });
 }
 
+/** A path with each of these at its end, such as queries. */
+export function below(path: string, ...ends: readonly string[]): string[] {
+  return ends.map((end) => `${path}${end}`);
+}
+
 /** Reads an answer to its end. */
 export async function answerOf(response: Response): Promise<Answer> {
   const bytes = Buffer.from(await response.arrayBuffer());

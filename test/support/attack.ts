@@ -52,22 +52,11 @@ export function diceOf(seed: number): Dice {
 
 /** CONTRACT §3: the status of each code. */
 const statusOf: Readonly<Record<string, number>> = {
-  invalid_request: 400,
-  unauthorized: 401,
-  plan_required: 403,
-  surface_required: 403,
-  resource_required: 403,
-  environment_not_in_scope: 403,
-  project_not_found: 404,
-  not_found: 404,
-  method_not_allowed: 405,
-  too_many_items: 422,
-  env_unrepresentable: 422,
-  content_too_large: 422,
-  rate_limited: 429,
-  internal_error: 500,
-  decryption_failed: 503,
-  unavailable: 503,
+  ...{ invalid_request: 400, unauthorized: 401 },
+  ...{ plan_required: 403, surface_required: 403, resource_required: 403, environment_not_in_scope: 403 },
+  ...{ project_not_found: 404, not_found: 404, method_not_allowed: 405 },
+  ...{ too_many_items: 422, env_unrepresentable: 422, content_too_large: 422, rate_limited: 429 },
+  ...{ internal_error: 500, decryption_failed: 503, unavailable: 503 },
 };
 
 /** The parts of an answer that the contract fixes for every answer. */

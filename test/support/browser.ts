@@ -48,7 +48,7 @@ export function browserOf(program: string): {
       : // CI runs as root, where Chromium has no sandbox. The pages are our own.
         { args: ["--no-sandbox", "--disable-dev-shm-usage", `--host-resolver-rules=${names}`] };
     browser = await puppeteer.launch({ executablePath: program, ...options });
-  }, 60_000);
+  });
   afterAll(async () => void (await browser?.close()), 60_000);
   const opened = () => browser as Browser;
   return { browser: opened, fresh: () => opened().createBrowserContext() };

@@ -1,12 +1,8 @@
-import { setDefaultTimeout } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtBinary } from "./build.ts";
 import { type ProgramOptions, type Ran, run } from "./program.ts";
-
-// As in test/run.ts: a test that hangs ends even on a slow, shared machine.
-setDefaultTimeout(60_000);
 
 /** The compiled program. */
 export const binary: string = builtBinary();
@@ -29,6 +25,8 @@ export type OnTerminal = {
   readonly type: (keys: string | Uint8Array) => void;
   /** Resolves once this text was sent to the screen. Returns the whole screen. */
   readonly shows: (text: string) => Promise<string>;
+  /** Types these keys once the question is shown. Resolves at the end. */
+  readonly answer: (question: string, keys: string) => OnTerminal["ended"];
   readonly kill: (signal: NodeJS.Signals) => void;
   /** Resolves at the end: the exit code, and everything that was sent to the screen. */
   readonly ended: Promise<{ exitCode: number; screen: string }>;
@@ -113,7 +111,7 @@ export function startOnTerminal(
     await closed.promise;
     return { exitCode, screen };
   });
-  return {
+  const terminal: OnTerminal = {
     type: (keys) => void child.terminal?.write(keys),
     shows: (text) => {
       const { promise, resolve, reject } = Promise.withResolvers<string>();
@@ -127,7 +125,13 @@ export function startOnTerminal(
       ended.then(() => reject(new Error(`The program ended and never showed ${JSON.stringify(text)}: ${screen}`)));
       return promise;
     },
+    answer: async (question, keys) => {
+      await terminal.shows(question);
+      terminal.type(keys);
+      return ended;
+    },
     kill: (signal) => child.kill(signal),
     ended,
   };
+  return terminal;
 }

@@ -88,37 +88,13 @@ function pathFolders(): string[] {
 
 /** The packages of the programs that suites name. Node and npm are there, or the tests would not run. */
 const debianPackages: Readonly<Record<string, string>> = {
-  bash: "bash",
-  busybox: "busybox",
-  bwrap: "bubblewrap",
-  caddy: "caddy",
-  chromium: "chromium",
-  curl: "curl",
-  dash: "dash",
-  direnv: "direnv",
-  "docker-compose": "docker-compose",
-  "firefox-esr|firefox": "firefox-esr",
-  fish: "fish",
-  git: "git",
-  go: "golang-go",
-  gofmt: "golang-go",
-  gpg: "gnupg",
-  haproxy: "haproxy",
-  jq: "jq",
-  minisign: "minisign",
-  nginx: "nginx",
-  openssl: "openssl",
-  pg_basebackup: "postgresql",
-  pgbouncer: "pgbouncer",
-  promtool: "prometheus",
-  psql: "postgresql-client",
-  python3: "python3",
-  "python3-dotenv": "python3-dotenv",
-  ruby: "ruby",
-  "ruby-dotenv": "ruby-dotenv",
-  "systemd-analyze": "systemd",
-  "systemd-creds": "systemd",
-  umoci: "umoci",
-  "valkey-server|redis-server": "redis-server",
-  zsh: "zsh",
+  ...Object.fromEntries(
+    "bash busybox caddy chromium curl dash direnv docker-compose fish git haproxy jq minisign nginx openssl pgbouncer python3"
+      .concat(" python3-dotenv ruby ruby-dotenv umoci zsh")
+      .split(" ")
+      .map((name) => [name, name]),
+  ),
+  ...{ bwrap: "bubblewrap", "firefox-esr|firefox": "firefox-esr", go: "golang-go", gofmt: "golang-go", gpg: "gnupg" },
+  ...{ pg_basebackup: "postgresql", promtool: "prometheus", psql: "postgresql-client" },
+  ...{ "systemd-analyze": "systemd", "systemd-creds": "systemd", "valkey-server|redis-server": "redis-server" },
 };

@@ -27,14 +27,14 @@ export function roleOf(use: Parameters<typeof applyGrants>[2], end?: () => unkno
     const config = { ...w.config, postgres: parsePostgresUrl(url.href, {}) };
     Object.assign(installation, await openInstallation(config, () => {}));
     sql = connectTo(url.href);
-  }, 60_000);
+  });
   afterAll(async () => {
     await sql?.end({ timeout: 1 });
     await end?.();
     await w.run?.(`drop owned by ${quoted}`);
     await w.run?.(`drop role ${quoted}`);
     await w.close?.();
-  }, 60_000);
+  });
   const connection = () => sql as postgres.Sql;
   /** Runs a statement as the role. */
   const run = async (statement: string): Promise<Row[]> => [...(await connection().unsafe(statement))];

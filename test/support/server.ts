@@ -151,7 +151,7 @@ export function siteOf(dialect: Dialect, variables?: Parameters<typeof furnish>[
   beforeAll(async () => {
     Object.assign(site, await makeSite(dialect, undefined, {}, variables && migratedDatabase));
     if (variables) await furnish(site, variables);
-  }, 60_000);
+  });
   afterAll(() => site.remove?.(), 60_000);
   return site;
 }

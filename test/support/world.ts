@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -146,8 +146,6 @@ export function describeBoth(
   suite: (w: World, dialect: "postgres" | "sqlite", once: typeof test) => void,
   dialects: readonly ("postgres" | "sqlite")[] = ["sqlite", "postgres"],
 ): void {
-  // As in test/run.ts: a test that hangs ends even on a slow, shared machine.
-  setDefaultTimeout(60_000);
   for (const dialect of dialects) {
     const declare = dialect === "sqlite" ? describe : withPostgres;
     declare(`${name}, on ${dialect === "sqlite" ? "SQLite" : "PostgreSQL"}`, () => {
@@ -168,6 +166,11 @@ export function describeBoth(
  */
 export function describeOnce(name: string, suite: (w: World, dialect: "postgres" | "sqlite") => void): void {
   describeBoth(name, suite, ["sqlite"]);
+}
+
+/** The same on PostgreSQL alone. */
+export function describePostgres(name: string, suite: (w: World) => void): void {
+  describeBoth(name, suite, ["postgres"]);
 }
 
 const nothing = Object.assign(() => {}, { each: () => () => {} }) as unknown as typeof test;

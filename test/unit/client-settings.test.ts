@@ -15,16 +15,15 @@ const key = `kh_${"0aZ".repeat(16)}9`;
 
 describe("the server's address", () => {
   const taken: [given: string, root: string][] = [
-    ["https://keyhole.example.com", "https://keyhole.example.com/api/v1"],
-    ["https://keyhole.example.com/", "https://keyhole.example.com/api/v1"],
-    ["https://keyhole.example.com/api/v1", "https://keyhole.example.com/api/v1"],
-    ["https://keyhole.example.com/api/v1/", "https://keyhole.example.com/api/v1"],
+    ...["https://keyhole.example.com", "http://127.0.0.1:4100", "http://127.8.9.1", "http://[::1]:4100"].map(
+      (given): [string, string] => [given, `${given}/api/v1`],
+    ),
+    ...["/", "/api/v1", "/api/v1/"].map((end): [string, string] => [
+      `http://localhost${end}`,
+      "http://localhost/api/v1",
+    ]),
     ["https://example.com:8443/secrets/api/v1", "https://example.com:8443/secrets/api/v1"],
     ["HTTPS://Keyhole.Example.COM", "https://keyhole.example.com/api/v1"],
-    ["http://127.0.0.1:4100", "http://127.0.0.1:4100/api/v1"],
-    ["http://127.8.9.1", "http://127.8.9.1/api/v1"],
-    ["http://[::1]:4100", "http://[::1]:4100/api/v1"],
-    ["http://localhost:4100/api/v1", "http://localhost:4100/api/v1"],
   ];
   test.each(taken)("%s is taken as %s", (given, root) => expect(rootFrom(given)).toBe(root));
 
@@ -45,34 +44,19 @@ describe("the server's address", () => {
     expect(problem.message).toContain("KEYHOLE_ALLOW_HTTP");
   });
 
-  const refused: [given: string, says: RegExp][] = [
-    ["http://keyhole.example.com", /plain http/],
-    ["http://127.0.0.1.example.com", /plain http/],
-    ["http://127.example.com", /plain http/],
-    ["http://localhost.example.com", /plain http/],
-    ["http://localhost.", /plain http/],
-    ["http://0.0.0.0:4100", /plain http/],
-    ["http://[::ffff:10.0.0.1]", /plain http/],
-    ["http://[::]:4100", /plain http/],
-    ["http://10.0.0.1", /plain http/],
-    ["http://128.0.0.1", /plain http/],
-    ["ftp://127.0.0.1", /must be a URL/],
-    ["file:///etc/passwd", /must be a URL/],
-    ["keyhole.example.com", /must be a URL/],
-    ["127.0.0.1:4100", /must be a URL/],
-    ["https://", /must be a URL/],
-    ["https://user:password@example.com", /without a user/],
-    ["http://localhost@evil.example.com", /without a user/],
-    ["https://example.com/?project=web", /without a user/],
-    ["https://example.com/#x", /without a user/],
-    ["https://example.com/keyhole", /API root/],
-    ["https://example.com/api/v1/projects", /API root/],
-    ["https://example.com/api/v2", /API root/],
-  ];
+  const refused = Object.entries({
+    "plain http":
+      "http://keyhole.example.com http://127.0.0.1.example.com http://127.example.com http://localhost.example.com " +
+      "http://localhost. http://0.0.0.0:4100 http://[::ffff:10.0.0.1] http://[::]:4100 http://10.0.0.1 http://128.0.0.1",
+    "must be a URL": "ftp://127.0.0.1 file:///etc/passwd keyhole.example.com 127.0.0.1:4100 https://",
+    "without a user":
+      "https://user:password@example.com http://localhost@evil.example.com https://example.com/?project=web https://example.com/#x",
+    "API root": "https://example.com/keyhole https://example.com/api/v1/projects https://example.com/api/v2",
+  }).flatMap(([says, given]) => given.split(" ").map((one) => [one, says] as const));
   test.each(refused)("%s is refused", async (given, says) => {
     const problem = await failing(Promise.try(rootFrom, given));
     expect(problem).toMatchObject({ exitCode: 2, code: "invalid_usage" });
-    expect(problem.message).toMatch(says);
+    expect(problem.message).toContain(says);
     expect(problem.message).toContain("KEYHOLE_URL");
     expect(problem.message).not.toContain("password");
   });

@@ -66,14 +66,12 @@ describe("the tree of commands", async () => {
     return shown;
   };
 
-  test.each(leaves(program).map((leaf) => [pathOf(leaf), leaf] as const))(
-    "%s has help with an example",
-    (path, leaf) => {
-      expect(leaf.description()).toMatch(/^[A-Z].*\.$/s);
-      expect(helpOf(leaf)).toMatch(new RegExp(`\nExamples?:\n(?:.*\n)*?.*${path}`));
-      expect(helpOf(leaf)).not.toContain("[]");
-    },
-  );
+  const everyLeaf = leaves(program).map((leaf) => [pathOf(leaf), leaf] as const);
+  test.each(everyLeaf)("%s has help with an example", (path, leaf) => {
+    expect(leaf.description()).toMatch(/^[A-Z].*\.$/s);
+    expect(helpOf(leaf)).toMatch(new RegExp(`\nExamples?:\n(?:.*\n)*?.*${path}`));
+    expect(helpOf(leaf)).not.toContain("[]");
+  });
 
   test("has every command and option that a message or a comment tells people to run", () => {
     const src = join(import.meta.dir, "../../src");
@@ -94,31 +92,28 @@ describe("the tree of commands", async () => {
     expect(lines.length).toBeGreaterThan(60);
   });
 
-  test.each(leaves(program).map((leaf) => [pathOf(leaf), leaf] as const))(
-    "%s takes its own examples",
-    async (path, leaf) => {
-      const examples =
-        helpOf(leaf)
-          .split(/\nExamples?:\n/)[1]
-          ?.trimEnd()
-          .replace(/ \\\n +/g, " ")
-          .split("\n") ?? [];
-      expect(examples.length).toBeGreaterThan(0);
-      setSystemTime(Date.parse("2026-12-01")); // some name a day that must not be past
-      for (const written of examples) {
-        const example = written.replace('"$(cat keyhole.pub)"', verifierKey);
-        // Its own program, since options keep what a parse has found.
-        const own = await buildProgram(nowhere);
-        frame(own, () => {});
-        const ran: string[] = [];
-        for (const one of leaves(own)) one.action(() => void ran.push(pathOf(one)));
-        const [, line = ""] = /(?:^|[\s(])keyhole ([^|<>)]*)/.exec(example) ?? [];
-        const words = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
-        await own.parseAsync(words, { from: "user" });
-        expect(ran).toEqual([path]);
-      }
-    },
-  );
+  test.each(everyLeaf)("%s takes its own examples", async (path, leaf) => {
+    const examples =
+      helpOf(leaf)
+        .split(/\nExamples?:\n/)[1]
+        ?.trimEnd()
+        .replace(/ \\\n +/g, " ")
+        .split("\n") ?? [];
+    expect(examples.length).toBeGreaterThan(0);
+    setSystemTime(Date.parse("2026-12-01")); // some name a day that must not be past
+    for (const written of examples) {
+      const example = written.replace('"$(cat keyhole.pub)"', verifierKey);
+      // Its own program, since options keep what a parse has found.
+      const own = await buildProgram(nowhere);
+      frame(own, () => {});
+      const ran: string[] = [];
+      for (const one of leaves(own)) one.action(() => void ran.push(pathOf(one)));
+      const [, line = ""] = /(?:^|[\s(])keyhole ([^|<>)]*)/.exec(example) ?? [];
+      const words = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+      await own.parseAsync(words, { from: "user" });
+      expect(ran).toEqual([path]);
+    }
+  });
 
   test("has help of at most 80 columns, with the commands in groups", () => {
     for (const command of every(program)) {
@@ -198,12 +193,23 @@ describe("what a person types for a time, a list or a number", () => {
     ["90d", 7_776_000_000],
     ["36500d", 3_153_600_000_000],
   ])("%s is %p ms", (text, durationMs) => expect(parseDuration(text)).toBe(durationMs));
-  test.each(["", "0s", "00d", "1", "d", "1w", "1.5h", "-1d", " 1d", "1d ", "1d1h", "36501d", "9999999999s", "١d"])(
-    "%j is no duration",
-    (text) => {
-      expect(() => parseDuration(text)).toThrow("takes a duration");
-    },
-  );
+  const durations = [
+    "",
+    "0s",
+    "00d",
+    "1",
+    "d",
+    "1w",
+    "1.5h",
+    "-1d",
+    " 1d",
+    "1d ",
+    "1d1h",
+    "36501d",
+    "9999999999s",
+    "١d",
+  ];
+  test.each(durations)("%j is no duration", (text) => expect(() => parseDuration(text)).toThrow("takes a duration"));
 
   test.each([
     "spiffe://example.org/ns/web/sa/web",

@@ -1,7 +1,5 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Deadline } from "../../src/core/deadline.ts";
-
-setDefaultTimeout(60_000);
 
 const refusal = new Error("too late");
 const never = new Promise<never>(() => {});

@@ -21,23 +21,20 @@ describe("the description of the API", () => {
     spectral.setRuleset(new Ruleset({ extends: [[oas, "recommended"]] } as never));
     const found = await spectral.run(JSON.parse(text));
     expect(found.map(({ code, path, message }) => `${code} ${path.join("/")}: ${message}`)).toEqual([]);
-  }, 60_000);
+  });
 
   test("requires the parameters that a request cannot leave out, and no other", () => {
     const { paths } = JSON.parse(text) as { paths: Record<string, { get: { parameters?: Parameter[] } }> };
-    const required = Object.entries(paths).map(([path, { get }]) => [
-      path,
-      (get.parameters ?? []).filter((one) => one.in === "query" && one.required).map(({ name }) => name),
-    ]);
-    expect(Object.fromEntries(required)).toEqual({
-      "/organization": [],
-      "/projects": [],
-      "/projects/{slug}": [],
-      "/projects/{slug}/variables": [],
-      "/projects/{slug}/accounts": [],
-      "/files": ["project", "environment"],
-      "/secrets": ["project", "environment"],
+    const required = Object.entries(paths).map(([path, { get }]) => {
+      const names = (get.parameters ?? []).filter((one) => one.in === "query" && one.required).map(({ name }) => name);
+      return [path, ...names].join(" ");
     });
+    const none = [
+      "/organization",
+      ...["", "/{slug}", "/{slug}/variables", "/{slug}/accounts"].map((end) => `/projects${end}`),
+    ];
+    const two = ["/files", "/secrets"].map((path) => `${path} project environment`);
+    expect(required.toSorted()).toEqual([...none, ...two].toSorted());
   });
 
   test("declares what the runtime answers in place of Keyhole, without a body", () => {

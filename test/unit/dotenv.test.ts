@@ -89,12 +89,10 @@ describe("a value that no harmless text can carry", () => {
     expect(() => renderDotenv(variables)).toThrow(/^(?!.*secret).*NAME_0, NAME_2/s);
   });
 
-  test.each(["", "A B", "A=$(touch x)\nB", "a.b", "1A", "é", "_", "__proto__"])(
-    "cannot be written under the name %j either",
-    (name) => {
-      expect(() => renderDotenv([{ name, value: "1" }])).toThrow(Fault);
-    },
-  );
+  const names = ["", "A B", "A=$(touch x)\nB", "a.b", "1A", "é", "_", "__proto__"];
+  test.each(names)("cannot be written under the name %j either", (name) => {
+    expect(() => renderDotenv([{ name, value: "1" }])).toThrow(Fault);
+  });
 });
 
 describe("portable", () => {

@@ -4,36 +4,27 @@ import fc from "fast-check";
 import { renderDotenv } from "../../src/formats/dotenv.ts";
 import { nameWarnings, parseEnvFile } from "../../src/kinds/variables/env-file.ts";
 import { cpuMsOf } from "../support/cpu.ts";
-import { nastyValue, nastyValues } from "../support/readers/nasty.ts";
+import { isRepresentable, nastyValue, nastyValues } from "../support/readers/nasty.ts";
 
 describe("a value", () => {
   test.each([
     ["A=", ""],
-    ["A=one", "one"],
-    ["A=two words", "two words"],
-    ["  A  =  one  ", "one"],
-    ["\texport A=one", "one"],
-    ["export   A = one", "one"],
-    ["A=one # a comment", "one"],
-    ["A=one\t#", "one"],
+    // What stands there as it is: nothing is expanded, and no backslash means anything.
+    ...["one", "two words", "https://x.example/?a=b&c=d", "a'b", '{"a":"b"}', "$HOME", "a\\nb", "C:\\Temp\\"].map(
+      (value): [string, string] => [`A=${value}`, value],
+    ),
+    ...["  A  =  one  ", "\texport A=one", "export   A = one", "A=one # a comment", "A=one\t#", "A = 'one' "].map(
+      (text): [string, string] => [text, "one"],
+    ),
     ["A= # a comment", ""],
-    ["A=https://x.example/?a=b&c=d", "https://x.example/?a=b&c=d"],
-    ["A=a'b", "a'b"],
-    ['A={"a":"b"}', '{"a":"b"}'],
-    ["A=$HOME", "$HOME"], // never expanded
-    ["A=a\\nb", "a\\nb"],
-    ["A=C:\\Temp\\", "C:\\Temp\\"],
     ["A=''", ""],
-    ["A='one'", "one"],
-    ["A = 'one' ", "one"],
+    ...["one", "# no comment", " a ", "a\\nb", 'a"b`c', "it\\'s"].map((value): [string, string] => [
+      `A='${value}'`,
+      value,
+    ]),
     ["A='one' # it's", "one"],
-    ["A='# no comment'", "# no comment"],
-    ["A=' a '", " a "],
-    ["A='a\\nb'", "a\\nb"],
-    ["A='a\"b`c'", 'a"b`c'],
     ["A='C:\\'", "C:\\"], // closes here for dotenv and for a shell
     ["A='C:\\' # it's", "C:\\"],
-    ["A='it\\'s'", "it\\'s"],
     ['A=`it\'s "x"`', 'it\'s "x"'],
     ['A="a\\nb\\rc"', "a\nb\rc"],
     ['A="say \\"x\\""', 'say \\"x\\"'],
@@ -88,44 +79,45 @@ describe("a file", () => {
 });
 
 describe("refused, by line and name", () => {
-  test.each([
-    ["ssh-rsa AAAA", "line 1: this is not an assignment of the form NAME=value"],
-    ["A: one", "line 1: this is not an assignment of the form NAME=value"],
-    ["export A", "line 1: this is not an assignment of the form NAME=value"],
-    ["=one", "line 1: this is not an assignment of the form NAME=value"],
-    ["A B=one", "line 1: this is not an assignment of the form NAME=value"],
-    ["A#=one", "line 1: this is not an assignment of the form NAME=value"],
-    ["\u00a0", "line 1: this is not an assignment of the form NAME=value"],
-    ["a.b=one", "line 1: a.b is not a valid variable name"],
-    ["1A=one", "line 1: 1A is not a valid variable name"],
-    ["_=one", "line 1: _ is not a valid variable name"],
-    ["__proto__=one", "line 1: __proto__ is not a valid variable name"],
-    ["A+=one", 'line 1: what comes before "=" is not a valid variable name'],
-    ["é=one", 'line 1: what comes before "=" is not a valid variable name'],
-    ["MIIE+abc/def==", 'line 1: what comes before "=" is not a valid variable name'],
-    ["9kL-x2Q==", 'line 1: what comes before "=" is not a valid variable name'], // the end of a key that lost its quotes
-    ['A="one', "line 1: A has a quote that is never closed, so nothing after it could be read"],
-    ['A="C:\\"', "line 1: A has a quote that is never closed, so nothing after it could be read"],
-    ["\nA='one\nB=2\n", "line 2: A has a quote that is never closed, so nothing after it could be read"],
-    ["A=`", "line 1: A has a quote that is never closed, so nothing after it could be read"],
-    ["A='one'two", "line 1: A has text after its closing quote on line 1"],
-    ["A='one' two", "line 1: A has text after its closing quote on line 1"],
-    ["A='one\ntwo' three", "line 1: A has text after its closing quote on line 2"],
-    ['A="I\'m at \\$"\'(\'"pwd)"', "line 1: A has text after its closing quote on line 1"],
-    ["A='it'\\''s'", "line 1: A has text after its closing quote on line 1"],
-    ["A='one'#two", 'line 1: A has a "#" right after its closing quote: put a blank before it'],
-    ["A=one#two", 'line 1: A has a "#" where some readers begin a comment and some do not: put the value in quotes'],
-    ["A=#two", 'line 1: A has a "#" where some readers begin a comment and some do not: put the value in quotes'],
-    ["A=a 'b # c'", 'line 1: A has quotes and then a "#" in an unquoted value: put the whole value in quotes'],
-    ["A=1\nB=2\nA=3", "line 3: A is already set on line 1"],
-    ["A='a\0b'", "line 1: A holds a NUL, which no environment can carry"],
-    ["A='x\ry'\n", 'line 1: A holds a carriage return: write it as "\\r" in double quotes'],
-    ["A='x\r\ny'\n", 'line 1: A holds a carriage return: write it as "\\r" in double quotes'],
-    ["A=1\rB=2\r", 'line 1: A holds a carriage return: write it as "\\r" in double quotes'],
-    ["A=a\ud800", "line 1: A holds half a surrogate pair, which is not text"],
-    ["A=\u00a0one", "line 1: A holds a blank or line break that readers take differently: put the value in quotes"],
-    ["A=one\u2028two", "line 1: A holds a blank or line break that readers take differently: put the value in quotes"],
-  ])("%j", (text, problem) => expect(problems(text)).toEqual([problem]));
+  /** Each problem, with texts that have it. */
+  const refused: [problem: string, ...texts: string[]][] = [
+    ["line 1: this is not an assignment of the form NAME=value", "ssh-rsa AAAA", "A: one", "export A", "=one"],
+    ["line 1: this is not an assignment of the form NAME=value", "A B=one", "A#=one", "\u00a0"],
+    ["line 1: a.b is not a valid variable name", "a.b=one"],
+    ["line 1: 1A is not a valid variable name", "1A=one"],
+    ["line 1: _ is not a valid variable name", "_=one"],
+    ["line 1: __proto__ is not a valid variable name", "__proto__=one"],
+    // The last one is the end of a key that lost its quotes.
+    ['line 1: what comes before "=" is not a valid variable name', "A+=one", "é=one", "MIIE+abc/def==", "9kL-x2Q=="],
+    ["line 1: A has a quote that is never closed, so nothing after it could be read", 'A="one', 'A="C:\\"', "A=`"],
+    ["line 2: A has a quote that is never closed, so nothing after it could be read", "\nA='one\nB=2\n"],
+    ["line 1: A has text after its closing quote on line 1", "A='one'two", "A='one' two", "A='it'\\''s'"],
+    ["line 1: A has text after its closing quote on line 1", 'A="I\'m at \\$"\'(\'"pwd)"'],
+    ["line 1: A has text after its closing quote on line 2", "A='one\ntwo' three"],
+    ['line 1: A has a "#" right after its closing quote: put a blank before it', "A='one'#two"],
+    [
+      'line 1: A has a "#" where some readers begin a comment and some do not: put the value in quotes',
+      "A=one#two",
+      "A=#two",
+    ],
+    ['line 1: A has quotes and then a "#" in an unquoted value: put the whole value in quotes', "A=a 'b # c'"],
+    ["line 3: A is already set on line 1", "A=1\nB=2\nA=3"],
+    ["line 1: A holds a NUL, which no environment can carry", "A='a\0b'"],
+    [
+      'line 1: A holds a carriage return: write it as "\\r" in double quotes',
+      "A='x\ry'\n",
+      "A='x\r\ny'\n",
+      "A=1\rB=2\r",
+    ],
+    ["line 1: A holds half a surrogate pair, which is not text", "A=a\ud800"],
+    [
+      "line 1: A holds a blank or line break that readers take differently: put the value in quotes",
+      ...["A=\u00a0one", "A=one\u2028two"],
+    ],
+  ];
+  test.each(refused)("%s: %j", (problem, ...texts) => {
+    for (const text of texts) expect([text, problems(text)]).toEqual([text, [problem]]);
+  });
 
   test("all at once, so that the file is mended once", () => {
     const text = ["A=1", "junk", "B='x'y", "a.b='x'y", "A=2#", "C=3", 'D="'].join("\n");
@@ -164,13 +156,11 @@ describe("a warning", () => {
     ["A=`\\``", "line 1: A holds a quote behind a backslash, and both are kept as written"],
   ])("%j", (text, warning) => expect(parseEnvFile(text).warnings).toEqual([warning]));
 
-  test.each(["A=http://$HOST/", `A=http://\${HOST}/`, 'A="$(pwd)"', 'A="$HOST"', "A=pa$_1"])(
-    "%s is said to be kept as written",
-    (text) => {
-      const kept = 'holds "$" before a word, "{" or "(", which is kept as written: nothing is expanded or run';
-      expect(parseEnvFile(text)).toMatchObject({ problems: [], warnings: [`line 1: A ${kept}`] });
-    },
-  );
+  const dollars = ["A=http://$HOST/", `A=http://\${HOST}/`, 'A="$(pwd)"', 'A="$HOST"', "A=pa$_1"];
+  test.each(dollars)("%s is said to be kept as written", (text) => {
+    const kept = 'holds "$" before a word, "{" or "(", which is kept as written: nothing is expanded or run';
+    expect(parseEnvFile(text)).toMatchObject({ problems: [], warnings: [`line 1: A ${kept}`] });
+  });
 
   test.each([
     'A="a\\nb\\r"',
@@ -267,15 +257,6 @@ function warnings(text: string): readonly string[] {
 
 function nameIn(sentence: string): string {
   return /^line \d+: (\w+) /.exec(sentence)?.[1] ?? sentence;
-}
-
-function isRepresentable(value: string): boolean {
-  try {
-    renderDotenv([{ name: "V", value }]);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function byName(variables: readonly { readonly name: string; readonly value: string }[]): Record<string, string> {

@@ -66,14 +66,12 @@ describe("open", () => {
   });
 });
 
-describe("generationOf", () => {
-  test.each([
-    ["too short", Buffer.alloc(overheadBytes - 1, 1)],
-    ["of version 0", Buffer.alloc(overheadBytes)],
-    ["of suite 2", Buffer.from([1, 2, ...Buffer.alloc(32)])],
-  ])("refuses an envelope that is %s", (_, sealed) => {
-    expect(faultOf(() => generationOf(sealed)).code).toBe("decryption_failed");
-  });
+test.each([
+  ["too short", Buffer.alloc(overheadBytes - 1, 1)],
+  ["of version 0", Buffer.alloc(overheadBytes)],
+  ["of suite 2", Buffer.from([1, 2, ...Buffer.alloc(32)])],
+])("generationOf refuses an envelope that is %s", (_, sealed) => {
+  expect(faultOf(() => generationOf(sealed)).code).toBe("decryption_failed");
 });
 
 describe("associated data", () => {

@@ -23,7 +23,7 @@ test("contents that could not be written are not read again, unless they changed
   const contentsRead = () =>
     liar.questions.filter(({ query }) => query.get("metadataOnly") === null).map(({ query }) => query.getAll("path"));
   const credential = async () => `kh_${"k".repeat(49)}`;
-  const api = { root: `${liar.origin}/api/v1`, credential, timeoutMs: 5000, waitMs: 0, say: () => {} };
+  const api = { root: `${liar.origin}/api/v1`, credential, timeoutMs: 60_000, waitMs: 0, say: () => {} };
   const source = { asked: { project: "web", environment: "production" } as const, client: new Client(api) };
   const memory = { unwritten: new Map<string, Uint8Array>() };
   const ask = { root: folder, paths: [], memory };

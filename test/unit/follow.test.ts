@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createClient, type KeyholeError } from "../../src/machines/npm/client.ts";
 import { watchVariables } from "../../src/machines/npm/follow.ts";
 import { type FakeKeyhole, fakeKeyhole } from "../../src/testing.ts";
@@ -56,11 +56,7 @@ const lives: readonly (readonly [
     "goes on with the last values while the server is away, says since when, and stops at the bound",
     [
       [(server) => Object.assign(server, { answers: away }), "A=1 stale since 0", 30_000],
-      [() => {}, "A=1 stale since 0", 60_000],
-      [() => {}, "A=1 stale since 0", 60_000],
-      [() => {}, "A=1 stale since 0", 60_000],
-      [() => {}, "A=1 stale since 0", 60_000],
-      [() => {}, "A=1 stale since 0", 60_000],
+      ...Array(5).fill([() => {}, "A=1 stale since 0", 60_000]),
       [() => {}, "too_old", 60_000],
       [(server) => Object.assign(server, { answers: undefined }), "A=1", 30_000],
     ],
@@ -96,51 +92,49 @@ const lives: readonly (readonly [
 
 const world = { web: { production: { A: "1" } } };
 
-describe("a watch of the client", () => {
-  test.each(lives)("%s", async (_, steps) => {
-    const pauses: number[] = [];
-    const said: string[] = [];
-    const over = Promise.withResolvers<void>();
-    const fake = fakeKeyhole(world);
-    const server = { fake, answers: undefined as typeof fetch | undefined, atMs: 0 };
-    const clock = {
-      nowMs: () => server.atMs,
-      dateMs: () => server.atMs,
-      random: () => 0,
-      sleep: async (pauseMs: number) => {
-        if (pauses.length > 0) said.push(now());
-        const step = steps[pauses.push(pauseMs) - 1];
-        if (step === undefined) {
-          over.resolve();
-          return new Promise<void>(() => {});
-        }
-        server.atMs += pauseMs;
-        step[0](server);
-      },
-    };
-    let changed = "";
-    const now = () => {
-      const mark = changed;
-      changed = "";
-      try {
-        const values = Object.entries(watch.current()).map(([name, value]) => `${name}=${value}`);
-        return `${values.join()}${mark}${watch.staleSince === undefined ? "" : ` stale since ${watch.staleSince}`}`;
-      } catch (error) {
-        return (error as KeyholeError).code;
+test.each(lives)("a watch of the client: %s", async (_, steps) => {
+  const pauses: number[] = [];
+  const said: string[] = [];
+  const over = Promise.withResolvers<void>();
+  const fake = fakeKeyhole(world);
+  const server = { fake, answers: undefined as typeof fetch | undefined, atMs: 0 };
+  const clock = {
+    nowMs: () => server.atMs,
+    dateMs: () => server.atMs,
+    random: () => 0,
+    sleep: async (pauseMs: number) => {
+      if (pauses.length > 0) said.push(now());
+      const step = steps[pauses.push(pauseMs) - 1];
+      if (step === undefined) {
+        over.resolve();
+        return new Promise<void>(() => {});
       }
-    };
-    const answered = (url: string, init?: RequestInit) => (server.answers ?? fake.fetch)(url, init);
-    const keyhole = createClient({ ...fake, fetch: answered, waitMs: 0 });
-    const read = (ifNoneMatch: string | undefined) => keyhole.variables("web", "production", { ifNoneMatch });
-    const watch = watchVariables({}, read, clock);
-    watch.onChange(() => {
-      changed = " changed";
-    });
-    await watch.ready;
+      server.atMs += pauseMs;
+      step[0](server);
+    },
+  };
+  let changed = "";
+  const now = () => {
+    const mark = changed;
     changed = "";
-    await over.promise;
-    expect(said).toEqual(steps.map(([, expected]) => expected));
-    expect(pauses).toEqual([30_000, ...steps.map(([, , pauseMs]) => pauseMs)]);
-    watch.close();
+    try {
+      const values = Object.entries(watch.current()).map(([name, value]) => `${name}=${value}`);
+      return `${values.join()}${mark}${watch.staleSince === undefined ? "" : ` stale since ${watch.staleSince}`}`;
+    } catch (error) {
+      return (error as KeyholeError).code;
+    }
+  };
+  const answered = (url: string, init?: RequestInit) => (server.answers ?? fake.fetch)(url, init);
+  const keyhole = createClient({ ...fake, fetch: answered, waitMs: 0 });
+  const read = (ifNoneMatch: string | undefined) => keyhole.variables("web", "production", { ifNoneMatch });
+  const watch = watchVariables({}, read, clock);
+  watch.onChange(() => {
+    changed = " changed";
   });
+  await watch.ready;
+  changed = "";
+  await over.promise;
+  expect(said).toEqual(steps.map(([, expected]) => expected));
+  expect(pauses).toEqual([30_000, ...steps.map(([, , pauseMs]) => pauseMs)]);
+  watch.close();
 });

@@ -16,10 +16,12 @@ const texts = (name: string, value: string) => ({
 
 describe("text of another tool in place of a value", () => {
   test.each([
-    ["DB", sops, "still encrypted by SOPS"],
-    ["sops_mac", sops, "still encrypted by SOPS"],
-    ["sops_version", "3.9.0", "still encrypted by SOPS"],
-    ["sops_age__list_0__map_recipient", "age1x", "still encrypted by SOPS"],
+    ...Object.entries({
+      DB: sops,
+      sops_mac: sops,
+      sops_version: "3.9.0",
+      sops_age__list_0__map_recipient: "age1x",
+    }).map((row): [string, string, string] => [...row, "still encrypted by SOPS"]),
     ["DB", dotenvx, "still encrypted by dotenvx"],
     ["DOTENV_PUBLIC_KEY_PRODUCTION", "03ab", "encrypted by dotenvx"],
     ["DB", "vault:v1:8SDd3WHDOjf7mq69CyCqYjBXAiQQAVZRkFM13ok481zoCmHnSeDX9vyf", "still encrypted by Vault"],
@@ -45,16 +47,10 @@ describe("text of another tool in place of a value", () => {
   });
 
   test.each([
-    ["VAULT", "vault:8200"],
-    ["VAULT", "vault:8200/v1"],
-    ["VAULT", "vault"],
-    ["URL", "https://op.example/op://x"],
-    ["NOTE", "encrypted:yes"],
-    ["NOTE", "ENC[x]"],
-    ["SOPS_AGE_KEY_FILE", "keys.txt"],
-    ["sops_dir", "secrets"],
-    ["REF", "ref+x"],
-  ])("is not seen in %s=%s", (name, value) => {
+    ...["VAULT=vault:8200", "VAULT=vault:8200/v1", "VAULT=vault", "URL=https://op.example/op://x"],
+    ...["NOTE=encrypted:yes", "NOTE=ENC[x]", "SOPS_AGE_KEY_FILE=keys.txt", "sops_dir=secrets", "REF=ref+x"],
+  ])("is not seen in %s", (assigned) => {
+    const [name = "", value = ""] = assigned.split("=");
     for (const [format, text] of Object.entries(texts(name, value))) {
       expect(parseImport(format as "env", text).problems).toEqual([]);
     }

@@ -159,10 +159,8 @@ const lies: [lie: string, body: unknown, call: (keyhole: KeyholeClient) => Promi
   ["a file without content", { ...files, files: [bare] }, (k) => k.files("web", "production")],
   ["a file twice", { ...files, files: [file, file] }, (k) => k.files("web", "production")],
 ];
-describe("an answer that no honest server sends is refused:", () => {
-  test.each(lies)("%s", async (_, body, call) => {
-    expect(await failureOf(call(await answering(body)))).toMatchObject({ code: "invalid_answer" });
-  });
+test.each(lies)("an answer that no honest server sends is refused: %s", async (_, body, call) => {
+  expect(await failureOf(call(await answering(body)))).toMatchObject({ code: "invalid_answer" });
 });
 
 describe("a failure", () => {

@@ -14,24 +14,22 @@ test("data keys do not open for a generation that no row can have, nor with anot
   expect(() => new Keyring([newKey()]).dataKey(project, 3, rootId, wrapped)).toThrow(failed);
 });
 
-describe("remembered data keys", () => {
-  test("are bounded: the oldest is dropped first, and opens again on demand", () => {
-    const keyring = new Keyring([newKey()], 2);
-    const rows = [1, 2, 3].map((generation) => keyring.wrapDataKey(project, generation, newKey()));
-    const ask = (generation: number) => {
-      const row = rows[generation - 1] as (typeof rows)[number];
-      return keyring.dataKey(project, generation, row.rootId, row.wrapped);
-    };
-    const [first, second] = [ask(1), ask(2)];
-    expect([ask(1), ask(2)]).toEqual([first, second]);
-    expect(ask(1)).toBe(first);
-    const third = ask(3);
-    expect(ask(2)).toBe(second);
-    expect(ask(3)).toBe(third);
-    const again = ask(1);
-    expect(again).not.toBe(first);
-    expect(again.subkey("file")).toEqual(first.subkey("file"));
-  });
+test("remembered data keys are bounded: the oldest is dropped first, and opens again on demand", () => {
+  const keyring = new Keyring([newKey()], 2);
+  const rows = [1, 2, 3].map((generation) => keyring.wrapDataKey(project, generation, newKey()));
+  const ask = (generation: number) => {
+    const row = rows[generation - 1] as (typeof rows)[number];
+    return keyring.dataKey(project, generation, row.rootId, row.wrapped);
+  };
+  const [first, second] = [ask(1), ask(2)];
+  expect([ask(1), ask(2)]).toEqual([first, second]);
+  expect(ask(1)).toBe(first);
+  const third = ask(3);
+  expect(ask(2)).toBe(second);
+  expect(ask(3)).toBe(third);
+  const again = ask(1);
+  expect(again).not.toBe(first);
+  expect(again.subkey("file")).toEqual(first.subkey("file"));
 });
 
 describe("system keys", () => {

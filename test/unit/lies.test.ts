@@ -122,13 +122,6 @@ describe.each(clients)("%s", (_, ask) => {
     expect(liar.endlessBytes()).toBeLessThan(64 * 1024 * 1024);
   });
 
-  test("follows no redirect", async () => {
-    const other = await startLiar((question) => honestly(truth, question));
-    const Location = `${other.origin}/api/v1/projects/web/variables`;
-    expect((await failing(() => ({ status: 307, headers: { Location } }))).error.code).toBe("redirected");
-    expect(other.questions).toEqual([]);
-  });
-
   test.each(quoting)("tells nobody the key that a proxy quotes %s", async (where, reply) => {
     for (const sent of [key, token]) {
       if (sent === token && where === "cut short") continue; // only a key is known by its beginning

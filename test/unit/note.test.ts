@@ -22,8 +22,9 @@ const other = signerOf("witness.example.com/w1", new Uint8Array(32).fill(8));
 /** A note with the signature lines of another one too. */
 const withSignature = (note: string, more: string) => note + more.slice(more.lastIndexOf("\n\n") + 2);
 
-describe("a signed note, by the published vectors,", () => {
-  test.each(vectors.groups)("is opened and signed as in $source", ({ verifier, seed, text, note }) => {
+test.each(vectors.groups)(
+  "a signed note, by the published vectors, is opened and signed as in $source",
+  ({ verifier, seed, text, note }) => {
     const parsed = parseVerifier(verifier) as Verifier;
     expect(encodeVerifier(parsed)).toBe(verifier);
     expect(openNote(note, [parsed])).toBe(text);
@@ -31,37 +32,35 @@ describe("a signed note, by the published vectors,", () => {
     const signer = signerOf(parsed.name, Buffer.from(seed, "hex"));
     expect(encodeVerifier(signer)).toBe(verifier);
     expect(signNote(text, signer)).toBe(note);
-  });
+  },
+);
+
+const { note, size, witnesses, cosignedAt: at } = published;
+const keys = [...witnesses, published.stranger].map((key) => parseWitness(key) as Verifier);
+const log = parseVerifier(published.log) as Verifier;
+const times = [...witnesses.map(() => at), undefined];
+
+test("a checkpoint that four public witnesses have signed is one of its log, and has the signature of each of them", () => {
+  expect(keys.map(encodeWitness)).toEqual([...witnesses, published.stranger]);
+  expect(openTreeHead(note, [log])?.size).toBe(size);
+  expect(keys.map((key) => cosignedAt(note, key))).toEqual(times);
+  const other = note.replace(String(size), String(size + 1));
+  expect(keys.map((key) => cosignedAt(other, key))).toEqual(keys.map(() => undefined));
+  // An hour later, in the bytes of the time.
+  const later = note.replaceAll("AAAABqEiEg", "AAAABqEi8w");
+  expect(later).not.toBe(note);
+  expect(keys.map((key) => cosignedAt(later, key))).toEqual(keys.map(() => undefined));
 });
 
-describe("a checkpoint that four public witnesses have signed", () => {
-  const { note, size, witnesses, cosignedAt: at } = published;
-  const keys = [...witnesses, published.stranger].map((key) => parseWitness(key) as Verifier);
-  const log = parseVerifier(published.log) as Verifier;
-  const times = [...witnesses.map(() => at), undefined];
-
-  test("is one of its log, and has the signature of each of them", () => {
-    expect(keys.map(encodeWitness)).toEqual([...witnesses, published.stranger]);
-    expect(openTreeHead(note, [log])?.size).toBe(size);
-    expect(keys.map((key) => cosignedAt(note, key))).toEqual(times);
-    const other = note.replace(String(size), String(size + 1));
-    expect(keys.map((key) => cosignedAt(other, key))).toEqual(keys.map(() => undefined));
-    // An hour later, in the bytes of the time.
-    const later = note.replaceAll("AAAABqEiEg", "AAAABqEi8w");
-    expect(later).not.toBe(note);
-    expect(keys.map((key) => cosignedAt(later, key))).toEqual(keys.map(() => undefined));
-  });
-
-  whereInstalled(["python3"], "in Python,", (python = "") => {
-    test("is judged alike by docs/clients/keyhole_proof.py", () => {
-      const { stdout, stderr } = Bun.spawnSync([python, "-c", driver], {
-        cwd: join(import.meta.dir, "../../docs/clients"),
-        env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
-        stdin: Buffer.from(JSON.stringify(published)),
-      });
-      expect(stderr.toString()).toBe("");
-      expect(JSON.parse(stdout.toString())).toEqual([size, ...times.map((time) => time ?? null)]);
+whereInstalled(["python3"], "in Python,", (python = "") => {
+  test("is judged alike by docs/clients/keyhole_proof.py", () => {
+    const { stdout, stderr } = Bun.spawnSync([python, "-c", driver], {
+      cwd: join(import.meta.dir, "../../docs/clients"),
+      env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
+      stdin: Buffer.from(JSON.stringify(published)),
     });
+    expect(stderr.toString()).toBe("");
+    expect(JSON.parse(stdout.toString())).toEqual([size, ...times.map((time) => time ?? null)]);
   });
 });
 
@@ -120,20 +119,18 @@ describe("a signed note", () => {
   });
 });
 
-describe("a verifier key", () => {
-  test("is refused if its id, its type, its length or its spelling is another", () => {
-    const key = encodeVerifier(signer);
-    expect(parseVerifier(key)).toMatchObject({ name: signer.name, id: signer.id, publicKey: signer.publicKey });
-    const [name = "", id = "", encoded = ""] = key.split("+");
-    const public33 = Buffer.from(encoded, "base64");
-    const ofType4 = Buffer.from(public33).fill(4, 0, 1).toString("base64");
-    for (const bad of [
-      ...["", `${name}+${id}`, ` ${key}`, `${key}\n`, `x${key}`, `${name}+${id.toUpperCase()}+${encoded}x`],
-      ...[`${name}+00000000+${encoded}`, `${name}+${id}+${ofType4}`, `+${id}+${encoded}`],
-      `${name}+${id}+${public33.subarray(1).toString("base64")}`,
-    ])
-      expect({ bad, parsed: parseVerifier(bad) }).toEqual({ bad, parsed: undefined });
-  });
+test("a verifier key is refused if its id, its type, its length or its spelling is another", () => {
+  const key = encodeVerifier(signer);
+  expect(parseVerifier(key)).toMatchObject({ name: signer.name, id: signer.id, publicKey: signer.publicKey });
+  const [name = "", id = "", encoded = ""] = key.split("+");
+  const public33 = Buffer.from(encoded, "base64");
+  const ofType4 = Buffer.from(public33).fill(4, 0, 1).toString("base64");
+  for (const bad of [
+    ...["", `${name}+${id}`, ` ${key}`, `${key}\n`, `x${key}`, `${name}+${id.toUpperCase()}+${encoded}x`],
+    ...[`${name}+00000000+${encoded}`, `${name}+${id}+${ofType4}`, `+${id}+${encoded}`],
+    `${name}+${id}+${public33.subarray(1).toString("base64")}`,
+  ])
+    expect({ bad, parsed: parseVerifier(bad) }).toEqual({ bad, parsed: undefined });
 });
 
 describe("the note of a tree's head", () => {

@@ -1,5 +1,5 @@
 /** What `KEYHOLE_SSH` sends. A script that notes its arguments and its input stands for ssh. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sendOverSsh } from "../../src/cli/over-ssh.ts";
@@ -9,32 +9,30 @@ import type { CommandContext } from "../../src/terminal/verb.ts";
 import { contextOf } from "../support/context.ts";
 import { newFolder } from "../support/folder.ts";
 
-describe("what a person's own machine sends", () => {
-  test.each([
-    // the command, what is sent of it, and the input that is read on this side
-    [["request", "approve", "0199a3c4"], "'request' 'approve' '--' '0199a3c4'", ""],
-    // The value is asked for on the other side, after the request was shown.
-    [["request", "approve", "0199a3c4", "--file", "-"], "'request' 'approve' '--file=-' '--' '0199a3c4'", ""],
-    [["request", "approve", "0199a3c4", "--file", "F"], "'request' 'approve' '--file=-' '--' '0199a3c4'", "content"],
-    [["var", "set", "web", "staging", "A", "--value", "x"], "'var' 'set' '--value=x' '--' 'web' 'staging' 'A'", ""],
-    [
-      ["file", "put", "web", "F", "--path", "a", "--env", "staging"],
-      "'file' 'put' '--path=a' '--env=staging' '--' 'web' '-'",
-      "content",
-    ],
-    [["key", "create", "--name", "a", "--out", "O"], "'key' 'create' '--name=a' '--out=-' '--'", ""],
-    [["key", "create", "--name", "a", "--out", "-"], "'key' 'create' '--name=a' '--out=-' '--'", ""],
-    [["var", "list", "web", "staging"], "'var' 'list' '--' 'web' 'staging'", ""],
-  ] as const)("%j", async (words, sent, input) => {
-    const folder = newFolder();
-    writeFileSync(join(folder, "F"), "content");
-    const script = `#!/bin/sh\nprintf %s "$4" > ${folder}/sent\ntimeout 1 cat > ${folder}/input || true\n`;
-    writeFileSync(join(folder, "ssh"), script, { mode: 0o755 });
-    const typed = words.map((word) => (/^[FO]$/.test(word) ? join(folder, word) : word));
-    expect(await send(typed, folder)).toBe(0);
-    const read = (name: string) => readFileSync(join(folder, name), "utf8");
-    expect([read("sent"), read("input")]).toEqual([sent, input]);
-  });
+test.each([
+  // the command, what is sent of it, and the input that is read on this side
+  [["request", "approve", "0199a3c4"], "'request' 'approve' '--' '0199a3c4'", ""],
+  // The value is asked for on the other side, after the request was shown.
+  [["request", "approve", "0199a3c4", "--file", "-"], "'request' 'approve' '--file=-' '--' '0199a3c4'", ""],
+  [["request", "approve", "0199a3c4", "--file", "F"], "'request' 'approve' '--file=-' '--' '0199a3c4'", "content"],
+  [["var", "set", "web", "staging", "A", "--value", "x"], "'var' 'set' '--value=x' '--' 'web' 'staging' 'A'", ""],
+  [
+    ["file", "put", "web", "F", "--path", "a", "--env", "staging"],
+    "'file' 'put' '--path=a' '--env=staging' '--' 'web' '-'",
+    "content",
+  ],
+  [["key", "create", "--name", "a", "--out", "O"], "'key' 'create' '--name=a' '--out=-' '--'", ""],
+  [["key", "create", "--name", "a", "--out", "-"], "'key' 'create' '--name=a' '--out=-' '--'", ""],
+  [["var", "list", "web", "staging"], "'var' 'list' '--' 'web' 'staging'", ""],
+] as const)("what a person's own machine sends: %j", async (words, sent, input) => {
+  const folder = newFolder();
+  writeFileSync(join(folder, "F"), "content");
+  const script = `#!/bin/sh\nprintf %s "$4" > ${folder}/sent\ntimeout 1 cat > ${folder}/input || true\n`;
+  writeFileSync(join(folder, "ssh"), script, { mode: 0o755 });
+  const typed = words.map((word) => (/^[FO]$/.test(word) ? join(folder, word) : word));
+  expect(await send(typed, folder)).toBe(0);
+  const read = (name: string) => readFileSync(join(folder, name), "utf8");
+  expect([read("sent"), read("input")]).toEqual([sent, input]);
 });
 
 /** Sends a command from a terminal at which nobody types. */

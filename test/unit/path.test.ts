@@ -3,157 +3,70 @@ import { pathProblem, pathSetProblem } from "../../src/words/path.ts";
 import { cpuMsOf } from "../support/cpu.ts";
 
 const accepted: readonly string[] = [
-  ...["a", ".env", ".env.local", "config/tls/server.key"],
-  "..a", // two dots are a part only alone
-  "a..b",
-  "...a",
+  ...["a", ".env", ".env.local", "config/tls/server.key", "~", "$HOME"],
+  ...["..a", "a..b", "...a"], // two dots are a part only alone
   "-rf", // no business of a path: it is never given to a shell
-  "~",
-  "$HOME",
   "%2e%2e", // nothing is decoded
-  "a b/c d",
-  "a\u00a0b", // a space inside is no harm, whatever its width: screenshots of macOS hold U+202F
-  ...["a\u202fb", "naïve.txt", "日本語/ファイル.pem", "🔑.pem", ".gitignore", ".github/workflows/ci.yml", "git"],
-  "a.git", // a bare repository's usual name
-  "git~",
-  "git~a",
-  "cones", // begins like a device
-  "con-1",
-  "a.con", // an extension is no device
-  "com", // needs its digit
-  "com10",
-  "lpt",
-  "com\u2074", // superscript four names nothing
-  "conin",
-  "x".repeat(255),
-  "é".repeat(127), // 254 bytes
-  `${`${"x".repeat(127)}/`.repeat(7)}${"x".repeat(128)}`, // 1024 bytes
+  ...["a b/c d", "a\u00a0b", "a\u202fb"], // a space inside is no harm: screenshots of macOS hold U+202F
+  ...["naïve.txt", "日本語/ファイル.pem", "🔑.pem", ".gitignore", ".github/workflows/ci.yml"],
+  ...["git", "a.git", "git~", "git~a"], // a.git is a bare repository's usual name
+  // They begin like a device, end like one or lack its digit; superscript four is none.
+  ...["cones", "con-1", "conin", "a.con", "com", "com10", "lpt", "com\u2074"],
+  ...["x".repeat(255), "é".repeat(127), `${`${"x".repeat(127)}/`.repeat(7)}${"x".repeat(128)}`], // 255, 254, 1024 bytes
 ];
 
-const refused: readonly [path: string, problem: string][] = [
-  ["", "is empty"],
-  ["x".repeat(1025), "is longer than 1024 bytes"],
-  [`${`${"x".repeat(127)}/`.repeat(7)}${"x".repeat(129)}`, "is longer than 1024 bytes"],
-  [`${"é".repeat(100)}/`.repeat(6), "is longer than 1024 bytes"], // 606 characters
-  ["x".repeat(256), "has a part longer than 255 bytes"],
-  [`a/${"é".repeat(128)}/b`, "has a part longer than 255 bytes"], // 128 characters, 256 bytes
-  ["a\ud800", "is not well-formed Unicode"], // half of a pair: UTF-8 has no such thing
+/** What is invisible, steers a screen or is no character: each is refused wherever it stands. */
+const unseen = [
+  "\u0000\n\u001b\u007f\u0085\u009b", // control characters of C0 and C1; some clear a terminal that lists them
+  "\u200e\u061c\u202e\u2067", // direction: "a\u202etxt.exe" shows as aexe.txt
+  "\u200b\u200d\u2060\ufeff\u00ad\ufff9", // format characters; the soft hyphen shows only at a line's end
+  "\u034f\u3164\ufe0f\u180b\u{e0041}\u2028\u2029", // invisible without being format characters, like the Hangul filler
+  "\uf03a\uffff", // private use, which Cygwin and WSL read as ':', and a noncharacter
+];
+const codeOf = (one: string) => `U+${one.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}`;
 
-  ["/", "is absolute, not relative"],
-  ["/etc/passwd", "is absolute, not relative"],
-  ["//server/share", "is absolute, not relative"],
-  [".", "has a '.' part"],
-  ["./a", "has a '.' part"],
-  ["a/./b", "has a '.' part"],
-  ["..", "has a '..' part"],
-  ["../a", "has a '..' part"],
-  ["a/../b", "has a '..' part"],
-  ["a/..", "has a '..' part"],
-  ["a//b", "has an empty part"],
-  ["a/", "has an empty part"],
-
-  ["a\\b", "has the character '\\'"], // a separator on Windows
-  ["..\\a", "has the character '\\'"],
-  ["C:\\a", "has the character ':'"],
-  ["C:a", "has the character ':'"], // relative to the folder that drive is in
-  ["a:stream", "has the character ':'"],
-  [".git::$INDEX_ALLOCATION", "has the character ':'"], // .git itself, to NTFS
-  ["a*", "has the character '*'"],
-  ["a?", "has the character '?'"],
-  ['a"', "has the character '\"'"],
-  ["a<b", "has the character '<'"],
-  ["a>b", "has the character '>'"],
-  ["a|b", "has the character '|'"],
-
-  ["a\u0000b", "has the character U+0000"],
-  ["a\nb", "has the character U+000A"],
-  ["a\u001b[2J", "has the character U+001B"], // clears a terminal that lists it
-  ["a\u007f", "has the character U+007F"],
-  ["a\u0085", "has the character U+0085"], // next line, of C1
-  ["a\u009b", "has the character U+009B"], // the control sequence introducer of C1
-  ["a\u200e", "has the character U+200E"],
-  ["a\u061c", "has the character U+061C"],
-  ["a\u202etxt.exe", "has the character U+202E"], // shows as aexe.txt
-  ["a\u2067b", "has the character U+2067"],
-  ["a\u200bb", "has the character U+200B"],
-  ["a\u200d", "has the character U+200D"],
-  ["a\u2060", "has the character U+2060"],
-  ["\ufeffa", "has the character U+FEFF"],
-  ["a\u00adb", "has the character U+00AD"], // the soft hyphen shows only at a line's end
-  ["a\ufff9b", "has the character U+FFF9"], // a format character that is not invisible by default
-  ["a\u034fb", "has the character U+034F"], // combining grapheme joiner: not a format character, yet invisible
-  ["a\u3164", "has the character U+3164"], // Hangul filler: a letter, and blank
-  ["a\ufe0f", "has the character U+FE0F"], // variation selector
-  ["a\u180b", "has the character U+180B"],
-  ["a\u{e0041}", "has the character U+E0041"], // a tag
-  ["a\u2028b", "has the character U+2028"],
-  ["a\u2029b", "has the character U+2029"],
-  ["a\uf03ab", "has the character U+F03A"], // private use: Cygwin and WSL read it as ':'
-  ["a\uffff", "has the character U+FFFF"], // a noncharacter, unassigned for ever
-
-  ["cafe\u0301", "is not in Unicode normal form C"],
-  ["\u212a", "is not in Unicode normal form C"], // the Kelvin sign is a K
-  ["a/e\u0301/b", "is not in Unicode normal form C"],
-
-  [" a", "has a part that begins with a space"],
-  ["a/ b", "has a part that begins with a space"],
-  ["\u3000a", "has a part that begins with a space"],
-  ["a ", "has a part that ends with a space"],
-  ["a /b", "has a part that ends with a space"],
-  ["a\u00a0", "has a part that ends with a space"],
-  [" ", "has a part that begins with a space"],
-  ["a.", "has a part that ends with a dot"],
-  ["a./b", "has a part that ends with a dot"],
-  ["...", "has a part that ends with a dot"],
-  [".. ", "has a part that ends with a space"], // '..' on Windows
-  [".. .", "has a part that ends with a dot"],
-
-  [".git", "has a '.git' part"],
-  [".GIT", "has a '.git' part"],
-  [".gIt/config", "has a '.git' part"],
-  ["a/.git/hooks/pre-commit", "has a '.git' part"],
-  ["git~1", "has a '.git' part"], // its short name on NTFS
-  ["GIT~1/config", "has a '.git' part"],
-  ["git~2", "has a '.git' part"], // where GIT~1 was taken
-  [".g\u0131t", "has a '.git' part"], // dotless i: a capital I to any system that folds by upper case
-  [".git.", "has a part that ends with a dot"],
-  [".git ", "has a part that ends with a space"],
-  [".g\u200cit", "has the character U+200C"], // .git to HFS+, which skips such characters
-  [".git\u200d", "has the character U+200D"],
-  [".gi\u206et", "has the character U+206E"],
-
-  ["con", "has a part named like the Windows device CON"],
-  ["CON", "has a part named like the Windows device CON"],
-  ["con.txt", "has a part named like the Windows device CON"],
-  ["con.tar.gz", "has a part named like the Windows device CON"],
-  ["con .txt", "has a part named like the Windows device CON"], // the space before the dot does not help
-  ["a/prn/b", "has a part named like the Windows device PRN"],
-  ["aux.c", "has a part named like the Windows device AUX"],
-  ["nul", "has a part named like the Windows device NUL"],
-  ["com0", "has a part named like the Windows device COM0"],
-  ["Com1", "has a part named like the Windows device COM1"],
-  ["com9.log", "has a part named like the Windows device COM9"],
-  ["lpt0", "has a part named like the Windows device LPT0"],
-  ["LPT9", "has a part named like the Windows device LPT9"],
-  ["com¹", "has a part named like the Windows device COM¹"], // Windows takes them for digits
-  ["lpt².txt", "has a part named like the Windows device LPT²"],
-  ["COM³", "has a part named like the Windows device COM³"],
-  ["conin$", "has a part named like the Windows device CONIN$"],
-  ["CONOUT$.txt", "has a part named like the Windows device CONOUT$"],
-  ["con\u0131n$", "has a part named like the Windows device CONIN$"],
+/** Problems, each with paths that have it. */
+const refused: readonly (readonly string[])[] = [
+  ["is empty", ""],
+  ["is longer than 1024 bytes", "x".repeat(1025), `${`${"x".repeat(127)}/`.repeat(7)}${"x".repeat(129)}`],
+  ["is longer than 1024 bytes", `${"é".repeat(100)}/`.repeat(6)], // 606 characters
+  ["has a part longer than 255 bytes", "x".repeat(256), `a/${"é".repeat(128)}/b`], // 128 characters, 256 bytes
+  ["is not well-formed Unicode", "a\ud800"], // half of a pair: UTF-8 has no such thing
+  ["is absolute, not relative", "/", "/etc/passwd", "//server/share"],
+  ["has a '.' part", ".", "./a", "a/./b"],
+  ["has a '..' part", "..", "../a", "a/../b", "a/.."],
+  ["has an empty part", "a//b", "a/"],
+  ["has the character '\\'", "a\\b", "..\\a"], // a separator on Windows
+  // C:a is relative to the folder that drive is in, and the last one is .git itself, to NTFS.
+  ["has the character ':'", "C:\\a", "C:a", "a:stream", ".git::$INDEX_ALLOCATION"],
+  ...[...'*?"<>|'].map((one) => [`has the character '${one}'`, `a${one}`, `a${one}b`]),
+  ...[...unseen.join("")].map((one) => [`has the character ${codeOf(one)}`, `a${one}`, `a${one}b`, `${one}a`]),
+  ["has the character U+200C", ".g\u200cit"], // .git to HFS+, which skips such characters
+  ["has the character U+200D", ".git\u200d"],
+  ["has the character U+206E", ".gi\u206et"],
+  ["is not in Unicode normal form C", "cafe\u0301", "\u212a", "a/e\u0301/b"], // the Kelvin sign is a K
+  ["has a part that begins with a space", " a", "a/ b", "\u3000a", " "],
+  ["has a part that ends with a space", "a ", "a /b", "a\u00a0", ".. ", ".git "], // ".. " is '..' on Windows
+  ["has a part that ends with a dot", "a.", "a./b", "...", ".. .", ".git."],
+  ["has a '.git' part", ".git", ".GIT", ".gIt/config", "a/.git/hooks/pre-commit"],
+  ["has a '.git' part", "git~1", "GIT~1/config", "git~2"], // its short names on NTFS
+  ["has a '.git' part", ".g\u0131t"], // dotless i: a capital I to any system that folds by upper case
+  ...[
+    ["CON", "con", "CON", "con.txt", "con.tar.gz", "con .txt"], // the space before the dot does not help
+    ...["PRN a/prn/b", "AUX aux.c", "NUL nul", "COM0 com0", "COM1 Com1", "COM9 com9.log", "LPT0 lpt0", "LPT9 LPT9"]
+      .concat("CONOUT$ CONOUT$.txt", "COM¹ com¹", "LPT² lpt².txt", "COM³ COM³") // Windows takes them for digits
+      .map((row) => row.split(" ")),
+    ["CONIN$", "conin$", "con\u0131n$"],
+  ].map(([device, ...paths]) => [`has a part named like the Windows device ${device}`, ...paths]),
 ];
 
 describe("one path", () => {
-  for (const path of accepted) {
-    test(`is accepted: ${JSON.stringify(path.slice(0, 40))}, ${Buffer.byteLength(path)} bytes`, () => {
-      expect(pathProblem(path)).toBeUndefined();
-    });
-  }
-  for (const [path, problem] of refused) {
-    test(`is refused: ${JSON.stringify(path.slice(0, 40))}, which ${problem}`, () => {
-      expect(pathProblem(path)).toBe(problem);
-    });
-  }
+  const sized = accepted.map((path) => [Buffer.byteLength(path), path] as const);
+  test.each(sized)("of %d bytes is accepted: %j", (_, path) => expect(pathProblem(path)).toBeUndefined());
+  const problems = refused.map(([problem, ...paths]) => [problem, paths] as const);
+  test.each(problems)("is refused if it %s: %j", (problem, paths) => {
+    for (const path of paths) expect([path, pathProblem(path)]).toEqual([path, problem]);
+  });
 
   test("of ten million characters is refused without being looked through", () => {
     expect(pathProblem("../".repeat(3_333_334))).toBe("is longer than 1024 bytes");

@@ -89,31 +89,29 @@ describe("KEYHOLE_ROOT_KEY_COMMAND", () => {
   });
 });
 
-describe("a keyring of a file", () => {
-  const stored = (...roots: Uint8Array[]) => new Keyring(roots).wrapDataKey("p", 1, newKey());
-  const failed = expect.objectContaining({ code: "decryption_failed" });
+const stored = (...roots: Uint8Array[]) => new Keyring(roots).wrapDataKey("p", 1, newKey());
+const failed = expect.objectContaining({ code: "decryption_failed" });
 
-  test("reads it again for an unknown root key, and keeps what it knew if the file is gone", async () => {
-    const path = join(newFolder(), "root.key");
-    const write = (...keys: Uint8Array[]) => writeFileSync(path, keys.map((one) => `${spelled(one)}\n`).join(""));
-    const [second, third] = [newKey(), newKey()];
-    write(key);
-    const keyring = await openKeyring(readConfig({ KEYHOLE_ROOT_KEY_FILE: path }), true, () => {});
-    const opens = ({ rootId, wrapped } = stored(key)) => keyring.dataKey("p", 1, rootId, wrapped).generation;
-    const [bySecond, byThird] = [stored(second), stored(third)];
-    expect(() => opens(bySecond)).toThrow(failed);
-    write(second);
-    expect(opens(bySecond)).toBe(1);
-    expect(opens(stored(key))).toBe(1);
-    // An editor may leave half a file for a moment.
-    writeFileSync(path, spelled(third).slice(0, 20));
-    expect(() => opens(byThird)).toThrow(failed);
-    write(third);
-    expect(opens(byThird)).toBe(1);
-    rmSync(path);
-    expect(() => opens(stored(newKey()))).toThrow(failed);
-    expect(opens(byThird)).toBe(1);
-    // What wraps new keys is still the first root key that it knew.
-    expect(keyring.rootId).toBe(rootId);
-  });
+test("a keyring of a file reads it again for an unknown root key, and keeps what it knew if the file is gone", async () => {
+  const path = join(newFolder(), "root.key");
+  const write = (...keys: Uint8Array[]) => writeFileSync(path, keys.map((one) => `${spelled(one)}\n`).join(""));
+  const [second, third] = [newKey(), newKey()];
+  write(key);
+  const keyring = await openKeyring(readConfig({ KEYHOLE_ROOT_KEY_FILE: path }), true, () => {});
+  const opens = ({ rootId, wrapped } = stored(key)) => keyring.dataKey("p", 1, rootId, wrapped).generation;
+  const [bySecond, byThird] = [stored(second), stored(third)];
+  expect(() => opens(bySecond)).toThrow(failed);
+  write(second);
+  expect(opens(bySecond)).toBe(1);
+  expect(opens(stored(key))).toBe(1);
+  // An editor may leave half a file for a moment.
+  writeFileSync(path, spelled(third).slice(0, 20));
+  expect(() => opens(byThird)).toThrow(failed);
+  write(third);
+  expect(opens(byThird)).toBe(1);
+  rmSync(path);
+  expect(() => opens(stored(newKey()))).toThrow(failed);
+  expect(opens(byThird)).toBe(1);
+  // What wraps new keys is still the first root key that it knew.
+  expect(keyring.rootId).toBe(rootId);
 });

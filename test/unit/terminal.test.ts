@@ -35,17 +35,15 @@ describe("visible", () => {
   });
 });
 
-describe("jsonLine", () => {
-  test("is one line that any parser reads back exactly and no terminal acts on", () => {
-    fc.assert(
-      fc.property(fc.dictionary(fc.string({ unit: "binary" }), fc.string({ unit: "binary" })), (document) => {
-        const line = jsonLine(document);
-        expect(line.endsWith("\n")).toBe(true);
-        expect(line.slice(0, -1)).not.toMatch(unseen);
-        expect(Object.entries(JSON.parse(line))).toEqual(Object.entries(document));
-      }),
-    );
-  });
+test("jsonLine is one line that any parser reads back exactly and no terminal acts on", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string({ unit: "binary" }), fc.string({ unit: "binary" })), (document) => {
+      const line = jsonLine(document);
+      expect(line.endsWith("\n")).toBe(true);
+      expect(line.slice(0, -1)).not.toMatch(unseen);
+      expect(Object.entries(JSON.parse(line))).toEqual(Object.entries(document));
+    }),
+  );
 });
 
 /** Rows whose cells are set apart by bars. */
@@ -133,21 +131,19 @@ test.each([
   [9_000_000_000_000_000, "no time: 9000000000000000"],
 ])("the time %p is shown as %s", (at, shown) => expect(formatTime(at)).toBe(shown));
 
-describe("progress", () => {
-  test.each([
-    ["of many shows on a terminal and is gone", true, 1000, "\rImporting 500 of 1000 variables\x1b[K\r\x1b[K"],
-    ["of few things shows nothing, and there is nothing to take away", true, 200, ""],
-    ["shows nothing if there is no terminal", false, 1000, ""],
-  ])("%s", async (_, isTTY, total, shown) => {
-    let text = "";
-    const take = (chunk: unknown) => {
-      text += String(chunk);
-    };
-    const stream = Object.assign(streamTo(take), { isTTY });
-    const show = withProgress(stream as unknown as NodeJS.WriteStream, "Importing", "variables", async (report) => {
-      report(total / 2, total);
-    });
-    await show;
-    expect(text).toBe(shown);
+test.each([
+  ["of many shows on a terminal and is gone", true, 1000, "\rImporting 500 of 1000 variables\x1b[K\r\x1b[K"],
+  ["of few things shows nothing, and there is nothing to take away", true, 200, ""],
+  ["shows nothing if there is no terminal", false, 1000, ""],
+])("progress %s", async (_, isTTY, total, shown) => {
+  let text = "";
+  const take = (chunk: unknown) => {
+    text += String(chunk);
+  };
+  const stream = Object.assign(streamTo(take), { isTTY });
+  const show = withProgress(stream as unknown as NodeJS.WriteStream, "Importing", "variables", async (report) => {
+    report(total / 2, total);
   });
+  await show;
+  expect(text).toBe(shown);
 });

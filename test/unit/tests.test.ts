@@ -12,6 +12,8 @@ const rules: Readonly<Record<string, RegExp>> = {
     /expect\([^;\n]*(?:performance\.now|Date\.now|ranMs|\b\w+Ms\b|[tT]ook|elapsed)[^;\n]*\)\s*\.toBeLess/,
   // Random and encoded bytes hold it by chance. See `canary` in test/support/canary.ts.
   "looks for a short text": /\bnot\s*\.\s*(?:toContain|stringContaining)\(\s*(["'`])[\w+/=-]{1,5}\1/,
+  // The run ends what hangs after 60 s, and nothing that is only slow.
+  "has a time limit below that of the run": /(?:setDefaultTimeout\(|^ *\}, )[1-5]?\d_000\)|spawnSync\([^;]*\btimeout:/m,
   // Another program may have it: port 0, or freePort of test/support/port.ts.
   "listens on a fixed port": /\b(?:listen|serve)\(\s*(?:\{[^}]*\bport: )?[1-9]\d|"--port", "[1-9]/,
 };
@@ -40,6 +42,9 @@ test.each([
   ["expect(tookMs).toBeLessThanOrEqual(500);", "has a bound of elapsed time"],
   ['expect(JSON.stringify(proof)).not.toContain("one");', "looks for a short text"],
   ["expect(ran).toEqual({ stdout: expect.not.stringContaining('kh_') });", "looks for a short text"],
+  ...["setDefaultTimeout(30_000);", "}, 30_000);", "Bun.spawnSync(command, { timeout: 90_000 });"].map((text) => {
+    return [text, "has a time limit below that of the run"];
+  }),
   ["app.listen(4100);", "listens on a fixed port"],
   ['Bun.serve({ hostname: "127.0.0.1", port: 4100, fetch });', "listens on a fixed port"],
   ['site.keyhole(["serve", "--port", "4100"]);', "listens on a fixed port"],

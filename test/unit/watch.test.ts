@@ -124,33 +124,31 @@ describe("run --watch", () => {
   });
 });
 
-describe("a command that another takes the place of", () => {
-  test("gets SIGTERM, and SIGKILL after 10 s, and only after its end the other one begins", async () => {
-    const file = join(newFolder(), "log");
-    const log = (text: string) => `echo ${text} >> ${file}`;
-    const deaf = shell(`trap '${log("deaf")}' TERM; ${log("began")}; while :; do sleep 0.02; done`);
-    const polite = shell(`trap '${log("polite")}; exit 0' TERM; ${log("second")}; while :; do sleep 0.02; done`);
-    const last = shell(`${log("last")}; exit 3`);
-    const said: string[] = [];
-    const following = Object.entries({ began: polite, second: last });
-    const written = () => readFileSync(file, { encoding: "utf8", flag: "a+" });
-    const until = async (text: string) => void (await eventually(() => written().includes(text)));
-    const next = async () => {
-      const change = following.shift();
-      if (change === undefined) return new Promise<Command>(() => {});
-      await until(change[0]);
-      return change[1];
-    };
-    const waits: number[] = [];
-    // The first wait is over once the deaf one has heard SIGTERM, and the second one never.
-    const sleep = (durationMs: number) => (waits.push(durationMs) === 1 ? until("deaf") : new Promise<void>(() => {}));
-    const changes = { next, say: (line: string) => said.push(line) };
-    const clock = { nowMs: () => 0, dateMs: () => 0, random: () => 0, sleep };
-    expect(await supervise(deaf, { onTerminal: false, changes, clock })).toBe(3);
-    expect(waits).toEqual([10_000, 10_000]);
-    expect(written()).toBe("began\ndeaf\nsecond\npolite\nlast\n");
-    expect(said).toEqual(Array(2).fill("Something changed: the command is started again."));
-  });
+test("a command that another takes the place of gets SIGTERM, and SIGKILL after 10 s, and only after its end the other one begins", async () => {
+  const file = join(newFolder(), "log");
+  const log = (text: string) => `echo ${text} >> ${file}`;
+  const deaf = shell(`trap '${log("deaf")}' TERM; ${log("began")}; while :; do sleep 0.02; done`);
+  const polite = shell(`trap '${log("polite")}; exit 0' TERM; ${log("second")}; while :; do sleep 0.02; done`);
+  const last = shell(`${log("last")}; exit 3`);
+  const said: string[] = [];
+  const following = Object.entries({ began: polite, second: last });
+  const written = () => readFileSync(file, { encoding: "utf8", flag: "a+" });
+  const until = async (text: string) => void (await eventually(() => written().includes(text)));
+  const next = async () => {
+    const change = following.shift();
+    if (change === undefined) return new Promise<Command>(() => {});
+    await until(change[0]);
+    return change[1];
+  };
+  const waits: number[] = [];
+  // The first wait is over once the deaf one has heard SIGTERM, and the second one never.
+  const sleep = (durationMs: number) => (waits.push(durationMs) === 1 ? until("deaf") : new Promise<void>(() => {}));
+  const changes = { next, say: (line: string) => said.push(line) };
+  const clock = { nowMs: () => 0, dateMs: () => 0, random: () => 0, sleep };
+  expect(await supervise(deaf, { onTerminal: false, changes, clock })).toBe(3);
+  expect(waits).toEqual([10_000, 10_000]);
+  expect(written()).toBe("began\ndeaf\nsecond\npolite\nlast\n");
+  expect(said).toEqual(Array(2).fill("Something changed: the command is started again."));
 });
 
 function shell(script: string): Command {

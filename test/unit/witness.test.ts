@@ -17,17 +17,15 @@ import vectors from "../vectors/tlog-witness.json" with { type: "json" };
 const log = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(7));
 const witness = witnessOf("witness.example.com/w1", new Uint8Array(32).fill(8));
 
-describe("a witness's key and signature", () => {
-  test("are read back, and tell when it signed", () => {
-    const { name, id, publicKey } = witness;
-    expect(parseWitness(encodeWitness(witness))).toEqual({ name, id, publicKey });
-    const text = "one\ntwo\n";
-    const note = signNote(text, log) + cosign(text, witness, 1_764_547_200_999);
-    expect(openNote(note, [log])).toBe(text);
-    expect(cosignedAt(note, witness)).toBe(1_764_547_200_000);
-    expect(cosignedAt(note, witnessOf(witness.name, new Uint8Array(32).fill(9)))).toBeUndefined();
-    expect(cosignedAt(note.replace("two", "six"), witness)).toBeUndefined();
-  });
+test("a witness's key and signature are read back, and tell when it signed", () => {
+  const { name, id, publicKey } = witness;
+  expect(parseWitness(encodeWitness(witness))).toEqual({ name, id, publicKey });
+  const text = "one\ntwo\n";
+  const note = signNote(text, log) + cosign(text, witness, 1_764_547_200_999);
+  expect(openNote(note, [log])).toBe(text);
+  expect(cosignedAt(note, witness)).toBe(1_764_547_200_000);
+  expect(cosignedAt(note, witnessOf(witness.name, new Uint8Array(32).fill(9)))).toBeUndefined();
+  expect(cosignedAt(note.replace("two", "six"), witness)).toBeUndefined();
 });
 
 test("a witness answers the requests of litewitness's own test as litewitness does", () => {

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { renderDotenv } from "../../../src/formats/dotenv.ts";
 import { canary } from "../canary.ts";
 import corpus from "./nasty.json" with { type: "json" };
 
@@ -29,4 +30,14 @@ export const nastyValue: fc.Arbitrary<string> = fc.oneof(
 
 function text(part: fc.Arbitrary<string>): fc.Arbitrary<string> {
   return fc.array(part, { maxLength: 12, size: "max" }).map((parts) => parts.join(""));
+}
+
+/** Whether a dotenv text can carry the value. */
+export function isRepresentable(value: string): boolean {
+  try {
+    renderDotenv([{ name: "V", value }]);
+    return true;
+  } catch {
+    return false;
+  }
 }
