@@ -4,18 +4,18 @@ declare module "*.sql" {
   export default text;
 }
 
-/** The dashboard's files for browsers, as text, so that the compiled program contains them. */
+/** Where the dashboard's files for browsers are: on the disk, or in the compiled program, which contains them. */
 declare module "*.css" {
-  const text: string;
-  export default text;
+  const path: string;
+  export default path;
 }
-declare module "*/script.js" {
-  const text: string;
-  export default text;
+declare module "./script/*.js" {
+  const path: string;
+  export default path;
 }
 declare module "*.svg" {
-  const text: string;
-  export default text;
+  const path: string;
+  export default path;
 }
 
 /** JSON.parse source text access, which Bun has and TypeScript's library does not describe yet. */

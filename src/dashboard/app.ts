@@ -31,14 +31,18 @@ import {
   sessionOf,
   tokenOf,
 } from "./gate.ts";
-import icon from "./icon.svg" with { type: "text" };
+import icon from "./icon.svg" with { type: "file" };
 import { recentMax } from "./projects.tsx";
 import { refusalOf } from "./refusal.ts";
 import { isPageFor, routes } from "./routes.ts";
-import script from "./script.js" with { type: "text" };
+import forms from "./script/forms.js" with { type: "file" };
+import lists from "./script/lists.js" with { type: "file" };
+import base from "./script/page.js" with { type: "file" };
+import search from "./script/search.js" with { type: "file" };
+import secrets from "./script/secrets.js" with { type: "file" };
 import type { Session, SignInCode } from "./sessions.ts";
 import type { SignIn } from "./sign-in.ts";
-import style from "./style.css" with { type: "text" };
+import style from "./style.css" with { type: "file" };
 
 /** The dashboard as a function of a request; it listens on nothing. */
 export function createDashboard(parts: DashboardParts) {
@@ -51,7 +55,9 @@ export function createDashboard(parts: DashboardParts) {
       if (code === "NOT_FOUND") return notFound(parts, request);
       return refused(parts, error, false);
     });
-  for (const [path, [type, text]] of Object.entries(assets)) app.get(path, () => respond(200, text, type));
+  for (const [path, [type, ...files]] of Object.entries(assets)) {
+    app.get(path, async () => respond(200, (await Promise.all(files.map(textOf))).join("\n"), type));
+  }
   const { entrance } = parts;
   if ("signIn" in entrance) {
     const failed = (error: unknown) => signInFailed(parts, error);
@@ -77,11 +83,17 @@ export const serveOptions = {
   idleTimeout: 30,
 } as const;
 
-const assets: Readonly<Record<string, readonly [type: string, text: string]>> = {
+/** The files for browsers, joined in order. The built program holds them; a checkout's are on the disk. */
+const assets: Readonly<Record<string, readonly [type: string, ...files: string[]]>> = {
   "/style.css": ["text/css; charset=utf-8", style],
-  "/script.js": ["text/javascript; charset=utf-8", script],
+  "/script.js": ["text/javascript; charset=utf-8", base, lists, search, forms, secrets],
   "/icon.svg": ["image/svg+xml", icon],
 };
+
+/** Reads a file at each request, so that a checkout shows a change at once. */
+function textOf(file: string): Promise<string> {
+  return Bun.file(file).text();
+}
 
 async function answered(
   parts: DashboardParts,

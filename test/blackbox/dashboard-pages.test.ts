@@ -81,7 +81,9 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
   });
 
   test("there are two layouts and two palettes to look at", async () => {
-    const sources = ["style.css", "script.js"].map((name) => Bun.file(`src/dashboard/${name}`).text());
+    const files = [...new Bun.Glob("src/dashboard/**/*.{css,js}").scanSync()];
+    expect(files).toHaveLength(6);
+    const sources = files.map((file) => Bun.file(file).text());
     const conditions = /(?<=(?:@media |@container |matchMedia\(["'`]))[^"'`{]+/g;
     const asked = (await Promise.all(sources)).join("").match(conditions);
     // In forced colours, the reader's own stand in for ours.

@@ -400,6 +400,14 @@ describeBoth("the first page", (w) => {
   });
 });
 
+test("the contract of the script names every data-* that pages have", async () => {
+  const contract = await Bun.file("src/dashboard/script/page.js").text();
+  const files = [...new Bun.Glob("src/{dashboard,kinds,pages}/**/*.tsx").scanSync()];
+  const pages = (await Promise.all(files.map((file) => Bun.file(file).text()))).join("");
+  const all = (text: string, pattern: RegExp) => [...new Set(text.match(pattern))].sort();
+  expect(all(pages, /(?<=\s)data-[a-z]+/g)).toEqual(all(contract, /(?<=^ \* )data-[a-z]+/gm));
+});
+
 describeOnce("the first page with one damaged set", (w) => {
   test("says which, in place of what is due, and shows all else", async () => {
     const { organization, where, visitor, at } = await place(w);

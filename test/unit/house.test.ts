@@ -497,8 +497,9 @@ function unreadable(sources: Sources): string[] {
       const parser = new Bun.Transpiler({ loader: file.endsWith("x") ? "tsx" : "ts" });
       const parsed = parser.scanImports(text).filter(({ path }) => !/^react(?:\/|$)/.test(path));
       return (
-        read.some((target) => /^[#/]|^src\/.*(?<!\.tsx?|^src\/dashboard\/[a-z]+\.(?:css|js|svg))$/.test(target)) ||
-        parsed.some(({ path, kind }) => kind === "require-call" || !read.includes(resolve(file, path)))
+        read.some((target) =>
+          /^[#/]|^src\/.*(?<!\.tsx?|^src\/dashboard\/(?:script\/)?[a-z]+\.(?:css|js|svg))$/.test(target),
+        ) || parsed.some(({ path, kind }) => kind === "require-call" || !read.includes(resolve(file, path)))
       );
     })
     .map(([file]) => file);
