@@ -2,17 +2,7 @@
 
 import { type Environment, environments } from "../core/names.ts";
 import { findProject } from "../desk/projects.ts";
-import {
-  type Cells,
-  Chooser,
-  environmentColumns,
-  Field,
-  MachinesOnlyNote,
-  Named,
-  Operators,
-  Table,
-  Word,
-} from "../pages/parts.tsx";
+import { type Cells, Chooser, environmentColumns, Field, Named, Operators, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -20,6 +10,7 @@ import { type KeyAccess, listAccess } from "../people/keys.ts";
 import { type PersonAccess, personsWithAccess, signInText } from "../people/persons.ts";
 import { type Gets, namesForMachines } from "../people/readers.ts";
 import { lookalikes } from "../words/lookalikes.ts";
+import { whoStillReads } from "../words/machines-only.ts";
 import { joined } from "../words/text.ts";
 import { keyColumns } from "./keys.tsx";
 import { personPath, rightsCell } from "./person.tsx";
@@ -68,10 +59,9 @@ export async function accessPage(visit: Visit): Promise<Answer> {
         none={`Nobody has rights here${there}. An operator gives them: keyhole person grant.`}
       />
       {hidden.length > 0 && (
-        <>
-          <p>For machines only, so that none of these persons reads them: {joined(hidden)}.</p>
-          <MachinesOnlyNote />
-        </>
+        <p>
+          For machines only: {joined(hidden)}. Of each of them: {whoStillReads}.
+        </p>
       )}
       <Operators />
     </>

@@ -145,7 +145,9 @@ function Card(
       <Facts
         facts={{
           Note: found?.note,
-          "Who can read it": isThere && some(gets("values", found.isMachinesOnly), "Nobody but operators."),
+          "Who can read it":
+            isThere &&
+            some(gets("values", found.isMachinesOnly), found.isMachinesOnly ? "Nobody." : "Nobody but operators."),
           "Only see its name": isThere && names.length > 0 && some(names, ""),
           "Who read it last":
             isThere &&

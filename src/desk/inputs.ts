@@ -1,6 +1,7 @@
 import { type Environment, environments } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
 import { parseChoices } from "../words/lists.ts";
+import { whoStillReads } from "../words/machines-only.ts";
 import { parseCount, Unfit } from "../words/parse.ts";
 
 /* What an operation takes. Each input says what completes it, and whether it is read from a file or from stdin. */
@@ -161,6 +162,9 @@ export function id(noun: "key" | "trust" | "request"): Input<string> {
 
 /** For what shows a list. */
 export const wide = flag("--wide", "show everything; on a narrow terminal, as a block for each entry");
+
+/** For what writes an item. Where the mark is sealed: `seal/canary.ts`. Where it is kept: `editing/open.ts`. */
+export const machinesOnly = flag("--machines-only", `for machines only until it is deleted: ${whoStillReads}`);
 
 /** For what writes variables: nobody must have written them since somebody looked. */
 export const ifVersion = input(

@@ -32,6 +32,6 @@ export class StoredValue {
 
 /** The refusal of a person's read. */
 export function forMachinesOnly(name: string): Refused {
-  const words = `${JSON.stringify(name)} is for machines only: keys and trusts read it, no person does.`;
+  const words = `${JSON.stringify(name)} is for machines only: keys and trusts read it, and no right shows it.`;
   return new Refused("forbidden", `${words} Write a new value over it, or delete it.`);
 }

@@ -16,6 +16,7 @@ import {
 } from "../people/keys.ts";
 import { type EndingRights, listEndingRights, type PersonAccess, personsWithAccess } from "../people/persons.ts";
 import { namesForMachines, personGets } from "../people/readers.ts";
+import { whoStillReads } from "../words/machines-only.ts";
 import { counted, formatTime } from "../words/text.ts";
 import { parseDuration } from "../words/times.ts";
 import { endless } from "./credentials.ts";
@@ -35,8 +36,8 @@ const listAll = operation({
     const columns = accessColumns(await shortKeyIds(admin));
     const listed = list(found, columns, `No valid key or trust, and no person, reaches ${where}.`);
     const hidden = await namesForMachines(admin, project, environment);
-    const words = "For machines only, so that no person reads them";
-    return { ...listed, sentence: hidden.length === 0 ? "" : `${words}: ${hidden.join(", ")}.` };
+    const sentence = `For machines only: ${hidden.join(", ")}. Of each of them: ${whoStillReads}.`;
+    return { ...listed, sentence: hidden.length === 0 ? "" : sentence };
   },
 });
 

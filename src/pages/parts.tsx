@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { type Environment, isEnvironment } from "../core/names.ts";
 import { excerpt, visibleLines } from "../core/visible.ts";
 import { inWords } from "../words/ago.ts";
+import { machinesOnlySentence, whoStillReads } from "../words/machines-only.ts";
 import { isSteering } from "../words/steering.ts";
 import { formatTime } from "../words/text.ts";
 
@@ -579,17 +580,14 @@ export function Box(props: {
   );
 }
 
-const stillReads =
-  "no person reads it, but whoever may make a key for it (an operator, who holds the root key, always may) can still read it by a key that they make";
-
 /** The box for a new item that no person is to read. */
 export function MachinesOnly() {
-  return <Box name="machinesOnly">What is written here is for machines only until it is deleted: {stillReads}</Box>;
+  return <Box name="machinesOnly">What is written here is for machines only until it is deleted: {whoStillReads}</Box>;
 }
 
 /** What is said of such an item. */
 export function MachinesOnlyNote() {
-  return <p class="quiet">For machines only: {stillReads}.</p>;
+  return <p class="quiet">{machinesOnlySentence}</p>;
 }
 
 /** A box that the script lets check all boxes of this name that the table below its line shows. */

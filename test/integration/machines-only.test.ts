@@ -383,7 +383,7 @@ describeBoth("an item for machines only", (w, dialect, once) => {
     expect(made).toMatch(/^[\w-]{43}$/);
     expect(JSON.stringify([shows, said])).not.toContain(made);
     expect(said.sentence).toContain(
-      "It is for machines only: no person reads it, but whoever may make a key for it (an operator",
+      "It is for machines only: no right shows it, but whoever may make a key for it (an operator",
     );
     const visitor = await visitorOf(w);
     const page = `/p/${where}/variables/set`;
@@ -395,7 +395,7 @@ describeBoth("an item for machines only", (w, dialect, once) => {
     expect(await visitor.send(page, fields)).toMatchObject({ status: 200 });
     await expect(revealVariable(w.admin, where, environment, "OPEN")).rejects.toThrow("for machines only");
     const { html } = await visitor.page(`/p/${where}/access`);
-    expect(html).toContain("For machines only, so that none of these persons reads them");
+    expect(html).toContain("Of each of them: no right shows it, but whoever may make a key for it");
     const { sentence } = await performed(access.rows[0] as Operation, w.admin, { project: where, environment });
     expect(sentence).toContain("MADE in staging, OPEN in staging");
     expect((await visitor.page(`/p/${where}/variables`)).html).toContain("machines only");

@@ -8,6 +8,7 @@ import {
   flag,
   formOnly,
   input,
+  machinesOnly,
   project,
   requireOneEnvironment,
   typed,
@@ -17,8 +18,8 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
-import { machinesOnlyInput, machinesOnlySentence } from "../../editing/machines-only.ts";
 import { noteInput } from "../../editing/notes.ts";
+import { machinesOnlySentence } from "../../words/machines-only.ts";
 import { decodeText, joined } from "../../words/text.ts";
 import { deleteItem } from "../delete.ts";
 import { accounts } from "./entry.ts";
@@ -48,7 +49,7 @@ export const set = operation({
     }),
     environments: environmentList("all environments it belongs to; asks before it removes it from one"),
     merge: flag("--merge", "keep the fields that are not given, and other environments; null removes a field"),
-    machinesOnly: machinesOnlyInput,
+    machinesOnly,
     note: noteInput,
     leave: formOnly<boolean>(),
   },

@@ -7,6 +7,7 @@ import {
   file,
   force,
   input,
+  machinesOnly,
   out,
   project,
   required,
@@ -17,8 +18,8 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
-import { machinesOnlyInput, machinesOnlySentence } from "../../editing/machines-only.ts";
 import { noteInput } from "../../editing/notes.ts";
+import { machinesOnlySentence } from "../../words/machines-only.ts";
 import { counted } from "../../words/text.ts";
 import { deleteItem } from "../delete.ts";
 import { files } from "./entry.ts";
@@ -43,7 +44,7 @@ const put = operation({
     name: input("--name <name>", "display name (default: the last part of the path)"),
     mode: choice("--mode <mode>", "its mode where clients write it (default: 0600)", ["0600", "0400"]),
     contentType: input("--type <type>", "media type (default: application/octet-stream)"),
-    machinesOnly: machinesOnlyInput,
+    machinesOnly,
     note: noteInput,
   },
   run: async (admin, { project, local, ...asked }) => {

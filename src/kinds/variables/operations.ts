@@ -12,6 +12,7 @@ import {
   formOnly,
   ifVersion,
   input,
+  machinesOnly,
   project,
   type ReadInput,
   severalEnvironments,
@@ -23,12 +24,12 @@ import { type Columns, done, list } from "../../desk/outcome.ts";
 import type { Seen } from "../../desk/plan.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
-import { machinesOnlyInput, machinesOnlySentence } from "../../editing/machines-only.ts";
 import { noteInput } from "../../editing/notes.ts";
 import { seenAt } from "../../editing/open.ts";
 import { setBytesMax } from "../../sets/kind.ts";
 import { digestOf } from "../../sets/verified-set.ts";
 import { parseList } from "../../words/lists.ts";
+import { machinesOnlySentence } from "../../words/machines-only.ts";
 import { parseCount, Unfit } from "../../words/parse.ts";
 import { counted, decodeText, joined, listed } from "../../words/text.ts";
 import { parseComingDay } from "../../words/times.ts";
@@ -92,7 +93,7 @@ export const set = operation({
       (text) => parseComingDay(text, Date.now()),
     ),
     canary: flag("--canary", "bait: read like any other, and every use of it is on record; it stays one until deleted"),
-    machinesOnly: machinesOnlyInput,
+    machinesOnly,
     generate: input(
       "--generate <bytes>",
       "with --machines-only: so many random bytes in base64url as the value, never shown",
