@@ -3,7 +3,7 @@ import type { Right } from "../access/rights.ts";
 import type { Environment } from "../core/names.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findProject } from "../desk/projects.ts";
-import { requireSets } from "../editing/open.ts";
+import { findSet } from "../editing/open.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { resources } from "../kinds/people.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
@@ -32,14 +32,16 @@ export function personGets(rights: readonly Right[] = []): Gets {
   return rights.includes("see") ? "names" : undefined;
 }
 
-/** The items of a project that no person reads, in words, as far as somebody may see them. */
+/** The items of a project that no right shows, in words, as far as somebody may see them. Nobody reads a damaged set. */
 export async function namesForMachines(admin: AdminContext, where: string, environment?: Environment) {
   const project = await findProject(admin, where, "see", environment && [environment]);
-  const sets = await Array.fromAsync(everyKind, (descriptor) => requireSets(admin, project, descriptor));
-  return sets.flatMap((ofKind, kind) =>
-    ofKind.flatMap((set) => {
-      const hidden = set.entries.filter((entry) => set.isMachinesOnly(entry));
-      return hidden.map((entry) => `${everyKind[kind]?.nameOf(entry)} in ${set.environment}`);
-    }),
+  const places = everyKind.flatMap((descriptor) =>
+    project.permit.environments.map((environment) => ({ project, descriptor, environment })),
   );
+  const names = await Array.fromAsync(places, async (of) => {
+    const set = await findSet(admin, of);
+    const hidden = set?.entries.filter((entry) => set.isMachinesOnly(entry)) ?? [];
+    return hidden.map((entry) => `${of.descriptor.nameOf(entry)} in ${of.environment}`);
+  });
+  return names.flat();
 }

@@ -336,6 +336,8 @@ describeBoth("an item for machines only", (w, dialect, once) => {
         const opened = exportOrganization(w.admin, where.split("/")[0], { formats: [], warn() {} });
         await expect(Array.fromAsync(opened)).rejects.toThrow("were deleted or changed by other means than Keyhole");
         await expect(listItemHistory(w.admin, { where, environment, kind }, name)).resolves.toBeDefined();
+        const { sentence } = await performed(access.rows[0] as Operation, w.admin, { project: where });
+        expect(sentence).toContain(`For machines only: ${kind === "variables" ? `${token} in production` : token}`);
       }
       await w.sql`update sets set listing = ${listing} where project_id = ${project.id} and kind = ${kind} and environment = ${environment}`;
     }
