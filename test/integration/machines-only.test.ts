@@ -372,7 +372,13 @@ describeBoth("an item for machines only", (w, dialect, once) => {
     await setAccount(w.admin, where, "open", [environment], { password: "old" });
     const merged = setAccount(w.admin, where, "open", [environment], { user: "u" }, { merge: true, machinesOnly });
     await expect(merged).rejects.toThrow("open needs all its fields again");
-    const asked = { project: where, environments: [environment], name: "MADE", machinesOnly, generate: 32 };
+    const asked = {
+      project: where,
+      environments: [environment, "production"],
+      name: "MADE",
+      machinesOnly,
+      generate: 32,
+    };
     const door = await throughDoorHere(
       w,
       "nobody",
@@ -383,6 +389,8 @@ describeBoth("an item for machines only", (w, dialect, once) => {
     const { text } = await w.client().ask("/projects/web/variables?environment=staging&keys=MADE", { key });
     const { value: made } = JSON.parse(text).variables[0];
     expect(made).toMatch(/^[\w-]{43}$/);
+    const other = await w.client().ask("/projects/web/variables?environment=production&keys=MADE", { key });
+    expect(JSON.parse(other.text).variables[0].value).not.toBe(made);
     expect(JSON.stringify([shows, said])).not.toContain(made);
     expect(said.sentence).toContain(
       "It is for machines only: no right shows it, but whoever may make a key for it (an operator",

@@ -112,11 +112,12 @@ export const set = operation({
   plan: async (admin, given) => {
     const { project, environments, name, each, rotateBy = null, canary, machinesOnly, generate, note, version } = given;
     const seen = await seenAt(admin, project, "write", variables, environments);
-    const read = () => (generate === undefined ? given.value.read() : randomBytes(generate).toString("base64url"));
-    const all = each ?? { value: await read(), rotateBy, note };
+    const value = each || generate !== undefined ? undefined : await given.value.read();
     const changes = new Map(
       environments.map((environment) => {
-        const own = all instanceof Map ? all.get(environment) : all;
+        // A key for one environment must not read what was made for another.
+        const made = generate === undefined ? value : randomBytes(generate).toString("base64url");
+        const own = each?.get(environment) ?? { value: made, rotateBy, note };
         return [environment, { entries: [{ name, canary, machinesOnly, ...own }] }];
       }),
     );
