@@ -397,13 +397,12 @@ describeBoth("an item for machines only", (w, dialect, once) => {
     );
     const visitor = await visitorOf(w);
     const page = `/p/${where}/variables/set`;
-    const fields = {
-      ...(await visitor.form(`${page}?name=OPEN`, page)),
-      "value.staging": "hidden now",
-      machinesOnly: "yes",
-    };
-    expect(await visitor.send(page, fields)).toMatchObject({ status: 200 });
+    await setVariables(w.admin, where, "development", [{ name: "OPEN", value: "stays" }]);
+    const fields = { ...(await visitor.form(`${page}?name=OPEN`, page)), note: "new", machinesOnly: "yes" };
+    expect(await visitor.send(page, fields)).toMatchObject({ error: expect.stringContaining("No field has a value") });
+    expect(await visitor.send(page, { ...fields, "value.staging": "hidden now" })).toMatchObject({ status: 200 });
     await expect(revealVariable(w.admin, where, environment, "OPEN")).rejects.toThrow("for machines only");
+    expect(await revealVariable(w.admin, where, "development", "OPEN")).toBe("stays");
     const { html } = await visitor.page(`/p/${where}/access`);
     expect(html).toContain("Of each of them: no right shows it, but whoever may make a key for it");
     const { sentence } = await performed(access.rows[0] as Operation, w.admin, { project: where, environment });

@@ -8,7 +8,7 @@ import { type Form, inField, type Visit } from "../../pages/visit.ts";
 import { isDay } from "../../words/times.ts";
 import { dueAtOf, type VariableEntry } from "./entry.ts";
 import { remove, set } from "./operations.ts";
-import { validateVariables } from "./write.ts";
+import { type NewVariable, validateVariables } from "./write.ts";
 
 /** A value for each environment, and a day to rotate them by. */
 export const form: ItemForm<VariableEntry> = {
@@ -119,13 +119,16 @@ function ValueField({ environment, help }: { readonly environment: Environment; 
 function change(visit: Visit, name: string, { shown, entries, unseen, note }: StoredItem<VariableEntry>): ItemChange {
   const { admin, where, form } = visit;
   const noted = note === undefined ? [] : [...entries.keys()].filter((environment) => !unseen.includes(environment));
-  const values = valuesIn(form, shown, noted.length > 0);
+  const canary = form.has("canary") ? (true as const) : undefined;
+  const machinesOnly = form.has("machinesOnly") ? (true as const) : undefined;
+  const values = valuesIn(form, shown, noted.length > 0 && !machinesOnly);
   const day = inField("rotateBy", () => readDay(form, admin.now()));
   const each = new Map(
     [...values].map(([environment, value]) => {
       // An empty day does not take away one that the form did not show.
       const isKept = day === "keep" || (day === null && unseen.includes(environment));
-      return [environment, { value, rotateBy: isKept ? (entries.get(environment)?.rotateBy ?? null) : day, note }];
+      const rotateBy = isKept ? (entries.get(environment)?.rotateBy ?? null) : day;
+      return [environment, { value, rotateBy, note, machinesOnly }];
     }),
   );
   // What is wrong with a name is said before the name is asked for again.
@@ -133,10 +136,12 @@ function change(visit: Visit, name: string, { shown, entries, unseen, note }: St
   for (const [environment, { value }] of each) {
     inField(`value.${environment}`, () => validateVariables([{ name, value }]));
   }
-  const all = new Map([...noted.map((environment) => [environment, { note }] as const), ...each]);
+  // Where only the note is written, the value that is there gets no mark.
+  const all = new Map<Environment, Omit<NewVariable, "name" | "canary">>([
+    ...noted.map((environment) => [environment, { note, machinesOnly: undefined }] as const),
+    ...each,
+  ]);
   const targets = [...all.keys()];
-  const canary = form.has("canary") ? (true as const) : undefined;
-  const machinesOnly = form.has("machinesOnly") ? (true as const) : undefined;
   const given = { project: where, environments: targets, name, value: typedIn(""), each: all, canary, machinesOnly };
   return { targets, write: (to) => carryOut(visit, set, given, to) };
 }

@@ -101,7 +101,7 @@ export const set = operation({
     ),
     note: noteInput,
     version: ifVersion,
-    each: formOnly<ReadonlyMap<Environment, Omit<NewVariable, "name" | "canary" | "machinesOnly">>>(),
+    each: formOnly<ReadonlyMap<Environment, Omit<NewVariable, "name" | "canary">>>(),
   },
   check: ({ environments, version, generate, machinesOnly, value }) => {
     requireOne("var set", environments, version);
