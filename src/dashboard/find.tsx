@@ -8,7 +8,7 @@ import { type Cells, Empty, Envs, joined, LoneLink, Name, Table, Warnings, Word 
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer, Offer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { find, type Hit } from "../people/find.ts";
+import { find, type Hit, whatIs } from "../people/find.ts";
 import { lookalikes } from "../words/lookalikes.ts";
 import { counted } from "../words/text.ts";
 import { actionsOf } from "./grid.tsx";
@@ -113,8 +113,7 @@ function placeOf({ organization, project }: Hit): string {
 /** What each is. Keys and trusts of one look carry the first letters of their ids. */
 function whatsOf(found: readonly Hit[]): (hit: Hit) => string {
   const marks = lookalikes(found.flatMap(({ id, name, project }) => (id && project === null ? [{ id, name }] : [])));
-  return ({ type, status, id = "" }) =>
-    [type, status, marks.has(id) && `id ${marks.get(id)}…`].filter(Boolean).join(", ");
+  return (hit) => [whatIs(hit), hit.id && marks.has(hit.id) && `id ${marks.get(hit.id)}…`].filter(Boolean).join(", ");
 }
 
 function pageOf({ type, organization, project, name, id }: Hit): string {

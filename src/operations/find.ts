@@ -1,7 +1,7 @@
 import { input, ofOrganization, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, list } from "../desk/outcome.ts";
-import { find, type Hit, type SearchResult } from "../people/find.ts";
+import { find, type Hit, type SearchResult, whatIs } from "../people/find.ts";
 import { shortKeyIds } from "../people/keys.ts";
 import { shortRequestIds } from "../people/requests.ts";
 
@@ -40,7 +40,7 @@ function columnsOf(
     PROJECT: ({ organization, project }) => [organization ?? "-", project].filter(Boolean).join("/"),
     NAME: ({ name }) => ({ name }),
     ENVIRONMENTS: ({ environments }) => environments?.join(",") ?? "-",
-    WHAT: ({ type, status }) => (status === undefined ? type : `${type}, ${status}`),
+    WHAT: whatIs,
     ID: ({ type, id = "-" }) => (type === "request" ? shortRequest(id) : shortKey(id)),
     ...(hits.some(({ note }) => note) && { NOTE: ({ note }) => ({ name: note ?? null }) }),
   };

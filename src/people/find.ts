@@ -7,6 +7,7 @@ import { projectPath } from "../desk/projects.ts";
 import { listingsAcross, type ProjectAsked } from "../editing/across.ts";
 import { noted } from "../editing/notes.ts";
 import { everyKind } from "../kinds/kind.ts";
+import { isMachinesOnly } from "../seal/canary.ts";
 import type { Entry } from "../sets/kind.ts";
 import { hasPart, mayHavePart, rankOf, requirePart } from "../words/name-part.ts";
 import { listKeys } from "./keys.ts";
@@ -26,6 +27,8 @@ export type Hit = {
   readonly environments?: readonly Environment[];
   /** Of an item: the first one in these environments. */
   readonly note?: string | undefined;
+  /** Whether no right shows its value in one of these environments. */
+  readonly machinesOnly?: true;
   /** Of a key, a trust or a request. */
   readonly id?: string;
   readonly status?: string;
@@ -83,20 +86,26 @@ async function findInProjects(search: Search, organization: string | undefined):
     warnings.push(...damage);
     if (isNamed(project.slug) || isNamed(project.name)) hits.add({ type: "project", ...place, name: project.slug });
     for (const [{ item, nameOf }, some] of Map.groupBy(listings, ({ descriptor }) => descriptor)) {
-      const places = new Map<string, { environments: Environment[]; note?: string | undefined }>();
+      const places = new Map<string, Pick<Hit, "note" | "machinesOnly"> & { environments: Environment[] }>();
       for (const { environment, text } of some) {
         if (!mayHave(text)) continue;
         for (const entry of JSON.parse(text) as Entry[]) {
           const name = nameOf(entry);
           if (!isNamed(name) && !(entry.note && isNamed(`${name} ${entry.note}`))) continue;
-          const { environments, note } = places.get(name) ?? { environments: [] };
-          places.set(name, { environments: [...environments, environment], ...noted(note, entry) });
+          const { environments, note, ...marks } = places.get(name) ?? { environments: [] };
+          if (isMachinesOnly(admin.systemKeys.listing, entry)) marks.machinesOnly = true;
+          places.set(name, { environments: [...environments, environment], ...noted(note, entry), ...marks });
         }
       }
       for (const [name, found] of places) hits.add({ type: item, ...place, name, ...found });
     }
   }
   return warnings;
+}
+
+/** What a hit is, in words. */
+export function whatIs({ type, status, machinesOnly }: Hit): string {
+  return [type, status, machinesOnly && "for machines only"].filter(Boolean).join(", ");
 }
 
 /** Keys, trusts and requests; persons for an operator, as nobody else lists them. */

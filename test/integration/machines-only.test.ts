@@ -365,7 +365,7 @@ describeBoth("an item for machines only", (w, dialect, once) => {
   });
 
   once("takes a new value, which may be generated and is never shown", async () => {
-    const { where, key } = await placed(w);
+    const { where, key, organization } = await placed(w);
     await expect(setVariables(w.admin, where, environment, [{ name: "OPEN", machinesOnly }])).rejects.toThrow(
       "needs a new value",
     );
@@ -408,6 +408,8 @@ describeBoth("an item for machines only", (w, dialect, once) => {
     const { sentence } = await performed(access.rows[0] as Operation, w.admin, { project: where, environment });
     expect(sentence).toContain("MADE in staging, OPEN in staging");
     expect((await visitor.page(`/p/${where}/variables`)).html).toContain("machines only");
+    const { found } = await find(w.admin, "OPEN", organization.slug);
+    expect(found.map(({ machinesOnly }) => machinesOnly)).toEqual([true]);
   });
 });
 
