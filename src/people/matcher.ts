@@ -25,12 +25,31 @@ const textForms: readonly (readonly [form: string, write: (text: string) => stri
   ["url", (text) => encodeURIComponent(text)],
   ["url", (text) => encodeURIComponent(text).replace(/%../g, (escaped) => escaped.toLowerCase())],
   ["url", (text) => encodeURIComponent(text).replaceAll("%2F", "/")],
+  ["url", (text) => percentEncoded(text).replaceAll("%2F", "/")],
+  ["url", (text) => percentEncoded(text).replaceAll("%20", "+")],
   ["json", (text) => JSON.stringify(text).slice(1, -1)],
   ["json", (text) => JSON.stringify(text).slice(1, -1).replaceAll("/", "\\/")],
+  ["json", (text) => JSON.stringify(text).slice(1, -1).replaceAll(/[<>&]/g, codeUnit)],
+  [
+    "json",
+    (text) =>
+      JSON.stringify(text)
+        .slice(1, -1)
+        .replaceAll(/[^\0-\x7f]/g, codeUnit),
+  ],
   ["shell", (text) => text.replaceAll("'", "'\\''")],
   ["shell", (text) => text.replace(/["\\$`]/g, "\\$&")],
   ["utf-16", (text) => Buffer.from(text, "utf16le")],
 ];
+/** With what JavaScript leaves in URLs, and other languages do not. */
+function percentEncoded(text: string): string {
+  return encodeURIComponent(text).replaceAll(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+function codeUnit(one: string): string {
+  return `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
 const [ownForm, base64Form, textForm] = [0, 1, 7];
 const lineForm: number = textForm + textForms.length;
 

@@ -6,7 +6,7 @@ import "../support/seed.ts";
 
 /* Which values stand in a text: all that are planted, in every form and across every border, and none that is not. */
 
-const secret = `correct/horse "battery" + it's $täple\nand a line`;
+const secret = `correct/horse "battery" + it's <$täple&\nand a line`;
 const pem = `-----BEGIN PRIVATE KEY-----\n${"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7".repeat(2)}\nc2hvcnRlciBsYXN0IGxpbmUgb2YgaXQ=\n-----END PRIVATE KEY-----`;
 const values = [secret, pem, "production-token"].map((text) => Buffer.from(text));
 /** What stands in a text, and how many bytes before the part of it that the value decides. */
@@ -17,7 +17,13 @@ const forms: readonly (readonly [form: string, value: number, written: Buffer, b
   ["base64", 0, Buffer.from(Buffer.from(`u:${secret}.`).toString("base64url")), 3],
   ["url", 0, Buffer.from(encodeURIComponent(secret))],
   ["url", 0, Buffer.from(encodeURIComponent(secret).replace(/%../g, (one) => one.toLowerCase()))],
+  // As Python and Go write a part of a query, and Python one of a path.
+  ["url", 0, Buffer.from("correct%2Fhorse+%22battery%22+%2B+it%27s+%3C%24t%C3%A4ple%26%0Aand+a+line")],
+  ["url", 0, Buffer.from("correct/horse%20%22battery%22%20%2B%20it%27s%20%3C%24t%C3%A4ple%26%0Aand%20a%20line")],
   ["json", 0, Buffer.from(JSON.stringify(secret).slice(1, -1))],
+  // As Go writes it, and as Python does.
+  ["json", 0, Buffer.from('correct/horse \\"battery\\" + it\'s \\u003c$täple\\u0026\\nand a line')],
+  ["json", 0, Buffer.from('correct/horse \\"battery\\" + it\'s <$t\\u00e4ple&\\nand a line')],
   ["shell", 0, Buffer.from(secret.replaceAll("'", "'\\''"))],
   ["utf-16", 0, Buffer.from(secret, "utf16le")],
   ["as it is", 1, Buffer.from(pem)],
