@@ -157,6 +157,8 @@ function revertTo(admin: AdminContext, to: number, name: string | undefined): Fi
     const wanted = new Map<string, Item | undefined>();
     for (const one of names) {
       const [item, old] = [after.get(one), before.items.get(one)];
+      // Nobody has written it since, which the history says to everybody here.
+      if (item && old && JSON.stringify(item.entry) === JSON.stringify(old.entry)) continue;
       const isRead = isCompared && item?.isHidden === false && old?.isHidden === false;
       if (!(isRead && isSame(admin, descriptor, item, old))) wanted.set(one, item);
     }

@@ -293,6 +293,9 @@ describeBoth("an item for machines only", (w, dialect, once) => {
     await deleteVariable(w.admin, where, environment, "OPEN");
     await rollBack(w.admin, set, await planRollback(w.admin, set, 2, "OPEN"));
     expect(await get("OPEN")).toBe("readable");
+    await setAccount(w.admin, where, "other", [environment], { user: "u" });
+    const back = await planRollback(w.admin, { ...at("accounts"), where }, 3);
+    expect([back.changed, back.deleted]).toEqual([[], ["other"]]); // it stays as it is
     const { leftOut } = await exported(w, organization.slug, false);
     expect(leftOut.sort()).toEqual(
       [
