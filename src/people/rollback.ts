@@ -95,8 +95,8 @@ export function undo(admin: AdminContext, set: SetAt, { seen, version }: Planned
 }
 
 /** @throws Refused `invalid` if somebody has written all names since */
-function requireAnyLeft({ version, left, ...plan }: Pick<Undo, "version" | "left"> & NamesWritten): void {
-  if (namesOf(plan).length > 0) return;
+function requireAnyLeft({ version, left }: Pick<Undo, "version" | "left">, changes: SetChanges): void {
+  if (changes.size > 0) return;
   const words = `Nothing of version ${version} is left to undo: all that it changed has been written again since`;
   const who = left.slice(0, 3).map(({ name, version, by }) => `${name} in version ${version} by ${by}`);
   const others = left.length > 3 ? `, and ${left.length - 3} more` : "";
@@ -112,11 +112,11 @@ type Planned<K extends keyof Plan, Plan> = Pick<Plan, K> & { readonly seen: Seen
 /** The current version, verified and opened. */
 type Current = { readonly verified: VerifiedSet; readonly before: OpenSet };
 
-/** Finds out a plan, and the changes that carry it out. */
+/** Finds out the changes that carry a plan out, and the plan with the names that they write. */
 type FindRevert<Plan> = (
   current: Current,
   now: number,
-) => Promise<{ readonly plan: Plan; readonly changes: SetChanges }>;
+) => Promise<{ readonly changes: SetChanges; readonly planOf: (names: NamesWritten) => Plan }>;
 
 async function revert<Plan>(
   admin: AdminContext,
@@ -131,10 +131,12 @@ async function revert<Plan>(
     const of = { project, descriptor, environment };
     const [verified] = (await requireSets(admin, project, descriptor, seen, undefined, [environment])) as [VerifiedSet];
     const before = openItems(of, verified);
-    const { plan, changes } = await find({ verified, before }, project.now);
+    const { changes, planOf } = await find({ verified, before }, project.now);
     const outcomeOf = (writes: ReadonlyMap<Environment, PlannedSet>) => {
       const write = writes.get(environment) as PlannedSet;
-      return { plan, version: write.version, warnings: descriptor.warningsOf(where, environment, write) };
+      const { added, changed, deleted, version } = write;
+      const warnings = descriptor.warningsOf(where, environment, write);
+      return { plan: planOf({ added, changed, deleted }), version, warnings };
     };
     return { changes: new Map([[before, changes]]), outcomeOf };
   };
@@ -167,19 +169,13 @@ function revertTo(admin: AdminContext, to: number, name: string | undefined): Fi
     const between = [...records.filter(isWriter).map(writerOf), ...unverified.map((version) => ({ version, by: null }))]
       .filter(({ version }) => version > to && version <= from)
       .sort((a, b) => a.version - b.version);
-    const { changes, ...written } = await changesOf(admin, before, wanted, to, now);
-    const plan = {
-      from,
-      to,
-      ...(name !== undefined && { name }),
-      seen: seenOf(project, [verified]),
-      ...written,
-      between,
-    };
+    const changes = await changesOf(admin, before, wanted, to, now);
     if (name !== undefined && changes.size === 0) {
       throw new Refused("invalid", `${name} is the same in version ${to} and now: nothing was changed.`);
     }
-    return { plan, changes };
+    const seen = seenOf(project, [verified]);
+    const planOf = (names: NamesWritten) => ({ from, to, name, seen, ...names, between });
+    return { changes, planOf };
   };
 }
 
@@ -210,10 +206,10 @@ function revertOf(admin: AdminContext, version: number): FindRevert<Undo> {
     const isOpened = back.some((name) => !undone.added.includes(name));
     const earlier = isOpened ? (await openVersion(admin, before, version - 1)).items : new Map<string, Item>();
     const wanted = new Map(back.map((name) => [name, earlier.get(name)]));
-    const { changes, ...written } = await changesOf(admin, before, wanted, version - 1, now);
-    requireAnyLeft({ version, left, ...written });
-    const seen = seenOf(project, [verified]);
-    return { plan: { from, version, by: undone.actor.name, seen, ...written, left }, changes };
+    const changes = await changesOf(admin, before, wanted, version - 1, now);
+    requireAnyLeft({ version, left }, changes);
+    const [by, seen] = [undone.actor.name, seenOf(project, [verified])];
+    return { changes, planOf: (names) => ({ from, version, by, seen, ...names, left }) };
   };
 }
 
@@ -232,25 +228,21 @@ async function changesOf(
   wanted: ReadonlyMap<string, Item | undefined>,
   version: number,
   now: number,
-): Promise<NamesWritten & { readonly changes: SetChanges }> {
+): Promise<SetChanges> {
   const { descriptor, project, items } = before;
   const changes = new Map<string, NewItem<Entry> | null>();
-  const [added, changed, deleted]: [string[], string[], string[]] = [[], [], []];
   for (const [name, item] of wanted) {
-    const isThere = items.has(name);
     if (item === undefined) {
-      if (isThere) deleted.push(name);
-      if (isThere) changes.set(name, null);
+      if (items.has(name)) changes.set(name, null);
       continue;
     }
-    (isThere ? changed : added).push(name);
     changes.set(name, dated(descriptor, item, now));
     if (!namesContent(descriptor, item.entry)) continue;
     const content = await openContent(admin, project.db ?? admin.database.db, project.id, item.entry);
     if (content === undefined) throw damagedVersion(before, version);
     content.fill(0);
   }
-  return { added, changed, deleted, changes };
+  return changes;
 }
 
 /** An item as if it had been written at `updatedAt`. The writer gives the version. */
