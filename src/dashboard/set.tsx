@@ -28,7 +28,6 @@ export async function setPage(visit: Visit): Promise<Answer> {
   const holders = [...item.entries.keys()];
   const name = holders.length === 0 && item.unseen.length === 0 ? undefined : asked;
   const hidden = { ...seenOf(item.project, item.sets), ...(name === undefined ? { new: "yes" } : { name }) };
-  const note = noteOfAll(item.entries);
   const parts = name === undefined ? [] : ((await form.parts?.(visit, name)) ?? []);
   const changedAt = Math.max(...[...item.entries.values()].map(({ updatedAt }) => updatedAt));
   const main = (
@@ -46,10 +45,10 @@ export async function setPage(visit: Visit): Promise<Answer> {
           )}
         </p>
       )}
-      <Change action={projectPagePath(where, `${kind}/set`)} button="Save" hidden={{ ...hidden, noted: note ?? "" }}>
+      <Change action={projectPagePath(where, `${kind}/set`)} button="Save" hidden={hidden}>
         {name === undefined && <NewName asked={asked} help={form.nameHelp} />}
         {form.fields(item, admin.now(), parts)}
-        <NoteField note={note} />
+        <NoteField note={noteOfAll(item.entries)} />
         {item.shown.includes("production") && <NameAgain name={name} what={`name of the ${what}`} />}
       </Change>
       {name !== undefined && (
@@ -75,7 +74,8 @@ export async function set(visit: Visit): Promise<Answer> {
   const isNew = visit.form.has("new");
   const name = isNew ? visit.form.read("name").trim() : visit.form.read("name");
   const item = await findItem(visit, kind, name);
-  const note = inField("note", () => noteIn(visit, name));
+  const typed = visit.form.touched("note");
+  const note = typed === undefined ? undefined : inField("note", () => requireNote(name, typed));
   const change = form.change(visit, name, { ...item, note });
   const taken = touchedBy(change).filter((one) => item.entries.has(one) && !item.unseen.includes(one));
   if (isNew && taken.length > 0) {
@@ -96,14 +96,9 @@ type Entries = ReadonlyMap<Environment, Entry>;
 function NoteField({ note }: { readonly note: string | undefined }) {
   const help = "What it is, who rotates it, where it is made. It is no secret: whoever sees the name sees it.";
   const differs = " Its environments have different notes: an empty field keeps them.";
-  return <Field name="note" label="Note" help={note === undefined ? help + differs : help} rows={3} value={note} />;
-}
-
-/** The note to write; undefined if nobody changed the one that the form showed. @throws Refused `invalid` */
-function noteIn({ form }: Visit, name: string): string | undefined {
-  const shown = form.find("noted") ?? "";
-  const note = requireNote(name, form.find("note") ?? shown);
-  return note === shown ? undefined : note;
+  return (
+    <Field name="note" label="Note" help={note === undefined ? help + differs : help} rows={3} stored={note ?? ""} />
+  );
 }
 
 /** The note that an item has in all environments; undefined if they differ. */

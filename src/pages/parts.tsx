@@ -503,13 +503,15 @@ export function Field(props: {
   readonly options?: readonly string[];
   /** The present text or choice. */
   readonly value?: string | undefined;
+  /** The stored text, for `Form.touched`. */
+  readonly stored?: string | undefined;
   /** The words for choosing none, if one may. */
   readonly any?: string;
   readonly type?: "date" | "datetime-local";
   readonly required?: boolean;
   readonly maxLength?: number;
 }) {
-  const { name, label, help, id = name, rows, options, value, any, ...rest } = props;
+  const { name, label, help, id = name, rows, options, stored, value = stored, any, ...rest } = props;
   const control = { id, name, "aria-describedby": help && `${id}-help`, ...rest };
   return (
     <div class="field">
@@ -530,6 +532,7 @@ export function Field(props: {
       ) : (
         <input {...control} value={value} autocomplete="off" spellcheck={false} />
       )}
+      {stored !== undefined && <input type="hidden" name={`shown.${name}`} value={stored} />}
       {help && <small id={`${id}-help`}>{help}</small>}
     </div>
   );

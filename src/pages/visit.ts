@@ -93,6 +93,15 @@ export class Form {
     return this.all(name)[0];
   }
 
+  /**
+   * What was typed over a stored text; undefined if that is as the form showed it. Then what is stored stays, because
+   * somebody else may have changed it since.
+   */
+  touched(name: string): string | undefined {
+    const text = this.find(name);
+    return text === (this.find(`shown.${name}`) ?? "") ? undefined : text;
+  }
+
   /** @throws Refused `invalid` if the form has no such field */
   read(name: string): string {
     const text = this.find(name);

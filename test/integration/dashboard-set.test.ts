@@ -560,6 +560,21 @@ describeOnce("the page that sets a variable with a day of rotation", (w) => {
     expect(await days()).toEqual([null, null]);
   });
 
+  const [shown, later] = ["2099-01-31", "2099-02-28"];
+  test.each([
+    ["another one", shown, later, {}, later],
+    ["none", shown, null, {}, null],
+    ["the first one", null, later, {}, later],
+    ["another one, and this form a third", shown, later, { rotateBy: "2099-03-31" }, "2099-03-31"],
+  ] as const)("puts back no day of which somebody has made %s since", async (_, day, since, typed, then) => {
+    const { save, days, where } = await marked({ staging: day });
+    await setVariables(w.admin, where, "staging", [{ name: "KEY", rotateBy: since }]);
+    const { status, unlessSeen } = await save(typed);
+    expect(status).toBe(409);
+    expect((await save({ ...typed, ...unlessSeen })).status).toBe(200);
+    expect(await days()).toEqual([then]);
+  });
+
   test("does not offer a day that is past for a new value", async () => {
     const { form, save, days } = await marked({ staging: "2020-01-31" });
     expect(form["rotateBy"]).toBe("");
@@ -626,6 +641,14 @@ describeOnce("the page that sets an account", (w) => {
     expect((await visitor.page(at("accounts/item?name=stripe"))).html).toContain("It is no longer in staging.");
     expect(await listAccounts(w.admin, where)).toMatchObject([{ name: "stripe", environments: ["production"] }]);
     expect(await valuesIn("production")).toEqual({ password, token });
+    // It stays where somebody else has put it since.
+    const names = ["password", "token"];
+    const shown = await visitor.hidden(at(page), at("accounts/set"));
+    const late = { ...shown, ...drop, stored: names, field: names, value: ["", token] };
+    await setAccount(w.admin, where, "stripe", ["staging"], { user }, { merge: true });
+    const { unlessSeen } = await visitor.send(at("accounts/set"), late);
+    expect((await visitor.send(at("accounts/set"), { ...late, ...unlessSeen })).status).toBe(200);
+    expect([await valuesIn("staging"), await valuesIn("production")]).toEqual([{ user }, { password, token }]);
   });
 
   test("shows no name of a field where somebody may not see, and keeps the field", async () => {

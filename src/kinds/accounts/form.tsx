@@ -31,6 +31,7 @@ export const form: ItemForm<AccountEntry> = {
       {entries.size + unseen.length === 0 && <MachinesOnly />}
       {entries.size + unseen.length > 0 && (
         <p>
+          <input type="hidden" name="shown.environment" value={[...entries.keys()].join(" ")} />
           <Box name="drop">Take it out of the environments that are not checked</Box>
         </p>
       )}
@@ -103,10 +104,12 @@ function change(visit: Visit, name: string, { entries, unseen, note }: StoredIte
   const { targets } = inField(chosen.length === 0 ? "environment" : "value-0", () =>
     validateAccount(name, chosen, values, !isNew),
   );
-  const isDropped = form.has("drop");
+  // It stays where somebody else has put it since.
+  const shown = form.find("shown.environment")?.split(" ") ?? [];
   const isLeft = (environment: Environment) =>
-    !targets.includes(environment) && (entries.has(environment) || unseen.includes(environment));
-  const dropped = isDropped ? environments.filter(isLeft) : [];
+    !targets.includes(environment) &&
+    ((entries.has(environment) && shown.includes(environment)) || unseen.includes(environment));
+  const dropped = form.has("drop") ? environments.filter(isLeft) : [];
   // What stays as it is has to be there.
   const fresh = targets.find((one) => !isNew && !entries.has(one) && !unseen.includes(one));
   const lacking = stored.find((field) => values[field] === undefined);
@@ -128,7 +131,7 @@ function change(visit: Visit, name: string, { entries, unseen, note }: StoredIte
     ...(!isNew && { merge: true as const }),
     machinesOnly: form.has("machinesOnly") ? (true as const) : undefined,
     note,
-    leave: !isDropped,
+    leave: environments.filter((environment) => !dropped.includes(environment)),
   };
   return { targets, dropped, write: (to) => carryOut(visit, set, given, to) };
 }

@@ -1,4 +1,4 @@
-import { environments } from "../../core/names.ts";
+import { type Environment, environments } from "../../core/names.ts";
 import { usageProblem } from "../../core/problem.ts";
 import {
   atVersion,
@@ -51,7 +51,7 @@ export const set = operation({
     merge: flag("--merge", "keep the fields that are not given, and other environments; null removes a field"),
     machinesOnly,
     note: noteInput,
-    leave: formOnly<boolean>(),
+    leave: formOnly<readonly Environment[]>(),
   },
   plan: async (admin, { project, name, values: given, environments, ...how }) => {
     await findProject(admin, project, "write", environments);

@@ -33,8 +33,8 @@ export type AccountOptions = DryRun & {
   readonly agreed?: Pick<AccountWrite, "dropped" | "lost"> | undefined;
   /** Whether fields that are not given stay. A field that is null is removed. */
   readonly merge?: boolean | undefined;
-  /** Whether it stays in environments that are not named. Default: if it is merged. */
-  readonly leave?: boolean | undefined;
+  /** Where it stays if it is there, though it is not named. Default: everywhere if it is merged, else nowhere. */
+  readonly leave?: readonly Environment[] | undefined;
   /** Whether no person reads it from now on. Default: it stays what it is in each environment. */
   readonly machinesOnly?: true | undefined;
   /** Its note in the environments that are named, empty for none. Default: the note that it has there. */
@@ -55,7 +55,7 @@ export async function setAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  { agreed, dryRun, seen = {}, merge = false, leave = merge, machinesOnly, ...options }: AccountOptions = {},
+  { agreed, dryRun, seen = {}, merge = false, leave, machinesOnly, ...options }: AccountOptions = {},
 ): Promise<AccountWrite> {
   const { targets, fields, warnings } = validateAccount(name, environmentNames, values, merge);
   const note = options.note === undefined ? undefined : requireNote(name, options.note);
@@ -64,7 +64,8 @@ export async function setAccount(
   const plan = async (project: PlannedProject) => {
     const sets = await requireSets(admin, project, accounts, seen, [name]);
     const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
-    const dropped = leave ? [] : holders.filter((environment) => !targets.includes(environment));
+    const stays = [...targets, ...(leave ?? (merge ? holders : []))];
+    const dropped = holders.filter((environment) => !stays.includes(environment));
     const changes = new Map<OpenSet<AccountEntry>, SetChanges<AccountEntry>>();
     const lost = new Set<string>();
     for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {

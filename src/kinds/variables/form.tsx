@@ -48,9 +48,12 @@ export const form: ItemForm<VariableEntry> = {
 };
 
 /** The day that is there, unless it has come: then a new value needs the next one. */
+function dayToCome(day: string | undefined, now: number): string | null {
+  return day !== undefined && dueAtOf(day) > now ? day : null;
+}
+
 function DayFields({ entries, now }: { readonly entries: readonly VariableEntry[]; readonly now: number }) {
   const [day, ...others] = new Set(entries.map(({ rotateBy }) => rotateBy));
-  const isToCome = day !== undefined && dueAtOf(day) > now;
   return (
     <>
       {others.length > 0 && (
@@ -66,7 +69,7 @@ function DayFields({ entries, now }: { readonly entries: readonly VariableEntry[
         label="Rotate by"
         help="A day, in UTC, for the values that you write here. Today reminds you of it. Empty for none."
         type="date"
-        value={others.length === 0 && isToCome ? day : undefined}
+        stored={(others.length === 0 && dayToCome(day, now)) || ""}
       />
     </>
   );
@@ -127,7 +130,7 @@ function change(visit: Visit, name: string, { shown, entries, unseen, note }: St
     [...values].map(([environment, value]) => {
       // An empty day does not take away one that the form did not show.
       const isKept = day === "keep" || (day === null && unseen.includes(environment));
-      const rotateBy = isKept ? (entries.get(environment)?.rotateBy ?? null) : day;
+      const rotateBy = isKept ? dayToCome(entries.get(environment)?.rotateBy, admin.now()) : day;
       return [environment, { value, rotateBy, note, machinesOnly }];
     }),
   );
@@ -172,12 +175,13 @@ function valuesIn(form: Form, shown: readonly Environment[], isNoted: boolean): 
 
 /** The day to rotate by, null for none, or `keep` the stored days. @throws Refused `invalid` if the day is past */
 function readDay(form: Form, now: number): string | null {
-  const [text, days] = [form.find("rotateBy") ?? "", form.find("days") ?? (form.find("rotateBy") ? "set" : "none")];
-  if ((text === "") !== (days !== "set")) {
+  const day = form.touched("rotateBy");
+  const days = form.find("days") ?? (day === undefined ? "keep" : day === "" ? "none" : "set");
+  if (!day !== (days !== "set")) {
     throw new Refused("invalid", "Choose one: set a day to rotate by, set none, or keep the stored days.");
   }
-  if (days !== "set") return days === "keep" ? days : null;
-  return comingDay(text, now);
+  if (!day) return days === "keep" ? days : null;
+  return comingDay(day, now);
 }
 
 /** @throws Refused `invalid` if it is no day, or past */
