@@ -105,7 +105,7 @@ export async function gridPage(visit: Visit): Promise<Answer> {
           choice={{ name: "environment", options: written }}
         >
           {table}
-          <Several shown={seen} />
+          <Several where={where} shown={seen} />
         </Change>
       ) : (
         table

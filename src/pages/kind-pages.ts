@@ -20,7 +20,7 @@ export type KindPages = {
   /** A warning beside a name in a list. */
   readonly Note?: typeof Steers;
   /** The fields that say what is done with what was chosen in the grid, for a page `several` of the kind's own. */
-  readonly Several?: (props: { readonly shown: readonly Environment[] }) => VNode;
+  readonly Several?: (place: { readonly where: string; readonly shown: readonly Environment[] }) => VNode;
   /** A sentence for a project without items: what to do first. */
   readonly firstStep: string;
   readonly routes?: readonly Route[];

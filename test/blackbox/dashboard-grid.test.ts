@@ -130,6 +130,42 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     expect(notice).toContain("Copied 1 variable to acme/web, development");
   });
 
+  test("several are chosen by keyboard alone, or all that are shown, and the plan is what is done", async () => {
+    const { keyboard } = page;
+    const go = (act: () => Promise<unknown>) => Promise.all([page.waitForNavigation(), act()]);
+    const tabTo = async (words: string) => {
+      const here = () => page.evaluate("document.activeElement.ariaLabel || document.activeElement.textContent.trim()");
+      for (let tabs = 0; tabs < 40 && (await here()) !== words; tabs += 1) await keyboard.press("Tab");
+      expect(await here()).toBe(words);
+    };
+    const plan = () => page.$eval("main ul", (one) => one.textContent);
+    await visit(1280);
+    await tabTo("Choose several");
+    await go(() => keyboard.press("Enter"));
+    await keyboard.press("/");
+    await keyboard.type("name_49");
+    await keyboard.press("Enter");
+    await keyboard.press("Space");
+    await tabTo("See what it would do in production");
+    await go(() => keyboard.press("Enter"));
+    expect(await plan()).toBe("deleted: NAME_49");
+    await tabTo("Choose others");
+    await go(() => keyboard.press("Enter"));
+    await page.hover("tbody tr");
+    expect(await page.$$(".copy")).toEqual([]);
+    await page.type("[data-filter]", "name_0");
+    await page.click("[data-all]");
+    await page.select("[name=deed]", "copy from");
+    await page.select("[name=from]", "staging");
+    await go(() => page.click('.send button[value="development"]'));
+    const ten = Array.from({ length: 10 }, (_, at) => `NAME_0${at}`);
+    expect(await plan()).toBe(`added: ${ten.join(", ")}`);
+    await go(() => page.click(".send button"));
+    expect(await page.$eval(".notice", (one) => one.textContent)).toContain(
+      "Copied 10 variables to acme/web, development",
+    );
+  });
+
   test("has the last reads in a column, once a notary has read the audit", async () => {
     const headings = `[...document.querySelectorAll("thead th")].filter((one) => one.checkVisibility()).map((one) => one.textContent)`;
     const environments = ["Name", "development", "staging", "production"];

@@ -489,6 +489,37 @@ describeBoth("the grid, if somebody chooses several variables", (w) => {
     expect(await newest(w, where, 1)).toEqual(written("variables", "A B", "staging"));
   });
 
+  test("deletes accounts and files, too, and copies variables to another project", async () => {
+    const [text, values] = [canary(w), { user: canary(w) }];
+    const { where, organization } = await w.place({
+      variables: { staging: { A: text, B: canary(w) } },
+      accounts: ["one, two", "three"].map((name) => ({ name, environments: ["staging", "production"], values })),
+      files: [{ path: "a/b.pem", environments: ["staging"], content: canary(w) }],
+    });
+    const other = await w.project(organization, "api", { variables: { production: { B: canary(w) } } });
+    const visitor = await visitorOf(w);
+    const apply = async (kind: string, names: readonly string[], fields: Fields) => {
+      const page = `/p/${where}/${kind}`;
+      expect([kind, (await visitor.page(`${page}?choose=yes`)).html]).toEqual([kind, expect.stringContaining("names")]);
+      const { to = "" } = await visitor.send(`${page}/several`, { names, environment: "staging", ...fields });
+      return visitor.send(to, { ...(await visitor.hidden(to)), ...fields });
+    };
+    const gone = await apply("accounts", ["one, two"], { deed: "delete" });
+    expect(gone).toMatchObject({ status: 200, to: `/p/${where}/accounts` });
+    expect(await newest(w, where, 1)).toEqual(written("accounts", "one, two", "staging"));
+    expect(await apply("files", ["a/b.pem"], { deed: "delete" })).toMatchObject({ status: 200 });
+    expect(await newest(w, where, 1)).toEqual(written("files", "a/b.pem", "staging"));
+    const copy = { deed: "copy from", from: "staging", to: other.where, environment: "production" };
+    expect(await apply("variables", ["A"], { ...copy, again: where })).toMatchObject({
+      status: 400,
+      error: again(other.where),
+    });
+    const copied = await apply("variables", ["A"], { ...copy, again: other.where });
+    expect(copied).toMatchObject({ status: 200, to: `/p/${other.where}/variables` });
+    expect(await revealVariable(w.admin, other.where, "production", "A")).toBe(text);
+    expect(await newest(w, where, 1)).toEqual([["ann@host", "variables.reveal", "staging", "A"]]);
+  });
+
   test("refuses, with a sentence, and changes nothing", async () => {
     const { where, visitor, choose } = await chosen();
     const { to = "" } = await choose({ deed: "delete" });

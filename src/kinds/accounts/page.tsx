@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
 import type { KindPages } from "../../pages/kind-pages.ts";
+import { severalOf } from "../several.tsx";
+import { accounts } from "./entry.ts";
 import { form } from "./form.tsx";
 import { revealAccount } from "./reveal.ts";
 
@@ -11,5 +13,6 @@ export const pages: KindPages = {
       .join("\n");
   },
   form,
+  ...severalOf(accounts),
   firstStep: "Write one: a name, and its fields such as username and password.",
 };

@@ -1,7 +1,10 @@
 /** @jsxImportSource preact */
 import type { KindPages } from "../../pages/kind-pages.ts";
+import { severalOf } from "../several.tsx";
+import { files } from "./entry.ts";
 
 /** The pages of files. Their contents are for `keyhole files pull`, not for a page. */
 export const pages: KindPages = {
+  ...severalOf(files),
   firstStep: "Put one there with a command: keyhole file put.",
 };

@@ -33,7 +33,7 @@ import { machinesOnlySentence } from "../../words/machines-only.ts";
 import { parseCount, Unfit } from "../../words/parse.ts";
 import { counted, decodeText, joined, listed } from "../../words/text.ts";
 import { parseComingDay } from "../../words/times.ts";
-import { deleteItem } from "../delete.ts";
+import { deletionOf, ifAt, requireOne, severalNames } from "../delete.ts";
 import { variables } from "./entry.ts";
 import type { ImportFormat } from "./import-text.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
@@ -51,7 +51,6 @@ import {
 } from "./write.ts";
 
 const name = completed(input("<name>", "the variable"), "items");
-const severalNames = completed(input("<names>", "the variable, or several, comma-separated", parseList), "items");
 
 /** For what reads many variables at once. */
 export const literal = flag(
@@ -188,17 +187,6 @@ function parseRandomBytes(text: string): number {
   throw new Unfit("takes 16 to 1024 bytes.");
 }
 
-/** @throws Problem for `--if-version` with several environments */
-function requireOne(path: string, among: readonly Environment[], version: number | undefined): void {
-  if (version === undefined || among.length === 1) return;
-  throw usageProblem(`${path}: --if-version needs a single environment: each has versions of its own.`);
-}
-
-/** What `--if-version` says that somebody saw of the first environment. */
-function ifAt([environment]: readonly Environment[], version: number | undefined): Seen {
-  return version === undefined ? {} : { [`version.${environment}`]: version };
-}
-
 /** Where a variable was created, and where it was updated, for a document. */
 function savedPlaces(written: ReadonlyMap<Environment, VariablesWrite>) {
   const places = [...written].map(([environment, { added }]) => {
@@ -296,30 +284,10 @@ const diff = operation({
   },
 });
 
-export const remove = operation({
-  path: "var delete",
-  about: "Delete variables.",
-  examples: [
-    "keyhole var delete acme/web production OLD_TOKEN",
-    "keyhole var delete web staging A_KEY,B_KEY --dry-run",
-  ],
-  right: "write",
-  inputs: { project, environments: severalEnvironments, names: severalNames, version: ifVersion },
-  check: ({ environments, version }) => requireOne("var delete", environments, version),
-  plan: async (admin, { project, environments, names, version }) => {
-    const gone = { descriptor: variables, names, from: environments };
-    const { seen } = await deleteItem(admin, project, gone, { seen: ifAt(environments, version), dryRun: true });
-    const where = environments.length === 1 ? { environment: environments[0] } : { environments };
-    const sentence = `Nothing was written. It would delete ${listed(names)} from ${project}, ${joined(environments)}.`;
-    const document = { project, ...where, ...(names.length === 1 ? { key: names[0] } : { keys: names }) };
-    return { seen, document, sentence, gone, names: { added: [], changed: [], deleted: names }, same: 0 };
-  },
-  run: async (admin, { project, environments, names, version }, { seen, document, gone }) => {
-    await deleteItem(admin, project, gone, { seen: { ...seen, ...ifAt(environments, version) } });
-    const sentence = `Deleted ${listed(names)} from ${project}, ${joined(environments)}.`;
-    return done({ ...document, status: "deleted" }, sentence);
-  },
-});
+export const remove = deletionOf(variables, [
+  "keyhole var delete acme/web production OLD_TOKEN",
+  "keyhole var delete web staging A_KEY,B_KEY --dry-run",
+]);
 
 export const copy = operation({
   path: "var copy",

@@ -1,30 +1,53 @@
 /** @jsxImportSource preact */
+import { Refused } from "../../core/refused.ts";
 import type { KindPages } from "../../pages/kind-pages.ts";
-import { Steers } from "../../pages/parts.tsx";
+import { Field, Steers } from "../../pages/parts.tsx";
 import { rightsOf } from "../../pages/route.ts";
-import { form } from "./form.tsx";
-import { copy } from "./operations.ts";
+import { applyPlan, drafted, planPage } from "../plan-page.tsx";
+import { severalOf } from "../several.tsx";
+import { variables } from "./entry.ts";
+import { comingDay, form } from "./form.tsx";
+import { copy, mark } from "./operations.ts";
 import { paste, pastePage } from "./paste-page.tsx";
-import { applyPlan, planPage } from "./plan-page.tsx";
 import { promote, promotePage } from "./promote-page.tsx";
 import { revealVariable } from "./reveal.ts";
-import { DeedFields, several } from "./several.tsx";
+
+const several = severalOf(variables, {
+  deeds: {
+    "rotate by": ({ admin, where, form }, { environment, names }) => {
+      const rotateBy = comingDay(form.read("rotateBy"), admin.now());
+      return drafted(mark, { project: where, environments: [environment], names, rotateBy });
+    },
+    "copy from": ({ where, form }, { from, environment, names }) => {
+      const to = form.find("to")?.trim() || where;
+      if (to === where && from === environment)
+        throw new Refused("invalid", "Choose two different environments. Nothing was copied.", { field: "from" });
+      const given = { project: where, environment: from, to, toEnvironment: environment, names };
+      return { where: to, ...drafted(copy, given) };
+    },
+  },
+  Fields: ({ where, shown }) => (
+    <>
+      <Field name="rotateBy" label="Rotate by" type="date" />
+      <Field name="from" label="Copy from" options={shown} />
+      <Field name="to" label="To project" value={where} />
+    </>
+  ),
+});
 
 export const pages: KindPages = {
   reveal: ({ admin, where }, environment, name, version) => revealVariable(admin, where, environment, name, version),
   form,
   actions: { Paste: "variables/paste", Promote: "variables/promote" },
   Note: Steers,
-  Several: DeedFields,
+  Several: several.Several,
   firstStep: "Paste the text of an .env file, or write one variable.",
   routes: [
     { method: "GET", path: "/p/:org/:project/variables/paste", rights: ["write"], answer: pastePage },
     { method: "POST", path: "/p/:org/:project/variables/paste", rights: ["write"], answer: paste },
     { method: "GET", path: "/p/:org/:project/variables/paste/:draft", rights: ["write"], answer: planPage },
     { method: "POST", path: "/p/:org/:project/variables/paste/:draft", rights: ["write"], answer: applyPlan },
-    { method: "POST", path: "/p/:org/:project/variables/several", rights: ["write"], answer: several },
-    { method: "GET", path: "/p/:org/:project/variables/several/:draft", rights: ["write"], answer: planPage },
-    { method: "POST", path: "/p/:org/:project/variables/several/:draft", rights: ["write"], answer: applyPlan },
+    ...several.routes,
     { method: "GET", path: "/p/:org/:project/variables/promote", rights: ["reveal"], answer: promotePage },
     { method: "POST", path: "/p/:org/:project/variables/promote", rights: rightsOf(copy), answer: promote },
     { method: "GET", path: "/p/:org/:project/variables/promote/:draft", rights: rightsOf(copy), answer: planPage },

@@ -9,9 +9,9 @@ import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import { blame, type Form, type Visit } from "../../pages/visit.ts";
 import { setItemsMax } from "../../sets/kind.ts";
+import { drafted, keepDraft } from "../plan-page.tsx";
 import { variables } from "./entry.ts";
 import { importAll } from "./operations.ts";
-import { drafted, keepDraft } from "./plan-page.tsx";
 
 /** A text to paste: first what it would do is shown, then exactly that is applied. */
 export async function pastePage(visit: Visit): Promise<Answer> {
@@ -52,7 +52,9 @@ export async function paste(visit: Visit): Promise<Answer> {
   const imports = { project: where, environment, file: typedIn(textIn(form)), prune, notes };
   const again = ["Paste another text", projectPagePath(where, "variables/paste", { environment })] as const;
   const page = projectPagePath(where, "variables/paste");
-  return keepDraft(visit, page, { environment, again, ...drafted(importAll, imports) }).catch(blame("text"));
+  return keepDraft(visit, page, { where, kind: "variables", environment, again, ...drafted(importAll, imports) }).catch(
+    blame("text"),
+  );
 }
 
 /** The text, unless parsing it would keep other people's pages waiting. */

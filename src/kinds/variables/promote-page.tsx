@@ -22,9 +22,9 @@ import {
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import type { Visit } from "../../pages/visit.ts";
+import { drafted, keepDraft } from "../plan-page.tsx";
 import { variables } from "./entry.ts";
 import { copy } from "./operations.ts";
-import { drafted, keepDraft } from "./plan-page.tsx";
 import { type Difference, diffVariables } from "./reveal.ts";
 
 /** Two environments side by side, to copy variables from one to the other with their values unseen. */
@@ -158,6 +158,6 @@ export async function promote(visit: Visit): Promise<Answer> {
   }
   const copies = { project: where, environment: from, to: where, toEnvironment: to, names };
   const again = ["Choose others", projectPagePath(where, "variables/promote", { from, to })] as const;
-  const draft = { environment: to, again, ...drafted(copy, copies) };
+  const draft = { where, kind: "variables", environment: to, again, ...drafted(copy, copies) };
   return keepDraft(visit, projectPagePath(where, "variables/promote"), draft);
 }

@@ -1,18 +1,21 @@
 /** @jsxImportSource preact */
-import type { NamesWritten } from "../../audit/entry.ts";
-import type { Environment } from "../../core/names.ts";
-import type { Inputs } from "../../desk/inputs.ts";
-import type { Planned } from "../../desk/operation.ts";
-import type { Plan } from "../../desk/plan.ts";
-import { carryOut, type Filled, planned } from "../../pages/carry-out.ts";
-import { Change, Changed, changesOf, counted, Empty, Env, LoneLink, NameAgain, Warnings } from "../../pages/parts.tsx";
-import { projectPagePath } from "../../pages/paths.ts";
-import type { Answer, Done } from "../../pages/route.ts";
-import type { Visit } from "../../pages/visit.ts";
-import { firstLines } from "../../words/text.ts";
+import type { NamesWritten } from "../audit/entry.ts";
+import type { Environment } from "../core/names.ts";
+import type { Inputs } from "../desk/inputs.ts";
+import type { Planned } from "../desk/operation.ts";
+import type { Plan } from "../desk/plan.ts";
+import { carryOut, type Filled, planned } from "../pages/carry-out.ts";
+import { Change, Changed, changesOf, counted, Empty, Env, LoneLink, NameAgain, Warnings } from "../pages/parts.tsx";
+import { projectPagePath } from "../pages/paths.ts";
+import type { Answer, Done } from "../pages/route.ts";
+import type { Visit } from "../pages/visit.ts";
+import { firstLines } from "../words/text.ts";
 
 /** What somebody has begun and not yet agreed to: it keeps what a person gave, and no finding. */
 type Draft = ReturnType<typeof drafted> & {
+  /** Where it would be done: the project, the kind and the environment. */
+  readonly where: string;
+  readonly kind: string;
   readonly environment: Environment;
   /** The link to where another one begins. */
   readonly again: readonly [words: string, to: string];
@@ -36,7 +39,7 @@ export async function keepDraft(visit: Visit, page: string, draft: Draft): Promi
 /** What a change would do, before a person agrees to it. */
 export async function planPage(visit: Visit): Promise<Answer> {
   const draft = draftOf(visit);
-  const { environment, again } = draft;
+  const { where, environment, again } = draft;
   const { names, same, warnings = [], seen, sentence } = await draft.plan(visit);
   const [words, to] = again;
   const main = (
@@ -49,7 +52,7 @@ export async function planPage(visit: Visit): Promise<Answer> {
         <Empty>{environment} has all of this already. There is nothing to apply.</Empty>
       ) : (
         <Change action={visit.url.pathname} button="Apply exactly that" hidden={seen}>
-          {environment === "production" && <NameAgain name={visit.where} what="name of the project" />}
+          {environment === "production" && <NameAgain name={where} what="name of the project" />}
         </Change>
       )}
       <LoneLink to={to}>{words}</LoneLink>
@@ -65,9 +68,9 @@ export async function planPage(visit: Visit): Promise<Answer> {
 /** Writes what the page showed. @throws Refused `conflict` if somebody wrote since */
 export async function applyPlan(visit: Visit): Promise<Answer> {
   const draft = draftOf(visit);
-  visit.form.requireAgain(visit.where, [draft.environment]);
-  const to = projectPagePath(visit.where, "variables");
-  const done = await draft.run(visit, to);
+  const { where, kind, environment } = draft;
+  visit.form.requireAgain(where, [environment]);
+  const done = await draft.run(visit, projectPagePath(where, kind));
   visit.drafts.end(visit.url.pathname);
   return done;
 }

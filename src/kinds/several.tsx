@@ -1,0 +1,76 @@
+/** @jsxImportSource preact */
+import type { Environment } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { findProject } from "../desk/projects.ts";
+import { requireSet } from "../editing/open.ts";
+import type { KindPages } from "../pages/kind-pages.ts";
+import { Field } from "../pages/parts.tsx";
+import { projectPagePath } from "../pages/paths.ts";
+import type { Answer, Route } from "../pages/route.ts";
+import type { Visit } from "../pages/visit.ts";
+import type { KindDescriptor } from "../sets/kind.ts";
+import { deletionOf } from "./delete.ts";
+import { applyPlan, drafted, keepDraft, planPage } from "./plan-page.tsx";
+
+/** What was chosen in a grid: these items of one environment, and the environment whose button was pressed. */
+export type Chosen = {
+  readonly from: Environment;
+  readonly environment: Environment;
+  readonly names: string[];
+};
+
+/** What can be done with chosen items, as a plan. It is in the project of the grid unless it says another one. */
+type Deed = (visit: Visit, chosen: Chosen) => ReturnType<typeof drafted> & { readonly where?: string };
+
+/** What a kind can do with chosen items beside deleting them: by the words in the list, and the fields that it takes. */
+type More = {
+  readonly deeds: Readonly<Record<string, Deed>>;
+  readonly Fields: NonNullable<KindPages["Several"]>;
+};
+
+/** The fields below the grid in which items are chosen, and the pages to which they lead. */
+export function severalOf(descriptor: KindDescriptor, { deeds: more, Fields }: Partial<More> = {}) {
+  const { kind } = descriptor;
+  const deletion = deletionOf(descriptor);
+  const deeds: Readonly<Record<string, Deed>> = {
+    delete: ({ where }, { environment, names }) =>
+      drafted(deletion, { project: where, environments: [environment], names }),
+    ...more,
+  };
+  const Several: KindPages["Several"] = (place) => (
+    <div class="actions">
+      <Field name="deed" label="With them" options={Object.keys(deeds)} />
+      {Fields && <Fields {...place} />}
+    </div>
+  );
+  const path = `/p/:org/:project/${kind}/several` as const;
+  const routes: readonly Route[] = [
+    { method: "POST", path, rights: ["write"], answer: (visit) => several(visit, descriptor, deeds) },
+    { method: "GET", path: `${path}/:draft`, rights: ["write"], answer: planPage },
+    { method: "POST", path: `${path}/:draft`, rights: ["write"], answer: applyPlan },
+  ];
+  return { Several, routes };
+}
+
+/** Finds out what would be done with the chosen items that are there, and keeps it. Nothing is written yet. */
+async function several(
+  visit: Visit,
+  descriptor: KindDescriptor,
+  deeds: Readonly<Record<string, Deed>>,
+): Promise<Answer> {
+  const { admin, where, form } = visit;
+  const { kind, item } = descriptor;
+  const environment = form.environment();
+  const deed = form.read("deed");
+  const from = deed === "copy from" ? form.environment("from") : environment;
+  const project = await findProject(admin, where, "see", [from]);
+  const set = await requireSet(admin, { project, descriptor, environment: from });
+  const names = [...new Set(form.all("names")).intersection(new Set(set.names))];
+  const begin = deeds[deed];
+  if (names.length === 0 || begin === undefined) {
+    throw new Refused("invalid", `No ${item} of ${from} is chosen. Nothing was changed.`, { field: "names" });
+  }
+  const again = ["Choose others", projectPagePath(where, kind, { choose: "yes" })] as const;
+  const draft = { where, kind, environment, again, ...begin(visit, { from, environment, names }) };
+  return keepDraft(visit, projectPagePath(where, `${kind}/several`), draft);
+}
