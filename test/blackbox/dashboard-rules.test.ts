@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Page } from "puppeteer-core";
+import { inWords } from "../../src/words/ago.ts";
 import { type Opened, openDashboard, signIn, startDashboard } from "../support/browser.ts";
 import { withPrograms } from "../support/programs.ts";
 import { type Row, siteOf } from "../support/server.ts";
@@ -71,8 +72,29 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     expect([/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/.test(utc), title]).toEqual([true, `${text}, ${utc}`]);
     expect(text).toMatch(/^\d{4}-\d\d-\d\d [\d:]{8} GMT\+9$/);
     expect(Date.parse(text)).toBe(Date.parse(utc));
+    await tab.setViewport({ width: 390, height: 800, hasTouch: true });
+    await tab.tap("time");
+    const toast = await tab.waitForSelector(".toast:not(:empty)");
+    expect(await toast?.evaluate((one) => [one.role, one.textContent])).toEqual(["status", title]);
     await tab.setJavaScriptEnabled(false);
     expect((await shown())[0]).toMatch(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/);
+    await tab.close();
+  });
+
+  test("what says how long ago something was grows older while one looks", async () => {
+    const tab = await context.newPage();
+    await tab.evaluateOnNewDocument("window.setInterval = (tick) => { window.tick = tick; }");
+    await tab.goto(`${dashboard.origin}/p/acme/web/variables`);
+    const grown = (ms: number) =>
+      tab.evaluate(`(() => {
+        const time = document.querySelector("td time");
+        Date.now = () => Date.parse(time.dateTime) + ${ms};
+        tick();
+        return time.textContent;
+      })()`);
+    for (const ms of [60_000, 59 * 60_000, 3_600_000, 47 * 3_600_000, 48 * 3_600_000, 400 * 86_400_000]) {
+      expect([ms, await grown(ms)]).toEqual([ms, inWords(-ms)]);
+    }
     await tab.close();
   });
 

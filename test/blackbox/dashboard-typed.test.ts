@@ -98,6 +98,34 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       expect(asked).toHaveLength(1);
     }, 60_000);
 
+    test("is masked unless one is in its field, and what was generated there is asked about, too", async () => {
+      const page = await tab(ana.context, ana.at("accounts/set"));
+      const isMasked = (one: string) =>
+        page.evaluate(`getComputedStyle(document.querySelector(${JSON.stringify(one)})).webkitTextSecurity === "disc"`);
+      const asked: string[] = [];
+      for (const path of ["accounts/set", "variables/set?name=NAME_30"]) {
+        await page.goto(ana.at(path));
+        const one = path.startsWith("accounts") ? "#value-0" : field("value.staging");
+        const before = await isMasked(one);
+        await page.focus(one);
+        expect([path, before, await isMasked(one)]).toEqual([path, true, false]);
+      }
+      const texts = await Array.fromAsync([1, 2], async () => {
+        await page.click(`${field("value.staging")} + button`);
+        return page.$eval(field("value.staging"), (one) => one.value);
+      });
+      expect(texts).toEqual([expect.stringMatching(/^[\w-]{32}$/), expect.stringMatching(/^[\w-]{32}$/)]);
+      page.on("dialog", async (dialog) => {
+        asked.push(dialog.type());
+        await dialog.dismiss();
+      });
+      await page.click('header a[href="/projects"]');
+      await page.waitForFunction("performance.now() > 0");
+      expect(asked).toEqual(["beforeunload"]);
+      expect(await saved(page, "Save")).toContain("Updated NAME_30");
+      expect(await value("NAME_30")).toBe(texts[1] as string);
+    }, 60_000);
+
     test("is there after the session ended, which says how to go on", async () => {
       const page = await tab(ana.context, ana.at("variables/set?name=NAME_6"));
       await page.type(field("value.staging"), "after the end");
@@ -201,7 +229,14 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       await addPerson(w.admin, { name: "p".repeat(60), organization, signIn: null });
       await grantRights(w.admin, "p".repeat(60), { rights: ["see", "reveal", "audit", "decide"], ...scope });
       const page = await tab(ana.context, ana.at("variables"));
-      const project = ["variables", `variables/item?name=${long}`, `variables/set?name=${long}`, "history", "access"];
+      const project = [
+        "variables",
+        "variables?choose=yes",
+        `variables/item?name=${long}`,
+        `variables/set?name=${long}`,
+        "history",
+        "access",
+      ];
       const paths = [
         ...project.map(ana.at),
         ...["/", "/projects", "/keys", `/keys/${id}`, "/audit", `/find?q=${long}`],

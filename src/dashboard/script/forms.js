@@ -9,6 +9,7 @@ for (const field of every("textarea", "[name^='value.']")) {
     field.value = btoa(String.fromCharCode(...bytes))
       .replaceAll("+", "-")
       .replaceAll("/", "_");
+    field.dispatchEvent(new Event("input", { bubbles: true }));
     field.focus();
   });
   field.after(button);
