@@ -142,7 +142,7 @@ async function reuse({ admin }: Visit): Promise<VNode | null> {
 
 /** The projects that people come for most often. */
 async function lastProjects(visit: Visit): Promise<VNode> {
-  const projects = await recentProjects(visit);
+  const projects = await recentProjects(visit, 12);
   return (
     <Listed
       title="Projects"
