@@ -382,12 +382,10 @@ describeBoth("an item for machines only", (w, dialect, once) => {
       machinesOnly,
       generate: 32,
     };
-    const door = await throughDoorHere(
-      w,
-      "nobody",
-      `var set ${where} staging A --machines-only --generate 3`.split(" "),
-    );
-    expect(door.code).toBe("invalid_usage");
+    for (const made of ["--machines-only --generate 3", "--generate 32", "--machines-only --generate 32 --value x"]) {
+      const { code } = await throughDoorHere(w, "nobody", `var set ${where} staging A ${made}`.split(" "));
+      expect([made, code]).toEqual([made, "invalid_usage"]);
+    }
     const { shows, ...said } = await typed(w.admin, "var set", { ...asked, value: typedIn("") });
     const { text } = await w.client().ask("/projects/web/variables?environment=staging&keys=MADE", { key });
     const { value: made } = JSON.parse(text).variables[0];
