@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,8 +6,6 @@ import fc from "fast-check";
 import { parse } from "yaml";
 import { digestKey, isWellFormedKey, mintKey } from "../../src/access/api-key.ts";
 import { findKeys } from "../../src/people/found-keys.ts";
-
-setDefaultTimeout(60_000);
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** Random bytes, then enough zeros to complete a key. */

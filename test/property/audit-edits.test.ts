@@ -1,6 +1,6 @@
 /** Random histories of an audit, and whatever SQL does to a row of them: it is named, and a host refuses what was put back. */
 
-import { beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
@@ -17,7 +17,7 @@ import { describeBoth, type Row } from "../support/world.ts";
 const worlds = Number(process.env["KEYHOLE_TEST_WORLDS"] ?? 80);
 const perHistory = 20;
 const dayMs = 86_400_000;
-const timeoutMs = 60_000 + worlds * 500;
+setDefaultTimeout(60_000 + worlds * 500);
 const seed = fc.readConfigureGlobal()?.seed ?? 1;
 
 /** The columns by which something is believed: not the time of a signed head, nor that of a key. */
@@ -141,57 +141,49 @@ describeBoth("an audit that somebody changes with SQL", (w, dialect) => {
   beforeEach(clear);
 
   const runs = Math.ceil(worlds / (dialect === "sqlite" ? 1 : 4) / perHistory);
-  test(
-    `names each of ${runs * perHistory} random edits, or two, in random histories`,
-    async () => {
-      for (const [at, steps] of fc.sample(history, { numRuns: runs, seed }).entries()) {
-        // Of a small tree, the notary looks at all leaves in one round.
-        await clear();
-        w.clock.nowMs = Date.now() - 500 * dayMs;
-        await live(["command"]);
-        w.clock.nowMs = undefined;
-        await live(["command", ...steps, "sign", "command"]);
-        const back = await savedTables(w, tables);
-        expect([await round(undefined, Date.now() + 3_600_000), (await verifyAudit(w.admin)).flaws]).toEqual([0, []]);
+  test(`names each of ${runs * perHistory} random edits, or two, in random histories`, async () => {
+    for (const [at, steps] of fc.sample(history, { numRuns: runs, seed }).entries()) {
+      // Of a small tree, the notary looks at all leaves in one round.
+      await clear();
+      w.clock.nowMs = Date.now() - 500 * dayMs;
+      await live(["command"]);
+      w.clock.nowMs = undefined;
+      await live(["command", ...steps, "sign", "command"]);
+      const back = await savedTables(w, tables);
+      expect([await round(undefined, Date.now() + 3_600_000), (await verifyAudit(w.admin)).flaws]).toEqual([0, []]);
+      await back();
+      for (const picked of fc.sample(picks, { numRuns: perHistory, seed: seed + at })) {
+        const what = await harm(picked).catch(() => undefined); // the database refused it
+        if (what !== undefined) {
+          const { flaws, tree } = await verifyAudit(w.admin);
+          const byNotary = await round(undefined, Date.now() + 3_600_000).catch(() => 1);
+          const named = [flaws.length + tree.length > 0, byNotary > 0];
+          expect({ steps, picked, what, named }).toEqual({ steps, picked, what, named: [true, true] });
+        }
         await back();
-        for (const picked of fc.sample(picks, { numRuns: perHistory, seed: seed + at })) {
-          const what = await harm(picked).catch(() => undefined); // the database refused it
-          if (what !== undefined) {
-            const { flaws, tree } = await verifyAudit(w.admin);
-            const byNotary = await round(undefined, Date.now() + 3_600_000).catch(() => 1);
-            const named = [flaws.length + tree.length > 0, byNotary > 0];
-            expect({ steps, picked, what, named }).toEqual({ steps, picked, what, named: [true, true] });
-          }
-          await back();
-        }
       }
-    },
-    timeoutMs,
-  );
+    }
+  });
 
-  test(
-    "is refused by a host that has a file, whichever tables were put back together",
-    async () => {
-      const parts = ["audit_heads", "audit_leaves", "audit_checkpoints_signed", "audit_segments"] as const;
-      for (const [at, steps] of fc.sample(history, { numRuns: Math.ceil(runs / 2), seed: seed + 1 }).entries()) {
-        await live(["command", ...steps, "sign"]);
-        const before = await Promise.all(parts.map((table) => savedTables(w, [table])));
-        const file = join(folder, `${dialect}-${at}`);
-        await w.organization();
-        await round(file);
-        const after = await savedTables(w, parts);
-        for (let which = 1; which < 16; which++) {
-          // A server's role on PostgreSQL cannot read the segments: the notary does.
-          if (which === 8 && dialect === "postgres") continue;
-          for (const [part, putBack] of before.entries()) if (which & (1 << part)) await putBack();
-          if (which % 2 === 0) await w.run("update audit_leaves set last_seq = -1 - leaf where leaf > 0");
-          const host = hostWith(file);
-          await host.look(w.admin.database, false);
-          expect({ steps, which, refused: host.refusal !== undefined }).toEqual({ steps, which, refused: true });
-          await after();
-        }
+  test("is refused by a host that has a file, whichever tables were put back together", async () => {
+    const parts = ["audit_heads", "audit_leaves", "audit_checkpoints_signed", "audit_segments"] as const;
+    for (const [at, steps] of fc.sample(history, { numRuns: Math.ceil(runs / 2), seed: seed + 1 }).entries()) {
+      await live(["command", ...steps, "sign"]);
+      const before = await Promise.all(parts.map((table) => savedTables(w, [table])));
+      const file = join(folder, `${dialect}-${at}`);
+      await w.organization();
+      await round(file);
+      const after = await savedTables(w, parts);
+      for (let which = 1; which < 16; which++) {
+        // A server's role on PostgreSQL cannot read the segments: the notary does.
+        if (which === 8 && dialect === "postgres") continue;
+        for (const [part, putBack] of before.entries()) if (which & (1 << part)) await putBack();
+        if (which % 2 === 0) await w.run("update audit_leaves set last_seq = -1 - leaf where leaf > 0");
+        const host = hostWith(file);
+        await host.look(w.admin.database, false);
+        expect({ steps, which, refused: host.refusal !== undefined }).toEqual({ steps, which, refused: true });
+        await after();
       }
-    },
-    timeoutMs,
-  );
+    }
+  });
 });

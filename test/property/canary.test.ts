@@ -17,7 +17,7 @@ import { dataKeyAssociatedData, encodeFields } from "../../src/seal/associated-d
 import { open } from "../../src/seal/envelope.ts";
 import { parseRootKeys } from "../../src/seal/keyring.ts";
 import { openLog } from "../../src/server/log.ts";
-import type { Answer } from "../support/answer.ts";
+import { type Answer, below } from "../support/answer.ts";
 import { contractProblem, unlimited } from "../support/attack.ts";
 import { spellingsOf } from "../support/canary.ts";
 import { deleteVariable } from "../support/delete.ts";
@@ -43,7 +43,7 @@ describeBoth("after a mixed day", (w) => {
       }
     }
     expect(found).toEqual([]);
-  }, 60_000);
+  });
 });
 
 test("the search finds a secret in every encoding, at any offset", () => {
@@ -106,13 +106,9 @@ async function mixedDay(world: World, secrets: Secrets): Promise<string[]> {
   const paths = [
     ...["/organization", "/projects", "/projects/web", "/projects/web/accounts", "/projects/nothing", "/nothing"],
     ...["production", "staging"].flatMap((at) => [
-      `/projects/web/variables?environment=${at}`,
-      `/projects/web/variables?environment=${at}&format=env`,
-      `/projects/web/variables?environment=${at}&keys=FIRST&metadata_only=true`,
-      `/projects/web/accounts?environment=${at}`,
-      `/files?project=web&environment=${at}`,
-      `/files?project=web&environment=${at}&metadataOnly=1`,
-      `/secrets?project=web&environment=${at}`,
+      ...below(`/projects/web/variables?environment=${at}`, "", "&format=env", "&keys=FIRST&metadata_only=true"),
+      ...below(`/files?project=web&environment=${at}`, "", "&metadataOnly=1"),
+      ...[`/projects/web/accounts?environment=${at}`, `/secrets?project=web&environment=${at}`],
     ]),
   ];
   const everyone = [...Object.values(keys).map(({ key }) => key), unknown, undefined];

@@ -1,29 +1,28 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { contentBytesMax } from "../../src/core/names.ts";
 import type { FileRecord } from "../../src/machines/answers.ts";
 import { queryBytesMax } from "../../src/machines/client.ts";
 import { pathParameter, planRequests } from "../../src/machines/files-pull.ts";
 
-setDefaultTimeout(60_000);
-
 const mebibyte = 1024 * 1024;
 
-describe("content is asked for in as few requests as 8 MiB allow", () => {
-  const rows: { what: string; sizes: number[]; listed?: number; requests: number }[] = [
-    { what: "nothing", sizes: [], requests: 0 },
-    { what: "one file", sizes: [10], requests: 1 },
-    { what: "a thousand of 8 KiB, all that there are", sizes: Array(1000).fill(8192), requests: 1 },
-    { what: "forty of 1 MiB", sizes: Array(40).fill(mebibyte), requests: 5 },
-    { what: "three of 8 MiB", sizes: Array(3).fill(8 * mebibyte), requests: 3 },
-    { what: "files that fill gaps of others", sizes: [5, 3, 6, 2, 7, 1].map((size) => size * mebibyte), requests: 3 },
-    { what: "a thousand empty ones, all that there are", sizes: Array(1000).fill(0), requests: 1 },
-    { what: "a hundred of two hundred", sizes: Array(100).fill(100), listed: 200, requests: 1 },
-  ];
-  test.each(rows)("$what: $requests", ({ sizes, listed = sizes.length, requests }) => {
+const rows: { what: string; sizes: number[]; listed?: number; requests: number }[] = [
+  { what: "nothing", sizes: [], requests: 0 },
+  { what: "one file", sizes: [10], requests: 1 },
+  { what: "a thousand of 8 KiB, all that there are", sizes: Array(1000).fill(8192), requests: 1 },
+  { what: "forty of 1 MiB", sizes: Array(40).fill(mebibyte), requests: 5 },
+  { what: "three of 8 MiB", sizes: Array(3).fill(8 * mebibyte), requests: 3 },
+  { what: "files that fill gaps of others", sizes: [5, 3, 6, 2, 7, 1].map((size) => size * mebibyte), requests: 3 },
+  { what: "a thousand empty ones, all that there are", sizes: Array(1000).fill(0), requests: 1 },
+  { what: "a hundred of two hundred", sizes: Array(100).fill(100), listed: 200, requests: 1 },
+];
+test.each(rows)(
+  "content is asked for in as few requests as 8 MiB allow: $what: $requests",
+  ({ sizes, listed = sizes.length, requests }) => {
     expect(planRequests(recordsOf(sizes), listed)).toHaveLength(requests);
-  });
-});
+  },
+);
 
 test("every file is asked for once, and no request exceeds a bound", () => {
   const path = fc.string({ unit: "grapheme", minLength: 1, maxLength: 300 });

@@ -61,11 +61,11 @@ describe("a server that is sent odd bytes", () => {
     app = createApp({ ...world.keyhole, gate: { ...world.keyhole.gate, nowUs: impatient() } });
     app.listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
     port = app.server?.port as number;
-  }, 60_000);
+  });
   afterAll(async () => {
     await app.server?.stop(true);
     await world.close();
-  }, 60_000);
+  });
 
   const root = "/api/v1";
   const values = `${root}/projects/web/variables?environment=production`;
@@ -98,7 +98,7 @@ describe("a server that is sent odd bytes", () => {
       }
     }
     await expectServed();
-  }, 60_000);
+  });
 
   // The runtime closes a connection if a request arrives on it while another is being answered. That is safe.
   test("answers pipelined requests in order, each with its own answer, or not at all", async () => {

@@ -1,11 +1,9 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type BucketName, type Policy, policies, rateLimitHeaders, retryAfterS, take } from "../../src/limit/bucket.ts";
 import { ByteBudget, type Share } from "../../src/limit/budget.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
-
-setDefaultTimeout(60_000);
 
 const anyPolicy: fc.Arbitrary<Policy> = fc.oneof(
   fc.constantFrom(...Object.values(policies)),
@@ -187,90 +185,88 @@ describe("limiters", () => {
   });
 });
 
-describe("a byte budget", () => {
-  const bytesMax = 100;
-  const holderBytesMax = 60;
-  const holders = ["a", "b", "c"] as const;
-  type Step =
-    | { readonly do: "acquire"; readonly bytes: number; readonly holder: string }
-    | { readonly do: "take"; readonly bytes: number; readonly holder: string }
-    | { readonly do: "shrink"; readonly pick: number; readonly bytes: number }
-    | { readonly do: "release"; readonly pick: number }
-    | { readonly do: "abort"; readonly pick: number };
-  const sized = { bytes: fc.nat(holderBytesMax), holder: fc.constantFrom(...holders) };
-  const anyStep: fc.Arbitrary<Step> = fc.oneof(
-    fc.record({ do: fc.constant("acquire" as const), ...sized }),
-    fc.record({ do: fc.constant("take" as const), ...sized }),
-    fc.record({ do: fc.constant("release" as const), pick: fc.nat(1000) }),
-    fc.record({ do: fc.constant("abort" as const), pick: fc.nat(1000) }),
-    fc.record({ do: fc.constant("shrink" as const), pick: fc.nat(1000), bytes: fc.nat(holderBytesMax) }),
-  );
+const bytesMax = 100;
+const holderBytesMax = 60;
+const holders = ["a", "b", "c"] as const;
+type Step =
+  | { readonly do: "acquire"; readonly bytes: number; readonly holder: string }
+  | { readonly do: "take"; readonly bytes: number; readonly holder: string }
+  | { readonly do: "shrink"; readonly pick: number; readonly bytes: number }
+  | { readonly do: "release"; readonly pick: number }
+  | { readonly do: "abort"; readonly pick: number };
+const sized = { bytes: fc.nat(holderBytesMax), holder: fc.constantFrom(...holders) };
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ do: fc.constant("acquire" as const), ...sized }),
+  fc.record({ do: fc.constant("take" as const), ...sized }),
+  fc.record({ do: fc.constant("release" as const), pick: fc.nat(1000) }),
+  fc.record({ do: fc.constant("abort" as const), pick: fc.nat(1000) }),
+  fc.record({ do: fc.constant("shrink" as const), pick: fc.nat(1000), bytes: fc.nat(holderBytesMax) }),
+);
 
-  test("is never exceeded, limits each holder, serves each holder in FIFO order, and grants all that fits", async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(anyStep, { maxLength: 60 }), async (steps) => {
-        const budget = new ByteBudget(bytesMax, holderBytesMax);
-        const granted: { holder: string; share: Share }[] = [];
-        let waiting: { id: number; holder: string; bytes: number; controller: AbortController }[] = [];
-        const order: { id: number; holder: string }[] = [];
-        const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
-        const heldBy = (some: readonly { share: Share }[]) => some.reduce((sum, { share }) => sum + share.bytes, 0);
-        const exhausted = ({ holder, bytes }: { holder: string; bytes: number }) =>
-          heldBy(granted.filter((other) => other.holder === holder)) + bytes > holderBytesMax;
-        const heads = () => holders.flatMap((holder) => waiting.find((one) => one.holder === holder) ?? []);
-        for (const [id, step] of steps.entries()) {
-          if (step.do === "acquire") {
-            const { bytes, holder } = step;
-            const waiter = { id, holder, bytes, controller: new AbortController() };
-            waiting.push(waiter);
-            const leave = () => {
-              waiting = waiting.filter((other) => other !== waiter);
-            };
-            budget.acquire(bytes, holder, waiter.controller.signal).then((share) => {
-              order.push({ id, holder });
-              leave();
-              granted.push({ holder, share });
-            }, leave);
-          } else if (step.do === "take") {
-            const { holder, bytes } = step;
-            const share = budget.take(bytes, holder);
-            const fits = !exhausted(step) && heldBy(granted) + bytes <= bytesMax;
-            expect(share !== undefined).toBe(waiting.length === 0 && fits);
-            if (share) granted.push({ holder, share });
-          } else if (step.do === "shrink") {
-            const one = granted[step.pick % Math.max(1, granted.length)];
-            if (one && step.bytes < one.share.bytes) one.share.resize(step.bytes);
-          } else if (step.do === "release") {
-            const one = granted[step.pick % Math.max(1, granted.length)];
-            if (one) {
-              granted.splice(granted.indexOf(one), 1);
-              one.share.release();
-            }
-          } else {
-            waiting[step.pick % Math.max(1, waiting.length)]?.controller.abort();
+test("a byte budget is never exceeded, limits each holder, serves each holder in FIFO order, and grants all that fits", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyStep, { maxLength: 60 }), async (steps) => {
+      const budget = new ByteBudget(bytesMax, holderBytesMax);
+      const granted: { holder: string; share: Share }[] = [];
+      let waiting: { id: number; holder: string; bytes: number; controller: AbortController }[] = [];
+      const order: { id: number; holder: string }[] = [];
+      const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+      const heldBy = (some: readonly { share: Share }[]) => some.reduce((sum, { share }) => sum + share.bytes, 0);
+      const exhausted = ({ holder, bytes }: { holder: string; bytes: number }) =>
+        heldBy(granted.filter((other) => other.holder === holder)) + bytes > holderBytesMax;
+      const heads = () => holders.flatMap((holder) => waiting.find((one) => one.holder === holder) ?? []);
+      for (const [id, step] of steps.entries()) {
+        if (step.do === "acquire") {
+          const { bytes, holder } = step;
+          const waiter = { id, holder, bytes, controller: new AbortController() };
+          waiting.push(waiter);
+          const leave = () => {
+            waiting = waiting.filter((other) => other !== waiter);
+          };
+          budget.acquire(bytes, holder, waiter.controller.signal).then((share) => {
+            order.push({ id, holder });
+            leave();
+            granted.push({ holder, share });
+          }, leave);
+        } else if (step.do === "take") {
+          const { holder, bytes } = step;
+          const share = budget.take(bytes, holder);
+          const fits = !exhausted(step) && heldBy(granted) + bytes <= bytesMax;
+          expect(share !== undefined).toBe(waiting.length === 0 && fits);
+          if (share) granted.push({ holder, share });
+        } else if (step.do === "shrink") {
+          const one = granted[step.pick % Math.max(1, granted.length)];
+          if (one && step.bytes < one.share.bytes) one.share.resize(step.bytes);
+        } else if (step.do === "release") {
+          const one = granted[step.pick % Math.max(1, granted.length)];
+          if (one) {
+            granted.splice(granted.indexOf(one), 1);
+            one.share.release();
           }
-          await settled();
-          const held = heldBy(granted);
-          expect(budget.bytesTaken).toBe(held);
-          expect(held).toBeLessThanOrEqual(bytesMax);
-          for (const holder of holders) {
-            const own = order.filter((one) => one.holder === holder).map((one) => one.id);
-            expect(own).toEqual(own.toSorted((a, b) => a - b));
-            expect(heldBy(granted.filter((one) => one.holder === holder))).toBeLessThanOrEqual(holderBytesMax);
-          }
-          // Only waiters of holders at their own bound are skipped, so the first of the others does not fit.
-          const servable = heads().filter((one) => !exhausted(one));
-          if (servable.length > 0)
-            expect(held + Math.max(...servable.map(({ bytes }) => bytes))).toBeGreaterThan(bytesMax);
+        } else {
+          waiting[step.pick % Math.max(1, waiting.length)]?.controller.abort();
         }
+        await settled();
+        const held = heldBy(granted);
+        expect(budget.bytesTaken).toBe(held);
+        expect(held).toBeLessThanOrEqual(bytesMax);
+        for (const holder of holders) {
+          const own = order.filter((one) => one.holder === holder).map((one) => one.id);
+          expect(own).toEqual(own.toSorted((a, b) => a - b));
+          expect(heldBy(granted.filter((one) => one.holder === holder))).toBeLessThanOrEqual(holderBytesMax);
+        }
+        // Only waiters of holders at their own bound are skipped, so the first of the others does not fit.
+        const servable = heads().filter((one) => !exhausted(one));
+        if (servable.length > 0)
+          expect(held + Math.max(...servable.map(({ bytes }) => bytes))).toBeGreaterThan(bytesMax);
+      }
+      for (const { share } of granted) share.release();
+      while (waiting.length > 0) {
+        await settled();
         for (const { share } of granted) share.release();
-        while (waiting.length > 0) {
-          await settled();
-          for (const { share } of granted) share.release();
-        }
-        expect(budget.bytesTaken).toBe(0);
-      }),
-      { numRuns: 500 },
-    );
-  });
+      }
+      expect(budget.bytesTaken).toBe(0);
+    }),
+    { numRuns: 500 },
+  );
 });

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { segmentTree } from "../../src/audit/leaf.ts";
@@ -8,8 +8,6 @@ import { encodeEntries, type Segment } from "../../src/audit/segment.ts";
 import { completingLeaf, leafHash, type Node, proveInclusion, Tree } from "../../src/audit/tree.ts";
 import { signTreeHead } from "../../src/audit/tree-note.ts";
 import { entry } from "../support/journal.ts";
-
-setDefaultTimeout(60_000);
 
 const signer = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(7));
 const saltKey = Buffer.alloc(32, 1);

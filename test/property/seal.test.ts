@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Fault } from "../../src/core/fault.ts";
 import {
@@ -14,8 +14,6 @@ import { FileContent } from "../../src/seal/file-content.ts";
 import { type DataKey, Keyring, newKey } from "../../src/seal/keyring.ts";
 import { sealSet } from "../../src/seal/new-set.ts";
 import { setOpener, verifyListing } from "../../src/seal/set.ts";
-
-setDefaultTimeout(60_000);
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const bytes = fc.uint8Array({ maxLength: 80 });
@@ -82,16 +80,6 @@ describe("an envelope", () => {
         for (let bit = 0; bit < 256; bit++) expectClosed(flipped(key, bit), associatedData, sealed);
       }),
       { numRuns: 30 },
-    );
-  });
-
-  test("does not open for any bytes in its form", () => {
-    fc.assert(
-      fc.property(key, bytes, fc.uint8Array({ maxLength: 100 }), (key, associatedData, tail) => {
-        expectClosed(key, associatedData, tail);
-        expectClosed(key, associatedData, Buffer.from([1, 1, ...tail]));
-      }),
-      { numRuns: 5000 },
     );
   });
 
@@ -185,56 +173,39 @@ describe("associated data", () => {
   });
 });
 
-describe("a set", () => {
-  const items = fc.array(
-    name.map((value) => Buffer.from(JSON.stringify(value))),
-    { maxLength: 12 },
-  );
-  const listingKey = newKey();
-  const dataKeyOf = (generation: number): DataKey => ({ generation, subkey: () => listingKey });
+const items = fc.array(
+  name.map((value) => Buffer.from(JSON.stringify(value))),
+  { maxLength: 12 },
+);
+const listingKey = newKey();
+const dataKeyOf = (generation: number): DataKey => ({ generation, subkey: () => listingKey });
 
-  test("opens to the items that were sealed, and a flipped bit anywhere in the row is noticed", () => {
-    fc.assert(
-      fc.property(fc.record(identity), name, items, fc.nat(), (set, listing, items, bit) => {
-        const dataKey = dataKeyOf(7);
-        const row = sealSet(listingKey, set, listing, { items, dataKey });
-        verifyListing(listingKey, set, row);
-        const opened = setOpener(set, row, dataKey).open();
-        expect(items.map((_, index) => opened.item(index))).toEqual(items);
-        const sealed = flipped(row.sealed as Buffer, bit % ((row.sealed as Buffer).length * 8));
-        const listingMac = flipped(row.listingMac, bit % 256);
-        for (const change of [{ sealed }, { listingMac }, { generation: row.generation ^ (1 << (bit % 31)) }]) {
-          const changed = { ...row, ...change };
-          const act = () => setOpener(set, changed, dataKeyOf(changed.generation)).open();
-          expect(attempt(act)).toMatch(/^Fault: /);
-          if ("sealed" in change) continue;
-          expect(attempt(() => verifyListing(listingKey, set, changed))).toMatch(/^Fault: /);
-        }
-        fc.pre(listing.length > 0);
-        const other = `${listing.slice(1)}${listing[0] === "x" ? "y" : "x"}`;
-        fc.pre(other !== listing && other.isWellFormed());
-        expect(attempt(() => verifyListing(listingKey, set, { ...row, listing: other }))).toMatch(/^Fault: /);
-      }),
-    );
-  });
+test("a set opens to the items that were sealed, and a flipped bit anywhere in the row is noticed", () => {
+  fc.assert(
+    fc.property(fc.record(identity), name, items, fc.nat(), (set, listing, items, bit) => {
+      const dataKey = dataKeyOf(7);
+      const row = sealSet(listingKey, set, listing, { items, dataKey });
+      verifyListing(listingKey, set, row);
+      const opened = setOpener(set, row, dataKey).open();
+      expect(items.map((_, index) => opened.item(index))).toEqual(items);
+      const sealed = flipped(row.sealed as Buffer, bit % ((row.sealed as Buffer).length * 8));
+      const listingMac = flipped(row.listingMac, bit % 256);
+      for (const change of [{ sealed }, { listingMac }, { generation: row.generation ^ (1 << (bit % 31)) }]) {
+        const changed = { ...row, ...change };
+        const act = () => setOpener(set, changed, dataKeyOf(changed.generation)).open();
+        expect(attempt(act)).toMatch(/^Fault: /);
+        if ("sealed" in change) continue;
+        expect(attempt(() => verifyListing(listingKey, set, changed))).toMatch(/^Fault: /);
+      }
+      fc.pre(listing.length > 0);
+      const other = `${listing.slice(1)}${listing[0] === "x" ? "y" : "x"}`;
+      fc.pre(other !== listing && other.isWellFormed());
+      expect(attempt(() => verifyListing(listingKey, set, { ...row, listing: other }))).toMatch(/^Fault: /);
+    }),
+  );
 });
 
 describe("a keyring", () => {
-  const kind = fc.constantFrom("variables", "accounts", "file");
-
-  test("opens a value only with the subkey of its kind", () => {
-    const keyring = new Keyring([newKey()]);
-    const { rootId, wrapped } = keyring.wrapDataKey("p", 1, newKey());
-    fc.assert(
-      fc.property(kind, kind, (kind, other) => {
-        const dataKey = keyring.dataKey("p", 1, rootId, wrapped);
-        const sealed = seal(dataKey.subkey(kind), 1, Buffer.from("data"), Buffer.from("value"));
-        if (kind !== other) expectClosed(dataKey.subkey(other), Buffer.from("data"), sealed);
-        else expect(open(dataKey.subkey(other), Buffer.from("data"), sealed).toString()).toBe("value");
-      }),
-    );
-  });
-
   test("opens a data key only for its project and generation, unchanged, remembered or not", () => {
     const keyring = new Keyring([newKey(), newKey()], 3);
     fc.assert(

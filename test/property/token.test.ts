@@ -1,9 +1,7 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { isTokenShaped, parseKeySet, readToken, type Trust, verifyToken } from "../../src/access/token.ts";
 import { audience, compact, encoded, newSigningKey, publicJwk } from "../support/issuer.ts";
-
-setDefaultTimeout(60_000);
 
 const issuer = "https://issuer.example";
 const key = newSigningKey("ES256");

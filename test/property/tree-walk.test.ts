@@ -1,11 +1,9 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { signerOf } from "../../src/audit/note.ts";
 import { leafHash, Tree } from "../../src/audit/tree.ts";
 import { signTreeHead } from "../../src/audit/tree-note.ts";
 import { type StoredHead, type StoredLeaf, TreeWalk } from "../../src/audit/tree-walk.ts";
-
-setDefaultTimeout(60_000);
 
 const signer = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(7));
 const other = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(8));

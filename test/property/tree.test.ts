@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import {
@@ -12,8 +12,6 @@ import {
   verifyConsistency,
   verifyInclusion,
 } from "../../src/audit/tree.ts";
-
-setDefaultTimeout(60_000);
 
 /* RFC 6962, section 2.1, written a second time as the RFC spells it: over lists of leaves, without stored nodes. */
 
