@@ -141,7 +141,7 @@ describeBoth("each command over SSH", (w, dialect) => {
     await w.project(organization, "api");
     await setAccount(w.admin, web.where, "mail", ["staging"], { password: secret });
     ({ id: keyId } = await w.key(organization, { surfaces: ["mcp_server"], resources: ["requests"] }));
-  }, 60_000);
+  });
 
   /** Somebody with these rights in all projects, or in one. */
   const personWith = async (rights: readonly Right[], project?: string) => {

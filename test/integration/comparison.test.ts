@@ -183,10 +183,7 @@ describeBoth("a comparison of environments", (w, _, once) => {
 describeBoth("values that are stored twice", (w) => {
   test("are counted on Today of those who may read them, files by their checksum, and production after a fresh sign-in", async () => {
     const { organization, project } = await w.place({
-      variables: {
-        production: { TOKEN: canary, MODE: "true" },
-        staging: { TOKEN: `${canary}\n`, MODE: "true" },
-      },
+      variables: { production: { TOKEN: canary, MODE: "true" }, staging: { TOKEN: `${canary}\n`, MODE: "true" } },
       files: [
         { path: "a.pem", content: "the-same-file", environments: ["staging"] },
         { path: "b.pem", content: "the-same-file", environments: ["staging"] },

@@ -10,7 +10,7 @@ import { setPlan } from "../../src/people/organizations.ts";
 import { createProject, deleteProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
-import { type Answer, firstOf, headersOf, requestOf, tagged, usualHeaders } from "../support/answer.ts";
+import { type Answer, below, firstOf, headersOf, requestOf, tagged, usualHeaders } from "../support/answer.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { numbered } from "../support/rows.ts";
 import { parts, seed } from "../support/seed.ts";
@@ -22,27 +22,23 @@ const files = "/files?project=web&environment=staging";
 const secrets = "/secrets?project=web&environment=staging";
 
 /** Every kind of read that can be conditional, with the bucket that it is charged to otherwise. */
-const reads: readonly (readonly [path: string, bucket: BucketName])[] = [
-  [variables, "value"],
-  [`${variables}&format=env`, "value"],
-  [`${variables}&keys=A,MISSING`, "value"],
-  [`${variables}&prefix=A`, "value"],
-  [`${variables}&metadata_only=true`, "metadata"],
-  [`${variables}&metadata_only=true&keys=A`, "metadata"],
-  ["/projects/web/variables?metadata_only=true", "metadata"],
-  [accounts, "value"],
-  [`${accounts}?environment=staging`, "value"],
-  [`${accounts}?metadata_only=true`, "metadata"],
-  [`${accounts}?metadata_only=true&environment=staging`, "metadata"],
-  [files, "content"],
-  [`${files}&path=a`, "content"],
-  [`${files}&metadataOnly=1`, "metadata"],
-  [secrets, "value"],
-  [`${secrets}&format=env`, "value"],
-];
+const paths: Readonly<Partial<Record<BucketName, readonly string[]>>> = {
+  value: [
+    ...below(variables, "", "&format=env", "&keys=A,MISSING", "&prefix=A"),
+    ...[...below(accounts, "", "?environment=staging"), ...below(secrets, "", "&format=env")],
+  ],
+  metadata: [
+    ...below(variables, "&metadata_only=true", "&metadata_only=true&keys=A"),
+    ...["/projects/web/variables?metadata_only=true", `${files}&metadataOnly=1`],
+    ...below(`${accounts}?metadata_only=true`, "", "&environment=staging"),
+  ],
+  content: below(files, "", "&path=a"),
+};
+const reads = (Object.keys(paths) as BucketName[]).flatMap((bucket) =>
+  (paths[bucket] ?? []).map((path) => [path, bucket] as const),
+);
 const everyPath = reads.map(([path]) => path);
-const metadataPaths = reads.filter(([, bucket]) => bucket === "metadata").map(([path]) => path);
-const otherPaths = everyPath.filter((path) => !metadataPaths.includes(path));
+const otherPaths = everyPath.filter((path) => !paths.metadata?.includes(path));
 
 describeBoth("a conditional read", (w, _, once) => {
   /** For tests that only read. */
@@ -77,37 +73,35 @@ describeBoth("a conditional read", (w, _, once) => {
     for (const path of otherPaths) expect((await w.client().ask(path, { key })).status).toBe(503);
   });
 
-  describe("passes every gate first:", () => {
-    type Change = (key: Key, project: Placed) => Promise<unknown>;
-    const many = numbered("A", 1000).map((name) => ({ name, value: "" }));
-    const much = { path: "b", environments: ["staging"], content: Buffer.alloc(8 * 1024 * 1024) };
-    const edit = (id: string) => w.sql`update sets set listing = listing || ' ' where project_id = ${id}`;
-    const inOne = everyPath.filter((path) => path.includes("environment="));
-    const ofResources = everyPath.filter((path) => !path.startsWith("/secrets"));
-    const ofMany = everyPath.filter((path) => /variables|secrets/.test(path) && !path.includes("keys="));
-    const cases: readonly (readonly [what: string, status: number, change: Change, paths?: readonly string[]])[] = [
-      ["a revoked key is refused", 401, ({ id }) => revokeKey(w.admin, id)],
-      ["an expired key is refused", 401, (key) => w.regrant(key, { expiresAt: Date.now() - 1 })],
-      ["a plan without the API is refused", 403, (_, { organization }) => setPlan(w.admin, organization, "free")],
-      ["a key that lost its surfaces is refused", 403, (key) => w.regrant(key, { surfaces: ["mcp_server"] })],
-      ["a key that lost its resources is refused", 403, (key) => w.regrant(key, { resources: [] }), ofResources],
-      ["a key that lost it is refused", 403, (key) => w.regrant(key, { environments: ["production"] }), inOne],
-      ["a key that lost the project is refused", 404, (key) => w.regrant(key, { projects: {} })],
-      ["a project that was deleted is not found", 404, (_, { where }) => deleteProject(w.admin, where)],
-      ["a listing that was edited is refused", 503, (_, { id }) => edit(id)],
-      ["too many items are refused", 422, (_, { where }) => setVariables(w.admin, where, "staging", many), ofMany],
-      ["too much content is refused", 422, (_, { where }) => putFile(w.admin, where, much), [files]],
-    ];
-    once.each(cases)("%s, %d", async (_, status, change, paths = everyPath) => {
-      const { key, project } = await furnished(w);
-      const tags = await tagsOf(w, key);
-      await change(key, project);
-      for (const path of paths) {
-        const answer = await w.client().ask(path, { key, headers: { "if-none-match": tags.get(path) as string } });
-        expect([path, answer.status]).toEqual([path, status]);
-        expect(answer.headers.has("etag")).toBe(false);
-      }
-    });
+  type Change = (key: Key, project: Placed) => Promise<unknown>;
+  const many = numbered("A", 1000).map((name) => ({ name, value: "" }));
+  const much = { path: "b", environments: ["staging"], content: Buffer.alloc(8 * 1024 * 1024) };
+  const edit = (id: string) => w.sql`update sets set listing = listing || ' ' where project_id = ${id}`;
+  const inOne = everyPath.filter((path) => path.includes("environment="));
+  const ofResources = everyPath.filter((path) => !path.startsWith("/secrets"));
+  const ofMany = everyPath.filter((path) => /variables|secrets/.test(path) && !path.includes("keys="));
+  const cases: readonly (readonly [what: string, status: number, change: Change, paths?: readonly string[]])[] = [
+    ["a revoked key is refused", 401, ({ id }) => revokeKey(w.admin, id)],
+    ["an expired key is refused", 401, (key) => w.regrant(key, { expiresAt: Date.now() - 1 })],
+    ["a plan without the API is refused", 403, (_, { organization }) => setPlan(w.admin, organization, "free")],
+    ["a key that lost its surfaces is refused", 403, (key) => w.regrant(key, { surfaces: ["mcp_server"] })],
+    ["a key that lost its resources is refused", 403, (key) => w.regrant(key, { resources: [] }), ofResources],
+    ["a key that lost it is refused", 403, (key) => w.regrant(key, { environments: ["production"] }), inOne],
+    ["a key that lost the project is refused", 404, (key) => w.regrant(key, { projects: {} })],
+    ["a project that was deleted is not found", 404, (_, { where }) => deleteProject(w.admin, where)],
+    ["a listing that was edited is refused", 503, (_, { id }) => edit(id)],
+    ["too many items are refused", 422, (_, { where }) => setVariables(w.admin, where, "staging", many), ofMany],
+    ["too much content is refused", 422, (_, { where }) => putFile(w.admin, where, much), [files]],
+  ];
+  once.each(cases)("passes every gate first: %s, %d", async (_, status, change, paths = everyPath) => {
+    const { key, project } = await furnished(w);
+    const tags = await tagsOf(w, key);
+    await change(key, project);
+    for (const path of paths) {
+      const answer = await w.client().ask(path, { key, headers: { "if-none-match": tags.get(path) as string } });
+      expect([path, answer.status]).toEqual([path, status]);
+      expect(answer.headers.has("etag")).toBe(false);
+    }
   });
 
   describe("has a tag", () => {

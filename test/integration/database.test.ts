@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import type postgres from "postgres";
 import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
@@ -7,8 +7,6 @@ import { openPostgres, Servers } from "../../src/store/postgres.ts";
 import { moment } from "../support/clock.ts";
 import { connectTo, createDatabase, postgresUrl, runOn, withPostgres } from "../support/postgres.ts";
 import { parts } from "../support/seed.ts";
-
-setDefaultTimeout(60_000);
 
 withPostgres("a PostgreSQL whose connections are lost while they open", () => {
   let database: Awaited<ReturnType<typeof createDatabase>>;

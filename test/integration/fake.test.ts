@@ -3,6 +3,7 @@ import { type FaultCode, faults } from "../../src/core/fault.ts";
 import { createClient, type KeyholeClient, type KeyholeError } from "../../src/machines/npm/client.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { fakeKeyhole } from "../../src/testing.ts";
+import { below } from "../support/answer.ts";
 import { describeOnce, everything } from "../support/world.ts";
 
 /* `keyhole/testing` against the real server: one table, run on both. */
@@ -25,53 +26,22 @@ type Served = { readonly fetch: Fetch; readonly apiKey: string };
 
 const web = "/projects/web/variables?environment=production";
 const files = "/files?project=web&environment=production";
+const inProduction = "?environment=production";
 const paths = [
-  ...[
-    "/organization",
-    "/organization?x=1",
-    "/projects",
-    "/projects?a",
-    "/projects/web",
-    "/projects/none",
-    "/projects/many",
-  ],
-  ...["/projects/empty", "/projects/Web", "/projects/web/", "/projects/web?x=1", "/nothing", "/projects/web/files"],
-  ...[web, `${web}&keys=A,GONE`, `${web}&keys=`, `${web}&keys=A,,B`, `${web}&prefix=A`, `${web}&prefix=a%20b`],
-  ...[`${web}&keys=API_TOKEN,A&prefix=API`, `${web}&prefix=`, `${web}&format=env`, `${web}&format=xml`],
-  ...[
-    `${web}&metadata_only=true`,
-    `${web}&metadata_only=1`,
-    `${web}&metadata_only=true&format=env`,
-    `${web}&unknown=1`,
-  ],
-  ...[
-    "/projects/web/variables",
-    "/projects/web/variables?environment=prod",
-    "/projects/web/variables?metadata_only=true",
-  ],
-  ...[`${web}&environment=staging`, `${web}&keys=%ff`, "/projects/none/variables?environment=production"],
-  ...[
-    "/projects/many/variables?environment=production",
-    "/projects/many/variables?environment=production&prefix=NAME_99",
-  ],
-  ...["/projects/empty/variables?environment=production", "/projects/many/variables?metadata_only=true"],
-  ...[
-    "/projects/web/accounts",
-    "/projects/web/accounts?environment=production",
-    "/projects/web/accounts?metadata_only=true",
-  ],
-  ...["/projects/web/accounts?environment=development", "/projects/none/accounts", "/projects/web/accounts?keys=a"],
-  ...[
-    files,
-    `${files}&metadataOnly=1`,
-    `${files}&metadataOnly=true`,
-    `${files}&metadata_only=true`,
-    `${files}&path=b.txt`,
-  ],
-  ...[`${files}&path=none`, `${files}&path=b.txt&path=etc/app.pem`, `${files}&path=`, "/files?project=web", "/files"],
-  ...["/files?project=none&environment=production", "/files?project=web&environment=development"],
-  ...["/secrets?project=web&environment=production", "/secrets?project=web&environment=production&format=env"],
-  ...["/secrets?environment=production", "/secrets?project=none&environment=production"],
+  ...below("/organization", "", "?x=1"),
+  ...below("/projects", "", "?a", "/web", "/none", "/many", "/empty", "/Web", "/web/", "/web?x=1", "/web/files"),
+  ...below(web, "", "&keys=A,GONE", "&keys=", "&keys=A,,B", "&prefix=A", "&prefix=a%20b"),
+  ...below(web, "&prefix=", "&format=env", "&format=xml", "&metadata_only=true", "&metadata_only=1", "&unknown=1"),
+  ...below(web, "&metadata_only=true&format=env", "&environment=staging", "&keys=%ff", "&keys=API_TOKEN,A&prefix=API"),
+  ...below("/projects/web/variables", "", "?environment=prod", "?metadata_only=true"),
+  ...below("/projects/many/variables", inProduction, `${inProduction}&prefix=NAME_99`, "?metadata_only=true"),
+  ...below("/projects/web/accounts", "", inProduction, "?metadata_only=true", "?environment=development", "?keys=a"),
+  ...[`/projects/none/variables${inProduction}`, `/projects/empty/variables${inProduction}`, "/projects/none/accounts"],
+  ...below(files, "", "&metadataOnly=1", "&metadataOnly=true", "&metadata_only=true", "&path=b.txt", "&path=none"),
+  ...below(files, "&path=b.txt&path=etc/app.pem", "&path="),
+  ...below("/files", "", "?project=web", `${inProduction}&project=none`, "?project=web&environment=development"),
+  ...below(`/secrets${inProduction}`, "", "&project=none", "&project=web", "&project=web&format=env"),
+  "/nothing",
 ];
 const bearer = (text: string) => ({ headers: { Authorization: text } });
 const requests: readonly (readonly [path: string, init: RequestInit])[] = [

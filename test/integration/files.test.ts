@@ -191,22 +191,20 @@ describeBoth("GET /files", (w, _, once) => {
     });
   });
 
-  describe("503", () => {
-    once.each([100, 300_000])(
-      "decryption_failed if content of %d bytes was sealed for another checksum",
-      async (size) => {
-        const files = [{ path: "b", environments: ["staging"], content: randomContent(size) }];
-        const { project, key } = await w.place({ files, key: reader });
-        const id = await contentOf(w, project.id, "b");
-        const content = randomContent(size);
-        const associatedData = contentAssociatedData({ projectId: project.id, id, size, sha256: sha256(content) });
-        const sealed = seal((await dataKeyOf(w, project)).subkey("file"), 1, associatedData, content);
-        await w.sql`update file_contents set sealed = ${sealed} where id = ${id}`;
-        const answer = await w.ask(staging, { key });
-        expect(answer).toMatchObject({ status: 503, json: { code: "decryption_failed" } });
-      },
-    );
-  });
+  once.each([100, 300_000])(
+    "503: decryption_failed if content of %d bytes was sealed for another checksum",
+    async (size) => {
+      const files = [{ path: "b", environments: ["staging"], content: randomContent(size) }];
+      const { project, key } = await w.place({ files, key: reader });
+      const id = await contentOf(w, project.id, "b");
+      const content = randomContent(size);
+      const associatedData = contentAssociatedData({ projectId: project.id, id, size, sha256: sha256(content) });
+      const sealed = seal((await dataKeyOf(w, project)).subkey("file"), 1, associatedData, content);
+      await w.sql`update file_contents set sealed = ${sealed} where id = ${id}`;
+      const answer = await w.ask(staging, { key });
+      expect(answer).toMatchObject({ status: 503, json: { code: "decryption_failed" } });
+    },
+  );
 
   describe("a content that was read before", () => {
     const sizes: [size: number][] = [[100], [300_000]];

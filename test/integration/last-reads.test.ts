@@ -3,7 +3,7 @@
  * there, what they say where the record is young, and what no read is.
  */
 
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Right } from "../../src/access/rights.ts";
 import { environmentMask, environments } from "../../src/core/names.ts";
@@ -30,8 +30,6 @@ import { performed } from "../support/perform.ts";
 import { personIn } from "../support/persons.ts";
 import { pruneAudit } from "../support/prune.ts";
 import { describeBoth, openWorld, type World } from "../support/world.ts";
-
-setDefaultTimeout(60_000);
 
 const dayMs = 86_400_000;
 const rows = [...variableOperations.rows, ...accountOperations.rows, ...fileOperations.rows];

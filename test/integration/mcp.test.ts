@@ -11,7 +11,15 @@ import { openKeyhole } from "../../src/server/compose.ts";
 import { pendingPerKeyMax, pendingPerOrganizationMax } from "../../src/store/requests.ts";
 import { answerOf, expectRefusal, firstOf, headersOf, usualHeaders } from "../support/answer.ts";
 import { allowedOrigin, connectAgent, mcpClient, mcpRequest, revisions } from "../support/mcp.ts";
-import { describeBoth, describeOnce, type Key, type Placed, refusingJournal, type World } from "../support/world.ts";
+import {
+  describeBoth,
+  describeOnce,
+  describePostgres,
+  type Key,
+  type Placed,
+  refusingJournal,
+  type World,
+} from "../support/world.ts";
 
 const agentKey = { surfaces: ["mcp_server"], resources: [...resources] };
 const bidi = "\u202e\u2066\u200f";
@@ -219,16 +227,13 @@ describeOnce("the gates of the MCP surface", (w) => {
     expect((await handle(mcpRequest({ headers: { origin: "https://evil.example" } }))).status).toBe(401);
   });
 
-  test.each(["[", "", "[]", '[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]', '"text"', "null"])(
-    "the body %p is refused",
-    async (body) => {
-      const { key } = await furnish(w);
-      const sentence =
-        body.length < 2 ? "The body must be JSON." : "The body must be one JSON-RPC message, not a batch.";
-      const answer = await answerOf(await mcpClient(w).handle(mcpRequest({ key, body })));
-      expectRefusal(answer, 400, "invalid_request", sentence);
-    },
-  );
+  const bodies = ["[", "", "[]", '[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]', '"text"', "null"];
+  test.each(bodies)("the body %p is refused", async (body) => {
+    const { key } = await furnish(w);
+    const sentence = body.length < 2 ? "The body must be JSON." : "The body must be one JSON-RPC message, not a batch.";
+    const answer = await answerOf(await mcpClient(w).handle(mcpRequest({ key, body })));
+    expectRefusal(answer, 400, "invalid_request", sentence);
+  });
 
   test("a tool needs its resource, and says so like its endpoint", async () => {
     const { organization } = await furnish(w);
@@ -446,40 +451,36 @@ describeBoth("variable requests", (w) => {
 });
 
 // SQLite has one writer at a time, whose statement is the whole transaction.
-describeBoth(
-  "a variable request",
-  (w) => {
-    test("while another server files the last one that is allowed waits for it, and is refused", async () => {
-      const { organization, project, key } = await furnish(w);
-      await w.admin.database.db
-        .insert(w.admin.database.tables.variableRequests)
-        .values(pendingRows(organization, project, pendingPerKeyMax - 1, key.id));
-      const other = postgres(w.databaseUrl as string, { max: 1, fetch_types: false });
-      let answer: Promise<Response> | undefined;
-      await other.begin(async (sql) => {
-        await sql`insert into variable_requests (id, organization_id, project_id, environment, name, reason, key_id, number,
-        status, created_at, expires_at) select ${Bun.randomUUIDv7()}, organization_id, project_id, environment, name,
-        reason, key_id, ${pendingPerKeyMax}, status, created_at, expires_at from variable_requests
-        where key_id = ${key.id} limit 1`;
-        let answered = false;
-        const call = ["request_variable", { ...place, name: "ONE_MORE", reason: "r" }] as const;
-        answer = mcpClient(w).handle(mcpRequest({ key, call }));
-        void answer.then(() => {
-          answered = true;
-        });
-        const waits = async () => {
-          const [row] = await w.sql`select count(*)::integer as n from pg_stat_activity
-          where datname = current_database() and application_name = 'keyhole journal' and wait_event_type = 'Lock'`;
-          return row?.["n"] !== 0;
-        };
-        while (!answered && !(await waits()));
+describePostgres("a variable request", (w) => {
+  test("while another server files the last one that is allowed waits for it, and is refused", async () => {
+    const { organization, project, key } = await furnish(w);
+    await w.admin.database.db
+      .insert(w.admin.database.tables.variableRequests)
+      .values(pendingRows(organization, project, pendingPerKeyMax - 1, key.id));
+    const other = postgres(w.databaseUrl as string, { max: 1, fetch_types: false });
+    let answer: Promise<Response> | undefined;
+    await other.begin(async (sql) => {
+      await sql`insert into variable_requests (id, organization_id, project_id, environment, name, reason, key_id, number,
+      status, created_at, expires_at) select ${Bun.randomUUIDv7()}, organization_id, project_id, environment, name,
+      reason, key_id, ${pendingPerKeyMax}, status, created_at, expires_at from variable_requests
+      where key_id = ${key.id} limit 1`;
+      let answered = false;
+      const call = ["request_variable", { ...place, name: "ONE_MORE", reason: "r" }] as const;
+      answer = mcpClient(w).handle(mcpRequest({ key, call }));
+      void answer.then(() => {
+        answered = true;
       });
-      await other.end();
-      const { text } = await answerOf((await answer) as Response);
-      expect(text).toContain("20 requests of this key are pending already");
-      const [{ n } = {}] = await w.sql`select count(*) as n from variable_requests where key_id = ${key.id}`;
-      expect(Number(n)).toBe(pendingPerKeyMax);
+      const waits = async () => {
+        const [row] = await w.sql`select count(*)::integer as n from pg_stat_activity
+        where datname = current_database() and application_name = 'keyhole journal' and wait_event_type = 'Lock'`;
+        return row?.["n"] !== 0;
+      };
+      while (!answered && !(await waits()));
     });
-  },
-  ["postgres"],
-);
+    await other.end();
+    const { text } = await answerOf((await answer) as Response);
+    expect(text).toContain("20 requests of this key are pending already");
+    const [{ n } = {}] = await w.sql`select count(*) as n from variable_requests where key_id = ${key.id}`;
+    expect(Number(n)).toBe(pendingPerKeyMax);
+  });
+});

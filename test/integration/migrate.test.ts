@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,34 +17,31 @@ import { newFolder } from "../support/folder.ts";
 import { connectTo, createDatabase, postgresUrl, type TestDatabase, withPostgres } from "../support/postgres.ts";
 import { sha256 } from "../support/rows.ts";
 
-setDefaultTimeout(60_000);
 const root = join(import.meta.dir, "../..");
 
 describe("the list of migrations", () => {
-  test.each(["postgres", "sqlite"] as const)(
-    "of %s is that of drizzle/: its journal, its files and text",
-    (dialect) => {
-      const folder = join(root, "drizzle", dialect);
-      const { entries } = JSON.parse(readFileSync(join(folder, "meta/_journal.json"), "utf8")) as {
-        entries: { idx: number; tag: string; when: number }[];
-      };
-      const files = readdirSync(folder).filter((name) => name.endsWith(".sql"));
-      expect(files.sort()).toEqual(entries.map(({ tag }) => `${tag}.sql`).sort());
-      expect(migrations[dialect].map(({ folderMillis, hash, sql }) => ({ folderMillis, hash, sql }))).toEqual(
-        entries.map(({ tag, when }) => {
-          const text = readFileSync(join(folder, `${tag}.sql`), "utf8");
-          return { folderMillis: when, hash: sha256(text), sql: text.split("--> statement-breakpoint") };
-        }),
-      );
-      expect(entries.map(({ idx }) => idx)).toEqual(entries.map((_, index) => index));
-      const moments = entries.map(({ when }) => when);
-      expect(moments).toEqual([...new Set(moments)].sort((a, b) => a - b));
-      const snapshots = readdirSync(join(folder, "meta")).filter((name) => name.endsWith("_snapshot.json"));
-      expect(snapshots.sort()).toEqual(entries.map(({ tag }) => `${tag.slice(0, 4)}_snapshot.json`));
-    },
-  );
+  const dialects = ["postgres", "sqlite"] as const;
+  test.each(dialects)("of %s is that of drizzle/: its journal, its files and text", (dialect) => {
+    const folder = join(root, "drizzle", dialect);
+    const { entries } = JSON.parse(readFileSync(join(folder, "meta/_journal.json"), "utf8")) as {
+      entries: { idx: number; tag: string; when: number }[];
+    };
+    const files = readdirSync(folder).filter((name) => name.endsWith(".sql"));
+    expect(files.sort()).toEqual(entries.map(({ tag }) => `${tag}.sql`).sort());
+    expect(migrations[dialect].map(({ folderMillis, hash, sql }) => ({ folderMillis, hash, sql }))).toEqual(
+      entries.map(({ tag, when }) => {
+        const text = readFileSync(join(folder, `${tag}.sql`), "utf8");
+        return { folderMillis: when, hash: sha256(text), sql: text.split("--> statement-breakpoint") };
+      }),
+    );
+    expect(entries.map(({ idx }) => idx)).toEqual(entries.map((_, index) => index));
+    const moments = entries.map(({ when }) => when);
+    expect(moments).toEqual([...new Set(moments)].sort((a, b) => a - b));
+    const snapshots = readdirSync(join(folder, "meta")).filter((name) => name.endsWith("_snapshot.json"));
+    expect(snapshots.sort()).toEqual(entries.map(({ tag }) => `${tag.slice(0, 4)}_snapshot.json`));
+  });
 
-  test.each(["postgres", "sqlite"] as const)("of %s ends at the tables in src/store/tables.ts", async (dialect) => {
+  test.each(dialects)("of %s ends at the tables in src/store/tables.ts", async (dialect) => {
     const folder = join(root, "drizzle", dialect, "meta");
     const newest = readdirSync(folder)
       .sort()

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { describeFlaw } from "../../src/audit/flaw.ts";
 import { segmentTree } from "../../src/audit/leaf.ts";
 import { encodeVerifier, openNote } from "../../src/audit/note.ts";
@@ -25,8 +25,6 @@ import { entry, writeLane } from "../support/journal.ts";
 import { pruneAudit } from "../support/prune.ts";
 import { savedTables } from "../support/saved.ts";
 import { describeBoth, type LogEvent, type Row, type World } from "../support/world.ts";
-
-setDefaultTimeout(60_000);
 
 /** Writes one lane, with one entry in each segment. @returns its name */
 async function lane(w: World, count: number, at?: number): Promise<string> {

@@ -129,13 +129,7 @@ describeBoth("the note of an item", (w, _, once) => {
     const { where, organization } = await placed(w);
     const key = await w.key(organization, everything);
     const queries = ["environment=staging", "environment=staging&metadata_only=true", "environment=staging&keys=TOKEN"];
-    const all = [
-      "",
-      ...queries,
-      "metadata_only=true",
-      "environment=staging&metadataOnly=1",
-      "environment=staging&format=env",
-    ];
+    const all = ["", ...queries, "metadata_only=true", `${queries[0]}&metadataOnly=1`, `${queries[0]}&format=env`];
     const tags = new Map<string, string>();
     for (const template of Object.keys(describeApi("test").paths)) {
       const path = template.replace("{slug}", "web");

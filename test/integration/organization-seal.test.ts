@@ -51,21 +51,19 @@ describeBoth("the row of an organization that SQL changed", (w) => {
     await openEverything(w.admin);
   });
 
-  test.each(["null", "''", "of another"])(
-    "is refused with a seal that is %s, also after the next start",
-    async (seal) => {
-      const { one, other, where } = await pair(w);
-      const [kept] = await w.sql`select seal from organizations where id = ${one.id}`;
-      const [foreign] = await w.sql`select seal from organizations where id = ${other.id}`;
-      const value = { null: null, "''": Buffer.alloc(0), "of another": foreign?.["seal"] }[seal];
-      await w.run("update organizations set seal = ? where id = ?", [value, one.id]);
-      await expect(setVariables(w.admin, where, "production", [])).rejects.toMatchObject(conflict);
-      await openInstallation(w.config, () => {});
-      await expect(showProject(w.admin, where)).rejects.toMatchObject(conflict);
-      await w.run("update organizations set seal = ? where id = ?", [kept?.["seal"], one.id]);
-      await showProject(w.admin, where);
-    },
-  );
+  const seals = ["null", "''", "of another"];
+  test.each(seals)("is refused with a seal that is %s, also after the next start", async (seal) => {
+    const { one, other, where } = await pair(w);
+    const [kept] = await w.sql`select seal from organizations where id = ${one.id}`;
+    const [foreign] = await w.sql`select seal from organizations where id = ${other.id}`;
+    const value = { null: null, "''": Buffer.alloc(0), "of another": foreign?.["seal"] }[seal];
+    await w.run("update organizations set seal = ? where id = ?", [value, one.id]);
+    await expect(setVariables(w.admin, where, "production", [])).rejects.toMatchObject(conflict);
+    await openInstallation(w.config, () => {});
+    await expect(showProject(w.admin, where)).rejects.toMatchObject(conflict);
+    await w.run("update organizations set seal = ? where id = ?", [kept?.["seal"], one.id]);
+    await showProject(w.admin, where);
+  });
 
   test("stays refused if SQL undoes the migrations that brought its seal and what came after", async () => {
     const { where } = await pair(w);

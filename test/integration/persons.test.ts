@@ -135,15 +135,13 @@ describeBoth("persons", (w) => {
     expect(await addPerson(w.admin, { ...ana, again: true })).toMatchObject({ name, rights: [] });
   });
 
-  test.each(["https//id.example", "http://id.example", "https://id.example?x=1", "https://ana@id.example"])(
-    "sign in at an issuer that a dashboard can have, which %s is not",
-    async (issuer) => {
-      const { organization, name } = await withAna(w);
-      const signIn = { issuer, subject: name };
-      const added = addPerson(w.admin, { name: `${name}-a`, organization: organization.slug, signIn });
-      await expect(added).rejects.toMatchObject({ kind: "invalid", message: expect.stringContaining("https URL") });
-    },
-  );
+  const issuers = ["https//id.example", "http://id.example", "https://id.example?x=1", "https://ana@id.example"];
+  test.each(issuers)("sign in at an issuer that a dashboard can have, which %s is not", async (issuer) => {
+    const { organization, name } = await withAna(w);
+    const signIn = { issuer, subject: name };
+    const added = addPerson(w.admin, { name: `${name}-a`, organization: organization.slug, signIn });
+    await expect(added).rejects.toMatchObject({ kind: "invalid", message: expect.stringContaining("https URL") });
+  });
 
   test("are never two whom one sign-in is: removing one would leave the other's rights", async () => {
     const { organization, name } = await withAna(w);

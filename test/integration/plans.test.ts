@@ -11,7 +11,7 @@ import { setVariables } from "../../src/kinds/variables/write.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import type { Database, Use } from "../../src/store/database.ts";
 import { onPrimary } from "../../src/store/postgres.ts";
-import { requestOf } from "../support/answer.ts";
+import { below, requestOf } from "../support/answer.ts";
 import { insertAccounts, insertFiles, insertProjects, numbered, randomContent } from "../support/rows.ts";
 import { type Client, clientOf, describeBoth, everything, type Key, type World } from "../support/world.ts";
 
@@ -260,7 +260,6 @@ async function setStage(w: World) {
 }
 
 const names = numbered("N", 100).join(",");
-const below = (path: string, ...more: readonly string[]) => more.map((one) => `${path}${one}`);
 const paths = [
   ...["/organization", "/projects", "/projects/big", "/projects/never-was"],
   ...below("/projects/big/variables?environment=staging", "", "&format=env", `&keys=${names}`, "&keys=N0001,NEVER_WAS"),

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cosign, encodeWitness, openNote, signerOf, signNote, witnessOf } from "../../src/audit/note.ts";
@@ -21,8 +21,6 @@ import { visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
 import { savedTables } from "../support/saved.ts";
 import { describeBoth, type LogEvent, type Row, type World } from "../support/world.ts";
-
-setDefaultTimeout(60_000);
 
 /** What a database has of the audit: of all of it, or of its tree alone. */
 const treeTables = ["audit_leaves", "audit_checkpoints_signed"] as const;

@@ -16,6 +16,7 @@ import { planFinish, rotateData, rotateRoot } from "../../src/people/rotation.ts
 import { Keyring, newKey, parseRootKeys } from "../../src/seal/keyring.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import type { RootKeySource } from "../../src/settings/settings.ts";
+import { below } from "../support/answer.ts";
 import { eventually } from "../support/eventually.ts";
 import { newFolder } from "../support/folder.ts";
 import { insertProjects, numbered, randomContent } from "../support/rows.ts";
@@ -24,6 +25,7 @@ import {
   clientOf,
   describeBoth,
   describeOnce,
+  describePostgres,
   everything,
   type Key,
   openWorld,
@@ -53,13 +55,11 @@ async function furnished(w: World, slug = "web"): Promise<{ where: string; id: s
   });
 }
 
+const inProduction = "/projects/web/variables?environment=production";
 const reads = [
-  "/projects/web",
-  "/projects/web/variables?environment=production",
-  "/projects/web/variables?environment=development",
-  "/projects/web/variables?environment=staging",
-  "/projects/web/variables?environment=production&keys=URL,TOKEN",
-  "/projects/web/variables?environment=production&metadata_only=true",
+  ...["/projects/web", inProduction],
+  ...below("/projects/web/variables?environment=", "development", "staging"),
+  ...below(inProduction, "&keys=URL,TOKEN", "&metadata_only=true"),
   "/projects/web/accounts?environment=production",
   "/files?project=web&environment=production&metadataOnly=false",
 ];
@@ -503,53 +503,49 @@ describeBoth("rotate data", (w, dialect, once) => {
   });
 });
 
-describeBoth(
-  "a rotation beside a writer",
-  (w) => {
-    /** Has a project to itself, as a writer does, until `done`. */
-    const writer = async (w: World, projectId: string) => {
-      const client = postgres(w.databaseUrl as string, { max: 1, onnotice: () => {} });
-      await client`begin`;
-      await client`select id from projects where id = ${projectId} for update`;
-      await client`update sets set version = version where project_id = ${projectId}`;
-      const done = async () => {
-        await client`commit`;
-        await client.end();
-      };
-      return { client, done };
+describePostgres("a rotation beside a writer", (w) => {
+  /** Has a project to itself, as a writer does, until `done`. */
+  const writer = async (w: World, projectId: string) => {
+    const client = postgres(w.databaseUrl as string, { max: 1, onnotice: () => {} });
+    await client`begin`;
+    await client`select id from projects where id = ${projectId} for update`;
+    await client`update sets set version = version where project_id = ${projectId}`;
+    const done = async () => {
+      await client`commit`;
+      await client.end();
     };
-    const someoneWaits = (w: World) =>
-      eventually(async () => {
-        const waiting = await w.sql`select pid from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`;
-        return waiting.length > 0;
-      });
-
-    test("of roots does not wait for the writer", async () => {
-      const { id, key } = await furnished(w);
-      const both = await beside(w, text(spelled(newKey()), rootOf(w)));
-      const { done } = await writer(w, id);
-      expect(await rotateRoot(both.admin, both.config, false)).toMatchObject({ dataKeys: 1 });
-      await readAll(both.client, key);
-      await done();
+    return { client, done };
+  };
+  const someoneWaits = (w: World) =>
+    eventually(async () => {
+      const waiting = await w.sql`select pid from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+      return waiting.length > 0;
     });
 
-    test("of all data takes projects by id, whatever they are called", async () => {
-      const w = await ownWorld("postgres");
-      const { organization, project: first } = await w.place({ slug: "z", variables: { staging: { A: "1" } } });
-      const second = await w.project(organization, "a", { variables: { staging: { A: "2" } } });
-      expect(first.id < second.id).toBe(true);
-      const { client, done } = await writer(w, first.id);
-      const rotated = rotateData(w.admin, undefined);
-      await someoneWaits(w);
-      const free = client`select id from projects where id = ${second.id} for update nowait`;
-      expect(await free.then((rows) => rows.length)).toBe(1);
-      await done();
-      expect(await rotated).toMatchObject({ projects: 2, sets: 12, broken: [] });
-    });
-  },
-  ["postgres"],
-);
+  test("of roots does not wait for the writer", async () => {
+    const { id, key } = await furnished(w);
+    const both = await beside(w, text(spelled(newKey()), rootOf(w)));
+    const { done } = await writer(w, id);
+    expect(await rotateRoot(both.admin, both.config, false)).toMatchObject({ dataKeys: 1 });
+    await readAll(both.client, key);
+    await done();
+  });
+
+  test("of all data takes projects by id, whatever they are called", async () => {
+    const w = await ownWorld("postgres");
+    const { organization, project: first } = await w.place({ slug: "z", variables: { staging: { A: "1" } } });
+    const second = await w.project(organization, "a", { variables: { staging: { A: "2" } } });
+    expect(first.id < second.id).toBe(true);
+    const { client, done } = await writer(w, first.id);
+    const rotated = rotateData(w.admin, undefined);
+    await someoneWaits(w);
+    const free = client`select id from projects where id = ${second.id} for update nowait`;
+    expect(await free.then((rows) => rows.length)).toBe(1);
+    await done();
+    expect(await rotated).toMatchObject({ projects: 2, sets: 12, broken: [] });
+  });
+});
 
 describeBoth("key rotate", (w) => {
   const dayMs = 86_400_000;

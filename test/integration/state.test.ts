@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { sealException } from "../../src/audit/record.ts";
 import { encodeEntries } from "../../src/audit/segment.ts";
 import { environments, everyEnvironment } from "../../src/core/names.ts";
@@ -17,8 +17,6 @@ import { notaryOf } from "../support/notarize.ts";
 import { visitorOf } from "../support/pages.ts";
 import { savedTables } from "../support/saved.ts";
 import { describeBoth, everything, type LogEvent, type Row } from "../support/world.ts";
-
-setDefaultTimeout(60_000);
 
 describeBoth("what the tables hold against the record", (w) => {
   let database: Database;

@@ -1,19 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createApp, serveOptions } from "../../src/api/app.ts";
+import { createApp, endpointPaths, serveOptions } from "../../src/api/app.ts";
 import type { ApiParts } from "../../src/gates/api-parts.ts";
-import { expectRefusal, headersOf, leaksIn, requestOf, usualHeaders } from "../support/answer.ts";
+import { below, expectRefusal, headersOf, leaksIn, requestOf, usualHeaders } from "../support/answer.ts";
 import { rawAnswer } from "../support/raw.ts";
-import { describeBoth, everything, type Key, type World } from "../support/world.ts";
+import { describeBoth, describeOnce, everything, type Key, type World } from "../support/world.ts";
 
-const paths = [
-  "/organization",
-  "/projects",
-  "/projects/web",
-  "/projects/web/variables",
-  "/projects/web/accounts",
-  "/files",
-  "/secrets",
-];
+const paths = endpointPaths.map((path) => path.replace("{slug}", "web"));
 
 /** Gate 1, which needs neither a key nor a database. */
 describe("a request that is not a GET, or not for a path of the API", () => {
@@ -83,25 +75,23 @@ describe("a request that is not a GET, or not for a path of the API", () => {
     }
   });
 
-  describe("400", () => {
-    test.each<Record<string, string>>([
-      { "content-length": "1" },
-      { "content-length": "00" },
-      { "content-length": "-1" },
-      { "content-length": "x" },
-      { "transfer-encoding": "chunked" },
-      { "transfer-encoding": "identity", "content-length": "0" },
-    ])("a GET that announces a body is refused and its connection closed: %j", async (headers) => {
-      for (const path of paths) {
-        expect(await ask(`/api/v1${path}`, "GET", headers)).toEqual({
-          status: 400,
-          text: '{"error":"A request takes no body here.","code":"invalid_request"}',
-          headers: usualHeaders({ connection: "close" }),
-        } as never);
-      }
-      const { status, headers: own } = await ask("/api/v1/nowhere", "GET", headers);
-      expect([status, own] as unknown[]).toEqual([404, usualHeaders({ connection: "close" })]);
-    });
+  test.each<Record<string, string>>([
+    { "content-length": "1" },
+    { "content-length": "00" },
+    { "content-length": "-1" },
+    { "content-length": "x" },
+    { "transfer-encoding": "chunked" },
+    { "transfer-encoding": "identity", "content-length": "0" },
+  ])("400: a GET that announces a body is refused and its connection closed: %j", async (headers) => {
+    for (const path of paths) {
+      expect(await ask(`/api/v1${path}`, "GET", headers)).toEqual({
+        status: 400,
+        text: '{"error":"A request takes no body here.","code":"invalid_request"}',
+        headers: usualHeaders({ connection: "close" }),
+      } as never);
+    }
+    const { status, headers: own } = await ask("/api/v1/nowhere", "GET", headers);
+    expect([status, own] as unknown[]).toEqual([404, usualHeaders({ connection: "close" })]);
   });
 });
 
@@ -111,19 +101,17 @@ describeBoth("every answer", (w, dialect) => {
     key = await webOf(w);
   });
 
-  test.each(["x", "A-Za-z0-9._-", "0", "..", "x".repeat(128), "01HX.trace-7_b"])(
-    "keeps a well-formed request id: %p",
-    async (id) => {
-      const { ask } = w.client();
-      const headers = { "x-request-id": id };
-      for (const path of ["/organization", "/nowhere", "/projects/none", "/organization?x"]) {
-        expect((await ask(path, { key, headers })).headers.get("x-request-id")).toBe(id);
-      }
-      expect((await ask("/organization", { headers })).headers.get("x-request-id")).toBe(id);
-      expect((await ask("/organization", { method: "PUT", headers })).headers.get("x-request-id")).toBe(id);
-      expect(w.log.at(-1)).toMatchObject({ requestId: id });
-    },
-  );
+  const ids = ["x", "A-Za-z0-9._-", "0", "..", "x".repeat(128), "01HX.trace-7_b"];
+  test.each(ids)("keeps a well-formed request id: %p", async (id) => {
+    const { ask } = w.client();
+    const headers = { "x-request-id": id };
+    for (const path of ["/organization", "/nowhere", "/projects/none", "/organization?x"]) {
+      expect((await ask(path, { key, headers })).headers.get("x-request-id")).toBe(id);
+    }
+    expect((await ask("/organization", { headers })).headers.get("x-request-id")).toBe(id);
+    expect((await ask("/organization", { method: "PUT", headers })).headers.get("x-request-id")).toBe(id);
+    expect(w.log.at(-1)).toMatchObject({ requestId: id });
+  });
 
   test.each([
     ...["", " ", "x".repeat(129), "a b", "a/b", "a,b", "a, b", "é", '"x"', "<script>", "a\tb", "%0a", "a;b"],
@@ -272,11 +260,8 @@ describeBoth("every answer", (w, dialect) => {
     "is 503 while the database cannot answer without its table %s, and 200 again as soon as it can",
     async (table) => {
       const needing = [
-        "/projects/web/variables?environment=staging",
-        "/projects/web/variables?metadata_only=true",
-        "/projects/web/accounts",
-        "/files?project=web&environment=staging",
-        "/files?project=web&environment=staging&metadataOnly=1",
+        ...below("/projects/web", "/variables?environment=staging", "/variables?metadata_only=true", "/accounts"),
+        ...below("/files?project=web&environment=staging", "", "&metadataOnly=1"),
         "/secrets?project=web&environment=staging",
         ...(table === "sets" ? [] : ["/projects", "/projects/web"]),
         ...(table === "api_keys" ? ["/organization"] : []),
@@ -312,80 +297,76 @@ describeBoth("every answer", (w, dialect) => {
 });
 
 /** What only a socket shows. */
-describeBoth(
-  "on the wire",
-  (w) => {
-    let key: Key;
-    let app: ReturnType<typeof createApp>;
-    beforeAll(async () => {
-      key = await webOf(w);
-      app = createApp(w.keyhole);
-      app.listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
-    });
-    afterAll(() => app.server?.stop(true));
-    /** Sends bytes as they are and reads until the server closes, which nearly every request asks for. */
-    const exchange = async (head: string) => {
-      const sent = Buffer.from(`${head.replaceAll("\n", "\r\n")}\r\n\r\n`).toString("latin1");
-      const text = Buffer.from(await rawAnswer(app.server?.port as number, sent), "latin1").toString();
-      const end = text.indexOf("\r\n\r\n");
-      const [statusLine = "", ...fields] = text.slice(0, end).split("\r\n");
-      return { status: Number(statusLine.split(" ")[1]), fields, body: text.slice(end + 4) };
-    };
-    const asking = (target: string, more = "Connection: close") =>
-      exchange(`GET ${target} HTTP/1.1\nHost: localhost\nAuthorization: Bearer ${key.key}\n${more}`);
+describeOnce("on the wire", (w) => {
+  let key: Key;
+  let app: ReturnType<typeof createApp>;
+  beforeAll(async () => {
+    key = await webOf(w);
+    app = createApp(w.keyhole);
+    app.listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
+  });
+  afterAll(() => app.server?.stop(true));
+  /** Sends bytes as they are and reads until the server closes, which nearly every request asks for. */
+  const exchange = async (head: string) => {
+    const sent = Buffer.from(`${head.replaceAll("\n", "\r\n")}\r\n\r\n`).toString("latin1");
+    const text = Buffer.from(await rawAnswer(app.server?.port as number, sent), "latin1").toString();
+    const end = text.indexOf("\r\n\r\n");
+    const [statusLine = "", ...fields] = text.slice(0, end).split("\r\n");
+    return { status: Number(statusLine.split(" ")[1]), fields, body: text.slice(end + 4) };
+  };
+  const asking = (target: string, more = "Connection: close") =>
+    exchange(`GET ${target} HTTP/1.1\nHost: localhost\nAuthorization: Bearer ${key.key}\n${more}`);
 
-    test("an answer has exactly these fields", async () => {
-      const { status, fields, body } = await asking("/api/v1/organization");
-      expect(status).toBe(200);
-      const usual = "cache-control content-length content-type date ratelimit ratelimit-policy x-content-type-options";
-      const found = fields.map((field) => field.split(":")[0]?.toLowerCase());
-      expect(found.sort().join(" ")).toBe(`${usual} x-request-id`);
-      expect(fields).toContain(`Content-Length: ${Buffer.byteLength(body)}`);
-    });
+  test("an answer has exactly these fields", async () => {
+    const { status, fields, body } = await asking("/api/v1/organization");
+    expect(status).toBe(200);
+    const usual = "cache-control content-length content-type date ratelimit ratelimit-policy x-content-type-options";
+    const found = fields.map((field) => field.split(":")[0]?.toLowerCase());
+    expect(found.sort().join(" ")).toBe(`${usual} x-request-id`);
+    expect(fields).toContain(`Content-Length: ${Buffer.byteLength(body)}`);
+  });
 
-    test("two Authorization fields are refused, even if each alone would be accepted", async () => {
-      const good = `Authorization: Bearer ${key.key}`;
-      const head = "GET /api/v1/organization HTTP/1.1\nHost: localhost\nConnection: close";
-      for (const two of [`${good}\n${good}`, `${good}\nAuthorization: Basic eA==`, `Authorization: x\n${good}`]) {
-        expect((await exchange(`${head}\n${two}`)).status).toBe(401);
-      }
-    });
+  test("two Authorization fields are refused, even if each alone would be accepted", async () => {
+    const good = `Authorization: Bearer ${key.key}`;
+    const head = "GET /api/v1/organization HTTP/1.1\nHost: localhost\nConnection: close";
+    for (const two of [`${good}\n${good}`, `${good}\nAuthorization: Basic eA==`, `Authorization: x\n${good}`]) {
+      expect((await exchange(`${head}\n${two}`)).status).toBe(401);
+    }
+  });
 
-    test("two request ids are replaced by a new one", async () => {
-      const { fields } = await asking("/api/v1/organization", "X-Request-Id: a\nX-Request-Id: b\nConnection: close");
-      const ids = fields.filter((field) => field.toLowerCase().startsWith("x-request-id"));
-      expect(ids).toEqual([expect.stringMatching(/: [0-9a-f-]{36}$/)]);
-    });
+  test("two request ids are replaced by a new one", async () => {
+    const { fields } = await asking("/api/v1/organization", "X-Request-Id: a\nX-Request-Id: b\nConnection: close");
+    const ids = fields.filter((field) => field.toLowerCase().startsWith("x-request-id"));
+    expect(ids).toEqual([expect.stringMatching(/: [0-9a-f-]{36}$/)]);
+  });
 
-    test("a malformed Host does not change the path", async () => {
-      const of = (path: string, host: string) =>
-        exchange(`GET ${path} HTTP/1.1\nHost: ${host}\nAuthorization: Bearer ${key.key}\nConnection: close`);
-      const none = { status: 404, body: '{"error":"No such path.","code":"not_found"}' };
-      for (const host of ["a b", "a/b", "a?b", "a#b", "localhost/api/v1/organization?", "", "[", "a:b:c"]) {
-        expect(await of("/api/v1/nowhere", host)).toMatchObject(none);
-      }
-      for (const host of ["a", "a:1", "x.example", "[::1]:80"]) {
-        expect((await of("/api/v1/organization", host)).status).toBe(200);
-      }
-    });
+  test("a malformed Host does not change the path", async () => {
+    const of = (path: string, host: string) =>
+      exchange(`GET ${path} HTTP/1.1\nHost: ${host}\nAuthorization: Bearer ${key.key}\nConnection: close`);
+    const none = { status: 404, body: '{"error":"No such path.","code":"not_found"}' };
+    for (const host of ["a b", "a/b", "a?b", "a#b", "localhost/api/v1/organization?", "", "[", "a:b:c"]) {
+      expect(await of("/api/v1/nowhere", host)).toMatchObject(none);
+    }
+    for (const host of ["a", "a:1", "x.example", "[::1]:80"]) {
+      expect((await of("/api/v1/organization", host)).status).toBe(200);
+    }
+  });
 
-    test("an audit entry has the peer's address, not a forwarded one, and a printable user agent", async () => {
-      const odd =
-        "X-Forwarded-For: 203.0.113.9\nForwarded: for=203.0.113.9\nUser-Agent: ci/1.0 (é)\tx\nConnection: close";
-      const { status, body } = await asking("/api/v1/projects/web/variables?environment=staging", odd);
-      expect({ status, leaks: leaksIn(["first value of web"], body).length }).toEqual({ status: 200, leaks: 1 });
-      expect((await w.audit(key)).at(-1)).toMatchObject({ clientAddress: "127.0.0.1", userAgent: "ci/1.0 (??)?x" });
-    });
+  test("an audit entry has the peer's address, not a forwarded one, and a printable user agent", async () => {
+    const odd =
+      "X-Forwarded-For: 203.0.113.9\nForwarded: for=203.0.113.9\nUser-Agent: ci/1.0 (é)\tx\nConnection: close";
+    const { status, body } = await asking("/api/v1/projects/web/variables?environment=staging", odd);
+    expect({ status, leaks: leaksIn(["first value of web"], body).length }).toEqual({ status: 200, leaks: 1 });
+    expect((await w.audit(key)).at(-1)).toMatchObject({ clientAddress: "127.0.0.1", userAgent: "ci/1.0 (??)?x" });
+  });
 
-    test("the server closes connections while it drains", async () => {
-      const draining = createApp({ ...w.keyhole, draining: () => true });
-      const response = await draining.handle(requestOf("/organization", { key }));
-      expect(response.headers.get("connection")).toBe("close");
-      expect((await app.handle(requestOf("/organization", { key }))).headers.get("connection")).toBeNull();
-    });
-  },
-  ["sqlite"],
-);
+  test("the server closes connections while it drains", async () => {
+    const draining = createApp({ ...w.keyhole, draining: () => true });
+    const response = await draining.handle(requestOf("/organization", { key }));
+    expect(response.headers.get("connection")).toBe("close");
+    expect((await app.handle(requestOf("/organization", { key }))).headers.get("connection")).toBeNull();
+  });
+});
 
 /** Parts that throw if anything uses them. */
 function nothing(): ApiParts {

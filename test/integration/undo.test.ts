@@ -39,10 +39,7 @@ describeBoth("taking back what one version changed", (w) => {
     const did = { added: ["GONE"], changed: ["OLD"], deleted: ["NEW"] };
     const left = [{ name: "TAKEN", version: 4, by: "ana" }];
     expect(shown).toEqual({ from: 5, version: 3, by: "ben", seen: expect.anything(), ...did, left });
-    expect(await undo(as("carla"), setOf(where), shown)).toMatchObject({
-      version: 6,
-      warnings: [],
-    });
+    expect(await undo(as("carla"), setOf(where), shown)).toMatchObject({ version: 6, warnings: [] });
     expect(await values()).toEqual({ GONE: "gone", GOOD: "ana's", OLD: "old", SAME: "same", TAKEN: "ana's" });
     const [entry] = await listAudit(w.admin, { project: where, actions: ["variables.rollback"], limit: 1 });
     expect(entry).toMatchObject({ actor: { name: "carla" }, environment: production, ...did });
@@ -93,9 +90,7 @@ describeBoth("taking back what one version changed", (w) => {
     expect(await back).toMatchObject({ changed: ["A"], added: [], deleted: [] });
     for (const rights of [["see"], ["write"], ["reveal", "write"]] as const) {
       const other = await personIn(w.admin, where, rights);
-      await expect(planUndo(other, setOf(where), 2)).rejects.toMatchObject({
-        kind: "not_found",
-      });
+      await expect(planUndo(other, setOf(where), 2)).rejects.toMatchObject({ kind: "not_found" });
     }
   });
 });

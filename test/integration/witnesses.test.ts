@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { cosign, encodeWitness, noteText, witnessOf } from "../../src/audit/note.ts";
 import { checkProof, type Proved } from "../../src/audit/proof.ts";
 import { witnessedPath } from "../../src/audit/tree-note.ts";
@@ -16,8 +16,6 @@ import { newFolder } from "../support/folder.ts";
 import { notaryOf } from "../support/notarize.ts";
 import { visitorOf } from "../support/pages.ts";
 import { describeBoth } from "../support/world.ts";
-
-setDefaultTimeout(60_000);
 
 describeBoth("the notary's witnesses", (w) => {
   const folder = newFolder();
