@@ -33,6 +33,7 @@ import { listProjects } from "../people/projects.ts";
 import { joined } from "../words/text.ts";
 import { parseDuration } from "../words/times.ts";
 import { usesOf } from "./key-words.ts";
+import { recentProjects } from "./projects.tsx";
 import { unlessRefused } from "./refusal.ts";
 
 const hourMs = 3_600_000;
@@ -60,7 +61,8 @@ const overlaps: Readonly<Record<string, number>> = {
 export async function newKeyPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const organizations = (await listOrganizations(admin)).map(({ slug }) => slug);
-  const org = visit.query("org") ?? (organizations.length === 1 ? organizations[0] : undefined);
+  const [last] = await recentProjects(visit, 1);
+  const org = visit.query("org") ?? last?.organization ?? organizations[0];
   const typed = new Form(visit.url.search.slice(1));
   const main = (
     <>

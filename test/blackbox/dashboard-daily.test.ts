@@ -27,6 +27,7 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
     ana = new Person(opened.page);
   };
   openDashboard(chromium, site, ready, async () => {
+    await site.json(["org", "create", "another"]);
     for (const other of others) await site.json(["project", "create", other]);
   });
   const start = async () => {
@@ -170,7 +171,7 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
 
   test("who read what last week takes three clicks", async () => {
     const server = await site.serve();
-    const { key } = await site.key("--name", "reader", "--project", "web", "--env", "staging");
+    const { key } = await site.key("--org", "acme", "--name", "reader", "--project", "web", "--env", "staging");
     const read = `keyhole run -p web -e staging -- true`;
     for (const _ of [1, 2]) {
       await inShell(site, `export KEYHOLE_URL=${server.origin} KEYHOLE_API_KEY=${key}\n${read}`);
