@@ -32,17 +32,7 @@ export function Chart({ counts, isOfAll }: { readonly counts: AuditCounts; reado
   const label = `Reads per ${unit}. ${sum} from ${formatTime(first)} to ${formatTime(last)}. ${rest}.`;
   return (
     <figure>
-      <div class="chart">
-        <span class="quiet most">{most.count.toLocaleString("en")}</span>
-        <span class="quiet zero">0</span>
-        <Bars bars={bars} label={label} mean={mean} />
-        <span class="from">
-          <Moment at={first} />
-        </span>
-        <span class="to">
-          <Moment at={last} />
-        </span>
-      </div>
+      <Bars bars={bars} label={label} mean={mean} />
       <figcaption class="quiet">
         {sum} by machines {during}. {rest}, the dashed line. The most, {most.count.toLocaleString("en")}, in the {unit}{" "}
         from <Moment at={most.at} />.{unit !== "hour" && " Days are those of UTC."}

@@ -68,12 +68,7 @@ export async function findPage(visit: Visit): Promise<Answer> {
       />
     </>
   );
-  const heading = (
-    <>
-      Find <Name>{part}</Name>
-    </>
-  );
-  return { title: `Find ${part}`, heading, main };
+  return { title: `Find ${part}`, heading: ["Find ", <Name>{part}</Name>], main };
 }
 
 function Begin() {
@@ -87,12 +82,12 @@ function Begin() {
 
 function Nothing({ visit, part }: { readonly visit: Visit; readonly part: string }) {
   return (
-    <Empty>
+    <>
       Nothing that you may see has <Name>{part}</Name> in its name or its note. Try a shorter part.
       {visit.may("audit") && (
         <LoneLink to={withQuery("/audit", { name: part })}>Look in the audit for a name that was deleted</LoneLink>
       )}
-    </Empty>
+    </>
   );
 }
 

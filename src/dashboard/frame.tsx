@@ -67,15 +67,14 @@ function framed(title: string, main: VNode, { actor, rights, path, pending = 0, 
           {reached.map(([section, name]) => (
             <a href={section} aria-current={sectionOf(path) === section ? "page" : undefined}>
               {name}
-              {section === "/requests" && pending > 0 && (
-                <>
-                  {" "}
+              {section === "/requests" &&
+                pending > 0 && [
+                  " ",
                   <span class="badge">
                     {pending.toLocaleString("en")}
                     <span class="unseen"> open</span>
-                  </span>
-                </>
-              )}
+                  </span>,
+                ]}
             </a>
           ))}
         </nav>
@@ -260,7 +259,7 @@ export function htmlOf({ title, body, onTo }: Page, installation: string): strin
         <script src="/script.js" defer />
       </head>
       <body>
-        <aside class={`installation hue-${colourOf(installation)}`} aria-label="Installation">
+        <aside class={`installation ${coloured(installation)}`} aria-label="Installation">
           <Word>{installation}</Word>
         </aside>
         {body}
@@ -270,7 +269,8 @@ export function htmlOf({ title, body, onTo }: Page, installation: string): strin
   return `<!doctype html>${renderToString(page)}`;
 }
 
-/** One of eight colours of the style sheet. */
-function colourOf(installation: string): number {
-  return Number.parseInt(sha256Of(installation).slice(0, 2), 16) % 8;
+/** One of the eight colours of the style sheet, which adds up turns. */
+function coloured(installation: string): string {
+  const hash = Number.parseInt(sha256Of(installation).slice(0, 2), 16);
+  return [1, 2, 4].flatMap((turn) => ((hash & turn) > 0 ? `turn-${turn}` : [])).join(" ");
 }

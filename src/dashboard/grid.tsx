@@ -76,13 +76,9 @@ export async function gridPage(visit: Visit): Promise<Answer> {
       }}
       rows={rows}
       none={
-        items.length === 0 ? (
-          [`${where} has no ${kind} yet. `, mayWrite && kindPages[kind]?.firstStep]
-        ) : (
-          <>
-            {chosen.words}: nothing. <a href={path()}>Show all</a>
-          </>
-        )
+        items.length === 0
+          ? [`${where} has no ${kind} yet. `, mayWrite && kindPages[kind]?.firstStep]
+          : [`${chosen.words}: nothing. `, <a href={path()}>Show all</a>]
       }
       filter={kind}
       tools={isChosen ? <ChooseAll name="names" /> : mayWrite && <Actions items={actions} />}

@@ -129,12 +129,7 @@ function Card(
       {isThere ? (
         <p>
           Changed <Ago at={found.updatedAt} now={now} />
-          {writer !== undefined && (
-            <>
-              {" "}
-              by <Word>{writer}</Word>
-            </>
-          )}
+          {writer !== undefined && [" by ", <Word>{writer}</Word>]}
         </p>
       ) : (
         <p class={environment === "production" ? "missing" : "quiet"}>missing</p>
@@ -215,14 +210,8 @@ function Earlier(props: Place & { readonly found: ComparedItem | undefined; read
         {rows.slice(0, earlierMax).map(({ version, at, by, isDeleted }) => (
           <li>
             <span>
-              Version {version}
-              {by === null ? (
-                ", from before what is kept"
-              ) : (
-                <>
-                  , <Ago at={at} now={now} />, by <Word>{by}</Word>
-                </>
-              )}
+              Version {version},{" "}
+              {by === null ? "from before what is kept" : [<Ago at={at} now={now} />, ", by ", <Word>{by}</Word>]}
               {isDeleted && <span class="missing"> deleted</span>}
             </span>
             {!isDeleted && !found?.isMachinesOnly && revealed.includes(environment) && (

@@ -12,6 +12,7 @@ import {
   Actions,
   type Cells,
   Change,
+  Chips,
   Facts,
   Field,
   joined,
@@ -69,16 +70,15 @@ export async function keysPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       {visit.may("keys") && <Actions items={{ "Create a key": "/keys/new" }} />}
-      <nav class="tabs" aria-label="Which keys and trusts">
-        {Object.entries(lists).map(([name, { label, has }]) => (
-          <a
-            href={withQuery("/keys", { show: name === "current" ? undefined : name })}
-            aria-current={name === asked ? "page" : undefined}
-          >
-            {label} ({newest.filter(has).length.toLocaleString("en")})
-          </a>
-        ))}
-      </nav>
+      <Chips
+        label="Which keys and trusts"
+        items={Object.entries(lists).map(([name, { label, has }]) => ({
+          words: label,
+          count: newest.filter(has).length,
+          to: withQuery("/keys", { show: name === "current" ? undefined : name }),
+          isHere: name === asked,
+        }))}
+      />
       <Table
         caption={`Keys and trusts: ${list.label}`}
         columns={columnsOf(newest, admin.now())}

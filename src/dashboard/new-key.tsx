@@ -94,6 +94,11 @@ export function NewKeyForm(props: {
   const { org, projects, typed } = props;
   const isWhole = typed.has("command");
   const chosen = (name: string, otherwise: readonly string[] = []) => (isWhole ? typed.all(name) : otherwise);
+  const box = ({ slug, id }: ShownProject) => (
+    <Box name="projects" value={`${slug}/${id}`} checked={typed.all("projects").includes(`${slug}/${id}`)}>
+      <Name>{slug}</Name>
+    </Box>
+  );
   return (
     <Change
       action="/keys"
@@ -119,7 +124,13 @@ export function NewKeyForm(props: {
         <Box name="reach" value="all" checked={typed.find("reach") === "all"}>
           Every project of {org}, those created later too
         </Box>
-        <ProjectBoxes projects={projects} chosen={typed.all("projects")} />
+        <Table
+          caption="Projects"
+          columns={{ Project: box }}
+          rows={projects}
+          none="There is no project yet."
+          filter="projects"
+        />
       </fieldset>
       <Boxes legend="Environments" name="environments" options={environments} checked={typed.all("environments")} />
       <Boxes
@@ -147,29 +158,6 @@ export function NewKeyForm(props: {
 }
 
 type ShownProject = { readonly slug: string; readonly id: string };
-
-function ProjectBoxes({
-  projects,
-  chosen,
-}: {
-  readonly projects: readonly ShownProject[];
-  readonly chosen: readonly string[];
-}) {
-  const box = ({ slug, id }: ShownProject) => (
-    <Box name="projects" value={`${slug}/${id}`} checked={chosen.includes(`${slug}/${id}`)}>
-      <Name>{slug}</Name>
-    </Box>
-  );
-  return (
-    <Table
-      caption="Projects"
-      columns={{ Project: box }}
-      rows={projects}
-      none="There is no project yet."
-      filter="projects"
-    />
-  );
-}
 
 /** The command that makes the same key as the form, or why there is none. */
 function commandFor(typed: Form): Promise<VNode> {
@@ -239,13 +227,9 @@ export function RotateForm({ record, now }: { readonly record: KeyRecord; readon
       <h2>Rotate it</h2>
       <p>
         A new key with the same rights is made.{" "}
-        {expiresAt === null ? (
-          "It never expires. "
-        ) : (
-          <>
-            Made now, it expires <Moment at={now + expiresAt - createdAt} />.{" "}
-          </>
-        )}
+        {expiresAt === null
+          ? "It never expires. "
+          : ["Made now, it expires ", <Moment at={now + expiresAt - createdAt} />, ". "]}
         The old key stays valid for as long as you choose, unless it expires earlier.
       </p>
       <Change action={`/keys/${id}/rotate`} button="Rotate" secret="once" hidden={seenKey(record)}>

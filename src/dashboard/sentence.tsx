@@ -66,13 +66,9 @@ function ItemSentence(props: Omit<SentenceProps, "keys"> & { readonly kind: stri
             {words} the {names.length === 1 ? item : kind} <Names items={names} />
           </>
         )),
-      )}{" "}
-      {entry.environment !== null && (
-        <>
-          in <EnvironmentOf entry={entry} />
-        </>
-      )}{" "}
-      of {isLinked ? <a href={projectPagePath(whereOf(entry), kind)}>{whereOf(entry)}</a> : whereOf(entry)}
+      )}
+      {entry.environment !== null && [" in ", <EnvironmentOf entry={entry} />]} of{" "}
+      {isLinked ? <a href={projectPagePath(whereOf(entry), kind)}>{whereOf(entry)}</a> : whereOf(entry)}
     </>
   );
 }

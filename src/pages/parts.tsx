@@ -65,10 +65,10 @@ export function Named(props: {
       <Mixed>{thing.name}</Mixed>
       {mark !== undefined && thing.id === thing.name && <Alike />}
       {mark !== undefined && thing.id !== thing.name && (
-        <span class="quiet">
+        <small>
           {" "}
           (id <code>{mark}…</code>)
-        </span>
+        </small>
       )}
     </>
   );
@@ -159,9 +159,16 @@ export function Ago({ at, now }: { readonly at: number | null; readonly now: num
   return <time dateTime={formatTime(at)}>{inWords(at - now)}</time>;
 }
 
-/** A moment in UTC. The script shows it in the reader's zone. */
-export function Moment({ at }: { readonly at: number }) {
-  return <time dateTime={formatTime(at)}>{formatTime(at)}</time>;
+/**
+ * A moment in UTC. The script shows it in the reader's zone.
+ * @param isBelowDay - of rows in their order: the script puts each day above them, and leaves the time of day
+ */
+export function Moment({ at, isBelowDay }: { readonly at: number; readonly isBelowDay?: boolean }) {
+  return (
+    <time dateTime={formatTime(at)} data-below-day={isBelowDay}>
+      {formatTime(at)}
+    </time>
+  );
 }
 
 /**
@@ -283,7 +290,7 @@ export function Collapsed(props: {
 }
 
 /** One of the parts of a list that people may look at alone. */
-export type Chip = { readonly words: string; readonly count: number; readonly to: string; readonly isHere: boolean };
+export type Chip = { readonly words: string; readonly count?: number; readonly to: string; readonly isHere: boolean };
 
 /** Leads to the parts of a list, each with its count. @param label - what the list is of */
 export function Chips(props: {
@@ -296,7 +303,8 @@ export function Chips(props: {
     <nav class="chips" aria-label={label}>
       {items.map(({ words, count, to, isHere }) => (
         <a href={to} aria-current={isHere ? "page" : undefined}>
-          {words} <b>{count.toLocaleString("en")}</b>
+          {words}
+          {count !== undefined && [" ", <b>{count.toLocaleString("en")}</b>]}
         </a>
       ))}
       {children}
@@ -638,15 +646,6 @@ export function Boxes(props: {
  */
 export function NameAgain(props: { readonly name?: string | undefined; readonly what: string; readonly id?: string }) {
   const { name, what, id = "again" } = props;
-  const label = (
-    <>
-      For production, type the {what} again
-      {name !== undefined && (
-        <>
-          : <Name>{name}</Name>
-        </>
-      )}
-    </>
-  );
+  const label = [`For production, type the ${what} again`, name !== undefined && [": ", <Name>{name}</Name>]];
   return <Field id={id} name="again" label={label} />;
 }

@@ -80,15 +80,21 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     expect(wanted.filter((path) => !shapes.some((shape) => path.test(shape)))).toEqual([]);
   });
 
-  test("there are two layouts and two palettes to look at", async () => {
+  test("there are three layouts and two palettes to look at", async () => {
     const files = [...new Bun.Glob("src/dashboard/**/*.{css,js}").scanSync()];
     expect(files).toHaveLength(6);
     const sources = files.map((file) => Bun.file(file).text());
     const conditions = /(?<=(?:@media |@container |matchMedia\(["'`]))[^"'`{]+/g;
     const asked = (await Promise.all(sources)).join("").match(conditions);
     // In forced colours, the reader's own stand in for ours.
-    const known = ["(forced-colors: active)", "(max-width: 44rem)", "(max-width: 56rem)", "(scripting: none)", "print"];
-    expect([...new Set(asked?.map((one) => one.trim()))].sort()).toEqual([...known, "not (max-width: 44rem)"].sort());
+    const known = [
+      "(forced-colors: active)",
+      "(scripting: none)",
+      "(width < 42rem)",
+      "(width < 54rem)",
+      "(width >= 42rem)",
+    ];
+    expect([...new Set(asked?.map((one) => one.trim()))].sort()).toEqual([...known, "print"]);
   });
 
   test.each([

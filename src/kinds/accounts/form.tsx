@@ -68,16 +68,7 @@ function Fields({ stored }: { readonly stored: readonly string[] }) {
           </legend>
           <input type="hidden" name="stored" value={name} />
           <input type="hidden" name="field" value={name} />
-          <Field
-            id={`value-${id}`}
-            name="value"
-            label={
-              <>
-                New value of <Name>{name}</Name>
-              </>
-            }
-            rows={1}
-          />
+          <Field id={`value-${id}`} name="value" label={["New value of ", <Name>{name}</Name>]} rows={1} />
           <Box name="remove" value={name}>
             Remove it
           </Box>

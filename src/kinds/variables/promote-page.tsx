@@ -74,14 +74,10 @@ async function choice({ admin, where }: Visit, from: Environment, to: Environmen
     [side]: ({ name }) => <Ago at={changed.get(name) ?? null} now={admin.now()} />,
   });
   const name: Cells<Promoted> = {
-    Name: ({ name }) =>
-      mayCopy ? (
-        <Box name="names" value={name}>
-          <Name>{name}</Name>
-        </Box>
-      ) : (
-        <Name>{name}</Name>
-      ),
+    Name: ({ name }) => {
+      const shown = <Name>{name}</Name>;
+      return mayCopy ? <Box name="names" value={name} children={shown} /> : shown;
+    },
   };
   const rest = [
     ...(same > 0 ? [`${counted(same, "variable has", "variables have")} the same value in both.`] : []),
