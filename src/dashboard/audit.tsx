@@ -11,11 +11,11 @@ import {
   Actions,
   Ago,
   type Cells,
+  Chips,
   counted,
   Facts,
   Field,
   FirstFew,
-  joined,
   LoneLink,
   Moment,
   Name,
@@ -257,17 +257,17 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
 
 /** Links to what people look for most, beside what is filtered already. */
 function Views({ typed, now }: { readonly typed: Typed; readonly now: number }) {
-  const view = (words: string, change: Typed) => <a href={withQuery("/audit", { ...typed, ...change })}>{words}</a>;
-  const since = (days: number) => new Date(now - days * dayMs).toISOString().slice(0, 16);
-  return (
-    <p class="quiet">
-      Show {joined([...wideActions.keys()].map((action) => view(action, { action })))}; the last{" "}
-      {joined([
-        view("24 hours", { since: since(1), until: "" }),
-        ...[7, 30].map((days) => view(`${days} days`, { since: since(days), until: "" })),
-      ])}
-    </p>
-  );
+  const view = (words: string, change: Typed) => {
+    const isHere = fields.every((field) => (change[field] ?? typed[field] ?? "") === (typed[field] ?? ""));
+    return { words, to: withQuery("/audit", { ...typed, ...change }), isHere };
+  };
+  const since = (days: number) => ({ since: new Date(now - days * dayMs).toISOString().slice(0, 16), until: "" });
+  const items = [
+    ...[...wideActions.keys()].map((action) => view(action, { action })),
+    view("the last 24 hours", since(1)),
+    ...[7, 30].map((days) => view(`the last ${days} days`, since(days))),
+  ];
+  return <Chips label="What people look for most" items={items} />;
 }
 
 function columnsOf(
@@ -278,7 +278,7 @@ function columnsOf(
   return {
     Time: ({ lane, seq, time }) => (
       <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>
-        <Moment at={time} />
+        <Moment at={time} isBelowDay />
       </a>
     ),
     Who: whoOf(entries, keys),

@@ -165,7 +165,7 @@ export function Ago({ at, now }: { readonly at: number | null; readonly now: num
  */
 export function Moment({ at, isBelowDay }: { readonly at: number; readonly isBelowDay?: boolean }) {
   return (
-    <time dateTime={formatTime(at)} data-below-day={isBelowDay}>
+    <time dateTime={formatTime(at)} data-day={isBelowDay}>
       {formatTime(at)}
     </time>
   );

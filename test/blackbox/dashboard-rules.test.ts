@@ -59,6 +59,22 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     const tab = await context.newPage();
     await tab.emulateTimezone("Asia/Tokyo");
     await tab.goto(`${dashboard.origin}/audit`);
+    // Each day stands above its entries, which have the time of day.
+    const rows = await tab.$$eval("main > table tbody tr", (rows) => {
+      return rows.map(
+        ({ cells: [cell] }) => [cell?.textContent ?? "", cell?.querySelector("time")?.dateTime ?? ""] as const,
+      );
+    });
+    const days = rows.flatMap(([text, utc]) => (utc === "" ? text : []));
+    expect([rows[0]?.[0], ...days]).toEqual([days[0], ...new Set(days)]);
+    for (const [at, [clock, utc]] of rows.entries()) {
+      const [, day, zone] =
+        rows
+          .slice(0, at)
+          .findLast(([, utc]) => utc === "")?.[0]
+          .split(" ") ?? [];
+      if (utc !== "") expect(Date.parse(`${day} ${clock} ${zone}`)).toBe(Date.parse(utc));
+    }
     const entry = await tab.$eval('a[href^="/audit/entry/"]', (one) => one.getAttribute("href"));
     const shown = async () => {
       await tab.goto(dashboard.origin + entry);

@@ -78,7 +78,8 @@ async function picture(page: Page, name: string, title: string): Promise<void> {
   const text = String(await page.evaluate("document.body.innerText"))
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
     .replace(/\b\d{4}-\d\d-\d\d [\d:]{8} \S+?(?=[\s,.]|$)/g, "TIME")
-    .replace(/\b\d{4}-\d\d-\d\d\b/g, "DAY")
+    .replace(/\b([A-Z][a-z]+day )?\d{4}-\d\d-\d\d\b/g, "DAY")
+    .replace(/\b\d\d:\d\d:\d\d\b/g, "TIME")
     .replace(/\b(just now|\d+ minutes? ago)\b/g, "just now")
     .replace(/Hide \(\d+ s\)/g, "Hide (30 s)")
     .replace(/\s+/g, " ");

@@ -72,9 +72,9 @@ describeBoth("the audit", (w) => {
     expect(reads.found).toContain('<option value="all reads" selected>');
     const changes = (await actionsAt("all changes")).actions;
     expect([changes.includes("variables.write"), changes.includes("variables.read")]).toEqual([true, false]);
-    expect((await actionsAt("24 hours", reads.found)).actions).toEqual([]);
-    expect((await actionsAt("7 days", reads.found)).actions).toEqual([]);
-    expect((await actionsAt("30 days", reads.found)).actions).toHaveLength(2);
+    expect((await actionsAt("the last 24 hours", reads.found)).actions).toEqual([]);
+    expect((await actionsAt("the last 7 days", reads.found)).actions).toEqual([]);
+    expect((await actionsAt("the last 30 days", reads.found)).actions).toHaveLength(2);
     w.clock.nowMs = undefined;
   });
 

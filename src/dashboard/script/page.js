@@ -16,6 +16,7 @@
  * data-name     a row: what the filter searches in place of the first cell
  * data-sort     a row of headings that sort
  * data-all      a box that checks all boxes of this name that are shown in the table after its line
+ * data-day      a time in a row of a table: it keeps the time of day, and each day stands above its rows
  * data-count    a part of a form: the form's button says how many boxes are checked in it, in place of the #
  * data-awaits   the page loads itself until this is gone. After ten minutes it says these words
  * data-heading  a cell: the style sheet says it on a phone. The script does not use it
@@ -148,6 +149,20 @@ function inZone({ dateTime }) {
 const moments = every("time");
 const ages = moments.filter((time) => time.textContent !== time.dateTime);
 for (const time of moments) if (time.textContent === time.dateTime) time.textContent = inZone(time);
+
+let dayAbove = "";
+for (const time of every("time", "[data-day]")) {
+  const [date, clock = "", ...zone] = inZone(time).split(" ");
+  time.textContent = clock;
+  const weekday = new Date(time.dateTime).toLocaleDateString("en", { weekday: "long" });
+  const day = [weekday, date, ...zone].join(" ");
+  const row = time.closest("tr");
+  if (row === null || day === dayAbove) continue;
+  dayAbove = day;
+  const above = element("tr", {});
+  above.append(element("th", { scope: "rowgroup", colSpan: row.cells.length, textContent: day }));
+  row.before(above);
+}
 
 document.addEventListener("mouseover", ({ target }) => {
   if (target instanceof HTMLTimeElement) target.title = `${inZone(target)}, ${target.dateTime}`;
