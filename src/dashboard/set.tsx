@@ -9,7 +9,7 @@ import { requireSets, shownEnvironments } from "../editing/open.ts";
 import { kindPages } from "../kinds/pages.ts";
 import { descriptorOf } from "../kinds/people.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../pages/kind-pages.ts";
-import { Ago, Change, Field, Name, NameAgain, NewName } from "../pages/parts.tsx";
+import { Ago, Box, Change, Field, Name, NameAgain, NewName } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import { inField, type Visit } from "../pages/visit.ts";
@@ -34,11 +34,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
     <>
       {name !== undefined && (
         <p class="quiet">
-          {holders.length > 0 && (
-            <>
-              Changed <Ago at={changedAt} now={admin.now()} />.
-            </>
-          )}{" "}
+          {holders.length > 0 && ["Changed ", <Ago at={changedAt} now={admin.now()} />, ". "]}
           {form.about}{" "}
           {visit.may("see") && (
             <a href={projectPagePath(where, `${kind}/item`, { name })}>See what is stored, and who reads it</a>
@@ -48,6 +44,9 @@ export async function setPage(visit: Visit): Promise<Answer> {
       <Change action={projectPagePath(where, `${kind}/set`)} button="Save" hidden={hidden}>
         {name === undefined && <NewName asked={asked} help={form.nameHelp} />}
         {form.fields(item, admin.now(), parts)}
+        <p>
+          <Box name="show">Show what is typed</Box>
+        </p>
         <NoteField note={noteOfAll(item.entries)} />
         {item.shown.includes("production") && <NameAgain name={name} what={`name of the ${what}`} />}
       </Change>

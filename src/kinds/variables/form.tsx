@@ -30,9 +30,12 @@ export const form: ItemForm<VariableEntry> = {
           </fieldset>
         ))}
       </div>
-      <DayFields entries={[...entries.values()]} now={now} />
-      <Box name="canary">What is written here is a canary: every use of it is on record, until it is deleted</Box>
-      <MachinesOnly />
+      <details>
+        <summary>More: a day to rotate by, a canary, for machines only</summary>
+        <DayFields entries={[...entries.values()]} now={now} />
+        <Box name="canary">What is written here is a canary: every use of it is on record, until it is deleted</Box>
+        <MachinesOnly />
+      </details>
     </>
   ),
   deletion: ({ entries, unseen }) => <Boxes legend="From" name="from" options={[...entries.keys(), ...unseen]} />,
@@ -85,14 +88,13 @@ function SeenValue(props: {
   return (
     <>
       <p class="quiet">
-        {entry ? (
-          <>
-            Changed <Ago at={entry.updatedAt} now={now} />
-            {entry.rotateBy && `, to be rotated by ${entry.rotateBy}`}
-          </>
-        ) : (
-          "There is none yet."
-        )}
+        {entry
+          ? [
+              "Changed ",
+              <Ago at={entry.updatedAt} now={now} />,
+              entry.rotateBy && `, to be rotated by ${entry.rotateBy}`,
+            ]
+          : "There is none yet."}
       </p>
       <ValueField
         environment={environment}
