@@ -13,7 +13,7 @@ import { lookalikes } from "../words/lookalikes.ts";
 import { whoStillReads } from "../words/machines-only.ts";
 import { joined } from "../words/text.ts";
 import { keyColumns } from "./keys.tsx";
-import { personPath, rightsCell } from "./person.tsx";
+import { personPath, RightsInWords, rightsCell } from "./person.tsx";
 
 /** Who can do what in a project: each key, trust and person by the three environments. */
 export async function accessPage(visit: Visit): Promise<Answer> {
@@ -38,18 +38,10 @@ export async function accessPage(visit: Visit): Promise<Answer> {
         caption={`The keys and trusts that reach ${where}`}
         columns={columnsOf(rows, seen, admin.now())}
         rows={rows}
-        none={
-          <>
-            No valid key or trust reaches {where}
-            {there}.
-            {visit.may("keys") && (
-              <>
-                {" "}
-                <a href={newKey}>Create a key</a> for a machine that should read it.
-              </>
-            )}
-          </>
-        }
+        none={[
+          `No valid key or trust reaches ${where}${there}. `,
+          visit.may("keys") && [<a href={newKey}>Create a key</a>, " for a machine that should read it."],
+        ]}
       />
       <h2>Persons</h2>
       <Table
@@ -58,6 +50,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
         rows={persons}
         none={`Nobody has rights here${there}. An operator gives them: keyhole person grant.`}
       />
+      <RightsInWords />
       {hidden.length > 0 && (
         <p>
           For machines only: {joined(hidden)}. Of each of them: {whoStillReads}.

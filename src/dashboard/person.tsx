@@ -1,11 +1,23 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
+import { everyRight, type Right } from "../access/rights.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { changeActions } from "../kinds/people.ts";
 import { personColumns } from "../operations/persons.ts";
 import { drawnFacts } from "../pages/drawn.tsx";
-import { Ago, Changed, environmentColumns, Facts, Listed, LoneLink, Name, Table, Word } from "../pages/parts.tsx";
+import {
+  Ago,
+  Changed,
+  environmentColumns,
+  Facts,
+  joined,
+  Listed,
+  LoneLink,
+  Name,
+  Table,
+  Word,
+} from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -46,6 +58,7 @@ export async function personPage(visit: Visit): Promise<Answer> {
         rows={rows}
         none={visit.none("They have no rights in any project.")}
       />
+      <RightsInWords />
       {isOperator && (
         <Listed
           title="How their rights changed"
@@ -68,16 +81,37 @@ export function personPath(name: string): string {
   return `/persons/${name}`;
 }
 
-/** What a person may do in one environment. */
+/** Rights that many people have together, the most first. */
+const together: readonly (readonly [words: string, rights: readonly Right[]])[] = [
+  ["● all rights", everyRight],
+  ["● reads and writes", ["see", "reveal", "write"]],
+  ["● reads", ["see", "reveal"]],
+  ["○ names", ["see"]],
+];
+
+/** What a person may do in one environment, in words. A right that ends is named, as are those beside it. */
 export function rightsCell(
   { rightsIn, endsIn }: PersonAccess,
   environment: Environment,
   now: number,
 ): ComponentChildren {
-  return rightsIn[environment]?.map((right, index) => {
-    const end = endsIn[environment]?.[right];
-    return [index > 0 && ", ", right, end !== undefined && [" (ends ", <Ago at={end} now={now} />, ")"]];
-  });
+  const ends = endsIn[environment] ?? {};
+  const held = rightsIn[environment] ?? [];
+  const lasting = held.filter((right) => ends[right] === undefined);
+  const [words, known] = together.find(([, rights]) => rights.every((one) => lasting.includes(one))) ?? ["", []];
+  const others = held.filter((right) => !known.includes(right));
+  const named = others.map((right) => [right, ends[right] && [" (ends ", <Ago at={ends[right]} now={now} />, ")"]]);
+  return joined(words === "" ? named : [words, ...named]);
+}
+
+/** Explains the words of {@link rightsCell}. */
+export function RightsInWords() {
+  return (
+    <p class="quiet">
+      Who reads has the rights see and reveal; who reads and writes, also write; all rights are these with keys, decide
+      and audit.
+    </p>
+  );
 }
 
 /** Each change of their rights on record, the newest first: also of rights that they no longer have. */

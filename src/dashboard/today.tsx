@@ -1,8 +1,12 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import { alarmActions } from "../audit/entry.ts";
+import { environments } from "../core/names.ts";
 import { visibleLines } from "../core/visible.ts";
+import { findProject } from "../desk/projects.ts";
+import { findKindReads, type KindReads } from "../editing/last-reads.ts";
 import { changeActions } from "../kinds/people.ts";
+import { variables } from "../kinds/variables/entry.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import { reuseText } from "../operations/leaked.ts";
 import { Ago, Empty, Env, Listed, LoneLink, Name, Named, Prose, Steers, Word } from "../pages/parts.tsx";
@@ -15,6 +19,7 @@ import { listEndingRights } from "../people/persons.ts";
 import { listRequests } from "../people/requests.ts";
 import { findReuse } from "../people/values.ts";
 import { lookalikes } from "../words/lookalikes.ts";
+import { formatTime } from "../words/text.ts";
 import { whoOf } from "./audit-counts.tsx";
 import { AgainstRecord } from "./exceptions.tsx";
 import { soonMs } from "./grid-parts.ts";
@@ -51,6 +56,24 @@ export async function todayPage(visit: Visit): Promise<Answer> {
   return { title: "Today", main };
 }
 
+/** Something that waits: what it is and where, and at the right when. */
+function Waits(props: {
+  readonly what: ComponentChildren;
+  readonly where: ComponentChildren;
+  readonly when: ComponentChildren;
+  readonly isUrgent?: boolean;
+}) {
+  const { what, where, when, isUrgent } = props;
+  return (
+    <>
+      <span>
+        {what} <small>{where}</small>
+      </span>
+      <span class={isUrgent ? "missing" : "quiet"}>{when}</span>
+    </>
+  );
+}
+
 async function pendingRequests(visit: Visit): Promise<VNode> {
   const { admin } = visit;
   const requests = (await listRequests(admin)).filter(({ status }) => status === "pending").reverse();
@@ -59,11 +82,11 @@ async function pendingRequests(visit: Visit): Promise<VNode> {
       title="Requests"
       none={visit.none("No machine asks for anything.")}
       items={requests.map((one) => (
-        <>
-          <Name to={`/requests/${one.id}`}>{one.name}</Name>
-          <Steers name={one.name} /> <Env value={one.environment} /> of {one.project}, asked{" "}
-          <Ago at={one.createdAt} now={admin.now()} />
-        </>
+        <Waits
+          what={[<Name to={`/requests/${one.id}`}>{one.name}</Name>, <Steers name={one.name} />]}
+          where={[<Env value={one.environment} />, ` of ${one.project}`]}
+          when={["asked ", <Ago at={one.createdAt} now={admin.now()} />]}
+        />
       ))}
     />
   );
@@ -71,34 +94,36 @@ async function pendingRequests(visit: Visit): Promise<VNode> {
 
 async function expiringKeys(visit: Visit): Promise<VNode> {
   const { admin } = visit;
+  const now = admin.now();
   const expiring = await listExpiring(admin, soonMs);
   const marks = lookalikes(expiring);
   // A list of people that fails verification must not hide the keys.
   const rights = await unlessRefused(listEndingRights(admin, soonMs), ["conflict"], damaged);
   const ofKeys = expiring.map((one) => ({
-    ...one,
-    item: (
-      <>
-        <Named thing={one} marks={marks} to={`/keys/${one.id}`} />, a {one.type} of {one.organization},{" "}
-        <Ago at={one.expiresAt} now={admin.now()} />
-      </>
-    ),
+    at: one.expiresAt ?? 0,
+    isUsed: (one.lastUsedAt ?? 0) > now - weekMs,
+    what: <Named thing={one} marks={marks} to={`/keys/${one.id}`} />,
+    where: `${one.type} of ${one.organization}`,
   }));
   const ofPersons = (typeof rights === "string" ? [] : rights).map((one) => ({
-    ...one,
-    item: (
-      <>
-        <Word>{one.name}</Word>, {one.rights.join(", ")} in {one.projects?.join(", ") ?? "all projects"} of{" "}
-        {one.organization}, <Ago at={one.expiresAt} now={admin.now()} />
-      </>
-    ),
+    at: one.expiresAt,
+    isUsed: false,
+    what: <Word>{one.name}</Word>,
+    where: `${one.rights.join(", ")} in ${one.projects?.join(", ") ?? "all projects"} of ${one.organization}`,
   }));
-  const inOrder = [...ofKeys, ...ofPersons].sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0));
+  const inOrder = [...ofKeys, ...ofPersons].sort((a, b) => a.at - b.at);
+  const items = inOrder.map(({ at, isUsed, ...one }) => (
+    <Waits
+      {...one}
+      when={[formatTime(at).slice(0, 10), ", ", <Ago at={at} now={now} />]}
+      isUrgent={isUsed && at < now + weekMs}
+    />
+  ));
   return (
     <Listed
       title="Expires within 30 days"
       none={visit.none("No key, no trust and no person's right.")}
-      items={[...inOrder.map(({ item }) => item), ...(typeof rights === "string" ? [<Damaged words={rights} />] : [])]}
+      items={typeof rights === "string" ? [...items, <Damaged words={rights} />] : items}
     />
   );
 }
@@ -107,13 +132,46 @@ async function dueVariables(visit: Visit): Promise<VNode> {
   const { admin } = visit;
   // One damaged set must not hide what else waits for a person.
   const due = await unlessRefused(listDueVariables(admin, soonMs), ["conflict"], damaged);
+  const isUrgent = await urgentOf(visit, typeof due === "string" ? [] : due);
   return (
     <Listed
       title="To rotate within 30 days"
       none={visit.none("No value.")}
-      items={typeof due === "string" ? [<Damaged words={due} />] : due.map((one) => <Due variable={one} />)}
+      items={
+        typeof due === "string"
+          ? [<Damaged words={due} />]
+          : due.map((one) => (
+              <Waits
+                what={<Name to={projectPagePath(whereOf(one), "variables/item", { name: one.name })}>{one.name}</Name>}
+                where={[<Env value={one.environment} />, ` of ${one.project}`]}
+                when={one.status === "overdue" ? `overdue since ${one.rotateBy}` : one.rotateBy}
+                isUrgent={isUrgent(one)}
+              />
+            ))
+      }
     />
   );
+}
+
+function whereOf({ organization, project }: DueVariable): string {
+  return `${organization}/${project}`;
+}
+
+/** Whether a variable is due within a week, and machines read it in the last one, or nobody knows. */
+async function urgentOf({ admin }: Visit, due: readonly DueVariable[]): Promise<(one: DueVariable) => boolean> {
+  const now = admin.now();
+  const soon = new Set(due.filter(({ dueAt }) => dueAt < now + weekMs));
+  const known = new Map<string, KindReads | undefined>();
+  for (const where of new Set([...soon].map(whereOf))) {
+    const project = await findProject(admin, where, "see");
+    known.set(where, await findKindReads(admin, project, variables.kind, environments));
+  }
+  return (one) => {
+    const reads = known.get(whereOf(one));
+    if (!soon.has(one) || !reads?.environments.includes(one.environment)) return soon.has(one);
+    const { byNameAt, withAllAt } = reads.of(one.name, [one.environment]);
+    return Math.max(byNameAt ?? 0, withAllAt ?? 0) > now - weekMs;
+  };
 }
 
 const damaged = ({ message }: Error) => visibleLines(message);
@@ -140,7 +198,7 @@ async function reuse({ admin }: Visit): Promise<VNode | null> {
   );
 }
 
-/** The projects that people come for most often. */
+/** Those that this person looked at last come first. */
 async function lastProjects(visit: Visit): Promise<VNode> {
   const projects = await recentProjects(visit, 12);
   return (
@@ -213,23 +271,5 @@ export async function entriesOf(
         </li>
       ))}
     </ol>
-  );
-}
-
-function Due({ variable }: { readonly variable: DueVariable }) {
-  return (
-    <>
-      <Name
-        to={projectPagePath(`${variable.organization}/${variable.project}`, "variables/item", { name: variable.name })}
-      >
-        {variable.name}
-      </Name>{" "}
-      <Env value={variable.environment} /> of {variable.project},{" "}
-      {variable.status === "overdue" ? (
-        <span class="missing">overdue since {variable.rotateBy}</span>
-      ) : (
-        `by ${variable.rotateBy}`
-      )}
-    </>
   );
 }

@@ -214,9 +214,9 @@ describeBoth("rights that end", (w) => {
     await grantRights(w.admin, name, { rights: ["write"], ...web, endFrom });
     const visitor = await visitorOf(w);
     const text = (html: string) => html.replace(/<[^>]*>/g, "").replace(/\s+/g, " ");
-    expect(text((await visitor.page("/")).html)).toContain(`${name}, write in web of`);
+    expect(text((await visitor.page("/")).html)).toContain(`${name} write in web of`);
     const access = (await visitor.page(`/p/${where}/access`)).html;
-    expect(text(access)).toMatch(/see, write \(ends in \d hours?\)/);
+    expect(text(access)).toMatch(/○ names, write \(ends in \d hours?\)/);
     expect(await ownRights(await comes(w, name, () => until - 1))).toMatchObject({
       rights: [
         { rights: ["write"], until },

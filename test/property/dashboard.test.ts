@@ -328,7 +328,7 @@ class Tables {
   /** The persons of the page of who can read it. @param columns - the environments that are asked about and seen */
   persons(columns: readonly Environment[]): Record<string, string>[] {
     const rows = [...this.#persons].map(([Name, held]): Record<string, string> => {
-      return { Name, ...each(columns, (one) => this.rightsIn(held, one).join(", ")) };
+      return { Name, ...each(columns, (one) => inWords(this.rightsIn(held, one))) };
     });
     return rows.filter((row) => columns.some((one) => row[one] !== ""));
   }
@@ -365,6 +365,16 @@ class Tables {
     });
     return rows.filter((row) => seen.some((one) => row[one] === "TIME"));
   }
+}
+
+/** As pages say rights: those that many people have together have words of their own. */
+function inWords(rights: readonly Right[]): string {
+  const text = rights.join(", ");
+  if (rights.length === everyRight.length) return "● all rights";
+  return text.replace(/^see(, reveal)?(, write)?/, (_, reveal?: string, write = "") => {
+    if (reveal === undefined) return `○ names${write}`;
+    return write === "" ? "● reads" : "● reads and writes";
+  });
 }
 
 function each(columns: readonly Environment[], cell: (environment: Environment) => string): Record<string, string> {
