@@ -1,9 +1,9 @@
 import { isSameMac } from "../core/hash.ts";
 import { type GrantRow, isSameRow, sealCanary, sealGrant } from "./grant.ts";
 
-/** Some 20 MiB together, if their texts are as long as they may be. */
+/** The most rows that are remembered, and the most characters of their project lists and terms: some 20 MiB together. */
 const rowsMax = 8192;
-const textsLengthMax = 1024;
+const textsLengthMax = 8 * 1024 * 1024;
 
 /**
  * Verifies the seals of keys and trusts. It remembers the last row of each whose seal was right, because comparing two
@@ -13,6 +13,7 @@ const textsLengthMax = 1024;
 export class GrantSeals {
   readonly #grantKey: Uint8Array;
   readonly #verified = new Map<string, GrantRow>();
+  #textsLength = 0;
 
   constructor(grantKey: Uint8Array) {
     this.#grantKey = grantKey;
@@ -23,7 +24,7 @@ export class GrantSeals {
     const known = row.live ? this.#verified.get(row.keyId) : undefined;
     if (known !== undefined && isSameRow(known, row)) return true;
     if (!isSameMac(row.grantSeal, sealGrant(this.#grantKey, row.digest, row))) return false;
-    if (row.live && (row.projects?.length ?? 0) + (row.trust?.length ?? 0) <= textsLengthMax) this.#remember(row);
+    if (row.live) this.#remember(row);
     return true;
   }
 
@@ -35,8 +36,20 @@ export class GrantSeals {
   #remember(row: GrantRow): void {
     const { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust } = row;
     const grant = { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust };
-    const oldest = this.#verified.size < rowsMax ? undefined : this.#verified.keys().next().value;
-    this.#verified.delete(oldest ?? keyId);
+    this.#forget(keyId);
+    for (const oldest of this.#verified.keys()) {
+      if (this.#verified.size < rowsMax && this.#textsLength + textsLengthOf(row) <= textsLengthMax) break;
+      this.#forget(oldest);
+    }
     this.#verified.set(keyId, { ...grant, digest: row.digest, grantSeal: row.grantSeal });
+    this.#textsLength += textsLengthOf(row);
+  }
+
+  #forget(keyId: string): void {
+    this.#textsLength -= textsLengthOf(this.#verified.get(keyId));
+    this.#verified.delete(keyId);
   }
 }
+
+/** Each row is bounded where it is read, so some of any length fit. */
+const textsLengthOf = (row?: GrantRow) => (row?.projects?.length ?? 0) + (row?.trust?.length ?? 0);

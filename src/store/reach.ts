@@ -38,13 +38,12 @@ export function grantColumns(database: Database): SQL {
 export function projectInReach(database: Database, slug: SQL): SQL {
   const { apiKeys: k, projects: p } = database.tables;
   const list = projectList(database);
-  // The id is looked for in the list's text, in the one spelling that Keyhole writes. Parsed as JSON, a list that was
-  // damaged in SQL would be an error for every request of the statement. The grant seal judges the list afterwards.
-  const at = database.indexOf(list, sql`'"' || ${slug} || '":"'`);
-  const listedId = sql`substr(${list}, nullif(${at}, 0) + length(${slug}) + 4, 36)`;
+  // It is looked for in the list's text, in the one spelling that Keyhole writes. Parsed as JSON, a list that was damaged
+  // in SQL would be an error for every request of the statement. The grant seal judges the list afterwards.
+  const isListed = (id: SQL) =>
+    sql`(${k.projects} is null or ${database.indexOf(list, sql`'"' || ${slug} || '":"' || ${id}`)} > 0)`;
   return sql`${p.organizationId} = ${k.organizationId}
-    and ${p.slug} = case when ${k.projects} is null or (${listedId}) is not null then ${slug} else '' end
-    and ${p.id} = coalesce(${listedId}, ${p.id})`;
+    and ${p.slug} = case when ${isListed(sql`''`)} then ${slug} else '' end and ${isListed(sql`${p.id} || '"'`)}`;
 }
 
 /** Which sets of a project a key reaches: those of the wanted kind and environments that are in its scope. */
@@ -130,7 +129,8 @@ export function rowVersionOf(
   return sql`concat_ws(' ', ${sql.join([...more, sql`${row}.xmin, ${row}.ctid, ${d}.xmin, ${d}.ctid`], sql`, `)})`;
 }
 
-function projectList({ tables: { apiKeys: k } }: Database): SQL {
+/** A key's project list: null for every project, and an empty text if it is too large. */
+export function projectList({ tables: { apiKeys: k } }: Database): SQL {
   return boundedText(k.projects, projectsBytesMax);
 }
 

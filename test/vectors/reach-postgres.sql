@@ -32,14 +32,26 @@ select ask.n as n,
     cast($2 as text) as slug,
     cast($3 as text) as kind,
     cast($4 as integer) as environments) as ask
-  join "api_keys" on "api_keys"."digest" = decode(ask.digest, 'hex')
+  join lateral (select "api_keys"."id",
+    "api_keys"."digest",
+    "api_keys"."organization_id",
+    "api_keys"."surfaces",
+    "api_keys"."resources",
+    "api_keys"."environments",
+    "api_keys"."expires_at",
+    "api_keys"."revoked_at",
+    "api_keys"."trust",
+    case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end || '' as projects,
+    "api_keys"."grant_seal"
+    from "api_keys"
+    where "api_keys"."digest" = decode(ask.digest, 'hex') offset 0) as "api_keys" on true
   join "organizations" on "organizations"."id" = "api_keys"."organization_id"
   left join lateral (select "projects"."id",
     "projects"."file_counts"
     from "projects"
     where "projects"."organization_id" = "api_keys"."organization_id"
-    and "projects"."slug" = case when "api_keys"."projects" is null or (substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36)) is not null then ask.slug else '' end
-    and "projects"."id" = coalesce(substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36), "projects"."id")
+    and "projects"."slug" = case when ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+    and ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
     limit 1) as "projects" on true;
 
 select ask.n as n,
@@ -70,14 +82,26 @@ select ask.n as n,
     and "sets"."kind" = ask.kind
     and (case "sets"."environment" when 'development' then 1 when 'staging' then 2 when 'production' then 4 else 0 end & ask.environments & "api_keys"."environments") <> 0) as sets
   from jsonb_to_recordset($1::text::jsonb) as ask(n integer, digest text, slug text, kind text, environments integer)
-  join "api_keys" on "api_keys"."digest" = decode(ask.digest, 'hex')
+  join lateral (select "api_keys"."id",
+    "api_keys"."digest",
+    "api_keys"."organization_id",
+    "api_keys"."surfaces",
+    "api_keys"."resources",
+    "api_keys"."environments",
+    "api_keys"."expires_at",
+    "api_keys"."revoked_at",
+    "api_keys"."trust",
+    case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end || '' as projects,
+    "api_keys"."grant_seal"
+    from "api_keys"
+    where "api_keys"."digest" = decode(ask.digest, 'hex') offset 0) as "api_keys" on true
   join "organizations" on "organizations"."id" = "api_keys"."organization_id"
   left join lateral (select "projects"."id",
     "projects"."file_counts"
     from "projects"
     where "projects"."organization_id" = "api_keys"."organization_id"
-    and "projects"."slug" = case when "api_keys"."projects" is null or (substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36)) is not null then ask.slug else '' end
-    and "projects"."id" = coalesce(substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36), "projects"."id")
+    and "projects"."slug" = case when ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+    and ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
     limit 1) as "projects" on true;
 
 select "audit_exceptions"."subject" as subject
@@ -100,8 +124,8 @@ with standing as (select case when "api_keys"."revoked_at" is null
     join "api_keys" on "api_keys"."id" = ask.key_id
     join "organizations" on "organizations"."id" = "api_keys"."organization_id"
     left join "projects" on "projects"."organization_id" = "api_keys"."organization_id"
-    and "projects"."slug" = case when "api_keys"."projects" is null or (substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36)) is not null then ask.slug else '' end
-    and "projects"."id" = coalesce(substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36), "projects"."id")
+    and "projects"."slug" = case when ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+    and ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
     and "projects"."id" = ask.project_id)
   select standing.live as live,
   standing.plan as plan,
@@ -144,8 +168,8 @@ with standing as (select case when "api_keys"."revoked_at" is null
     join "api_keys" on "api_keys"."id" = ask.key_id
     join "organizations" on "organizations"."id" = "api_keys"."organization_id"
     left join "projects" on "projects"."organization_id" = "api_keys"."organization_id"
-    and "projects"."slug" = case when "api_keys"."projects" is null or (substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36)) is not null then ask.slug else '' end
-    and "projects"."id" = coalesce(substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36), "projects"."id")
+    and "projects"."slug" = case when ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+    and ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
     and "projects"."id" = ask.project_id)
   select standing.live as live,
   standing.plan as plan,
@@ -214,8 +238,8 @@ with standing as (select case when "api_keys"."revoked_at" is null
     join "api_keys" on "api_keys"."id" = ask.key_id
     join "organizations" on "organizations"."id" = "api_keys"."organization_id"
     left join "projects" on "projects"."organization_id" = "api_keys"."organization_id"
-    and "projects"."slug" = case when "api_keys"."projects" is null or (substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36)) is not null then ask.slug else '' end
-    and "projects"."id" = coalesce(substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36), "projects"."id")
+    and "projects"."slug" = case when ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+    and ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
     and "projects"."id" = ask.project_id)
   select standing.live as live,
   standing.plan as plan,
@@ -243,8 +267,8 @@ with standing as (select ask.n as n,
     join "api_keys" on "api_keys"."id" = ask.key_id
     join "organizations" on "organizations"."id" = "api_keys"."organization_id"
     left join "projects" on "projects"."organization_id" = "api_keys"."organization_id"
-    and "projects"."slug" = case when "api_keys"."projects" is null or (substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36)) is not null then ask.slug else '' end
-    and "projects"."id" = coalesce(substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36), "projects"."id")
+    and "projects"."slug" = case when ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+    and ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
     and "projects"."id" = ask.project_id)
   select standing.n as n,
   standing.live as live,
@@ -272,8 +296,8 @@ with standing as (select case when "api_keys"."revoked_at" is null
     join "api_keys" on "api_keys"."id" = ask.key_id
     join "organizations" on "organizations"."id" = "api_keys"."organization_id"
     left join "projects" on "projects"."organization_id" = "api_keys"."organization_id"
-    and "projects"."slug" = case when "api_keys"."projects" is null or (substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36)) is not null then ask.slug else '' end
-    and "projects"."id" = coalesce(substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36), "projects"."id")
+    and "projects"."slug" = case when ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+    and ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
     and "projects"."id" = ask.project_id)
   select standing.live as live,
   standing.plan as plan,

@@ -39,8 +39,8 @@ select "api_keys"."id" as "keyId",
   join "api_keys" on "api_keys"."digest" = ask.digest
   join "organizations" on "organizations"."id" = "api_keys"."organization_id"
   left join "projects" on "projects"."organization_id" = "api_keys"."organization_id"
-  and "projects"."slug" = case when "api_keys"."projects" is null or (substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36)) is not null then ask.slug else '' end
-  and "projects"."id" = coalesce(substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36), "projects"."id")
+  and "projects"."slug" = case when ("api_keys"."projects" is null or instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+  and ("api_keys"."projects" is null or instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
   left join "sets" on "sets"."project_id" = "projects"."id"
   and "sets"."kind" = ask.kind
   and (case "sets"."environment" when 'development' then 1 when 'staging' then 2 when 'production' then 4 else 0 end & ask.environments & "api_keys"."environments") <> 0
@@ -68,8 +68,8 @@ with standing as (select case when "api_keys"."revoked_at" is null
     join "api_keys" on "api_keys"."id" = ask.key_id
     join "organizations" on "organizations"."id" = "api_keys"."organization_id"
     left join "projects" on "projects"."organization_id" = "api_keys"."organization_id"
-    and "projects"."slug" = case when "api_keys"."projects" is null or (substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36)) is not null then ask.slug else '' end
-    and "projects"."id" = coalesce(substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36), "projects"."id")
+    and "projects"."slug" = case when ("api_keys"."projects" is null or instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+    and ("api_keys"."projects" is null or instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
     and "projects"."id" = ask.project_id)
   select standing.live as live,
   standing.plan as plan,
@@ -112,8 +112,8 @@ with standing as (select case when "api_keys"."revoked_at" is null
     join "api_keys" on "api_keys"."id" = ask.key_id
     join "organizations" on "organizations"."id" = "api_keys"."organization_id"
     left join "projects" on "projects"."organization_id" = "api_keys"."organization_id"
-    and "projects"."slug" = case when "api_keys"."projects" is null or (substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36)) is not null then ask.slug else '' end
-    and "projects"."id" = coalesce(substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36), "projects"."id")
+    and "projects"."slug" = case when ("api_keys"."projects" is null or instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+    and ("api_keys"."projects" is null or instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
     and "projects"."id" = ask.project_id)
   select standing.live as live,
   standing.plan as plan,
@@ -182,8 +182,8 @@ with standing as (select case when "api_keys"."revoked_at" is null
     join "api_keys" on "api_keys"."id" = ask.key_id
     join "organizations" on "organizations"."id" = "api_keys"."organization_id"
     left join "projects" on "projects"."organization_id" = "api_keys"."organization_id"
-    and "projects"."slug" = case when "api_keys"."projects" is null or (substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36)) is not null then ask.slug else '' end
-    and "projects"."id" = coalesce(substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36), "projects"."id")
+    and "projects"."slug" = case when ("api_keys"."projects" is null or instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+    and ("api_keys"."projects" is null or instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
     and "projects"."id" = ask.project_id)
   select standing.live as live,
   standing.plan as plan,
@@ -212,8 +212,8 @@ with standing as (select case when "api_keys"."revoked_at" is null
     join "api_keys" on "api_keys"."id" = ask.key_id
     join "organizations" on "organizations"."id" = "api_keys"."organization_id"
     left join "projects" on "projects"."organization_id" = "api_keys"."organization_id"
-    and "projects"."slug" = case when "api_keys"."projects" is null or (substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36)) is not null then ask.slug else '' end
-    and "projects"."id" = coalesce(substr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, nullif(instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"'), 0) + length(ask.slug) + 4, 36), "projects"."id")
+    and "projects"."slug" = case when ("api_keys"."projects" is null or instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+    and ("api_keys"."projects" is null or instr(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
     and "projects"."id" = ask.project_id)
   select standing.live as live,
   standing.plan as plan,
