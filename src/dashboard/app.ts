@@ -334,7 +334,8 @@ function json(status: number, document: unknown): Response {
   return respond(status, JSON.stringify(document), "application/json");
 }
 
-function page(
+/** A page as the answer to a request. */
+export function page(
   { origin, installationName = new URL(origin).host }: DashboardParts,
   status: number,
   content: Page,

@@ -181,10 +181,10 @@ export function actionsOf(visit: Visit, where: string, kind: string): Readonly<R
 }
 
 /** The form behind the buttons that the script puts into the row in which somebody is. */
-function CopyInRows(props: {
+export function CopyInRows(props: {
   readonly where: string;
   readonly kind: string;
-  readonly project: FoundProject;
+  readonly project: Pick<FoundProject, "id">;
   readonly from: readonly Environment[];
 }) {
   const { where, kind, project, from } = props;

@@ -157,7 +157,8 @@ function Card(
 }
 
 /** A value, on request: the script puts it into the box below the buttons. @param version - an earlier one */
-function Reveal({ where, kind, name, environment, project, version }: Place & { readonly version?: number }) {
+export function Reveal(props: Omit<Place, "now" | "revealed" | "written"> & { readonly version?: number }) {
+  const { where, kind, name, environment, project, version } = props;
   const hidden = { ...project, name, environment, ...(version !== undefined && { version }) };
   const what = version === undefined ? `the value in ${environment}` : `version ${version} in ${environment}`;
   return (

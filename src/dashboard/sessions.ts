@@ -42,15 +42,17 @@ const triesMax = 10;
 
 /** The sessions, by the digest of the token in the cookie. */
 export class Sessions {
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions: Map<string, Session>;
   readonly #now: () => number;
   readonly #freshMsMax: number;
 
   /**
    * @param now - epoch milliseconds
    * @param freshMsMax - how long a sign-in is a recent one, however much it is used
+   * @param sessions - those that go on. No part of the program gives any: they end with its process
    */
-  constructor(now: () => number, freshMsMax = 30 * 60_000) {
+  constructor(now: () => number, freshMsMax = 30 * 60_000, sessions = new Map<string, Session>()) {
+    this.#sessions = sessions;
     this.#now = now;
     this.#freshMsMax = freshMsMax;
   }
@@ -65,7 +67,7 @@ export class Sessions {
     const now = this.#now();
     const earlier = this.#sessions.get(sha256Of(before));
     const isSame = earlier !== undefined && !this.#hasEnded(earlier) && isSamePerson(earlier.identity, identity);
-    const begun = isSame ? earlier : { drafts: new Drafts(), choices: {}, notices: new Map(), turn: Promise.resolve() };
+    const begun = isSame ? earlier : nothingBegun();
     if (isSame) this.#sessions.delete(sha256Of(before));
     else this.end(before);
     for (const [id, session] of this.#sessions) if (this.#hasEnded(session)) this.#end(id);
@@ -105,6 +107,11 @@ export class Sessions {
     this.#sessions.get(id)?.drafts.clear();
     this.#sessions.delete(id);
   }
+}
+
+/** What a new session holds. */
+export function nothingBegun(): Pick<Session, "drafts" | "choices" | "notices" | "turn"> {
+  return { drafts: new Drafts(), choices: {}, notices: new Map(), turn: Promise.resolve() };
 }
 
 function isSamePerson(one: Identity | undefined, other: Identity | undefined): boolean {

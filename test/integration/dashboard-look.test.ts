@@ -416,6 +416,15 @@ test("the contract of the script names every data-* that pages have", async () =
   expect(all(pages, /(?<=\s)data-[a-z]+/g)).toEqual(all(contract, /(?<=^ \* )data-[a-z]+/gm));
 });
 
+test("every part of pages is shown on /parts, for whoever restyles it", async () => {
+  const [parts = "", shown = ""] = await Promise.all(
+    ["src/pages/parts.tsx", "test/support/parts.tsx"].map((file) => Bun.file(file).text()),
+  );
+  const names = parts.match(/(?<=^export function )[A-Z]\w+/gm) ?? [];
+  expect(names.length).toBeGreaterThan(30);
+  expect(names.filter((name) => !new RegExp(`<${name}\\b`).test(shown))).toEqual([]);
+});
+
 describeOnce("the first page with one damaged set", (w) => {
   test("says which, in place of what is due, and shows all else", async () => {
     const { organization, where, visitor, at } = await place(w);

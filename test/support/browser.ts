@@ -1,9 +1,12 @@
 import { afterAll, beforeAll } from "bun:test";
+import { join } from "node:path";
 import puppeteer, { type Browser, type BrowserContext, type Page } from "puppeteer-core";
 import { eventually } from "./eventually.ts";
 import { binary } from "./keyhole.ts";
 import { type Running, startProgram } from "./program.ts";
 import type { Site } from "./server.ts";
+
+const root = join(import.meta.dir, "../..");
 
 /** `keyhole dashboard`, the built program, on a site. */
 export type Dashboard = {
@@ -24,7 +27,17 @@ export async function startDashboard(
   env: Readonly<Record<string, string>> = {},
 ): Promise<Dashboard> {
   const own = { ...site.env, KEYHOLE_ACTOR: "ana@laptop", KEYHOLE_DASHBOARD_NAME: "the demo", ...env };
-  const running = startProgram([binary, "dashboard", ...args], { cwd: site.folder, env: own });
+  return opening(startProgram([binary, "dashboard", ...args], { cwd: site.folder, env: own }));
+}
+
+/** Starts the dashboard of a checkout, as `bun run dashboard` does. @param folder - of the checkout */
+export function startWorkshop(site: Site, folder: string = root): Promise<Dashboard> {
+  const command = [process.execPath, "--no-env-file", "--no-install", join(folder, "test/support/workshop.ts"), "0"];
+  return opening(startProgram(command, { cwd: site.folder, env: site.env }));
+}
+
+/** Waits for the link. */
+async function opening(running: Running): Promise<Dashboard> {
   const said = () => Object.values(running.said()).join("");
   const linkIn = (text: string) => /http:\/\/\S+\/#\S+(?=\n)/.exec(text)?.[0];
   await running.says("/#");

@@ -23,13 +23,19 @@ export function fromSource(folder: string = root, clockMovedMs = 0): Program {
   };
 }
 
-/** Copies the program's source and adds a migration to it. Returns the folder. */
-export function makeNewer(migration: string): string {
-  const folder = mkdtempSync(join(tmpdir(), "keyhole-newer-"));
-  for (const name of ["src", "drizzle", "package.json", "bunfig.toml", "tsconfig.json"]) {
+/** Copies the program's source. Returns the folder. @param more - what else is copied */
+export function copySource(...more: readonly string[]): string {
+  const folder = mkdtempSync(join(tmpdir(), "keyhole-source-"));
+  for (const name of ["src", "drizzle", "package.json", "bunfig.toml", "tsconfig.json", ...more]) {
     cpSync(join(root, name), join(folder, name), { recursive: true });
   }
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  return folder;
+}
+
+/** Copies the program's source and adds a migration to it. Returns the folder. */
+export function makeNewer(migration: string): string {
+  const folder = copySource();
   for (const dialect of ["sqlite", "postgres"]) {
     const path = join(folder, `drizzle/${dialect}/meta/_journal.json`);
     const { entries } = JSON.parse(readFileSync(path, "utf8"));
