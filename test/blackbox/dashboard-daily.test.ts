@@ -96,7 +96,7 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
     await ana.type("again", "acme/web");
     await ana.follow("Apply exactly that");
     expect(ana.clicks).toBe(4);
-    expect(await ana.text(".notice")).toContain("40");
+    expect(await ana.text("main [role=status]")).toContain("40");
   });
 
   test("promoting what is missing takes five clicks and the name, with a plan in between", async () => {
@@ -135,7 +135,7 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
     await ana.press("web");
     await ana.press("staging");
     await ana.press("Create");
-    await ana.page.waitForSelector("output.secret:not(:empty)");
+    await ana.page.waitForSelector("output:not(:empty)");
     expect(ana.clicks).toBe(5);
     const [key] = (await site.json(["key", "list"])) as [{ id: string }];
     expect(key).toMatchObject({ name: "web ci", projects: ["web"], environments: ["staging"], surfaces: ["rest_api"] });
@@ -160,7 +160,7 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
     const before = (await site.json(["key", "list"])) as unknown[];
     expect(await inShell(site, line)).toMatch(/^kh_/);
     await ana.press("Create");
-    await ana.page.waitForSelector("output.secret:not(:empty)");
+    await ana.page.waitForSelector("output:not(:empty)");
     const made = ((await site.json(["key", "list"])) as Record<string, unknown>[]).slice(before.length);
     const [byCommand, byForm] = made.map(({ id, createdAt, expiresAt, ...rest }) => {
       return { ...rest, lifetime: Number(expiresAt) - Number(createdAt) };
@@ -223,8 +223,8 @@ withPrograms(["chromium"], "the first hour, in Chromium", (chromium) => {
     await ana.type("name", "my machine");
     await ana.page.click('[name=environments][value="development"]');
     await ana.press("Create");
-    await ana.page.waitForSelector("output.secret:not(:empty)");
-    const [, lines = ""] = await ana.page.$$eval("output.secret", (all) => all.map((one) => one.textContent ?? ""));
+    await ana.page.waitForSelector("output:not(:empty)");
+    const [, lines = ""] = await ana.page.$$eval("output", (all) => all.map((one) => one.textContent ?? ""));
     await ana.page.goto(new URL("/start", ana.page.url()).href);
     expect(await heading()).toBe("Read it with the key");
     expect(await ana.text()).toContain("Waiting for the first read.");

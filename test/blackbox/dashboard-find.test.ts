@@ -17,7 +17,7 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
   const opened = () => page.evaluate("location.pathname + location.search");
   /** What is offered below the field, once the last answer is there. */
   const offered = async () => {
-    await page.waitForSelector(".offers:not([hidden]) :not([aria-busy]) > [role=option]");
+    await page.waitForSelector("[role=listbox]:not([aria-busy]) > [role=option]", { visible: true });
     return page.$$eval("[role=option]", (all) => all.map((one) => one.textContent));
   };
   /** The option on which the arrows stand, as a screen reader finds it. */
@@ -127,9 +127,9 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
       "warehouse-team person, acme, acme/billing",
       "OLD_WAREHOUSE variable, acme/billing, production",
     ]);
-    expect(await page.$eval(".offers [role=status]", (one) => one.textContent)).toBe("4 names.");
+    expect(await page.$eval("search [role=status]", (one) => one.textContent)).toBe("4 names.");
     await page.keyboard.press("Escape");
-    expect(await page.$eval(".offers", (one) => one.checkVisibility())).toBe(false);
+    expect(await page.$eval("[role=listbox]", (one) => one.checkVisibility())).toBe(false);
     await page.keyboard.press("ArrowDown");
     await offered();
     for (const _ of "123") await page.keyboard.press("ArrowDown");
@@ -137,9 +137,7 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
     expect(await opened()).toBe("/persons/warehouse-team");
     await page.keyboard.press("/");
     await page.keyboard.type("no such");
-    await page.waitForFunction(
-      `document.querySelector(".offers [role=status]").textContent.startsWith("Nothing that")`,
-    );
+    await page.waitForFunction(`document.querySelector("search [role=status]").textContent.startsWith("Nothing that")`);
     await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
     expect(await opened()).toBe("/find?q=no+such");
   });
@@ -154,7 +152,7 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
     await page.keyboard.press("ArrowDown");
     const found = (await page.evaluate("axe.run({ resultTypes: ['violations'] })")) as axe.AxeResults;
     expect(found.violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
-    const { left, right } = await page.$eval(".offers", (one) => one.getBoundingClientRect().toJSON());
+    const { left, right } = await page.$eval("search div", (one) => one.getBoundingClientRect().toJSON());
     const isOnTop = await page.evaluate(`(() => {
       const chosen = document.querySelector("[aria-selected=true]");
       const { left, top } = chosen.getBoundingClientRect();
@@ -166,7 +164,8 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
 
   test("works without the script, and no page shows what only the script makes work", async () => {
     await page.setJavaScriptEnabled(false);
-    const only = "kbd, button[type=button], [data-filter], [data-all], [aria-keyshortcuts], [role=combobox], .offers";
+    const only =
+      "kbd, button[type=button], [data-filter], [data-all], [aria-keyshortcuts], [role=combobox], [role=listbox]";
     const grid = "/p/acme/web/variables";
     const command =
       "/keys/new?command=yes&reach=all&environments=staging&surfaces=rest_api&resources=variables&expires=never";
@@ -192,7 +191,7 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
   test("on a phone, its field is on the first line of the header", async () => {
     await page.setViewport({ width: 390, height: 800 });
     await visit("/");
-    const middles = await page.$$eval(".brand, header input, .who button", (all) =>
+    const middles = await page.$$eval('header > [href="/"], header input, header > form button', (all) =>
       all.map((one) => Math.round(one.getBoundingClientRect().top + one.getBoundingClientRect().height / 2)),
     );
     await page.setViewport({ width: 1280, height: 900 });

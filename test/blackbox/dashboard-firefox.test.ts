@@ -20,9 +20,9 @@ withPrograms(["firefox-esr|firefox"], "the dashboard, in Firefox", (firefox) => 
     await page.goto(`${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`);
     await page.click('button[aria-label="Copy the value in staging"]');
     await page.waitForSelector('xpath///button[.="Copied"]');
-    expect(await page.$$eval("output.secret", (all) => all.map((one) => one.textContent).join(""))).toBe("");
+    expect(await page.$$eval("output", (all) => all.map((one) => one.textContent).join(""))).toBe("");
     await page.click('button[aria-label="Reveal the value in staging"]');
-    const shown = await page.waitForSelector("output.secret:not(:empty)");
+    const shown = await page.waitForSelector("output:not(:empty)");
     expect(await shown?.evaluate((one) => one.textContent)).toBe(value);
   });
 
@@ -34,7 +34,7 @@ withPrograms(["firefox-esr|firefox"], "the dashboard, in Firefox", (firefox) => 
     await page.keyboard.press("v");
     await page.keyboard.up("Control");
     await Promise.all([page.waitForNavigation(), page.click("main button[type=submit]")]);
-    expect(await page.$eval(".notice", (one) => one.textContent)).toContain("ANOTHER");
+    expect(await page.$eval("main [role=status]", (one) => one.textContent)).toContain("ANOTHER");
     const { stdout } = await site.keyhole(["var", "get", "acme/web", "staging", "ANOTHER"]);
     expect(stdout.trim()).toBe(value);
   });

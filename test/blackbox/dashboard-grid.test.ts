@@ -67,13 +67,13 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
   test("under the pointer, a row has a button for each value that is there", async () => {
     await visit(1280);
     await clear();
-    const buttons = () => page.$$eval(".copy", (all) => all.map(({ ariaLabel }) => ariaLabel));
+    const buttons = () => page.$$eval("td [aria-label^=Copy]", (all) => all.map(({ ariaLabel }) => ariaLabel));
     expect(await buttons()).toEqual([]);
     await page.hover("tbody tr:nth-child(2)");
     expect(await buttons()).toHaveLength(2);
     await page.hover("tbody tr:last-child th");
     expect(await buttons()).toEqual(["Copy WAREHOUSE_TOKEN in staging"]);
-    await page.click(".copy");
+    await page.click("td [aria-label^=Copy]");
     await copyDone();
     expect(await clipboard()).toBe(copied);
   });
@@ -111,7 +111,7 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
 
   test("promote chooses only what is missing at once, says how much in a button that stays, and shows the plan", async () => {
     await visit(1280, `${path}/promote?from=staging&to=production`);
-    const button = () => page.$eval(".send button", (one) => one.textContent);
+    const button = () => page.$eval("main [method=post] [type=submit]", (one) => one.textContent);
     expect(await button()).toBe("Copy what is chosen");
     await page.click("[data-all]");
     expect(await button()).toBe("Copy 1 new");
@@ -121,15 +121,16 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     await page.click("details tbody input");
     expect(await button()).toBe("Copy 1 new");
     await visit(1280, `${path}/promote?from=staging&to=development`);
-    const isInView = "document.querySelector('.send button').getBoundingClientRect().bottom <= innerHeight";
+    const isInView =
+      "document.querySelector('main [method=post] [type=submit]').getBoundingClientRect().bottom <= innerHeight";
     expect(await page.evaluate(isInView)).toBe(true);
     await page.type("[data-filter]", "diff");
     await page.click("[data-all]");
     expect(await button()).toBe("Copy 1 new");
-    await Promise.all([page.waitForNavigation(), page.click(".send button")]);
+    await Promise.all([page.waitForNavigation(), page.click("main [method=post] [type=submit]")]);
     expect(await page.$eval("main ul", (one) => one.textContent)).toBe("added: DIFFERS");
-    await Promise.all([page.waitForNavigation(), page.click(".send button")]);
-    const notice = await page.$eval(".notice", (one) => one.textContent);
+    await Promise.all([page.waitForNavigation(), page.click("main [method=post] [type=submit]")]);
+    const notice = await page.$eval("main [role=status]", (one) => one.textContent);
     expect(notice).toContain("Copied 1 variable to acme/web, development");
   });
 
@@ -184,7 +185,7 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     expect(text).toMatch(
       /^<span title="With all: not since [\d-]{10}"><span class="quiet">not since [\d-]{10}<\/span>/,
     );
-    await page.click('.chips a[href$="only=unread"]');
+    await page.click('nav a[href$="only=unread"]');
     await page.waitForFunction("location.search === '?only=unread'");
     await visit(390);
     expect(await page.$eval(cell, (one) => one.checkVisibility())).toBe(true);

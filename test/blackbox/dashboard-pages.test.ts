@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
+import { appendFileSync, existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import axe from "axe-core";
 import type { Page } from "puppeteer-core";
-import { type Opened, openDashboard } from "../support/browser.ts";
+import { type Opened, openDashboard, signIn, startWorkshop } from "../support/browser.ts";
+import { copySource } from "../support/from-source.ts";
 import { callTool } from "../support/mcp.ts";
 import { withPrograms } from "../support/programs.ts";
 import { type Row, type Site, siteOf } from "../support/server.ts";
@@ -59,7 +62,7 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     // The field in the frame leads to the search.
     paths = [...(await crawl(page)), "/find", "/find?q=tok", "/find?q=none"];
   };
-  openDashboard(chromium, site, ready, () => fill(site));
+  const { fresh } = openDashboard(chromium, site, ready, () => fill(site));
 
   test("there are the twelve pages and those that lead on from them", () => {
     const wanted = [
@@ -132,7 +135,7 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     await page.keyboard.press("/");
     await page.keyboard.type("only");
     expect(await shown()).toBe(1);
-    expect(await page.$eval("output.count", (one) => one.textContent)).toBe("1 of 2");
+    expect(await page.$eval("main output", (one) => one.textContent)).toBe("1 of 2");
     await page.keyboard.press("Escape");
     expect(await shown()).toBe(2);
   });
@@ -146,6 +149,36 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     expect(await names()).toEqual(before.toReversed());
     expect(await page.$eval("thead th", (one) => one.ariaSort)).toBe("descending");
   });
+
+  test("a checkout has /parts, its style comes from the disk, and a restart keeps who is signed in, until Lock", async () => {
+    const folder = copySource("test/support");
+    const own = await fresh();
+    const first = await startWorkshop(site, folder);
+    const tab = await signIn(own, first.link);
+    await tab.evaluateOnNewDocument(axe.source);
+    const { status, faults, stops, reached } = await look(tab, first.origin, "/parts");
+    expect([status, faults, reached.filter(({ seen }) => !seen)]).toEqual([200, [], []]);
+    expect(new Set(reached.map(({ at }) => at).filter((at) => at >= 0)).size).toBe(stops);
+    expect(await page.evaluate(`fetch("/parts").then(({ status }) => status)`)).toBe(404);
+
+    const style = () => tab.evaluate(`fetch("/style.css").then((answer) => answer.text())`);
+    expect(await style()).toBe(readFileSync("src/dashboard/style.css", "utf8"));
+    appendFileSync(join(folder, "src/dashboard/style.css"), "h1 { color: red }");
+    expect(await style()).toContain("h1 { color: red }");
+
+    const kept = join(site.data, "workshop-sessions.json");
+    const token = (await own.cookies()).map(({ value }) => value).join();
+    expect([statSync(kept).mode & 0o777, readFileSync(kept, "utf8").includes(token)]).toEqual([0o600, false]);
+    await first.stop();
+    const second = await startWorkshop(site, folder);
+    await tab.goto(`${second.origin}/parts`);
+    expect(await tab.$eval("h1", (one) => one.textContent)).toBe("Parts");
+    await Promise.all([tab.waitForNavigation(), tab.click("header > form button")]);
+    expect(existsSync(kept)).toBe(false);
+    await own.close();
+    await second.stop();
+    rmSync(folder, { recursive: true });
+  }, 60_000);
 
   test("no value is in any page, header, output of the process, or in the browser's history", async () => {
     const client = await page.createCDPSession();
@@ -161,7 +194,7 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     await site.json(["project", "create", "acme/empty"]);
     for (const kind of ["variables", "accounts", "files"]) {
       await tab.goto(`${dashboard.origin}/p/acme/empty/${kind}`);
-      expect(await tab.$eval(".empty", (one) => one.textContent)).toContain(`acme/empty has no ${kind} yet`);
+      expect(await tab.$eval("main", (one) => one.textContent)).toContain(`acme/empty has no ${kind} yet`);
     }
     await tab.close();
   });
@@ -250,7 +283,7 @@ async function goThrough(page: Page): Promise<Pick<Visit, "stops" | "reached">> 
       addEventListener("focusin", ({ target }) => {
         const { outlineStyle, outlineWidth } = getComputedStyle(target);
         const seen = outlineStyle !== "none" && outlineWidth !== "0px";
-        reached.push({ at: stops.indexOf(target), seen, isCopy: target.matches(".copy") });
+        reached.push({ at: stops.indexOf(target), seen, isCopy: target.matches('td [aria-label^="Copy "]') });
       });
       window.stops.length`),
   );

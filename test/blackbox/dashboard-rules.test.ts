@@ -39,7 +39,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
   };
   const reveals = async () => ((await site.json(["audit", "list", "--action", "variables.reveal"])) as Row[]).length;
   const item = "/p/acme/web/variables/item?name=TOKEN";
-  const secretOn = (tab: Page) => tab.$$eval("output.secret", (all) => all.map((one) => one.textContent).join(""));
+  const secretOn = (tab: Page) => tab.$$eval("output", (all) => all.map((one) => one.textContent).join(""));
   /** Opens a page in a tab of its own. @param script - runs before those of the page */
   const open = async (path: string, script = "") => {
     const tab = await context.newPage();
@@ -297,8 +297,8 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     const second = await fresh();
     const late = await second.newPage();
     await late.goto(another.link);
-    await late.waitForFunction(`document.querySelector("p.refusal").textContent !== ""`);
-    expect(await late.$eval("p.refusal", (one) => one.textContent)).toContain("This code is not valid.");
+    await late.waitForFunction(`document.querySelector("main [role=alert]").textContent !== ""`);
+    expect(await late.$eval("main [role=alert]", (one) => one.textContent)).toContain("This code is not valid.");
     expect(await second.cookies()).toEqual([]);
     await Promise.all([first.close(), second.close()]);
     expect(await another.stop()).toBe(0);
@@ -315,7 +315,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     const own = await fresh();
     const tab = await signIn(own, another.link);
     const [before] = await own.cookies();
-    await Promise.all([tab.waitForNavigation(), tab.click("form.who button")]);
+    await Promise.all([tab.waitForNavigation(), tab.click("header > form button")]);
     expect(await tab.title()).toBe("Locked · the demo · Keyhole");
     const answer = await fetch(`http://127.0.0.1:${another.port}/projects`, {
       headers: { host: new URL(another.origin).host, cookie: `${before?.name}=${before?.value}` },
@@ -339,7 +339,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     const shown = () => secretOn(tab);
     const reveal = async () => {
       await tab.click(`button[aria-label="Reveal the value in staging"]`);
-      await tab.waitForSelector("output.secret:not(:empty)");
+      await tab.waitForSelector("output:not(:empty)");
     };
     await reveal();
     expect(await shown()).toBe(canary);
@@ -390,7 +390,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     expect([await placeOf(hide), await placeOf(copy)]).toEqual(before);
     expect([await shown(), await focused()]).toEqual([canary, ["Hide (30 s)", hide]]);
     // The words of the button have no label of their own, and the value is not said aloud.
-    expect(await tab.$$eval("output.secret", (all) => all.map((one) => one.ariaLive))).not.toContain("polite");
+    expect(await tab.$$eval("output", (all) => all.map((one) => one.ariaLive))).not.toContain("polite");
     await tab.evaluate("nowMs = 2900; tick()");
     expect(await focused()).toEqual(["Hide (28 s)", hide]);
     expect([await placeOf(hide), await placeOf(copy)]).toEqual(before);
@@ -410,8 +410,8 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     const tab = await open(item);
     await tab.bringToFront();
     await tab.click(`button[aria-label="Copy the value in staging"]`);
-    await tab.waitForSelector(".refusal:not(:empty)");
-    const said = await tab.$$eval(".refusal", (all) => all.map((one) => one.textContent).join(""));
+    await tab.waitForSelector("[role=alert]:not(:empty)");
+    const said = await tab.$$eval("[role=alert]", (all) => all.map((one) => one.textContent).join(""));
     expect(said).toBe("The browser did not let the page copy. Show the text, or allow the clipboard.");
     await tab.close();
   });
@@ -474,9 +474,9 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
       await raw("POST", new URL(request.url()).pathname, { ...ours(), accept: "application/json" }, request.postData());
       return request.abort();
     });
-    await tab.click("form[data-secret=once] .send button");
-    await tab.waitForFunction(`document.querySelector("form[data-secret=once] .refusal").textContent !== ""`);
-    const refusal = await tab.$eval("form[data-secret=once] .refusal", (one) => one.textContent);
+    await tab.click("form[data-secret=once] [type=submit]");
+    await tab.waitForFunction(`document.querySelector("form[data-secret=once] [role=alert]").textContent !== ""`);
+    const refusal = await tab.$eval("form[data-secret=once] [role=alert]", (one) => one.textContent);
     expect(refusal).toContain("nobody has its text");
     expect(await site.json(["key", "list"])).toContainEqual(expect.objectContaining({ name: "lost" }));
     await tab.close();

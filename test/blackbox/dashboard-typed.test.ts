@@ -51,10 +51,10 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       await new Person(page).press(words);
     };
     const said = async (page: Page, words: string) =>
-      page.waitForFunction(`document.querySelector(".refusal").textContent.includes(${JSON.stringify(words)})`);
+      page.waitForFunction(`document.querySelector("[role=alert]").textContent.includes(${JSON.stringify(words)})`);
     const saved = async (page: Page, words: string) => {
       await Promise.all([page.waitForNavigation(), press(page, words)]);
-      return page.$eval(".notice", (one) => one.textContent);
+      return page.$eval("main [role=status]", (one) => one.textContent);
     };
     const value = (name: string) => revealVariable(w.admin, where, "staging", name);
     const field = (name: string) => `main [name="${name}"]`;
@@ -133,7 +133,7 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       await press(page, "Save");
       await said(page, "Sign in in a new tab, then press Save here.");
       const opened = new Promise<Page>((resolve) => page.once("popup", (popup) => resolve(popup as Page)));
-      await page.click(".refusal a");
+      await page.click("[role=alert] a");
       const other = await opened;
       // The whole link may be pasted, and a code that is no longer the newest is none.
       const old = ana.dashboard.link();
@@ -157,7 +157,7 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       const [first, second] = [ana.dashboard.link(), ana.dashboard.link()];
       // The same address but for the fragment: no page is loaded.
       await page.evaluate(`location.href = ${JSON.stringify(first)}`);
-      await page.waitForFunction(`document.querySelector(".refusal").textContent.includes("not valid")`);
+      await page.waitForFunction(`document.querySelector("[role=alert]").textContent.includes("not valid")`);
       await Promise.all([page.waitForNavigation(), page.evaluate(`location.href = ${JSON.stringify(second)}`)]);
       await page.waitForSelector("header nav");
       expect(page.url()).toBe(ana.at("variables/item?name=NAME_7"));
@@ -202,11 +202,10 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       const page = await tab(ana.context, ana.at("variables/item?name=NAME_20"));
       await page.setViewport({ width: 1280, height: 900 });
       await page.click('[aria-label="Reveal the value in staging"]');
-      const note = await page.waitForSelector("output.secret:not(:empty) + small");
+      const note = await page.waitForSelector("output:not(:empty) + small");
       const said = "401 characters, ends in a newline, with what cannot be seen: U+202E";
       expect(await note?.evaluate((one) => one.textContent)).toBe(said);
-      const heights = () =>
-        page.$eval("output.secret:not(:empty)", (one) => [one.clientHeight, one.scrollHeight] as const);
+      const heights = () => page.$eval("output:not(:empty)", (one) => [one.clientHeight, one.scrollHeight] as const);
       expect((await heights())[0]).toBeLessThan(300);
       await page.emulateMediaType("print");
       const [printed, whole] = await heights();

@@ -50,7 +50,7 @@ withPrograms(["chromium"], "undoing, in Chromium", (chromium) => {
     await ana.type("again", "acme/web");
     await ana.follow("Undo version");
     expect(ana.clicks).toBe(4);
-    expect(await ana.text(".notice")).toContain("of the variables of acme/web in production: added NAME_10");
+    expect(await ana.text("main [role=status]")).toContain("of the variables of acme/web in production: added NAME_10");
     expect(await read("NAME_10")).toBe("value 0");
     expect(await read("TOKEN")).toBe("good");
     expect(await read("WANTED")).toBe("wanted");
@@ -63,7 +63,7 @@ withPrograms(["chromium"], "undoing, in Chromium", (chromium) => {
   test("an earlier value is put back by three clicks and the name, from the page of its item", async () => {
     await ana.page.goto(`${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`);
     ana.clicks = 0;
-    await ana.page.click(".values summary");
+    await ana.page.click("section summary");
     ana.clicks += 1;
     await followAt(`xpath///li[contains(., "by ann@host")]//a[.="Put back"]`);
     expect(await ana.text()).toMatch(/would put TOKEN, .* back to what it was in version \d+:\s+changed: TOKEN\n/);

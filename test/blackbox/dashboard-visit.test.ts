@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "puppeteer-core";
-import { browserOf, signIn, startDashboard } from "../support/browser.ts";
+import { browserOf, signIn, startDashboard, startWorkshop } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { withPrograms } from "../support/programs.ts";
@@ -48,7 +48,7 @@ withPrograms(["chromium"], "a first visit to the dashboard, in Chromium", (chrom
     await follow("GREETING");
     await picture(page, "5-item", "One variable: where it is, who read it, who can");
     await page.click(`button[aria-label="Reveal the value in staging"]`);
-    await page.waitForSelector("output.secret:not(:empty)");
+    await page.waitForSelector("output:not(:empty)");
     await picture(page, "6-value", "Its value in staging, shown for 30 seconds");
     await follow("history");
     await picture(page, "7-history", "The versions of a set, each of which can be undone alone");
@@ -57,6 +57,28 @@ withPrograms(["chromium"], "a first visit to the dashboard, in Chromium", (chrom
 
     await context.close();
     await dashboard.stop();
+  }, 60_000);
+
+  test("the parts look as their pictures do, wide and on a phone, with a value shown and a form refused", async () => {
+    const workshop = await startWorkshop(site);
+    const context = await fresh();
+    const page = await signIn(context, workshop.link);
+    for (const width of [1280, 390]) {
+      await page.setViewport({ width, height });
+      await page.goto(`${workshop.origin}/parts`);
+      await page.type("#name", "TAKEN");
+      for (const words of ["Reveal", "Save", "Make a key"]) {
+        const button = await page.waitForSelector(`xpath///button[. = "${words}"]`);
+        await button?.evaluate((one) => (one as unknown as { click: () => void }).click());
+      }
+      await page.waitForSelector("main [role=alert] a");
+      await page.waitForFunction(`document.querySelectorAll("output:not(:empty)").length === 3`);
+      await page.setViewport({ width, height: await page.$eval("html", (one) => one.scrollHeight) });
+      await picture(page, `../maintainers/parts-${width}`, `Every part of the dashboard at ${width} pixels`, "h2", 30);
+      await page.evaluate("unsaved.clear()");
+    }
+    await context.close();
+    await workshop.stop();
   }, 60_000);
 
   /** Serves until the notary has taken in what the demo read: it may have ended before. */
@@ -71,11 +93,13 @@ withPrograms(["chromium"], "a first visit to the dashboard, in Chromium", (chrom
   }
 });
 
-/** Compares what a page says with the picture of it, or takes the picture. */
-async function picture(page: Page, name: string, title: string): Promise<void> {
+/** Compares what a page says with the picture of it, or takes the picture. @param of - what of the page is compared */
+async function picture(page: Page, name: string, title: string, of = "body", quality = 85): Promise<void> {
   const file = join(pictures, `${name}.svg`);
   await page.mouse.move(0, 0); // away from rows, which have buttons under the pointer
-  const text = String(await page.evaluate("document.body.innerText"))
+  const text = String(
+    await page.evaluate(`[...document.querySelectorAll("${of}")].map((one) => one.innerText).join(" ")`),
+  )
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
     .replace(/\b\d{4}-\d\d-\d\d [\d:]{8} \S+?(?=[\s,.]|$)/g, "TIME")
     .replace(/\b([A-Z][a-z]+day )?\d{4}-\d\d-\d\d\b/g, "DAY")
@@ -83,16 +107,17 @@ async function picture(page: Page, name: string, title: string): Promise<void> {
     .replace(/\b(just now|\d+ minutes? ago)\b/g, "just now")
     .replace(/Hide \(\d+ s\)/g, "Hide (30 s)")
     .replace(/\s+/g, " ");
-  if (process.env["TRANSCRIBE"] === "1") writeFileSync(file, await drawn(page, title, text));
+  if (process.env["TRANSCRIBE"] === "1") writeFileSync(file, await drawn(page, title, text, quality));
   expect([name, descriptionOf(readFileSync(file, "utf8"))]).toEqual([name, text]);
 }
 
 /** Both looks of a page in one picture: whoever shows it in the dark gets the dark one. */
-async function drawn(page: Page, title: string, text: string): Promise<string> {
+async function drawn(page: Page, title: string, text: string, quality: number): Promise<string> {
+  const { width, height } = page.viewport() as { width: number; height: number };
   const shots: string[] = [];
   for (const value of ["light", "dark"]) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
-    const bytes = await page.screenshot({ type: "webp", quality: 85, encoding: "base64" });
+    const bytes = await page.screenshot({ type: "webp", quality, encoding: "base64" });
     shots.push(`<image class="${value}" width="${width}" height="${height}" href="data:image/webp;base64,${bytes}"/>`);
   }
   await page.emulateMediaFeatures([]);

@@ -74,7 +74,7 @@ function Part({ of, children }: { readonly of: string; readonly children: Compon
   );
 }
 
-const long = `a-name-of-${"many-".repeat(40)}letters`;
+const long = `a-name-of-${"many-".repeat(30)}letters`;
 const things = [
   { id: "aaaa1111", name: "web-prod" },
   { id: "bbbb2222", name: "web\u2011prod" },
@@ -96,7 +96,7 @@ export function partsPage(now: number): Shown {
               <Word>{long}</Word>
             </li>
             <li>
-              <Name>NAME</Name>, <Name to="/parts">LEADS_ON</Name>, <Name>stri\u0440e</Name>, <Name>{long}</Name>
+              <Name>NAME</Name>, <Name to="/parts">LEADS_ON</Name>, <Name>{"stri\u0440e"}</Name>, <Name>{long}</Name>
             </li>
             <li>
               <Named thing={{ id: "cccc", name: "alone" }} type="key" to="/parts" />;{" "}

@@ -61,7 +61,7 @@ const config = readConfig(process.env);
 const kept = new KeptSessions(join(config.dataFolder, "workshop-sessions.json"));
 const code = new SignInCode(Date.now);
 const parts = {
-  installation: await openInstallation(config, say, {}),
+  installation: await openInstallation(config, say),
   installationName: "workshop",
   sessions: new Sessions(Date.now, undefined, kept),
   entrance: { code, operator: actorOf(process.env) },
