@@ -98,7 +98,7 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       expect(asked).toHaveLength(1);
     }, 60_000);
 
-    test("is masked unless one is in its field, and what was generated there is asked about, too", async () => {
+    test("is masked unless one is in its field or wants to see it, and what was generated there is asked about, too", async () => {
       const page = await tab(ana.context, ana.at("accounts/set"));
       const isMasked = (one: string) =>
         page.evaluate(`getComputedStyle(document.querySelector(${JSON.stringify(one)})).webkitTextSecurity === "disc"`);
@@ -108,7 +108,11 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
         const one = path.startsWith("accounts") ? "#value-0" : field("value.staging");
         const before = await isMasked(one);
         await page.focus(one);
-        expect([path, before, await isMasked(one)]).toEqual([path, true, false]);
+        const here = await isMasked(one);
+        await page.focus("[name=show]");
+        const left = await isMasked(one);
+        await page.click("[name=show]");
+        expect([path, before, here, left, await isMasked(one)]).toEqual([path, true, false, true, false]);
       }
       const texts = await Array.fromAsync([1, 2], async () => {
         await page.click(`${field("value.staging")} + button`);
