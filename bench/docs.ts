@@ -74,7 +74,7 @@ function floorOf(rows: readonly RowReport[]): string {
 }
 
 function inFull(results: Results): string[] {
-  const { run, scale } = results;
+  const { run, scale, tax } = results;
   const parts = ["### Targets", markdownOf(targetsTable(results))];
   if (run) {
     const points = run.rows.flatMap((row) => row.points);
@@ -84,6 +84,7 @@ function inFull(results: Results): string[] {
     const points = scale.scales.flatMap((line) => line.points);
     parts.push("### How cost grows", conditionsOf(scale, points), markdownOf(scaleTable(scale.scales)));
   }
+  if (tax) parts.push("### What the audit costs", conditionsOf(tax), markdownOf(tax.table));
   return parts;
 }
 

@@ -58,8 +58,16 @@ export type RunReport = Conditions & {
 };
 export type ScaleRunReport = Conditions & { readonly scales: readonly ScaleReport[] };
 
+/** What `--audit-tax` found, as its table has it. */
+export type TaxReport = Conditions & { readonly table: Table };
+
 /** The content of `docs/performance.json`. */
-export type Results = { readonly format: 1; readonly run?: RunReport; readonly scale?: ScaleRunReport };
+export type Results = {
+  readonly format: 1;
+  readonly run?: RunReport;
+  readonly scale?: ScaleRunReport;
+  readonly tax?: TaxReport;
+};
 
 export function machine(): Machine {
   const [first] = cpus();

@@ -63,13 +63,14 @@ Measures the compiled server on PostgreSQL and SQLite, and bare servers for comp
 Without options it takes about fifteen minutes and writes docs/performance.json, .svg and the tables of the two pages.
 
   --quick               takes two minutes: 1 and 64 connections, fewer repeats, writes nothing
-  --scale               measures how cost grows with variables, keys, projects that a key lists, trusts, segments of
-                        the audit, connections and variables per environment; takes half an hour, and writes docs/ too
+  --scale               measures how cost grows with variables, keys, projects that a key lists, trusts, persons, names,
+                        segments of the audit, connections and variables per environment; writes docs/ too
   --dashboard           measures how long a person waits for the dashboard's grid, in Chromium; prints it, writes nothing
   --against COMMIT      compares a request with that of a commit, in pairs; exit code 1 if it takes more processor time,
                         statements or commits; takes ten minutes, in which a busy machine measures fewer pairs; writes
                         nothing
-  --audit-tax           compares value reads with those of a journal that keeps nothing; writes nothing
+  --audit-tax           compares value reads with those of a journal that keeps nothing; takes five minutes; writes docs/
+                        unless the machine was busy
   --no-docs             does not write docs/
   --only REGEX          measures only rows with matching ids, such as 'postgres/value-20', and their floors; writes no docs
   --connections N,N     --seconds N     --repeats N
@@ -100,7 +101,7 @@ const only = flags.only === undefined ? undefined : new RegExp(flags.only);
 const options = {
   connections: flags.connections?.split(",").map(Number) ?? (flags.quick ? [1, 64] : [1, 16, 64, 256]),
   seconds: Number(flags.seconds ?? 1),
-  repeats: Number(flags.repeats ?? (flags.quick ? 2 : 3)),
+  repeats: Number(flags.repeats ?? (flags.quick || flags.scale ? 2 : 3)),
 };
 if (
   ![...options.connections, options.seconds, options.repeats].every((number) => Number.isInteger(number) && number > 0)
@@ -172,7 +173,7 @@ async function bench(): Promise<number> {
   say(conditionsOf(conditions));
   const meter = new Meter(generator);
   if (flags.against !== undefined) return runAgainst(flags.against, meter, binary, backends, startedAtMs + againstMs);
-  if (flags["audit-tax"]) return runAuditTax(meter, binary, backends, startedAtMs + againstMs / 2);
+  if (flags["audit-tax"]) return runAuditTax(meter, conditions, binary, backends, startedAtMs + againstMs / 2);
   const results: Results = flags.scale
     ? { format: 1, scale: await runScale(meter, conditions, binary, backends) }
     : { format: 1, run: await runRows(meter, conditions, binary, backends) };
@@ -221,7 +222,13 @@ async function runAgainst(commit: string, meter: Meter, binary: string, backends
   return isInvalid || dearer.length > 0 ? 1 : 0;
 }
 
-async function runAuditTax(meter: Meter, binary: string, backends: Backends, untilMs: number) {
+async function runAuditTax(
+  meter: Meter,
+  conditions: Conditions,
+  binary: string,
+  backends: Backends,
+  untilMs: number,
+): Promise<number> {
   const without = await buildWithoutJournal({ processes, folder, root });
   const compared = await compare({
     programs: [without.binary, binary],
@@ -229,7 +236,11 @@ async function runAuditTax(meter: Meter, binary: string, backends: Backends, unt
     rows: { "value-20": [1, 4, 16, 64] },
     ...{ untilMs, meter, backends, processes, folder, say },
   });
-  return print(compared) ? 1 : 0;
+  const isInvalid = print(compared);
+  const repeats = Math.min(...compared.map(({ pairs }) => pairs.length));
+  const tax = { ...conditions, repeats, table: comparedTable(compared).map((cells) => cells.slice(0, -1)) };
+  if (!isInvalid && !isTooBusy(compared) && !flags["no-docs"]) writeResults(join(root, "docs"), { tax });
+  return isInvalid ? 1 : 0;
 }
 
 /** @returns whether any figure is invalid */
@@ -306,19 +317,22 @@ async function runScale(
 ): Promise<ScaleRunReport> {
   const scalePoints = [];
   const rigs: Partial<Record<DatabaseName, Record<string, Rig>>> = {};
+  const signed: Promise<void>[] = [];
   for (const [name, stock] of Object.entries(scaleStocks)) {
     for (const backend of await backends.create()) {
       const startedAtMs = performance.now();
       const options = { backend, processes, binary, folder, unknownKeys: strangersCount };
       const rig = new Rig(options, await seed(backend.settings, stock), stock);
       await rig.start();
-      if (backend.name === "SQLite") await untilSigned(backend);
+      if (backend.name === "SQLite") signed.push(untilSigned(backend));
+      signed.at(-1)?.catch(() => {});
       rigs[backend.name] = { ...rigs[backend.name], [name]: rig };
       say(`Seeded ${backend.name}, ${name}, in ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s.`);
     }
   }
+  await Promise.all(signed);
   for (const named of Object.values(rigs)) scalePoints.push(...scalePointsOf(named));
-  const samples = await measureScale(meter, scalePoints, { ...options, say });
+  const samples = await measureScale(meter, scalePoints, { ...options, binary, say });
   const scales: (ScaleReport & { points: (Point & { size: number })[] })[] = [];
   for (const [index, { database, what, read, size, connections }] of scalePoints.entries()) {
     let scale = scales.find((line) => line.database === database && line.what === what);

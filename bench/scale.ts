@@ -1,10 +1,11 @@
 import { apiRoot } from "../src/api/app.ts";
 import type { Meter, Sample } from "./measure.ts";
+import { cpuMsBetween, familyTimes } from "./processes.ts";
 import type { Bucket, DatabaseName, RequestList, Rig } from "./rig.ts";
 import type { Row } from "./rows.ts";
 import { type Stock, variablesPerLarge, variablesPerProject } from "./seed.ts";
 
-/** One size on one scale, and the row that is measured there. */
+/** One size on one scale, and what is measured there: a row, or a command that a person runs beside the server. */
 export type ScalePoint = {
   readonly database: DatabaseName;
   readonly what: string;
@@ -12,13 +13,14 @@ export type ScalePoint = {
   readonly size: number;
   readonly connections: number;
   readonly row: Row;
+  readonly command?: readonly string[];
 };
 
 const projects = 50;
 const nothing = { keys: 0, projects, large: 0, sizes: [], files: [] } as const satisfies Stock;
 const smallFile = { project: "files-one", count: 1, bytes: 1024 } as const;
-const environmentSizes = [1, 3, 10, 30, 100, 300, 1000];
-const connectionCounts = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+const environmentSizes = [1, 10, 100, 1000];
+const connectionCounts = [1, 4, 16, 64, 256];
 
 /** 1000 variables and 10,000 keys. Each other rig differs in one of these numbers. */
 const base = { ...nothing, keys: 10_000, sizes: environmentSizes, files: [smallFile] } satisfies Stock;
@@ -28,14 +30,18 @@ const base = { ...nothing, keys: 10_000, sizes: environmentSizes, files: [smallF
  * not comparable.
  */
 export const scaleStocks = {
+  // The first, because the notary needs a minute and more for a million segments.
+  ...Object.fromEntries(
+    [1000, 1_000_000].map((segments) => [`segments-${segments}`, { ...nothing, keys: 5000, segments }]),
+  ),
   base,
   ...Object.fromEntries(
-    [10_000, 100_000, 1_000_000].map((variables) => [
+    [100_000, 1_000_000].map((variables) => [
       `variables-${variables}`,
       { ...nothing, keys: 5000, large: Math.round((variables - projects * variablesPerProject) / variablesPerLarge) },
     ]),
   ),
-  ...Object.fromEntries([100, 1000].map((keys) => [`keys-${keys}`, { ...nothing, keys, files: [smallFile] }])),
+  "keys-100": { ...nothing, keys: 100, files: [smallFile] },
   "keys-1000000": { ...nothing, keys: 5000, otherKeys: 995_000, files: [smallFile] },
   ...Object.fromEntries(
     [10, 1000].map((listed) => [
@@ -43,9 +49,9 @@ export const scaleStocks = {
       { ...nothing, keys: 100, projects: listed, listed, files: [smallFile] },
     ]),
   ),
-  ...Object.fromEntries([10, 1000].map((trusts) => [`trusts-${trusts}`, { ...nothing, keys: 100, trusts }])),
+  // No command of persons looks at trusts, and no request at persons.
   ...Object.fromEntries(
-    [1000, 100_000, 1_000_000].map((segments) => [`segments-${segments}`, { ...nothing, keys: 5000, segments }]),
+    [10, 1000].map((count) => [`trusts-${count}`, { ...nothing, keys: 100, trusts: count, persons: count }]),
   ),
 } satisfies Record<string, Stock>;
 
@@ -58,14 +64,18 @@ export function scalePointsOf(rigs: Readonly<Record<string, Rig>>): ScalePoint[]
   const scalePoint = (what: string, read: string, size: number, row: Row, connections = 64): ScalePoint => ({
     ...{ database, what, read, size, connections, row },
   });
+  const commandPoint = (what: string, command: readonly string[], size: number, row: Row): ScalePoint => ({
+    ...scalePoint(what, `\`keyhole ${command.join(" ")}\``, size, row, 1),
+    command,
+  });
   const baseRow = value20(at("base"));
   return [
-    ...[1000, 10_000, 100_000, 1_000_000].map((size) => {
+    ...[1000, 100_000, 1_000_000].map((size) => {
       const measured = size === 1000 ? baseRow : value20(at(`variables-${size}`));
       return scalePoint("variables in the database", "value read of 20", size, measured);
     }),
     // A hundred keys allow only 3000 value reads, but each may read a file 1000 times, and files are audited too.
-    ...[100, 1000, 10_000, 1_000_000].map((size) => {
+    ...[100, 10_000, 1_000_000].map((size) => {
       const measured = file(at(size === 10_000 ? "base" : `keys-${size}`));
       return scalePoint("keys in the database", "read of a 1 KiB file", size, measured);
     }),
@@ -75,7 +85,12 @@ export function scalePointsOf(rigs: Readonly<Record<string, Rig>>): ScalePoint[]
     ...[10, 1000].map((size) =>
       scalePoint("trusts", "token of a stranger, 401", size, strangers(at(`trusts-${size}`))),
     ),
-    ...[1000, 100_000, 1_000_000].map((size) =>
+    ...[10, 1000].map((size) => commandPoint("persons", ["person", "list"], size, value20(at(`trusts-${size}`)))),
+    ...[1000, 100_000].map((size) => {
+      const rig = at(size === 1000 ? "segments-1000" : `variables-${size}`);
+      return commandPoint("names in the database", ["find", "SETTING_019"], size, value20(rig));
+    }),
+    ...[1000, 1_000_000].map((size) =>
       scalePoint("segments of the audit", "value read of 20", size, value20(at(`segments-${size}`))),
     ),
     ...connectionCounts.map((count) => scalePoint("connections", "value read of 20", count, baseRow, count)),
@@ -127,18 +142,58 @@ function rowOf(rig: Rig, bucket: Bucket, list: RequestList): Row {
 export async function measureScale(
   meter: Meter,
   scalePoints: readonly ScalePoint[],
-  options: { readonly seconds: number; readonly repeats: number; readonly say: (line: string) => void },
+  options: {
+    readonly binary: string;
+    readonly seconds: number;
+    readonly repeats: number;
+    readonly say: (line: string) => void;
+  },
 ): Promise<Sample[][]> {
+  const { binary, seconds, repeats, say } = options;
   const samples: Sample[][] = scalePoints.map(() => []);
-  for (const scalePoint of scalePoints) await meter.settle(scalePoint.row);
-  for (let repeat = 0; repeat < options.repeats; repeat++) {
-    for (const [index, scalePoint] of scalePoints.entries()) {
-      const sample = await meter.measure(scalePoint.row, scalePoint.connections, options.seconds);
+  for (const { row, command } of scalePoints) if (command === undefined) await meter.settle(row);
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    for (const [index, { database, what, size, row, command, connections }] of scalePoints.entries()) {
+      const sample =
+        command === undefined
+          ? await meter.measure(row, connections, seconds)
+          : await measureCommand([binary, ...command], row, seconds);
       samples[index]?.push(sample);
-      options.say(
-        `${scalePoint.database}, ${scalePoint.what}, ${scalePoint.size}: ${Math.round(sample.perSecond)}/s ${sample.fault ?? ""}`,
-      );
+      say(`${database}, ${what}, ${size}: ${Math.round(sample.perSecond)}/s ${sample.fault ?? ""}`);
     }
   }
   return samples;
 }
+
+/** Runs a command again and again. Its processor time counts as the server's. */
+async function measureCommand(command: readonly string[], { rig, postmaster }: Row, seconds: number): Promise<Sample> {
+  const databaseTimes = () => (postmaster === undefined ? new Map<number, number>() : familyTimes(postmaster));
+  const startedAtMs = performance.now();
+  const before = databaseTimes();
+  const lastedMs: number[] = [];
+  let cpuMs = 0;
+  let failed = 0;
+  while (performance.now() - startedAtMs < seconds * 1000 || lastedMs.length < runsMin) {
+    const fromMs = performance.now();
+    const child = Bun.spawn([...command], {
+      env: { ...rig?.backend.settings, KEYHOLE_ACTOR: "bench" },
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    if ((await child.exited) !== 0) failed += 1;
+    lastedMs.push(performance.now() - fromMs);
+    cpuMs += Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1000;
+  }
+  const { length } = lastedMs;
+  const sorted = lastedMs.toSorted((a, b) => a - b);
+  return {
+    requests: length,
+    perSecond: (1000 * length) / (performance.now() - startedAtMs),
+    p50Ms: sorted[length >> 1] as number,
+    p99Ms: sorted.at(-1) as number,
+    ...{ serverCpuMs: cpuMs / length, mainCpuMs: null, rssMib: null, others: null, refused: 0, failed },
+    databaseCpuMs: postmaster === undefined ? null : cpuMsBetween(before, databaseTimes()) / length,
+    fault: failed === 0 ? null : `${failed} of ${length} failed`,
+  };
+}
+
+const runsMin = 3;

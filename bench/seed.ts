@@ -12,6 +12,7 @@ import { putFile } from "../src/kinds/files/write.ts";
 import { setVariables } from "../src/kinds/variables/write.ts";
 import { createKey } from "../src/people/keys.ts";
 import { createOrganization } from "../src/people/organizations.ts";
+import { addPerson } from "../src/people/persons.ts";
 import { createProject } from "../src/people/projects.ts";
 import { createTrust } from "../src/people/trusts.ts";
 import { readConfig } from "../src/settings/settings.ts";
@@ -32,6 +33,8 @@ export type Stock = {
   readonly listed?: number;
   /** Trusts of as many issuers. */
   readonly trusts?: number;
+  /** Persons of the organization, without rights. */
+  readonly persons?: number;
   /** Rows beside the keys that nobody has the text of. */
   readonly otherKeys?: number;
   /** Segments of the audit, of one entry each. */
@@ -102,6 +105,9 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
     });
     const admin = admins[0] as AdminContext;
     for (let index = 0; index < (stock.trusts ?? 0); index++) await addTrust(admin, index);
+    for (let index = 0; index < (stock.persons ?? 0); index++) {
+      await addPerson(admin, { name: `person-${index}`, signIn: null });
+    }
     await addKeys(admin, stock.otherKeys ?? 0);
     await addSegments(admin, stock.segments ?? 0);
     if (!embedded) await admin.database.db.execute(sql`analyze`);
