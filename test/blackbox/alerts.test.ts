@@ -1,11 +1,9 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { newFolder } from "../support/folder.ts";
 import { withPrograms } from "../support/programs.ts";
-
-setDefaultTimeout(60_000);
 
 const docs = join(import.meta.dir, "../../docs");
 const rulesFile = join(docs, "prometheus/alerts.yml");
@@ -109,12 +107,10 @@ const scenarios: readonly Scenario[] = [
   ...wellScenarios.map(([name, series, ...rest]): Scenario => [name, { ...well, ...series }, ...rest]),
 ];
 
-describe("the alert rules", () => {
-  test("are each explained in docs/incidents.md, in their order, and fire in a scenario", () => {
-    const page = readFileSync(join(docs, "incidents.md"), "utf8");
-    expect(page.match(/^## Keyhole\w+$/gm)?.map((line) => line.slice(3))).toEqual(alerts);
-    expect([...new Set(scenarios.flatMap(([, , fires]) => fires))].sort()).toEqual(alerts.toSorted());
-  });
+test("the alert rules are each explained in docs/incidents.md, in their order, and fire in a scenario", () => {
+  const page = readFileSync(join(docs, "incidents.md"), "utf8");
+  expect(page.match(/^## Keyhole\w+$/gm)?.map((line) => line.slice(3))).toEqual(alerts);
+  expect([...new Set(scenarios.flatMap(([, , fires]) => fires))].sort()).toEqual(alerts.toSorted());
 });
 
 withPrograms(["promtool"], "what Prometheus makes of docs/", (promtool) => {

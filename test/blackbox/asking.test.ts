@@ -14,9 +14,7 @@ async function asked(args: readonly string[], question: string, keys: string, be
     await terminal.shows(before[0]);
     terminal.type(before[1]);
   }
-  await terminal.shows(`This will ${question}. Go on? [y/N]`);
-  terminal.type(keys);
-  return terminal.ended;
+  return terminal.answer(`This will ${question}. Go on? [y/N]`, keys);
 }
 
 test.each([
@@ -59,8 +57,6 @@ test("a text of var edit that does not parse can be edited again", async () => {
   writeFileSync(join(site.folder, "twice.sh"), script);
   const env = { ...site.env, EDITOR: "sh twice.sh" };
   const screen = startOnTerminal([binary, "var", "edit", "web", "staging"], 80, site.folder, env);
-  await screen.shows("Edit it again? [Y/n]");
-  screen.type("\r");
-  expect(await screen.ended).toMatchObject({ exitCode: 0 });
+  expect(await screen.answer("Edit it again? [Y/n]", "\r")).toMatchObject({ exitCode: 0 });
   expect((await site.here(["var", "get", "web", "staging", "TWICE"])).stdout).toBe("2");
 });

@@ -28,18 +28,11 @@ const paths = [
   ...["/projects/web/variables?metadata_only=maybe", "/projects/web/variables?environment=%73taging"],
   ...["/projects/web/variables?environment=%", "/projects/web/accounts", "/projects/web/accounts?environment=staging"],
   ...["/projects/web/accounts?environment=staging&metadata_only=true", "/projects/web/accounts?keys=A", "/files"],
-  `/files?${web}`,
-  `/files?${web}&metadataOnly=1`,
-  `/files?${web}&path=small.bin`,
-  `/files?${web}&path=large.bin&path=small.bin`,
-  `/files?${web}&path=../x`,
-  `/files?${web}&path=`,
-  "/files?project=absent&environment=staging",
-  `/secrets?${web}`,
-  `/secrets?${web}&format=env`,
-  "/secrets?project=web",
-  "/absent",
-  "/",
+  ...["", "&metadataOnly=1", "&path=small.bin", "&path=large.bin&path=small.bin", "&path=../x", "&path="].map(
+    (query) => `/files?${web}${query}`,
+  ),
+  ...["/files?project=absent&environment=staging", `/secrets?${web}`, `/secrets?${web}&format=env`],
+  ...["/secrets?project=web", "/absent", "/"],
 ];
 
 describe("the built program and its source", () => {

@@ -57,10 +57,7 @@ describe("on a terminal", () => {
     ["a word with Ctrl-Z, which does not suspend", `${canary}\x1a${canary}\r`, canary.repeat(2)],
     ["a paste of 20,000 characters", `${canary.repeat(2500)}\r`, canary.repeat(2500)],
   ])("%s is stored as it was typed, and the screen never shows it", async (_, keys, value) => {
-    const terminal = place.onTerminal(set);
-    await terminal.shows(prompt);
-    terminal.type(keys);
-    const { exitCode, screen } = await terminal.ended;
+    const { exitCode, screen } = await place.onTerminal(set).answer(prompt, keys);
     expect(exitCode).toBe(0);
     expect(screen).not.toContain(canary);
     expect(await token()).toMatchObject({ variables: [{ key: "TOKEN", value }] });
@@ -73,10 +70,7 @@ describe("on a terminal", () => {
     ["a paste of several lines", "one\ntwo\n", 2],
   ])("%s stores nothing", async (_, keys, expected) => {
     await place.here(set, "before");
-    const terminal = place.onTerminal(set);
-    await terminal.shows(prompt);
-    terminal.type(keys);
-    const { exitCode, screen } = await terminal.ended;
+    const { exitCode, screen } = await place.onTerminal(set).answer(prompt, keys);
     expect(exitCode).toBe(expected);
     expect(screen).toEndWith(".\r\n"); // the terminal is back to turning LF into CR LF
     expect(await token()).toMatchObject({ variables: [{ value: "before" }] });
@@ -98,9 +92,7 @@ describe("on a terminal", () => {
 
   test("an account is typed as JSON", async () => {
     const terminal = place.onTerminal(["account", "set", "web", "stripe", "--env", "production"]);
-    await terminal.shows(prompt);
-    terminal.type('{"user":"ci","password":"hunter2"}\r');
-    const { exitCode, screen } = await terminal.ended;
+    const { exitCode, screen } = await terminal.answer(prompt, '{"user":"ci","password":"hunter2"}\r');
     expect(exitCode).toBe(0);
     expect(screen).not.toContain("hunter2");
     expect(await read("accounts?environment=production")).toMatchObject({
@@ -139,10 +131,7 @@ describe("on a terminal", () => {
   test("messages and questions are broken between words at 80 columns", async () => {
     const slug = "a-project-with-a-long-slug";
     await place.json(["project", "create", `acme/${slug}`]);
-    const terminal = place.onTerminal(["project", "delete", `acme/${slug}`]);
-    await terminal.shows("[y/N] ");
-    terminal.type("n\r");
-    const asked = (await terminal.ended).screen;
+    const asked = (await place.onTerminal(["project", "delete", `acme/${slug}`]).answer("[y/N] ", "n\r")).screen;
     const plain = Bun.stripANSI(asked).replaceAll("\r", "");
     expect(plain.replaceAll("\n", " ")).toContain(`This will delete project acme/${slug} with 0 variables, 0 accounts`);
     const refused = await place.onTerminal(["var", "get", `acme/${slug}`, "prod", "A_NAME"]).ended;

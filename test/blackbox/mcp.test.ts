@@ -122,10 +122,9 @@ describe("the MCP surface of the program", () => {
     const pending = [first, second, third].map((id) => ({ id }));
     expect(await site.json(["request", "list", "--pending"])).toMatchObject(pending);
 
-    const screen = site.onTerminal(["request", "approve", first]);
-    await screen.shows("Value of FIRST (hidden, Enter ends it): ");
-    screen.type("of-the-prompt\r");
-    const { exitCode, screen: seen } = await screen.ended;
+    const terminal = site.onTerminal(["request", "approve", first]);
+    const prompt = "Value of FIRST (hidden, Enter ends it): ";
+    const { exitCode, screen: seen } = await terminal.answer(prompt, "of-the-prompt\r");
     expect(exitCode).toBe(0);
     expect(seen).toContain("for payments");
     expect(seen).toContain("Created FIRST in acme/web, production.");

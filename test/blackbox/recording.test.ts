@@ -1,11 +1,9 @@
 /** docs/demo.svg, the recording that the README shows. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { newFolder } from "../support/folder.ts";
 import { readPage } from "../support/markdown.ts";
 import { draw, linesIn, linesOf, runDemo } from "../support/record.ts";
-
-setDefaultTimeout(60_000);
 
 const svg = readPage("docs/demo.svg");
 

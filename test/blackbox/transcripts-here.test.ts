@@ -1,12 +1,10 @@
 /** What `transcripts.test.ts` proves of the built program on both databases, sooner: most commands run in this process. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newFolder } from "../support/folder.ts";
 import { testTranscript } from "../support/transcript.ts";
-
-setDefaultTimeout(60_000);
 
 const folder = join(import.meta.dir, "transcripts");
 for (const name of readdirSync(folder).sort()) testTranscript(join(folder, name), "here");
