@@ -77,6 +77,11 @@ withPrograms(["chromium"], "a first visit to the dashboard, in Chromium", (chrom
       await picture(page, `../maintainers/parts-${width}`, `Every part of the dashboard at ${width} pixels`, "h2", 30);
       await page.evaluate("unsaved.clear()");
     }
+    await context.overridePermissions(workshop.origin, []);
+    const copy = await page.$("[data-copies]");
+    await copy?.evaluate((one) => (one as unknown as { click: () => void }).click());
+    await page.waitForSelector(`xpath///*[@role="status"][starts-with(., "The browser did not let the page copy.")]`);
+    expect(await copy?.evaluate((one) => one.textContent)).toBe("Copy");
     await context.close();
     await workshop.stop();
   }, 60_000);
