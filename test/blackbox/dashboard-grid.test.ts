@@ -156,16 +156,16 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     await tabTo("Choose others");
     await go(() => keyboard.press("Enter"));
     await page.hover("tbody tr");
-    expect(await page.$$(".copy")).toEqual([]);
+    expect(await page.$$("td [aria-label^=Copy]")).toEqual([]);
     await page.type("[data-filter]", "name_0");
     await page.click("[data-all]");
     await page.select("[name=deed]", "copy from");
     await page.select("[name=from]", "staging");
-    await go(() => page.click('.send button[value="development"]'));
+    await go(() => page.click('main [type=submit][value="development"]'));
     const ten = Array.from({ length: 10 }, (_, at) => `NAME_0${at}`);
     expect(await plan()).toBe(`added: ${ten.join(", ")}`);
-    await go(() => page.click(".send button"));
-    expect(await page.$eval(".notice", (one) => one.textContent)).toContain(
+    await go(() => page.click("main [method=post] [type=submit]"));
+    expect(await page.$eval("main [role=status]", (one) => one.textContent)).toContain(
       "Copied 10 variables to acme/web, development",
     );
   });

@@ -90,7 +90,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     expect(Date.parse(text)).toBe(Date.parse(utc));
     await tab.setViewport({ width: 390, height: 800, hasTouch: true });
     await tab.tap("time");
-    const toast = await tab.waitForSelector(".toast:not(:empty)");
+    const toast = await tab.waitForSelector("body > [role=status]:not(:empty)");
     expect(await toast?.evaluate((one) => [one.role, one.textContent])).toEqual(["status", title]);
     await tab.setJavaScriptEnabled(false);
     expect((await shown())[0]).toMatch(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/);
