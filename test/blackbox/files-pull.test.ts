@@ -46,7 +46,7 @@ describe("from a real server", () => {
     } finally {
       await admin.close();
     }
-  }, 60_000);
+  });
   const server = serverOf(site);
   const key = keyOf(site, "--resource", "files");
 

@@ -18,8 +18,7 @@ import createClient from "openapi-fetch";
 import type { components, paths } from "./api.ts";
 
 const { KEYHOLE_URL = "", KEYHOLE_API_KEY = "" } = process.env;
-const client = createClient<paths>({
-  baseUrl: \`\${KEYHOLE_URL}/api/v1\`,
+const client = createClient<paths>({ baseUrl: \`\${KEYHOLE_URL}/api/v1\`,
   headers: { Authorization: \`Bearer \${KEYHOLE_API_KEY}\` },
 });
 const slug = "web";
@@ -37,8 +36,7 @@ const files = await client.GET("/files", { params: { query: { project: slug, env
 const absent = await client.GET("/projects/{slug}", { params: { path: { slug: "absent" } } });
 
 const problem: components["schemas"]["Problem"] | undefined = absent.error;
-console.log(JSON.stringify({
-  organization: organization.data?.slug,
+console.log(JSON.stringify({ organization: organization.data?.slug,
   projects: projects.data?.projects.map((one) => one.slug),
   files: project.data?.fileCount,
   variables: typeof variables.data === "object" ? variables.data.variables.map((one) => [one.key, "value" in one ? one.value : null]) : null,

@@ -37,20 +37,15 @@ type Case = readonly [
 
 const staging = "environment = 'staging'";
 const cases: readonly Case[] = [
-  ["organizations.name", everything],
-  ["organizations.slug", everything],
-  ["organizations.plan", everything],
+  ...(["name", "slug", "plan"] as const).map((column): Case => [`organizations.${column}`, everything]),
+  ...(["projects", "grant_seal", "trust"] as const).map((column): Case => [`api_keys.${column}`, everything]),
   ["projects.name", ["/projects", "/projects/web"], values],
   ["projects.slug", ["/projects"], ["/organization"]],
   ["projects.variable_counts", ["/projects", "/projects/web"], values],
   ["projects.account_counts", ["/projects", "/projects/web"], values],
   ["projects.file_counts", ["/projects/web", files], [variables]],
   ["projects.changed_at", ["/projects/web"], values],
-  ["api_keys.projects", everything],
-  ["api_keys.grant_seal", everything],
-  ["api_keys.trust", everything],
-  ["sets.listing", [...values, ...metadata], ["/projects"], staging],
-  ["sets.listing_mac", [...values, ...metadata], ["/projects"], staging],
+  ...["", "_mac"].map((end): Case => [`sets.listing${end}`, [...values, ...metadata], ["/projects"], staging]),
   ["sets.sealed", [variables, `${variables}&keys=A`, accounts], [files, ...metadata], `${staging} and kind <> 'files'`],
   ["sets.sealed", [files], [variables], `${staging} and kind = 'files'`],
   ["data_keys.wrapped", values, metadata],

@@ -1,6 +1,6 @@
 /** What a notary owes on bad days: killed again and again, behind, without its witness, and beside made-up entries. */
 
-import { afterEach, beforeAll, expect, test } from "bun:test";
+import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { encodeWitness, witnessOf } from "../../src/audit/note.ts";
 import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
 import { parseReceipt } from "../../src/core/receipt.ts";
@@ -21,7 +21,7 @@ import { type Key, makeKeys, onBoth, type Server, type Site, siteOf } from "../s
 import { describeBoth, type LogEvent } from "../support/world.ts";
 
 /** A slow machine takes minutes for what each of these waits for. */
-const timeoutMs = 600_000;
+setDefaultTimeout(600_000);
 
 const values = "/projects/web/variables?environment=staging";
 
@@ -51,67 +51,59 @@ onBoth("a notary beside load", (dialect) => {
     keys = await makeKeys(site, 40, "variables");
   });
 
-  test(
-    "that is killed 30 times, with PostgreSQL beside another one, loses no leaf and makes none twice",
-    async () => {
-      server = await site.serve();
-      const load = readers(3);
-      let before = await leaves();
-      for (let round = 0; round < 30; round++) {
-        await load.more(3, isOk);
-        // With SQLite the server is the notary.
-        const notaries = dialect === "sqlite" ? [server] : await Promise.all([startNotary(site), startNotary(site)]);
-        await moment((round * 11) % 100);
-        await Promise.all(notaries.map((one) => one.stop("SIGKILL")));
-        const after = await leaves();
-        expect(after.slice(0, before.length)).toEqual(before);
-        before = after;
-        if (dialect === "sqlite") server = await site.serve();
-      }
-      const outcomes = await load.stop();
-      expect(await server.stop()).toBe(0);
-      await signAll(site);
-      const all = await leaves();
-      expect(all.slice(0, before.length)).toEqual(before);
-      const segments = await site.sql("select lane, last_seq from audit_segments");
-      const names = (rows: typeof all) => rows.map(({ lane, last_seq: seq }) => `${lane}:${seq}`).toSorted();
-      expect(names(all)).toEqual(names(segments));
-      const ends = new Map<unknown, number>();
-      for (const { lane, last_seq: seq } of all) ends.set(lane, Math.max(ends.get(lane) ?? 0, Number(seq)));
-      const answered = outcomes
-        .filter(isOk)
-        .map(({ answer }) => parseReceipt(answer?.headers.get("keyhole-audit") ?? ""));
-      expect(answered.length).toBeGreaterThanOrEqual(90);
-      for (const receipt of answered) expect(receipt?.lastSeq).toBeLessThanOrEqual(ends.get(receipt?.lane) ?? 0);
-      await requireWhole();
-    },
-    timeoutMs,
-  );
+  test("that is killed 30 times, with PostgreSQL beside another one, loses no leaf and makes none twice", async () => {
+    server = await site.serve();
+    const load = readers(3);
+    let before = await leaves();
+    for (let round = 0; round < 30; round++) {
+      await load.more(3, isOk);
+      // With SQLite the server is the notary.
+      const notaries = dialect === "sqlite" ? [server] : await Promise.all([startNotary(site), startNotary(site)]);
+      await moment((round * 11) % 100);
+      await Promise.all(notaries.map((one) => one.stop("SIGKILL")));
+      const after = await leaves();
+      expect(after.slice(0, before.length)).toEqual(before);
+      before = after;
+      if (dialect === "sqlite") server = await site.serve();
+    }
+    const outcomes = await load.stop();
+    expect(await server.stop()).toBe(0);
+    await signAll(site);
+    const all = await leaves();
+    expect(all.slice(0, before.length)).toEqual(before);
+    const segments = await site.sql("select lane, last_seq from audit_segments");
+    const names = (rows: typeof all) => rows.map(({ lane, last_seq: seq }) => `${lane}:${seq}`).toSorted();
+    expect(names(all)).toEqual(names(segments));
+    const ends = new Map<unknown, number>();
+    for (const { lane, last_seq: seq } of all) ends.set(lane, Math.max(ends.get(lane) ?? 0, Number(seq)));
+    const answered = outcomes
+      .filter(isOk)
+      .map(({ answer }) => parseReceipt(answer?.headers.get("keyhole-audit") ?? ""));
+    expect(answered.length).toBeGreaterThanOrEqual(90);
+    for (const receipt of answered) expect(receipt?.lastSeq).toBeLessThanOrEqual(ends.get(receipt?.lane) ?? 0);
+    await requireWhole();
+  });
 
-  test(
-    "that is 100,000 segments behind takes them in with bounded memory, while reads go on",
-    async () => {
-      await addSegments(site, 100_000);
-      const [counted] = await site.sql("select count(*) as n from audit_segments");
-      server = await site.serve();
-      const notary = dialect === "sqlite" ? undefined : await startNotary(site);
-      const load = readers(2);
-      const signed = async () =>
-        Number((await site.sql("select max(size) as size from audit_checkpoints_signed"))[0]?.["size"] ?? 0);
-      await eventually(async () => (await signed()) >= Number(counted?.["n"]));
-      await load.more(5, isOk);
-      const peak = (notary ?? server).memory().peak;
-      for (const { status } of await load.stop()) expect([200, 429]).toContain(status as number);
-      // The segments alone are more than 150 MiB.
-      expect(peak).toBeLessThan(256 * 2 ** 20);
-      expect(await server.stop()).toBe(0);
-      expect((await notary?.stop()) ?? 0).toBe(0);
-      const said = notary?.said() ?? server.said().stdout;
-      expect(said).not.toContain("audit_flaw");
-      await requireWhole();
-    },
-    timeoutMs,
-  );
+  test("that is 100,000 segments behind takes them in with bounded memory, while reads go on", async () => {
+    await addSegments(site, 100_000);
+    const [counted] = await site.sql("select count(*) as n from audit_segments");
+    server = await site.serve();
+    const notary = dialect === "sqlite" ? undefined : await startNotary(site);
+    const load = readers(2);
+    const signed = async () =>
+      Number((await site.sql("select max(size) as size from audit_checkpoints_signed"))[0]?.["size"] ?? 0);
+    await eventually(async () => (await signed()) >= Number(counted?.["n"]));
+    await load.more(5, isOk);
+    const peak = (notary ?? server).memory().peak;
+    for (const { status } of await load.stop()) expect([200, 429]).toContain(status as number);
+    // The segments alone are more than 150 MiB.
+    expect(peak).toBeLessThan(256 * 2 ** 20);
+    expect(await server.stop()).toBe(0);
+    expect((await notary?.stop()) ?? 0).toBe(0);
+    const said = notary?.said() ?? server.said().stdout;
+    expect(said).not.toContain("audit_flaw");
+    await requireWhole();
+  });
 });
 
 /** Adds a lane of true segments, some 160 MB of them for 100,000. */

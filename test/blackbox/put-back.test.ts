@@ -78,10 +78,7 @@ onBoth("a database that was put back", (dialect) => {
       expect(ran.exitCode).toBe(0);
       expect(`${ran.stdout}${ran.stderr}`).toContain(`Compared with the file ${file}: `);
       expect(readFileSync(file, "utf8")).toBe(before);
-      const uncompared = await verifying([...way, "--json"], {
-        ...seen,
-        KEYHOLE_WITNESS: `http://127.0.0.1:1#${key}`,
-      });
+      const uncompared = await verifying([...way, "--json"], { ...seen, KEYHOLE_WITNESS: `http://127.0.0.1:1#${key}` });
       expect(uncompared.exitCode).toBe(1);
       expect(JSON.parse(uncompared.stderr)).toMatchObject({ code: "audit_not_compared" });
       expect(JSON.parse(uncompared.stdout)).toMatchObject({
