@@ -25,11 +25,13 @@ import {
   type DashboardParts,
   type Entrance,
   formText,
+  idleSeconds,
   isLinkFromElsewhere,
   judgeSource,
   sessionAndForm,
   sessionOf,
   tokenOf,
+  uncut,
 } from "./gate.ts";
 import icon from "./icon.svg" with { type: "file" };
 import { recentMax } from "./projects.tsx";
@@ -80,7 +82,7 @@ export const serveOptions = {
   reusePort: false,
   // A form that is too long is refused with a sentence (`formText`), and what is far longer by Bun.
   maxRequestBodySize: 8 * 1024 * 1024,
-  idleTimeout: 30,
+  idleTimeout: idleSeconds,
 } as const;
 
 /** The files for browsers, joined in order. The built program holds them; a checkout's are on the disk. */
@@ -127,10 +129,8 @@ async function answered(
     const sought = searchParams.get("q") ?? undefined;
     reader = { actor: name, rights, notice: session.notices.get(at), path: pathname, sought };
     requireRight(route, admin, byScript);
-    if (route.isLong) parts.cutAfter?.(request, 0);
-    const answer = await route.answer(admit(parts, session, admin, { url, params, form })).finally(() => {
-      if (route.isLong) parts.cutAfter?.(request, serveOptions.idleTimeout);
-    });
+    const making = route.answer(admit(parts, session, admin, { url, params, form }));
+    const answer = await (route.isLong ? uncut(parts, request, making) : making);
     if ("chunks" in answer) return download(parts, request, answer, opened.move());
     if ("main" in answer) {
       session.notices.delete(at);
@@ -219,11 +219,11 @@ function download(
     try {
       parts.cutAfter?.(request, 0);
       for await (const chunk of chunks) {
-        parts.cutAfter?.(request, serveOptions.idleTimeout);
+        parts.cutAfter?.(request, idleSeconds);
         yield Buffer.from(chunk);
         parts.cutAfter?.(request, 0);
       }
-      parts.cutAfter?.(request, serveOptions.idleTimeout);
+      parts.cutAfter?.(request, idleSeconds);
     } catch (error) {
       parts.report(error);
       throw error; // what was sent must not look whole

@@ -109,6 +109,19 @@ export function admit(
   return new Visit(admin, new URL(url), params, form, session);
 }
 
+/** How long a connection may be idle, in seconds. */
+export const idleSeconds = 30;
+
+/** Waits for what may take longer than a connection may be idle. */
+export async function uncut<T>({ cutAfter }: DashboardParts, request: Request, work: Promise<T>): Promise<T> {
+  cutAfter?.(request, 0);
+  try {
+    return await work;
+  } finally {
+    cutAfter?.(request, idleSeconds);
+  }
+}
+
 /**
  * The session and the form of a request, when its turn comes; undefined if nobody is signed in. Both may take long, so
  * the session is looked up again at their end, and rights are judged later still.
@@ -122,7 +135,7 @@ export async function sessionAndForm(
   const early = sessionOf(request, parts);
   if (early === undefined) return undefined;
   const form = new Form(request.method === "POST" ? await formText(request) : "");
-  opened?.defer(await turnOf(early));
+  opened?.defer(await uncut(parts, request, turnOf(early)));
   // A page for which nobody waits any more is not made.
   const isLeft = request.method === "GET" && request.signal.aborted;
   const session = isLeft ? undefined : sessionOf(request, parts);

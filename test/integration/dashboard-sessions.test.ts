@@ -165,8 +165,10 @@ describeBoth("the dashboard's sessions", (w) => {
       return w.installation.open(use);
     };
     const origin = "http://keyhole-test.localhost:4300";
+    const cuts = new Map<Request, number[]>();
     const { handle } = createDashboard({
       installation: { ...w.installation, open },
+      cutAfter: (request, seconds) => cuts.set(request, [...(cuts.get(request) ?? []), seconds]),
       sessions,
       entrance: { code: new SignInCode(Date.now), operator: "ann@host" },
       origin,
@@ -188,6 +190,8 @@ describeBoth("the dashboard's sessions", (w) => {
     const bens = new Promise(setImmediate).then(() => ask("ben's", ben));
     const others = [ask("long", ann, "/audit/verify"), bens, ask("cal's", cal), ask("cal's", cal)];
     expect(await Promise.all(grids)).toEqual(Array.from({ length: 10 }, () => ["ann's", 200] as const));
+    // A connection is not cut while its turn is waited for.
+    expect([...cuts.values()].filter((seconds) => seconds.join() === "0,30").length).toBeGreaterThanOrEqual(10);
     const answers = Object.groupBy(await Promise.all(others), ([name]) => name);
     expect(Object.values(answers).flatMap((all) => all?.map((one) => one.join()))).toEqual([
       "long,200",
