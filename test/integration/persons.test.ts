@@ -320,7 +320,8 @@ describeBoth("persons with some rights", (w) => {
     await setVariables(ana, where, "staging", [{ name: "A", value: "stored" }]);
     expect((await listVariables(w.admin, where, "staging"))[0]).not.toHaveProperty("rotateBy");
     const { changed } = await planRollback(ana, { where, environment: "staging", kind: "variables" }, 2);
-    expect(changed.toSorted()).toEqual(["A", "B"]);
+    // What nobody has written since is not named: the history says so, too.
+    expect(changed).toEqual(["A"]);
     const byOperator = await planRollback(w.admin, { where, environment: "staging", kind: "variables" }, 2);
     expect(byOperator.changed).toEqual([]);
     const at = (environment: string) => ({ project: where, environment });

@@ -135,7 +135,7 @@ describe("release", () => {
 });
 
 const src = join(import.meta.dir, "../../src");
-const kinds = readdirSync(join(src, "kinds")).filter((name) => !name.endsWith(".ts"));
+const kinds = readdirSync(join(src, "kinds")).filter((name) => !name.includes("."));
 const renders = kinds.map((kind) => `kinds/${kind}/render.ts`);
 /** What the API reads through. It cannot import what opens sets: house.test.ts. */
 const reads = [...kinds.map((kind) => `kinds/${kind}/read.ts`), "api/read-projects.ts", "api/read-requests.ts"];
