@@ -50,7 +50,7 @@ export type Compared = {
 };
 
 const stock = {
-  keys: 1200 + drainedKeys,
+  keys: 4000 + drainedKeys,
   projects: 50,
   large: 0,
   sizes: [],
