@@ -60,8 +60,10 @@ ${drawn.join("\n")}
 }
 
 const databases: readonly DatabaseName[] = ["PostgreSQL", "SQLite"];
-/** Rows of files and of refusals have other orders of magnitude and would hide the rest. */
+/** Rows of files and of refusals have other orders of magnitude and would hide the rest. So have commands. */
 const plottedRows = new Set(["fixed", "select-1", "metadata", "value-20", "value-1000", "filtered", "env"]);
+
+const unplottedScales = new Set(["persons", "names in the database"]);
 
 function rowPanels({ run }: Results): Panel[] {
   return databases.map((database) => ({
@@ -88,7 +90,7 @@ function scalePanels({ scale }: Results): Panel[] {
     xTitle: "size",
     isTick: (x) => Number.isInteger(Math.log10(x)),
     series: (scale?.scales ?? [])
-      .filter((line) => line.database === database)
+      .filter((line) => line.database === database && !unplottedScales.has(line.what))
       .map((line) => ({
         label: line.what,
         floor: false,
