@@ -106,8 +106,8 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
 const budgets: readonly { what: string; from: RegExp; follows?: "imports" | "threads"; linesMax: number }[] = [
   { what: "A request", from: /^src\/server\/compose\.ts$/, follows: "imports", linesMax: 6500 },
   { what: "The judgement of a request", from: /^src\/(?:gates|access)\//, linesMax: 1500 },
-  { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 10_200 },
-  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 11_600 },
+  { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 10_500 },
+  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 11_900 },
 ];
 
 /** What answers requests. */
