@@ -1,7 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { cosign, cosignedAt, encodeWitness, noteText, type Signer, type Verifier, witnessOf } from "../audit/note.ts";
+import {
+  cosign,
+  cosignedAt,
+  encodeWitness,
+  noteText,
+  type Signer,
+  signedOnlyBy,
+  type Verifier,
+  witnessOf,
+} from "../audit/note.ts";
 import type { TreeHead } from "../audit/tree.ts";
 import { originHash, parseTreeHead, witnessedPath } from "../audit/tree-note.ts";
 import { judgeSubmission, sizeType, submissionBytesMax, submissionPath } from "../audit/witness.ts";
@@ -96,18 +105,29 @@ export function startWitness(options: WitnessOptions): { readonly origin: string
 /** Judges, remembers and signs in one turn of the event loop, so that no other request comes between. */
 function submit(options: WitnessOptions, body: string): Response {
   const { folder, signer, logs, log, now } = options;
-  const judged = judgeSubmission(body, logs, (origin) => readNote(options, origin)?.head);
+  let newest: ReturnType<typeof readNote>;
+  const judged = judgeSubmission(body, logs, (origin) => {
+    newest = readNote(options, origin);
+    return newest?.head;
+  });
   if (judged.status !== 200) {
     // A head that is signed and does not go on is proof against the log.
     const isProof = judged.status === 422 || (judged.status === 409 && judged.reason !== undefined);
     if (isProof) log({ event: "checkpoint_refused", reason: judged.reason, request: body });
     return judged.status === 409 ? text(409, `${judged.size}\n`, sizeType) : text(judged.status, `${judged.reason}\n`);
   }
+  // Anyone can read a checkpoint here and post it again. That must cost no signature, no file and no line of the log.
+  if (newest !== undefined && noteText(newest.note) === judged.text) return text(200, lineOf(newest.note, signer));
   const line = cosign(judged.text, signer, now());
   // The file is on the disk before the signature leaves. If the process ends in between, the log asks again.
   writeWholeSync("witness", fileOf(folder, judged.origin), true, Buffer.from(`${judged.note}${line}`));
   log({ event: "cosigned", origin: judged.origin, size: parseTreeHead(judged.text)?.size });
   return text(200, line);
+}
+
+/** The witness's own signature in a note that it signed. */
+function lineOf(note: string, signer: Signer): string {
+  return signedOnlyBy(note, [signer]).slice((noteText(note) ?? "").length + 1);
 }
 
 /** @throws Error if the file is not one that this witness signed: nothing is signed then */

@@ -109,6 +109,20 @@ describe("a witness", () => {
     await witness.stop();
   });
 
+  test("answers a checkpoint that it has signed with the stored line: nothing is written or logged", async () => {
+    const witness = await startWitness(options);
+    const again = ours.submission(5, 5);
+    const before = [readFileSync(state, "utf8"), statSync(state).ino];
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, async () => (await witness.submit(await again)).text()),
+    );
+    expect(new Set(answers).size).toBe(1);
+    expect(before[0]).toBe(ours.note(5) + answers[0]);
+    expect([readFileSync(state, "utf8"), statSync(state).ino]).toEqual(before);
+    await witness.stop();
+    expect(witness.said().stdout).not.toContain("cosigned");
+  });
+
   test("has signed nothing that it does not remember, whenever it is killed", async () => {
     let signed = 5;
     for (let round = 0; round < 12; round++) {

@@ -21,6 +21,7 @@ export async function startWitness(options: {
     /** What `KEYHOLE_WITNESS` names it by. */
     setting: `${origin}#${key}`,
     submit: (body: string) => fetch(`${origin}/add-checkpoint`, { method: "POST", body }),
+    said: witness.said,
     stop: witness.stop,
   };
 }
