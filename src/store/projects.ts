@@ -1,7 +1,15 @@
 import { getTableColumns, type SQL, sql } from "drizzle-orm";
 import { itemsMax } from "../core/names.ts";
 import { type Database, literal } from "./database.ts";
-import { type Authorized, authorized, bounded, type Standing, selectForKey, standingColumns } from "./reach.ts";
+import {
+  type Authorized,
+  authorized,
+  bounded,
+  isNoException,
+  type Standing,
+  selectForKey,
+  standingColumns,
+} from "./reach.ts";
 
 /** A project with what its row says of all environments (`tables.ts`); nulls if there is none. */
 export type ProjectRow = Standing & {
@@ -27,21 +35,23 @@ export function projectQueries(database: Database) {
   );
   const columns = sql`${p.id} as id, ${bounded(p.slug, 64)} as slug, ${bounded(p.name, 1024)} as name,
     ${counts}, ${bounded(p.changedAt, 128)} as "changedAt", ${p.createdAt} as "createdAt"`;
+  // A slug that was put back must not show: a row of it is not taken for the project.
+  const isFound = isNoException(database, sql`'project:' || ${p.id}`);
   const one = database.query<ProjectRow>(sql`
     with ${authorized(database)}
     select ${standingColumns}, ${columns} from standing
-    left join ${p} on ${p.id} = standing.reached`);
+    left join ${p} on ${p.id} = standing.reached and ${isFound}`);
   const several = (projects: SQL, rest: SQL) =>
     database.query<ProjectRow>(sql`
     ${selectForKey(database, columns)} left join ${projects}
     where ${k.id} = ${sql.placeholder("keyId")} ${rest} limit ${literal(itemsMax + 1)}`);
-  const every = several(sql`${p} on ${p.organizationId} = ${k.organizationId}`, sql`order by ${p.slug}`);
+  const every = several(sql`${p} on ${p.organizationId} = ${k.organizationId} and ${isFound}`, sql`order by ${p.slug}`);
   const list = sql.placeholder("projects");
   const pairs = database.dialect === "postgres" ? sql`jsonb_each_text(${list}::text::jsonb)` : sql`json_each(${list})`;
   // `|| ''` keeps the planner off the index of organizations: the ids lead to fewer rows.
   const listed = several(
     sql`(${pairs} as listed join ${p} on ${p.id} = listed.value and ${p.slug} = listed."key")
-      on ${p.organizationId} || '' = ${k.organizationId}`,
+      on ${p.organizationId} || '' = ${k.organizationId} and ${isFound}`,
     sql``,
   );
   return {

@@ -55,6 +55,11 @@ export function setsInReach(
     and (${environmentBit(sql`${s.environment}`)} & ${at.wanted} & ${at.scope}) <> 0`;
 }
 
+/** That the notary has found none of these to be against the record (`auditExceptions` in `tables.ts`). */
+export function isNoException({ tables: { auditExceptions: e } }: Database, ...subjects: readonly SQL[]): SQL {
+  return sql`not exists (select 1 from ${e} where ${e.subject} in (${sql.join([...subjects], sql`, `)}))`;
+}
+
 /** The bit of an environment, as in `core/names.ts`. */
 export function environmentBit(environment: SQL): SQL {
   const cases = environments.map((name, index) => `when '${name}' then ${1 << index}`).join(" ");

@@ -7,6 +7,7 @@ import {
   bounded,
   dataKeyColumns,
   environmentBit,
+  isNoException,
   rowVersionOf,
   type Standing,
   setsInReach,
@@ -21,11 +22,11 @@ export type SetQueries = ReturnType<typeof setQueries>;
 
 /** Prepares the read of sets: lookups by primary key in one snapshot. */
 export function setQueries(database: Database) {
-  const { sets: s, auditExceptions: e } = database.tables;
+  const { sets: s } = database.tables;
   const subject = sql`'set:' || ${s.projectId} || '/' || ${s.kind} || '/' || ${s.environment}`;
   const project = sql`'project:' || ${s.projectId}`;
   // A set that was put back is not found, and one that is not found is never taken for an empty one.
-  const isNoException = sql`not exists (select 1 from ${e} where ${e.subject} in (${subject}, ${project}))`;
+  const isFound = isNoException(database, subject, project);
   const inReach = setsInReach(database, {
     projectId: sql`standing.reached`,
     kind: textValue("kind"),
@@ -35,7 +36,7 @@ export function setQueries(database: Database) {
   const fetch = database.query<Standing & SetColumns>(sql`
     with ${authorized(database)}
     select ${standingColumns}, ${setColumns(database, integerValue("values"), integerValue("bytesMax"))}
-    from standing left join ${s} on ${inReach} and ${isNoException} ${withDataKey(database, s)}`);
+    from standing left join ${s} on ${inReach} and ${isFound} ${withDataKey(database, s)}`);
   return {
     /**
      * The sets that the key reaches, one row each; one row without a set if there is none; no row if the key is gone.

@@ -134,8 +134,10 @@ describeBoth("what the tables hold against the record", (w) => {
     await revokeKey(w.admin, key.id);
   });
 
-  test("a slug that was put back by a project's rows of before a rename is named, and its sets are 503", async () => {
-    const { project, key } = await w.place({ variables: { staging: { A: "of-the-renamed" } }, key: { ...everything } });
+  test("a slug that was put back by a project's rows of before a rename is named, in no list, and 503", async () => {
+    const placed = await w.place({ variables: { staging: { A: "of-the-renamed" } }, key: { ...everything } });
+    const { organization, project, key } = placed;
+    const listed = await w.key(organization, { ...everything, projects: [project.slug] });
     const before: (() => Promise<void>)[] = [];
     const places = environments.flatMap((at) =>
       ["variables", "accounts", "files"].map((kind) => `kind = '${kind}' and environment = '${at}'`),
@@ -152,6 +154,8 @@ describeBoth("what the tables hold against the record", (w) => {
     expect((await w.ask(path, { key })).status).toBe(200);
     await notary.round();
     expect((await w.ask(path, { key })).status).toBe(503);
+    expect((await w.ask(`/projects/${project.slug}`, { key })).status).toBe(503);
+    for (const one of [key, listed]) expect((await w.ask("/projects", { key: one })).json).toEqual({ projects: [] });
     const subject = `project:${project.id}`;
     expect(flaws()).toEqual([expect.stringContaining(`${subject} was put back`)]);
     await accept(subject);

@@ -127,7 +127,10 @@ with standing as (select case when "api_keys"."revoked_at" is null
   case when octet_length("projects"."changed_at") <= 128 then "projects"."changed_at" end as "changedAt",
   "projects"."created_at" as "createdAt"
   from standing
-  left join "projects" on "projects"."id" = standing.reached;
+  left join "projects" on "projects"."id" = standing.reached
+  and not exists (select 1
+    from "audit_exceptions"
+    where "audit_exceptions"."subject" in ('project:' || "projects"."id"));
 
 select case when "api_keys"."revoked_at" is null
   and ("api_keys"."expires_at" is null or "api_keys"."expires_at" > cast(unixepoch('subsec') * 1000 as integer)) then 1 else 0 end as live,
@@ -144,6 +147,9 @@ select case when "api_keys"."revoked_at" is null
   from "api_keys"
   join "organizations" on "organizations"."id" = "api_keys"."organization_id"
   left join "projects" on "projects"."organization_id" = "api_keys"."organization_id"
+  and not exists (select 1
+    from "audit_exceptions"
+    where "audit_exceptions"."subject" in ('project:' || "projects"."id"))
   where "api_keys"."id" = ?
   order by "projects"."slug"
   limit 1001;
@@ -163,6 +169,9 @@ select case when "api_keys"."revoked_at" is null
   from "api_keys"
   join "organizations" on "organizations"."id" = "api_keys"."organization_id"
   left join (json_each(?) as listed join "projects" on "projects"."id" = listed.value and "projects"."slug" = listed."key") on "projects"."organization_id" || '' = "api_keys"."organization_id"
+  and not exists (select 1
+    from "audit_exceptions"
+    where "audit_exceptions"."subject" in ('project:' || "projects"."id"))
   where "api_keys"."id" = ?
   limit 1001;
 
