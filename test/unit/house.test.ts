@@ -101,10 +101,10 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
 
 /**
  * What must be believed is small: the code below these files and folders, in lines without imports, comments and blanks,
- * and how many there may be. Pages say these numbers, rounded up to hundreds.
+ * and how many there may be. Pages say these numbers. A number that is far above the code is to be lowered.
  */
 const budgets: readonly { what: string; from: RegExp; follows?: "imports" | "threads"; linesMax: number }[] = [
-  { what: "A request", from: /^src\/server\/compose\.ts$/, follows: "imports", linesMax: 6500 },
+  { what: "A request", from: /^src\/server\/compose\.ts$/, follows: "imports", linesMax: 6200 },
   { what: "The judgement of a request", from: /^src\/(?:gates|access)\//, linesMax: 1500 },
   { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 10_500 },
   { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 11_900 },
@@ -197,13 +197,13 @@ describe("the house", () => {
     const rows = budgets.map(({ what, from, follows, linesMax }) => {
       const files = loaded(real, from, follows);
       const lines = files.reduce((sum, file) => sum + codeLines(real.get(file) ?? ""), 0);
-      expect([what, Math.max(lines, linesMax)]).toEqual([what, linesMax]);
-      return { row: `| ${what} | ${files.length} | `, lines: (Math.ceil(lines / 100) * 100).toLocaleString("en") };
+      expect([what, Math.min(Math.max(lines, 0.92 * linesMax), linesMax)]).toEqual([what, lines]);
+      return { what, linesMax: linesMax.toLocaleString("en") };
     });
     const told = [...page("docs/believe.md").matchAll(/^\|.*\| [\d,]+ \|$/gm)].map(([row]) => row);
-    expect(told).toEqual(rows.map(({ row, lines }) => `${row}${lines} |`));
+    expect(told).toEqual(rows.map(({ what, linesMax }) => `| ${what} | ${linesMax} |`));
     for (const name of ["README.md", "docs/security.md", "docs/review.md"]) {
-      expect(page(name)).toContain(`A request runs through ${rows[0]?.lines} lines of code`);
+      expect(page(name)).toContain(`A request runs through at most ${rows[0]?.linesMax} lines of code`);
     }
     const named = [...page("docs/believe.md").matchAll(/`(\w+\/[\w/-]+\.ts)`/g)].map(([, file]) => file ?? "");
     expect(named.filter((file) => !real.has(`src/${file}`) && !existsSync(join(root, file)))).toEqual([]);
