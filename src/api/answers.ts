@@ -71,5 +71,5 @@ function countsOf(inLists: boolean): Record<`${string}Count`, TInteger> {
 }
 
 function exampleCounts(inLists: boolean): Record<string, number> {
-  return Object.fromEntries(Object.keys(countsOf(inLists)).map((name) => [name, 2]));
+  return Object.fromEntries(Object.keys(countsOf(inLists)).map((name) => [name, 1]));
 }

@@ -98,7 +98,7 @@ function judgeTransport({ url, method, headers }: Request, exchange: Exchange, s
   if (isGet && hasBody) exchange.closing = true;
   if (isMcp) throw new Fault("method_not_allowed", `method ${method.slice(0, 16)}`, { method: "POST" });
   if (!knownPath.test(exchange.path)) throw new Fault("not_found", "no such path");
-  if (isGet) throw new Fault("invalid_request", "a GET that announces a body");
+  if (isGet) throw new Fault("invalid_request", "a GET that announces a body", { body: "must be left out" });
   throw new Fault("method_not_allowed", `method ${method.slice(0, 16)}`);
 }
 

@@ -1,11 +1,13 @@
 import { type TSchema, Type } from "typebox";
-import { type FaultCode, faults } from "../core/fault.ts";
+import { Fault, type FaultCode, faults } from "../core/fault.ts";
 import { compareBytes, slugRule } from "../core/names.ts";
 import { readsHeader, receiptHeader } from "../core/receipt.ts";
 import type { Endpoint, EndpointDescription } from "../gates/endpoint.ts";
+import { invalidParameter } from "../gates/query.ts";
 import { policies } from "../limit/bucket.ts";
 import { descriptions } from "./answers.ts";
 import { apiRoot, endpoints } from "./app.ts";
+import { problemOf } from "./problem.ts";
 
 /*
  * The API as an OpenAPI 3.1 document. Parameters are the schemas that judge requests, errors the table that answers
@@ -17,7 +19,7 @@ const introduction = `A read-only API that hands encrypted environment variables
 - Every request is a \`GET\` with \`Authorization: Bearer\` and an API key (\`kh_…\`), or a token of an issuer that the installation trusts; the word key means both. Any other method is 405 \`method_not_allowed\`, and a path that is not described here is 404 \`not_found\`.
 - An answer has everything that was asked for, or nothing: bounds are refusals, never cuts, and one item that does not decrypt fails the whole request.
 - What is outside a key's scope does not exist.
-- An unknown, repeated or empty parameter is refused.
+- An unknown, repeated or empty parameter is refused, and so is a request with a body.
 - What never reaches Keyhole is answered without a body and a request id: 400 for broken HTTP, 413 for a \`POST\` of more than 16 KiB, 431 for an address and headers of more than 16 KiB, 505 for an unknown version of HTTP.`;
 
 /** The document. @param version - of the program */
@@ -101,7 +103,7 @@ function describe(endpoint: Described) {
         content: {
           "application/json": { schema: { $ref: `#/components/schemas/${answer}` }, example },
           ...(names.includes("format") && {
-            "text/plain": { schema: { type: "string" }, example: "API_TOKEN='made-up'\n" },
+            "text/plain": { schema: { type: "string" }, example: "API_TOKEN=made-up\n" },
           }),
         },
       },
@@ -156,13 +158,14 @@ function refusalsOf({ path, query, admission, refusals = [] }: Described) {
 
 function refusal(codes: readonly FaultCode[]) {
   const [code] = codes as readonly [FaultCode];
-  const [status, error] = faults[code];
+  const fault = code === "invalid_request" ? invalidParameter("x", "is not known here") : new Fault(code, "");
+  const { status, body } = problemOf(fault);
   const more = status === 401 ? ["WWW-Authenticate"] : status === 429 ? ["Retry-After"] : [];
   return {
     description: codes.map((one) => `\`${one}\`: ${faults[one][1]}`).join("\n\n"),
     headers: headerRefs([...usual, ...(status === 401 ? [] : limited), ...more]),
     content: {
-      "application/json": { schema: { $ref: "#/components/schemas/Problem" }, example: { error, code } },
+      "application/json": { schema: { $ref: "#/components/schemas/Problem" }, example: JSON.parse(body) },
     },
   };
 }

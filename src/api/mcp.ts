@@ -60,7 +60,7 @@ async function readBody(request: Request): Promise<{ message?: unknown; problem?
 }
 
 /** A request that holds back its body must not become a 503: only its client is to blame. */
-const bodyDeadline = new Deadline(2000, () => new Fault("invalid_request", "the body did not arrive"));
+const bodyDeadline = new Deadline(2000, () => new Fault("invalid_request", "no body", { body: "did not arrive" }));
 
 /** A browser names the page of a request, so that a web page cannot use a server it can reach. */
 function requireOrigin({ headers }: Request, origins: ReadonlySet<string>): void {

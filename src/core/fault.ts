@@ -1,6 +1,6 @@
 /** Every error code, with its status and sentence. Faults with one code differ only in what {@link FaultDetail} has. */
 export const faults = {
-  invalid_request: [400, "A request takes no body here."],
+  invalid_request: [400, "A query parameter is missing, unknown or invalid."],
   unauthorized: [401, "A valid API key is required."],
   plan_required: [403, "The organization's plan does not include the API."],
   surface_required: [403, "This key may not be used for this endpoint."],

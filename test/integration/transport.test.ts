@@ -86,7 +86,7 @@ describe("a request that is not a GET, or not for a path of the API", () => {
     for (const path of paths) {
       expect(await ask(`/api/v1${path}`, "GET", headers)).toEqual({
         status: 400,
-        text: '{"error":"A request takes no body here.","code":"invalid_request"}',
+        text: '{"error":"The body must be left out.","code":"invalid_request"}',
         headers: usualHeaders({ connection: "close" }),
       } as never);
     }

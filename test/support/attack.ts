@@ -98,7 +98,7 @@ export function contractProblem({ status, headers, text }: Judged): string | und
   if (Object.keys(failure).join() !== "error,code") return "a body that is not {error, code}";
   const { error, code } = failure;
   if (statusOf[code] !== status || typeof error !== "string") return `code ${code} with status ${status}`;
-  if (code === "invalid_request" && error !== "A request takes no body here.") {
+  if (code === "invalid_request" && error !== "The body must be left out.") {
     return parameterSentence.test(error) ? undefined : "an unknown sentence about a parameter";
   }
   if (code !== "env_unrepresentable") {
