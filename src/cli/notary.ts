@@ -1,5 +1,6 @@
 import { usageProblem } from "../core/problem.ts";
 import { openInstallation } from "../installation/installation.ts";
+import { openUpgraded } from "../server/await-upgrade.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { runNotary } from "../server/notary-process.ts";
 import { startWatchdog } from "../server/watchdog.ts";
@@ -24,7 +25,9 @@ export function notaryCommand(context: CommandContext) {
     const pretty = stdout.isTTY;
     const { log, flush } = openLog(boundedOutput(stdout), { pretty, now: Date.now });
     startWatchdog(pretty);
-    const installation = await openInstallation(config, context.say, {});
+    const open = () => openInstallation(config, context.say, {});
+    const installation = await openUpgraded(config, false, open, log, context.say);
+    if (installation === undefined) return flush();
     harden();
     await runNotary(config, installation, log, context.say);
     flush();

@@ -3,6 +3,7 @@ import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { isEmpty, openInstallation, removeLeftovers } from "../installation/installation.ts";
 import { upgradedMessage } from "../installation/upgrade.ts";
+import { openUpgraded } from "../server/await-upgrade.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { requireFreeAddresses, startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";
@@ -66,13 +67,18 @@ function prepare(context: CommandContext, { host, port, here, worker }: Options)
   };
 }
 
-/** Opens the installation, and does once what several workers need once. @returns what to tell who begins */
-async function open({ config, isWorker, pretty, say, elsewhere }: Prepared) {
+/**
+ * Opens the installation, and does once what several workers need once. If its tables are of an older program, it waits.
+ * @returns also what to tell who begins; undefined if a signal ended the wait
+ */
+async function open({ config, isWorker, pretty, log, say, elsewhere }: Prepared) {
   // The watchdog starts before the database is asked: its first answer may be malformed and hang the parser. With the
   // embedded database it starts afterwards: an upgrade may keep this thread busy for long.
   if (config.postgres !== undefined) startWatchdog(pretty);
   if (!isWorker) await requireFreeAddresses(config);
-  const installation = await openHere(config, say, elsewhere);
+  const openNow = () => openHere(config, say, elsewhere);
+  const installation = isWorker ? await openNow() : await openUpgraded(config, true, openNow, log, say);
+  if (installation === undefined) return undefined;
   if (!isWorker) removeLeftovers(config);
   if (config.postgres === undefined) startWatchdog(pretty);
   harden();
@@ -85,7 +91,9 @@ async function open({ config, isWorker, pretty, say, elsewhere }: Prepared) {
 async function serve(prepared: Prepared): Promise<void> {
   const { config, isWorker, log, flush, say } = prepared;
   const link = isWorker ? openWorkerLink() : undefined;
-  const { installation, hint } = await open(prepared);
+  const opened = await open(prepared);
+  if (opened === undefined) return flush();
+  const { installation, hint } = opened;
   const server = await startServer(config, installation, log, say, link);
   if (hint) say(hint);
   const exitCode = await server.stopped;
@@ -102,8 +110,9 @@ async function supervise(prepared: Prepared, count: number): Promise<void> {
   if (config.socket !== undefined) {
     throw usageProblem("--workers shares a port, and no socket: give HOST an address, or serve with one process.");
   }
-  const { hint } = await open(prepared);
-  if (hint) say(hint);
+  const opened = await open(prepared);
+  if (opened === undefined) return flush();
+  if (opened.hint) say(opened.hint);
   const { Supervisor } = await import("../server/workers.ts");
   const worst = await new Supervisor({ ...prepared, count }).run();
   flush();

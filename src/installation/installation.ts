@@ -220,12 +220,15 @@ async function whileNobodyServes<T>(config: Config, work: () => Promise<T>): Pro
   throw new HostRefused("unavailable", words);
 }
 
+/** The tables are of an older program. */
+export class OlderTables extends HostRefused {}
+
 /** A program that was replaced must not change a database that nobody has a backup of. */
-function older({ dialect }: Database): HostRefused {
+function older({ dialect }: Database): OlderTables {
   const [how, who] =
     dialect === "postgres" ? ["", ", as the owner of its tables"] : [" with `keyhole backup FILE`", ""];
   const words = `This database is of an older Keyhole: make a backup${how}, then run \`keyhole db upgrade\`${who}.`;
-  return new HostRefused("unavailable", words);
+  return new OlderTables("unavailable", words);
 }
 
 /**

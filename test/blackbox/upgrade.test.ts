@@ -1,13 +1,15 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { startReaders } from "../support/connection.ts";
+import { ask, startReaders } from "../support/connection.ts";
 import { eventually } from "../support/eventually.ts";
 import { fromSource, makeNewer } from "../support/from-source.ts";
 import { runBinary } from "../support/keyhole.ts";
+import { freePort } from "../support/port.ts";
 import { connectTo } from "../support/postgres.ts";
+import { startProgram } from "../support/program.ts";
 import { furnish, type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
 
 /* What docs/upgrade.md says, done with the built program and a newer one that has a migration more. */
@@ -48,6 +50,7 @@ onBoth("an upgrade", (dialect) => {
         await site?.sql(`drop owned by ${role}`).then(() => site.sql(`drop role ${role}`));
       }
     }
+    for (const one of Object.values(waiting)) await one.stop("SIGKILL");
     await site?.remove();
     for (const folder of [newer, failing, slow]) rmSync(folder, { recursive: true, force: true });
   });
@@ -63,6 +66,20 @@ onBoth("an upgrade", (dialect) => {
     /The database was upgraded from version (\d+) to version (\d+), for Keyhole \S+\. Older programs cannot open it any more\.\n/;
   const failed = async () => ((await (await fetch(`${server.ops()}/readyz`)).json()) as { failed: string[] }).failed;
   const answers = async () => (await server.get(variables, key.key)).json<{ variables: object[] }>().variables;
+  const unavailable = { error: expect.any(String), code: "unavailable" };
+  /** Servers and a notary of the newer version, started before the upgrade. */
+  const waiting = {} as Record<"one" | "many" | "onSocket" | "notary", Awaited<ReturnType<typeof startWaiting>>>;
+  const startWaiting = async (command: "serve" | "notary", args: readonly string[] = []) => {
+    const url = new URL(site.env["DATABASE_URL"] ?? "");
+    Object.assign(url, { username: roles[command], password: "of-a-test" });
+    const program = fromSource(newer);
+    const ops = freePort();
+    const env = { ...program.env, ...site.env, DATABASE_URL: url.href, KEYHOLE_OPS_PORT: String(ops) };
+    const whole = [...program.as, program.program, command, ...args];
+    const running = startProgram(whole, { cwd: site.folder, env });
+    await running.says(`Waits for the upgrade. ${ofOlder}`);
+    return { ...running, ops: `http://127.0.0.1:${ops}`, port: args[1] };
+  };
   const kept = [expect.objectContaining({ key: "TOKEN", value: "kept" })];
   const goesOn = async () => {
     expect(await failed()).toEqual([]);
@@ -73,8 +90,7 @@ onBoth("an upgrade", (dialect) => {
   test("is done by no other command of the newer version: each ends with 6 and what to run", async () => {
     const words = ["org list", "org create other", "db grants", "audit verify", "dashboard"];
     const commands = words.map((one) => one.split(" "));
-    const servers = dialect === "postgres" ? [["serve", "--port", "0"], ["notary"]] : [];
-    for (const args of [...commands, ...servers]) {
+    for (const args of commands) {
       const refused = { exitCode: 6, stdout: "", stderr: `keyhole: ${ofOlder}\n` };
       expect([args, await run(newer, args)]).toEqual([args, refused]);
     }
@@ -108,10 +124,46 @@ onBoth("an upgrade", (dialect) => {
       const url = new URL(site.env["DATABASE_URL"] ?? "");
       Object.assign(url, { username: roles["serve"], password: "of-a-test" });
       const of = { DATABASE_URL: url.href };
-      expect(await run(newer, ["serve", "--port", "0"], of)).toMatchObject({ exitCode: 6, stdout: "" });
       const ran = await run(newer, ["db", "upgrade"], of);
       expect(ran).toMatchObject({ exitCode: 3, stdout: "", stderr: expect.stringContaining("lacks a right") });
       await goesOn();
+    });
+
+    test("is waited for by servers and notaries of the newer version, which answer 503 and say why", async () => {
+      const socket = join(site.folder, "api.sock");
+      waiting.one = await startWaiting("serve", ["--port", String(freePort())]);
+      waiting.many = await startWaiting("serve", ["--port", String(freePort()), "--workers", "2"]);
+      waiting.onSocket = await startWaiting("serve", ["--host", `unix:${socket}`]);
+      waiting.notary = await startWaiting("notary");
+      for (const { ops } of Object.values(waiting)) {
+        const ready = await fetch(`${ops}/readyz`);
+        expect(ready.status).toBe(503);
+        const said = { status: "not_ready", failed: ["migrations"], reason: ofOlder, checks: { migrations: false } };
+        expect(await ready.json()).toEqual(said);
+        expect((await fetch(`${ops}/livez`)).status).toBe(200);
+        expect(await (await fetch(`${ops}/metrics`)).text()).toContain("\nkeyhole_ready 0\n");
+      }
+      for (const path of [variables, "/projects", "/absent"]) {
+        for (const { port } of [waiting.one, waiting.many]) {
+          const { status, headers, json } = await ask(`http://127.0.0.1:${port}/api/v1${path}`, {
+            Authorization: `Bearer ${key.key}`,
+          });
+          expect([status, headers.get("connection"), json()]).toEqual([503, "close", unavailable]);
+        }
+        const overSocket = await fetch(`http://localhost/api/v1${path}`, { unix: socket });
+        expect([overSocket.status, await overSocket.json()]).toEqual([503, unavailable]);
+      }
+      await waiting.one.says('"event":"request"');
+      const events = waiting.one
+        .said()
+        .stdout.split("\n")
+        .map((line) => JSON.parse(line || "{}"));
+      const notReady = { event: "readiness", ready: false, failed: ["migrations"], reason: ofOlder };
+      expect(events).toContainEqual(expect.objectContaining(notReady));
+      expect(events).toContainEqual(expect.objectContaining({ event: "request", status: 503, reason: ofOlder }));
+      await goesOn();
+      expect(await waiting.onSocket.stop()).toBe(0);
+      expect(existsSync(socket)).toBe(false);
     });
 
     test("changes nothing while somebody keeps a table locked", async () => {
@@ -211,6 +263,15 @@ onBoth("an upgrade", (dialect) => {
     expect(await failed()).toEqual(["migrations"]);
     expect(await answers()).toEqual(kept);
     expect(await server.stop()).toBe(0);
+    for (const { port } of [waiting.one, waiting.many]) {
+      const read = () => ask(`http://127.0.0.1:${port}/api/v1${variables}`, { Authorization: `Bearer ${key.key}` });
+      await eventually(async () => (await read().catch(() => undefined))?.status === 200);
+      expect((await read()).json<{ variables: object[] }>().variables).toEqual(kept);
+    }
+    for (const one of [waiting.one, waiting.many, waiting.notary]) {
+      await eventually(async () => (await fetch(`${one.ops}/readyz`).catch(() => undefined))?.status === 200);
+      expect(await one.stop()).toBe(0);
+    }
     // What is new belongs to the owner of the rest, and roles have the rights on it.
     const [made] = await site.sql("select pg_get_userbyid(relowner) as owner from pg_class where relname = 'later'");
     expect(made).toEqual({ owner });
