@@ -15,7 +15,10 @@ export type JournalStore = { readonly append: Append; readonly close: () => Prom
 
 /** A journal on PostgreSQL, on a connection of its own. */
 export function postgresJournal(servers: Servers): JournalStore {
-  const clients = connect(servers, "journal");
+  let notices = 0;
+  const clients = connect(servers, "journal", () => {
+    notices += 1;
+  });
   const deadline = new Deadline(queryDeadlineMs, () => new Fault("unavailable", "no answer"));
   /** The servers that have the lanes that are being written. Another one may lack a lane's newest segments. */
   const homes = new Map<string, string>();
@@ -39,6 +42,16 @@ export function postgresJournal(servers: Servers): JournalStore {
     }
     return undefined;
   };
+  /**
+   * Whether what is committed here is where commits are promised to be. A row that is there may be on one server only:
+   * if somebody ends the wait for a synchronous standby, PostgreSQL keeps the row, and says so in a warning at most. The
+   * log is in order, so a commit that waits its turn proves those before it.
+   */
+  const isPromised = async () => {
+    const before = notices;
+    await ask(commitOfNothing, []);
+    return notices === before;
+  };
   /** The row was not stored. The full look names what keeps it out. */
   const keptOut = async (): Promise<Appended> => {
     const look = clients.ask(1, clients.check).answer;
@@ -61,8 +74,10 @@ export function postgresJournal(servers: Servers): JournalStore {
         }
         const isCounted = reads.length > 0;
         const parameters = [...valuesOf(segment), home, ...(isCounted ? [JSON.stringify(reads)] : [])];
+        const before = notices;
         const stored = await store(segment.at, parameters, isCounted);
         if (stored === undefined) return keptOut();
+        if (notices !== before && !(await isPromised())) return cutShort;
         if (stored["server"] === null) return { outcome: "refused", counts: countsOf(reads, stored["counted"]) };
         homes.delete(segment.lane);
         homes.set(segment.lane, stored["server"] as string);
@@ -75,7 +90,9 @@ export function postgresJournal(servers: Servers): JournalStore {
         if (isConnectionFailure(error)) return { outcome: "unknown", reason };
         if (reason === otherServer) return moved;
         if (reason === noRight) return { outcome: "refused", reason: noRightMessage };
-        return { outcome: again && reason === uniqueViolation ? "durable" : "refused", reason };
+        if (!again || reason !== uniqueViolation) return { outcome: "refused", reason };
+        const isDurable = await isPromised().catch(() => false);
+        return isDurable ? { outcome: "durable" } : cutShort;
       }
     },
     close: () => clients.close(),
@@ -147,6 +164,10 @@ const noRight = "42501";
 /** SQLSTATE of the square root of a negative number. */
 const otherServer = "2201F";
 const moved: Appended = { outcome: "refused", moved: true, reason: "another database server has the lane so far" };
+
+const cutShort: Appended = { outcome: "unknown", reason: "the wait for a synchronous standby was cut short" };
+/** Commits without a change, and waits for it as for any other. A role needs no right for it. */
+const commitOfNothing = "select pg_catalog.pg_logical_emit_message(true, 'keyhole', '')";
 
 const columns = "lane, first_seq, last_seq, at, mac, texts, entries";
 

@@ -4,6 +4,7 @@ import postgres from "postgres";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { Refused } from "../core/refused.ts";
+import { excerpt } from "../core/visible.ts";
 import type { PostgresServer } from "../settings/postgres-url.ts";
 import {
   compile,
@@ -103,6 +104,8 @@ type Refusal = {
 };
 
 const signInAgainMs = 10_000;
+const noticeEveryMs = 60_000;
+const noticesMax = 64;
 
 /** Opens PostgreSQL. Connections are made when first used; see `warm`. */
 export function openPostgres(servers: Servers, use: Use): Database {
@@ -195,8 +198,20 @@ async function requireNoAdditions(look: () => PromiseLike<readonly Readonly<Reco
   refuseAdditions((await look()).map(({ what }) => String(what)));
 }
 
-/** The clients of one use, each on one server. */
-export function connect(servers: Servers, use: Use) {
+/**
+ * The clients of one use, each on one server.
+ * @param noticed - called at each notice or warning of a server, which is logged as well
+ */
+export function connect(servers: Servers, use: Use, noticed = () => {}) {
+  const toldAtMs = new Map<string, number>();
+  const onnotice = ({ severity = "", code = "" }: postgres.Notice) => {
+    noticed();
+    // Once a minute for each code. Its text is the server's, and may quote what was sent.
+    if (performance.now() - (toldAtMs.get(code) ?? Number.NEGATIVE_INFINITY) < noticeEveryMs) return;
+    if (toldAtMs.size >= noticesMax) toldAtMs.clear();
+    toldAtMs.set(code, performance.now());
+    servers.tell({ event: "database_notice", pool: use, severity: excerpt(severity), code: excerpt(code) });
+  };
   let server = servers.current;
   let signIn: PostgresServer["connect"];
   const make = (closed: () => void, elsewhere: boolean) => {
@@ -216,7 +231,7 @@ export function connect(servers: Servers, use: Use) {
       max_lifetime: null,
       // No column is an array, and a connection that is lost while the driver fetches types rejects unhandled.
       fetch_types: false,
-      onnotice: () => {},
+      onnotice,
       connection: {
         ...signIn.connection,
         application_name: `keyhole ${use}`,

@@ -29,12 +29,20 @@ await withReplicas("a primary that fails and its standby", (a, { urlOf, run, rec
   const replicas: Replica[] = [a];
   const serve = (databaseUrl: string) => site.serve({ env: { DATABASE_URL: databaseUrl, KEYHOLE_OPS_PORT: "0" } });
 
+  /** Each commit on the first server waits for a standby of this name. */
+  const waitFor = async (standby: string) => {
+    await run(a, `alter system set synchronous_standby_names = '${standby}'`);
+    await run(a, "select pg_reload_conf()");
+    await eventually(
+      async () => (await run(a, "show synchronous_standby_names"))[0]?.["synchronous_standby_names"] === standby,
+    );
+  };
+
   beforeAll(async () => {
     b = await a.startStandby();
     replicas.push(b);
     site = await makeSite("postgres", urlOf(b, a)); // commands meet the standby first
-    await run(a, "alter system set synchronous_standby_names = '*'");
-    await run(a, "select pg_reload_conf()");
+    await waitFor("*");
     await furnish(site, { staging: { TOKEN: "canary" } });
     while (keys.length < keysMax) keys.push(await site.key("--org", "acme"));
     while (revoked.length < revokedMax) revoked.push(await site.key("--org", "acme"));
@@ -64,6 +72,20 @@ await withReplicas("a primary that fails and its standby", (a, { urlOf, run, rec
       expect(stderr).toContain("is a standby");
     }
   });
+
+  test.each(["pg_cancel_backend", "pg_terminate_backend"])(
+    "no value leaves if %s ends the wait for a standby: its entry is on one server only",
+    async (end) => {
+      const { key } = keys[0] as Key;
+      await waitFor("absent");
+      const asked = servers[0]?.get(values, key);
+      const waiting = "from pg_stat_activity where application_name = 'keyhole journal' and wait_event = 'SyncRep'";
+      await eventually(async () => (await run(a, `select ${end}(pid) ${waiting}`)).length > 0);
+      expect((await asked)?.json()).toMatchObject({ code: "unavailable" });
+      await waitFor("*");
+      await eventually(async () => (await servers[0]?.get(values, key))?.status === 200);
+    },
+  );
 
   test("a promotion under load loses nothing, gives no wrong answer, and is served from within 3 s", async () => {
     const right = (await servers[0]?.get(values, (keys[0] as Key).key)) as Answer;
