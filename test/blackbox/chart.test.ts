@@ -18,6 +18,12 @@ import { type Ran, run, startProgram } from "../support/program.ts";
 import { withPrograms } from "../support/programs.ts";
 
 type Manifest = { readonly apiVersion: string; readonly kind: string; readonly metadata: { readonly name: string } };
+type Pod = {
+  readonly securityContext: Readonly<Record<string, unknown>>;
+  readonly terminationGracePeriodSeconds: number;
+  readonly containers: readonly [Container];
+  readonly volumes: readonly { name: string; emptyDir?: object; secret?: object }[];
+};
 type Container = {
   readonly args: string[];
   readonly image: string;
@@ -25,6 +31,9 @@ type Container = {
   readonly ports: { name: string; containerPort: number }[];
   readonly readinessProbe: { httpGet: { path: string } };
   readonly livenessProbe: { httpGet: { path: string } };
+  readonly lifecycle?: object;
+  readonly securityContext: { readonly readOnlyRootFilesystem: boolean };
+  readonly volumeMounts: readonly { name: string; mountPath: string; readOnly?: boolean }[];
 };
 
 const root = join(import.meta.dir, "../..");
@@ -38,6 +47,7 @@ const large = {
   replicas: 3,
   limiter: { secret: "keyhole-valkey" },
   notary: { enabled: true, database: { secret: "keyhole-notary", key: "url" } },
+  witness: "https://witness.example.net#witness.example.net+1d1f8f5a+AQ==",
   env: [{ name: "KEYHOLE_MCP", value: "on" }],
   ingress: { host: "keyhole.example.com", className: "nginx", annotations: { "example.com/a": "b" } },
   networkPolicy: {
@@ -53,6 +63,14 @@ const large = {
   pod: { nodeSelector: { "kubernetes.io/os": "linux" }, tolerations: [{ key: "a", operator: "Exists" }] },
 };
 
+/** A cluster that chooses the user, as OpenShift does, and fields that the chart has itself. */
+const open = {
+  ...small,
+  user: null,
+  lifecycle: { preStop: { exec: { command: ["/usr/bin/keyhole", "version"] } } },
+  pod: { securityContext: { supplementalGroups: [5] }, terminationGracePeriodSeconds: 90 },
+};
+
 /** By kind: what checks an object, and where its type is. */
 const kinds = {
   Deployment: { Model: Deployment, module: "kubernetes-models/apps/v1" },
@@ -65,7 +83,7 @@ const kinds = {
 
 withPrograms(["helm"], "the Helm chart", (helm) => {
   let folder: string;
-  let rendered: Readonly<Record<"small" | "large", Manifest[]>>;
+  let rendered: Readonly<Record<"small" | "large" | "open", Manifest[]>>;
 
   const run = async (words: readonly string[], values: object): Promise<Ran> => {
     const file = join(folder, `${crypto.randomUUID()}.yaml`);
@@ -73,31 +91,32 @@ withPrograms(["helm"], "the Helm chart", (helm) => {
     const command = [...words, chart, "--namespace", "secrets", "--values", file];
     return runBinary(command, { program: helm, env: { HOME: folder } });
   };
-  const render = async (values: object, ...words: string[]): Promise<Manifest[]> => {
-    const { exitCode, stdout, stderr } = await run(["template", "keyhole", ...words], values);
+  const render = async (values: object, release = "keyhole", ...words: string[]): Promise<Manifest[]> => {
+    const { exitCode, stdout, stderr } = await run(["template", release, ...words], values);
     if (exitCode !== 0) throw new Error(stderr);
     // kubectl reads YAML 1.1, for which `no` without quotes is false.
-    const documents = parseAllDocuments(stdout, { version: "1.1" }).map((one) => one.toJS() as Manifest | null);
-    return documents.filter((one) => one !== null);
+    const documents = parseAllDocuments(stdout, { version: "1.1" });
+    expect([...documents].flatMap(({ errors }) => errors)).toEqual([]); // such as a key that is there twice
+    return documents.map((one) => one.toJS() as Manifest | null).filter((one) => one !== null);
   };
   const find = <T>(manifests: readonly Manifest[], kind: string, name: string): T => {
     const found = manifests.find((one) => one.kind === kind && one.metadata.name === name);
     if (found === undefined) throw new Error(`there is no ${kind} ${name}`);
     return found as T;
   };
-  const containerOf = (manifests: readonly Manifest[], name: string) => {
-    type WithPod = { spec: { template: { spec: { containers: [Container] } } } };
-    return find<WithPod>(manifests, "Deployment", name).spec.template.spec.containers[0];
-  };
+  const podOf = (manifests: readonly Manifest[], name: string) =>
+    find<{ spec: { template: { spec: Pod } } }>(manifests, "Deployment", name).spec.template.spec;
+  const containerOf = (manifests: readonly Manifest[], name: string) => podOf(manifests, name).containers[0];
 
   beforeAll(async () => {
     folder = newFolder();
-    rendered = { small: await render(small), large: await render(large) };
+    rendered = { small: await render(small), large: await render(large), open: await render(open) };
   });
 
   test.each([
     ["small", small],
     ["large", large],
+    ["open", open],
   ])("has nothing that helm lint warns of: %s", async (_, values) => {
     const { exitCode, stdout, stderr } = await run(["lint", "--strict"], values);
     expect({ exitCode, stdout, stderr }).toMatchObject({ exitCode: 0, stderr: "" });
@@ -105,7 +124,9 @@ withPrograms(["helm"], "the Helm chart", (helm) => {
   });
 
   test("makes what Kubernetes and Prometheus Operator define, with no other field", async () => {
-    const all = [...rendered.small, ...rendered.large].filter(({ apiVersion }) => !apiVersion.startsWith("external-"));
+    const all = Object.values(rendered)
+      .flat()
+      .filter(({ apiVersion }) => !apiVersion.startsWith("external-"));
     expect([...new Set(all.map(({ kind }) => kind))].sort()).toEqual(Object.keys(kinds).sort());
     for (const manifest of all) {
       const { Model } = kinds[manifest.kind as keyof typeof kinds];
@@ -167,13 +188,67 @@ withPrograms(["helm"], "the Helm chart", (helm) => {
       container?.env.flatMap(({ name, valueFrom }) => (valueFrom ? [[name, valueFrom.secretKeyRef.name]] : []));
     expect(secrets(server)).toEqual([
       ["DATABASE_URL", "keyhole-database"],
-      ["KEYHOLE_ROOT_KEY", "keyhole-root"],
       ["KEYHOLE_LIMITER_URL", "keyhole-valkey"],
     ]);
-    expect(secrets(notary)).toEqual([
-      ["DATABASE_URL", "keyhole-notary"],
-      ["KEYHOLE_ROOT_KEY", "keyhole-root"],
-    ]);
+    expect(secrets(notary)).toEqual([["DATABASE_URL", "keyhole-notary"]]);
+  });
+
+  test("gives the root key as a file, and a folder for what is temporary beside a root that is read-only", () => {
+    for (const name of ["keyhole", "keyhole-notary"]) {
+      const { containers, volumes } = podOf(rendered.large, name);
+      const [{ env, securityContext, volumeMounts }] = containers;
+      expect(securityContext.readOnlyRootFilesystem).toBe(true);
+      expect(env).toContainEqual({ name: "KEYHOLE_ROOT_KEY_FILE", value: "/etc/keyhole/root.key" });
+      expect(volumeMounts).toContainEqual({ name: "root-key", mountPath: "/etc/keyhole", readOnly: true });
+      const items = [{ key: "key", path: "root.key" }];
+      expect(volumes).toContainEqual({
+        name: "root-key",
+        secret: { secretName: "keyhole-root", defaultMode: 0o400, items },
+      });
+      expect(volumeMounts).toContainEqual({ name: "tmp", mountPath: "/tmp" });
+      expect(volumes).toContainEqual({ name: "tmp", emptyDir: {} });
+    }
+  });
+
+  test("lets a server go on until no Service knows it, and then end in time", async () => {
+    const drained = (manifests: readonly Manifest[], name = "keyhole") => {
+      const { containers, terminationGracePeriodSeconds } = podOf(manifests, name);
+      return [containers[0].lifecycle, terminationGracePeriodSeconds];
+    };
+    expect(drained(rendered.large)).toEqual([{ preStop: { sleep: { seconds: 5 } } }, 35]);
+    expect(drained(rendered.large, "keyhole-notary")).toEqual([undefined, 35]);
+    expect(drained(rendered.open)).toEqual([open.lifecycle, 90]);
+    expect(drained(await render({ ...small, drainSeconds: 0 }))).toEqual([undefined, 30]);
+    expect(drained(await render(small, "keyhole", "--kube-version", "1.29.9"))).toEqual([undefined, 35]);
+  });
+
+  test("fixes a user, or leaves it to the cluster", () => {
+    const both = { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } };
+    const fixed = { runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532, fsGroupChangePolicy: "OnRootMismatch" };
+    expect(podOf(rendered.large, "keyhole").securityContext).toEqual({ ...both, ...fixed });
+    expect(podOf(rendered.open, "keyhole").securityContext).toEqual({ ...both, supplementalGroups: [5] });
+  });
+
+  test("remembers the newest audit where a pod may lose it, and asks a witness", () => {
+    for (const name of ["keyhole", "keyhole-notary"]) {
+      const { env } = containerOf(rendered.large, name);
+      expect(env).toContainEqual({ name: "KEYHOLE_CHECKPOINT_FILE", value: "/data/checkpoint" });
+      expect(env).toContainEqual({ name: "KEYHOLE_WITNESS", value: large.witness });
+    }
+    const names = containerOf(rendered.small, "keyhole").env.map(({ name }) => name);
+    // On the volume of the embedded database it would go back with it.
+    expect(names).not.toContain("KEYHOLE_CHECKPOINT_FILE");
+  });
+
+  test("gives no two releases one name, and no name more letters than Kubernetes takes", async () => {
+    const releases = ["a", "a-keyhole", "keyhole", "keyhole-keyhole", "r".repeat(53)];
+    const all = await Promise.all(releases.map((release) => render({ ...large, externalSecrets: [] }, release)));
+    const names = all.flat().map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
+    for (const { metadata } of all.flat()) {
+      const { name, labels = {} } = metadata as { name: string; labels?: Record<string, string> };
+      for (const text of [name, ...Object.values(labels)]) expect([text, text.length <= 63]).toEqual([text, true]);
+    }
   });
 
   test("starts a server whose probes answer", async () => {
@@ -187,8 +262,9 @@ withPrograms(["helm"], "the Helm chart", (helm) => {
       KEYHOLE_DATA: join(folder, "data/keyhole"),
       KEYHOLE_OPS_HOST: "127.0.0.1",
       KEYHOLE_OPS_PORT: String(ops),
-      KEYHOLE_ROOT_KEY: Buffer.alloc(32, 7).toString("base64"),
+      KEYHOLE_ROOT_KEY_FILE: join(folder, "root.key"),
     };
+    writeFileSync(join(folder, "root.key"), Buffer.alloc(32, 7).toString("base64"), { mode: 0o600 });
     const settings = Object.fromEntries(env.map(({ name, value }) => [name, here[name] ?? value ?? ""]));
     const all = { HOST: "127.0.0.1", PORT: String(freePort()), ...settings };
     const server = startProgram([binary, ...args], { cwd: folder, env: all });

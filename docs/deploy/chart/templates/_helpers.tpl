@@ -1,5 +1,6 @@
+{{- /* No two releases have one name. A release's own has at most 53 letters, and a Service's 63. */}}
 {{- define "keyhole.name" -}}
-{{- if contains "keyhole" .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-keyhole{{ end }}
+{{- if eq .Release.Name "keyhole" }}keyhole{{ else }}{{ .Release.Name }}-keyhole{{ end }}
 {{- end }}
 
 {{- /* Every object of one release. */}}
@@ -37,8 +38,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
       key: {{ (index . 1).key | quote }}
 {{- end }}
 
-{{- /* The pod of a command: (dict "root" $ "command" WORD "database" DATABASE). */}}
+{{- /* The pod of a command, with the fields of `pod`: (dict "root" $ "command" WORD "database" DATABASE). */}}
 {{- define "keyhole.pod" -}}
+{{- mergeOverwrite (include "keyhole.ownPod" . | fromYaml) .root.Values.pod | toYaml }}
+{{- end }}
+
+{{- define "keyhole.ownPod" -}}
 automountServiceAccountToken: false
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets:
@@ -46,12 +51,16 @@ imagePullSecrets:
 {{- end }}
 securityContext:
   runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  fsGroup: 65532
+  {{- with .root.Values.user }}
+  runAsUser: {{ . }}
+  runAsGroup: {{ . }}
+  fsGroup: {{ . }}
   fsGroupChangePolicy: OnRootMismatch
+  {{- end }}
   seccompProfile:
     type: RuntimeDefault
+# A server may take 23 s to end.
+terminationGracePeriodSeconds: {{ add 30 .root.Values.drainSeconds }}
 containers:
   - name: {{ .command }}
     image: {{ include "keyhole.image" .root | quote }}
@@ -65,8 +74,15 @@ containers:
         value: "4101"
       {{- if .database.secret }}
       {{- include "keyhole.fromSecret" (list "DATABASE_URL" .database) | nindent 6 }}
+      - name: KEYHOLE_CHECKPOINT_FILE
+        value: /data/checkpoint
       {{- end }}
-      {{- include "keyhole.fromSecret" (list "KEYHOLE_ROOT_KEY" .root.Values.rootKey) | nindent 6 }}
+      - name: KEYHOLE_ROOT_KEY_FILE
+        value: /etc/keyhole/root.key
+      {{- with .root.Values.witness }}
+      - name: KEYHOLE_WITNESS
+        value: {{ . | quote }}
+      {{- end }}
       {{- if and (eq .command "serve") .root.Values.limiter.secret }}
       {{- include "keyhole.fromSecret" (list "KEYHOLE_LIMITER_URL" .root.Values.limiter) | nindent 6 }}
       {{- end }}
@@ -88,6 +104,15 @@ containers:
       httpGet:
         path: /livez
         port: metrics
+    {{- if .root.Values.lifecycle }}
+    lifecycle:
+      {{- toYaml .root.Values.lifecycle | nindent 6 }}
+    {{- else if and (eq .command "serve") .root.Values.drainSeconds (semverCompare ">=1.30-0" .root.Capabilities.KubeVersion.Version) }}
+    lifecycle:
+      preStop:
+        sleep:
+          seconds: {{ .root.Values.drainSeconds }}
+    {{- end }}
     resources:
       {{- toYaml .root.Values.resources | nindent 6 }}
     securityContext:
@@ -98,7 +123,21 @@ containers:
     volumeMounts:
       - name: data
         mountPath: /data
+      - name: root-key
+        mountPath: /etc/keyhole
+        readOnly: true
+      - name: tmp
+        mountPath: /tmp
 volumes:
+  - name: root-key
+    secret:
+      secretName: {{ .root.Values.rootKey.secret | quote }}
+      defaultMode: 0400
+      items:
+        - key: {{ .root.Values.rootKey.key | quote }}
+          path: root.key
+  - name: tmp
+    emptyDir: {}
   - name: data
     {{- if .database.secret }}
     emptyDir: {}
@@ -106,7 +145,4 @@ volumes:
     persistentVolumeClaim:
       claimName: {{ .root.Values.persistence.existingClaim | default (include "keyhole.name" .root) | quote }}
     {{- end }}
-{{- with .root.Values.pod }}
-{{ toYaml . }}
-{{- end }}
 {{- end }}
