@@ -1,13 +1,14 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { createServer } from "node:http";
-import { parseEtags } from "./access/etag.ts";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { problemOf } from "./api/problem.ts";
+import { attempt } from "./core/attempt.ts";
 import { Fault } from "./core/fault.ts";
 import { contentBytesMax, environments, itemsMax, type Selection } from "./core/names.ts";
 import { receiptHeader, receiptName } from "./core/receipt.ts";
 import { listNames, renderDotenv } from "./formats/dotenv.ts";
 import { jsonType, textType } from "./formats/json.ts";
+import { beginExchange, type Exchange, headersOf, judgeTransport } from "./gates/exchange.ts";
 import { isMetadataRead, noParameters, parseQuery } from "./gates/query.ts";
 import { parseAccounts } from "./kinds/accounts/query.ts";
 import { parseFiles } from "./kinds/files/query.ts";
@@ -18,7 +19,7 @@ import type { ApiErrorCode } from "./machines/npm/error.ts";
 
 /*
  * The package `keyhole/testing`: a server that stands in for Keyhole in the tests of programs. It is bundled into one
- * file for Node 20+, Bun and Deno. Queries, limits, errors and dotenv text are the server's own code; a table of
+ * file for Node 20+, Bun and Deno. Headers, queries, limits, errors and dotenv text are the server's code; a table of
  * requests that runs on both holds the rest to the same answers. It keeps values in the clear and judges one key.
  */
 
@@ -63,8 +64,7 @@ export function fakeKeyhole(variables: Everywhere<string>, options: FakeOptions 
   return Object.freeze({
     url: "https://keyhole.test",
     apiKey,
-    fetch: async (url: string, { method = "GET", headers, body }: RequestInit = {}) =>
-      server.answer(url, method, new Headers(headers), body != null),
+    fetch: async (url: string, init?: RequestInit) => server.answer(new Request(url, init)),
     set: (project: string, environment: Environment, name: string, value?: string) =>
       server.put(project, "variables", environment, name, value),
     fail: (code?: ApiErrorCode, retryAfterS = code === "rate_limited" ? 1 : undefined) => {
@@ -143,69 +143,62 @@ class Server {
     else project[kind].get(environment)?.set(name, { value, updatedAt: begunAt + this.#writes });
   }
 
-  answer(url: string, method: string, headers: Headers, hasBody: boolean): Response {
-    const asked = headers.get("x-request-id") ?? "";
-    const sent: Record<string, string> = {
-      "x-request-id": /^[A-Za-z0-9._-]{1,128}$/.test(asked) ? asked : crypto.randomUUID(),
-      "Cache-Control": "no-store",
-      "X-Content-Type-Options": "nosniff",
-    };
+  answer(request: Pick<Request, "url" | "method" | "headers">): Response {
+    const exchange = beginExchange(request as Request, () => "", false, { stages: false, traceparent: false });
     try {
-      const body = this.#judge(url, method, headers, hasBody, sent);
-      if (body === undefined) return new Response(null, { status: 304, headers: sent });
-      return new Response(body.text, { headers: { ...sent, "Content-Type": body.type ?? jsonType, ...body.headers } });
+      judgeTransport(request, exchange, knownPath);
+      const { body, etag, receipt } = this.#judge(exchange, request.headers);
+      const sent = headersOf(exchange, body && (body.type ?? jsonType), etag);
+      const headers = { ...sent, ...body?.headers, ...(receipt && { [receiptHeader]: receipt }) };
+      return new Response(body?.text ?? null, { status: body ? 200 : 304, headers });
     } catch (error) {
       const { status, body, headers } = problemOf(error instanceof Fault ? error : new Fault("internal_error", ""));
-      return new Response(body, { status, headers: { ...sent, "Content-Type": jsonType, ...headers } });
+      return new Response(body, { status, headers: { ...headersOf(exchange, jsonType), ...headers } });
     }
   }
 
-  /** The gates, in the real server's order. Undefined: the client has this answer already. */
-  #judge(url: string, method: string, headers: Headers, hasBody: boolean, sent: Record<string, string>) {
-    const [path = "", raw = ""] = url.replace(/^[a-z]+:\/\/[^/]*/, "").split(/\?(.*)/s);
+  /** The gates, in the real server's order. Without a body, the client has this answer already. */
+  #judge(exchange: Exchange, headers: Headers): { body?: Body; etag?: string; receipt?: string } {
+    const { path, rawQuery, ifNoneMatch: tags } = exchange;
     const endpoint = endpoints.find((one) => one.path.test(path));
     if (endpoint === undefined) throw new Fault("not_found", "");
-    if (method !== "GET") throw new Fault("method_not_allowed", "");
-    if (hasBody) throw new Fault("invalid_request", "");
     if (this.failure !== undefined) throw this.failure;
-    this.#requireKey(headers.get("authorization"));
-    const tags = parseEtags(headers.get("if-none-match"));
+    this.#requireKey(exchange, headers.get("authorization"));
     const { bucket = "metadata", flag, parse = parseNothing } = endpoint;
-    this.#take("", tags !== undefined || isMetadataRead(raw, flag) ? "metadata" : bucket, sent);
-    const inPath = endpoint.path.exec(path)?.[1] ?? "";
-    const query = parse(raw, inPath);
-    const slug = query.project ?? inPath;
-    const project = this.projects.get(slug);
-    if (project === undefined && slug !== "") throw new Fault("project_not_found", "");
-    const body = endpoint.answer(slug, project as Project, query as Asked, this.projects);
-    if (endpoint.bucket === undefined) return body;
+    this.#take("", tags !== undefined || isMetadataRead(rawQuery, flag) ? "metadata" : bucket, exchange);
+    const inPath = endpoint.path.exec(path)?.[1];
+    // As in the real server, a slug that does not decode is no project's.
+    const named = inPath && (attempt(() => decodeURIComponent(inPath)) ?? "");
+    const query = parse(rawQuery, named ?? "");
+    const slug = query.project ?? named;
+    const project = slug === undefined ? undefined : this.projects.get(slug);
+    if (project === undefined && slug !== undefined) throw new Fault("project_not_found", "");
+    const body = endpoint.answer(slug ?? "", project as Project, query as Asked, this.projects);
+    if (endpoint.bucket === undefined) return { body };
     const etag = `"${createHash("sha256")
       .update(JSON.stringify([path, query, body.text]))
       .digest("base64url")}"`;
-    sent["ETag"] = etag;
-    if (tags?.some((one) => one === "*" || one === etag)) return undefined;
-    if (query.metadataOnly) return body;
-    if (tags !== undefined) this.#take("", bucket, sent);
-    if (body.entries === 0) return body;
+    if (tags?.some((one) => one === "*" || one === etag)) return { etag };
+    if (query.metadataOnly) return { body, etag };
+    if (tags !== undefined) this.#take("", bucket, exchange);
+    if (body.entries === 0) return { body, etag };
     const firstSeq = this.#entries + 1;
     this.#entries += body.entries;
-    sent[receiptHeader] = receiptName({ lane: "fake", firstSeq, lastSeq: this.#entries });
-    return body;
+    return { body, etag, receipt: receiptName({ lane: "fake", firstSeq, lastSeq: this.#entries }) };
   }
 
-  #requireKey(header: string | null): void {
-    if (header === null) throw new Fault("unauthorized", "");
-    const token = /^bearer +([\w.-]+)$/i.exec(header)?.[1] ?? header;
-    if (token !== apiKey || this.isRevoked) {
-      this.#take(token, "unrecognized");
-      throw new Fault("unauthorized", "");
-    }
+  #requireKey({ presented }: Exchange, header: string | null): void {
+    if (presented.kind === "nothing") throw new Fault("unauthorized", "");
+    const text = presented.kind === "malformed" ? presented.text : (header ?? "");
+    if (text === `Bearer ${apiKey}` && !this.isRevoked) return;
+    this.#take(text, "unrecognized");
+    throw new Fault("unauthorized", "");
   }
 
-  #take(who: string, bucket: BucketName | "unrecognized", sent: Record<string, string> = {}) {
+  #take(who: string, bucket: BucketName | "unrecognized", exchange?: Exchange): void {
     const nowUs = Math.floor(this.#nowMs() * 1000);
     const decision = take(this.#fullAtUs.get(bucket + who), policies[bucket], nowUs);
-    Object.assign(sent, rateLimitHeaders(policies[bucket], decision, nowUs));
+    if (exchange) exchange.rateLimit = rateLimitHeaders(policies[bucket], decision, nowUs);
     if (!decision.allowed) throw new Fault("rate_limited", "", { retryAfterS: retryAfterS(decision.retryAfterUs) });
     this.#fullAtUs.set(bucket + who, decision.fullAtUs);
   }
@@ -336,16 +329,25 @@ function bounded<T>(items: readonly T[]): readonly T[] {
   return items;
 }
 
+const knownPath = new RegExp(endpoints.map(({ path }) => path.source).join("|"));
+
 async function listen(server: Server, port: number) {
-  const listening = createServer((request, response) => {
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
+    const { url: target = "", method = "", rawHeaders } = request;
     const headers = new Headers();
-    for (const [name, value] of Object.entries(request.headers))
-      if (value !== undefined) headers.set(name, String(value));
-    const hasBody = headers.has("transfer-encoding") || (headers.get("content-length") ?? "0") !== "0";
-    const answer = server.answer(`http://fake${request.url}`, request.method ?? "", headers, hasBody);
-    response.writeHead(answer.status, Object.fromEntries(answer.headers));
-    void answer.text().then((text) => response.end(text));
-  });
+    for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
+    // As in the real server, an address or a Host that cannot be read is no path of the API.
+    const isHost = /^[\w.~%!$&'()*+,;=:[\]-]+$/.test(request.headers.host ?? "");
+    const address = target.startsWith("/") ? `http://fake${target}` : target;
+    const url = (isHost && attempt(() => new URL(address).href)) || "";
+    const answer = server.answer({ url, method, headers });
+    void answer.arrayBuffer().then((body) => {
+      const length = answer.body && { "Content-Length": body.byteLength };
+      response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), ...length });
+      response.end(Buffer.from(body));
+    });
+  };
+  const listening = createServer(serve).on("checkExpectation", serve);
   await new Promise<void>((resolve) => listening.listen(port, "127.0.0.1", resolve));
   const address = listening.address() as { readonly port: number };
   const close = () => {

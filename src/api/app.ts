@@ -5,7 +5,7 @@ import { Fault } from "../core/fault.ts";
 import { jsonType } from "../formats/json.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import type { Endpoint } from "../gates/endpoint.ts";
-import { beginExchange, type Exchange, headersOf } from "../gates/exchange.ts";
+import { beginExchange, type Exchange, headersOf, judgeTransport } from "../gates/exchange.ts";
 import { kindEndpoints } from "../kinds/endpoints.ts";
 import { defectOf, problemOf } from "./problem.ts";
 import { endpoints as projectEndpoints } from "./projects.ts";
@@ -33,7 +33,7 @@ export function createApp(parts: ApiParts) {
       (context as { query?: typeof noQuery }).query = noQuery;
       const address = () => app.server?.requestIP(request)?.address.replace(/^::ffff:(?=\d+\.)/, "") ?? "";
       context.exchange = beginExchange(request, address, parts.draining(), measured);
-      judgeTransport(request, context.exchange, parts.mcp !== undefined);
+      judgeTransport(request, context.exchange, knownPath, parts.mcp && mcpPath);
     })
     .onError({ as: "global" }, ({ error, code, exchange }) =>
       failed(parts, exchange, code === "NOT_FOUND" ? new Fault("not_found", "no such path") : error),
@@ -85,22 +85,6 @@ export const serveOptions = {
 } as const;
 
 const knownPath = new RegExp(`^${apiRoot}(?:${endpointPaths.join("|").replaceAll("{slug}", "[^/]+")})$`);
-
-/** Gate 1 beyond routing: only GET without a body; for the Model Context Protocol only POST. */
-function judgeTransport({ url, method, headers }: Request, exchange: Exchange, speaksMcp: boolean): void {
-  // With a malformed Host Bun's url is only a path, and none of it can be trusted.
-  if (!url.startsWith("http")) throw new Fault("not_found", "malformed Host header");
-  const isGet = method === "GET"; // Elysia would run GET's handler for HEAD, and the length tells something of a secret
-  const hasBody = (headers.get("content-length") ?? "0") !== "0" || headers.has("transfer-encoding");
-  const isMcp = speaksMcp && exchange.path === mcpPath;
-  if (isMcp ? method === "POST" : isGet && !hasBody) return;
-  // Nobody will read the body, so what follows it on the connection cannot be trusted.
-  if (isGet && hasBody) exchange.closing = true;
-  if (isMcp) throw new Fault("method_not_allowed", `method ${method.slice(0, 16)}`, { method: "POST" });
-  if (!knownPath.test(exchange.path)) throw new Fault("not_found", "no such path");
-  if (isGet) throw new Fault("invalid_request", "a GET that announces a body", { body: "must be left out" });
-  throw new Fault("method_not_allowed", `method ${method.slice(0, 16)}`);
-}
 
 /** Answers within the deadline: what the work returns, or the problem that was thrown. */
 async function answered(parts: ApiParts, exchange: Exchange, work: Promise<Response>, deadline: Deadline) {

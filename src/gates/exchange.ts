@@ -1,5 +1,5 @@
 import { isAmong, parseEtags } from "../access/etag.ts";
-import type { Fault } from "../core/fault.ts";
+import { Fault } from "../core/fault.ts";
 import { atOnceBytesMax, jsonType } from "../formats/json.ts";
 import type { rateLimitHeaders } from "../limit/bucket.ts";
 import { newStages } from "../sets/stages.ts";
@@ -55,6 +55,31 @@ export function beginExchange(
 
 /** One request and what is known of it so far. */
 export type Exchange = ReturnType<typeof beginExchange>;
+
+/**
+ * Gate 1 beyond routing: only GET without a body; for the Model Context Protocol only POST.
+ * @param knownPath - fits every path of the API
+ * @param mcpPath - undefined unless the Model Context Protocol is spoken
+ */
+export function judgeTransport(
+  { url, method, headers }: Pick<Request, "url" | "method" | "headers">,
+  exchange: Exchange,
+  knownPath: RegExp,
+  mcpPath?: string,
+): void {
+  // With a malformed Host Bun's url is only a path, and none of it can be trusted.
+  if (!url.startsWith("http")) throw new Fault("not_found", "malformed Host header");
+  const isGet = method === "GET"; // Elysia would run GET's handler for HEAD, and the length tells something of a secret
+  const hasBody = (headers.get("content-length") ?? "0") !== "0" || headers.has("transfer-encoding");
+  const isMcp = exchange.path === mcpPath;
+  if (isMcp ? method === "POST" : isGet && !hasBody) return;
+  // Nobody will read the body, so what follows it on the connection cannot be trusted.
+  if (isGet && hasBody) exchange.closing = true;
+  if (isMcp) throw new Fault("method_not_allowed", `method ${method.slice(0, 16)}`, { method: "POST" });
+  if (!knownPath.test(exchange.path)) throw new Fault("not_found", "no such path");
+  if (isGet) throw new Fault("invalid_request", "a GET that announces a body", { body: "must be left out" });
+  throw new Fault("method_not_allowed", `method ${method.slice(0, 16)}`);
+}
 
 /** The headers of every answer, success or not. @param contentType - undefined for an answer without a body */
 export function headersOf({ requestId, rateLimit, closing }: Exchange, contentType: string | undefined, etag?: string) {

@@ -1,9 +1,14 @@
 import { beforeAll, expect, test } from "bun:test";
+import { createApp, serveOptions } from "../../src/api/app.ts";
 import { type FaultCode, faults } from "../../src/core/fault.ts";
+import { Limiter } from "../../src/limit/limiter.ts";
+import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
 import { createClient, type KeyholeClient, type KeyholeError } from "../../src/machines/npm/client.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { fakeKeyhole } from "../../src/testing.ts";
 import { below } from "../support/answer.ts";
+import { rawAnswer } from "../support/raw.ts";
+import { bytesOf, rawRequests } from "../support/raw-requests.ts";
 import { describeOnce, everything } from "../support/world.ts";
 
 /* `keyhole/testing` against the real server: one table, run on both. */
@@ -43,6 +48,8 @@ const paths = [
   ...below(`/secrets${inProduction}`, "", "&project=none", "&project=web", "&project=web&format=env"),
   "/nothing",
 ];
+/** Stands for the key of whoever is asked. */
+const apiKey = "KEY";
 const bearer = (text: string) => ({ headers: { Authorization: text } });
 const requests: readonly (readonly [path: string, init: RequestInit])[] = [
   ...paths.map((path) => [path, {}] as const),
@@ -54,6 +61,16 @@ const requests: readonly (readonly [path: string, init: RequestInit])[] = [
       (tag) => [path, { headers: { "If-None-Match": tag } }] as const,
     ),
   ),
+  ["/projects/%77eb", {}],
+  ["/projects/./x/../web", {}],
+  ["/projects/%zz", {}],
+  ["/projects", { method: "get" }],
+  ["/projects", { method: "GETX" }],
+  ["/projects", { method: "POST", body: "x" }],
+  ["/projects", bearer(apiKey)],
+  ["/projects", bearer(`Token ${apiKey}`)],
+  ["/projects", bearer(`Bearer ${apiKey}, Bearer ${apiKey}`)],
+  ["/projects", bearer(`BEARER   ${apiKey}`)],
   ["/projects", bearer("")],
   ["/projects", bearer("Basic a")],
   ["/projects", bearer(`Bearer kh_${"k".repeat(49)}`)],
@@ -116,15 +133,15 @@ describeOnce("keyhole/testing", (w) => {
     await w.project(place.organization, "empty");
     real = { fetch, apiKey: (await w.key(place.organization, everything)).key };
   });
-  /** Both, each with full buckets. */
+  /** Both, each with full buckets that gain nothing. */
   const both = (): readonly Served[] => {
-    const client = w.client();
+    const client = w.client(({ gate }) => ({ gate: { ...gate, nowUs: () => 1000 } }));
     return [
       {
         ...real,
         fetch: (url, init) => client.handle(new Request(url.replace(/^https:..[^/]*/, "http://localhost"), init)),
       },
-      fakeKeyhole(world, options),
+      fakeKeyhole(world, { ...options, nowMs: () => 1 }),
     ];
   };
   const expectSame = async (ask: (one: Served) => Promise<unknown>) => {
@@ -142,6 +159,38 @@ describeOnce("keyhole/testing", (w) => {
       return told(await call(keyhole).catch(({ code, message }: KeyholeError) => ({ code, message })));
     }),
   );
+
+  test("answers each request on the wire as the real server does, headers included", async () => {
+    // Whenever a clock is looked at, an hour has passed, so that each request finds full buckets.
+    const hours = () => {
+      let passed = 0;
+      return () => 3_600 * passed++;
+    };
+    const [theirHours, ourHours] = [hours(), hours()];
+    const own = { limiter: new Limiter(), unrecognized: new UnrecognizedLimiter(undefined, 2 ** 10) };
+    const gate = { ...w.keyhole.gate, ...own, nowUs: () => theirHours() * 1_000_000 };
+    const app = createApp({ ...w.keyhole, gate }).listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
+    const fake = fakeKeyhole(world, { ...options, nowMs: () => ourHours() * 1000 });
+    const { url, close } = await fake.listen();
+    const all = rawRequests(paths);
+    expect(all.length).toBeGreaterThan(277);
+    const differing: unknown[] = [];
+    const compare = async (request: string) => {
+      const [theirs, ours] = await Promise.all([
+        rawAnswer(app.server?.port as number, bytesOf(request, real.apiKey)),
+        rawAnswer(Number(new URL(url).port), bytesOf(request, fake.apiKey)),
+      ]);
+      const [expected, found] = [partsOf(theirs), partsOf(ours)];
+      if (!Bun.deepEquals(expected, found)) differing.push({ request: request.slice(0, 200), expected, found });
+    };
+    try {
+      for (let at = 0; at < all.length; at += 16) await Promise.all(all.slice(at, at + 16).map(compare));
+    } finally {
+      app.server?.stop(true);
+      await close();
+    }
+    expect(differing).toEqual([]);
+  }, 120_000);
 
   const limited: readonly (readonly [what: string, path: string, init: RequestInit, count: number])[] = [
     ["values", web, {}, 31],
@@ -193,7 +242,9 @@ describeOnce("keyhole/testing", (w) => {
 
 /** An answer without what differs from one server to the other: ids, times, lanes and tags. */
 async function answerOf({ fetch, apiKey }: Served, path: string, init: RequestInit): Promise<unknown> {
-  const headers = { Authorization: `Bearer ${apiKey}`, ...(init.headers as Record<string, string>) };
+  const own = Object.entries((init.headers ?? {}) as Record<string, string>);
+  const asked = Object.fromEntries(own.map(([name, value]) => [name, value.replaceAll("KEY", apiKey)]));
+  const headers = { Authorization: `Bearer ${apiKey}`, ...asked };
   const answer = await fetch(`https://keyhole.test/api/v1${path}`, { ...init, headers });
   return { status: answer.status, headers: told(Object.fromEntries(answer.headers)), text: told(await answer.text()) };
 }
@@ -206,4 +257,19 @@ function told<T>(answer: T): T {
     .replace(/\\"[0-9A-Za-z_-]{43}\\"/g, "TAG")
     .replace(/Fake|fake(?=\\")|org-\d+/g, "ORG");
   return JSON.parse(text.replace(/:TIME/g, ":0"));
+}
+
+/** An answer on the wire, without what the connection is for, and what differs as in {@link answerOf}. */
+function partsOf(answer: string): unknown {
+  const text = Buffer.from(answer.replace(/^(HTTP\/1\.1 100 Continue\r\n\r\n)+/, ""), "latin1").toString();
+  const end = text.indexOf("\r\n\r\n");
+  const [first = "", ...fields] = text.slice(0, end).split("\r\n");
+  const body = text.slice(end + 4);
+  const headers = fields.map((field) => {
+    const at = field.indexOf(":");
+    const [name, value] = [field.slice(0, at).toLowerCase(), field.slice(at + 1).trim()];
+    return [name, name === "content-length" && Number(value) === Buffer.byteLength(body) ? "ALL" : value] as const;
+  });
+  const own = headers.filter(([name]) => !["connection", "date", "keep-alive"].includes(name));
+  return { status: first.split(" ")[1], headers: told(Object.fromEntries(own.sort())), text: told(body) };
 }
