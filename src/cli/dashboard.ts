@@ -35,9 +35,15 @@ const dashboard = processCommand({
     origin: input("--origin <origin>", "for a team: what browsers call it, behind a proxy with TLS", parseOrigin),
     issuer: input("--issuer <url>", "for a team: the identity provider", parseIssuer),
     clientId: input("--client-id <id>", "for a team: what the provider calls this dashboard", parseClientId),
+    scope: input(
+      "--scope <name,..>",
+      "for a team: what the provider is asked for beside openid, profile and email",
+      parseScopes,
+    ),
   },
-  action: async (context, { port = "0", name, origin, issuer, clientId }) => {
+  action: async (context, { port = "0", name, origin, issuer, clientId, scope: scopes = [] }) => {
     const team = teamOf(origin, issuer, clientId);
+    if (team === undefined && scopes.length > 0) throw usageProblem("--scope is for a team, with --origin.");
     if (team !== undefined && name !== undefined)
       throw usageProblem("--name is for one's own machine, without --origin.");
     const config = readConfig(context.env);
@@ -52,7 +58,7 @@ const dashboard = processCommand({
       report: (error: unknown) => context.say(toProblem(error, context).message),
     };
     if (team === undefined) return serveOne(context, installation, { ...options, name, actor: actorOf(context.env) });
-    const provider = { issuer: team.issuer, clientId: team.clientId, clientSecret: secret };
+    const provider = { issuer: team.issuer, clientId: team.clientId, clientSecret: secret, scopes };
     const dashboard = startTeamDashboard(installation, {
       ...options,
       origin: team.origin,
@@ -139,6 +145,13 @@ function parseOrigin(text: string): string {
 function parseIssuer(text: string): string {
   if (isIssuer(text)) return text;
   throw usageProblem(`--issuer ${issuerRule}`);
+}
+
+/** @see https://datatracker.ietf.org/doc/html/rfc6749#section-3.3 */
+function parseScopes(text: string): readonly string[] {
+  const scopes = text.split(/[\s,]+/);
+  if (scopes.every((scope) => /^[!#-[\]-~]+$/.test(scope))) return scopes;
+  throw usageProblem("--scope must be the names of scopes, such as groups or groups,roles.");
 }
 
 function parseClientId(text: string): string {

@@ -119,11 +119,11 @@ export function mayAsk(url: string): boolean {
 
 /** Whether this can be an issuer of tokens, whose keys are published below this URL. */
 export function isIssuer(text: string): boolean {
-  return mayAsk(text) && !/[?#@]/.test(text);
+  return mayAsk(text) && !/[?#@]|\/\.well-known\//.test(text);
 }
 
 /** What {@link isIssuer} demands, for the messages of those who ask. */
-export const issuerRule = "must be an https URL without a user and a query, as in the token's iss.";
+export const issuerRule = "must be an https URL without a user, a query and /.well-known/, as in the token's iss.";
 
 /** The URL of a server on this host, such as `http://127.0.0.1:4100`. */
 export function originOf(host: string, port: number): string {

@@ -35,6 +35,7 @@ import {
 } from "./gate.ts";
 import icon from "./icon.svg" with { type: "file" };
 import { recentMax } from "./projects.tsx";
+import { forLog } from "./provider.ts";
 import { refusalOf } from "./refusal.ts";
 import { isPageFor, routes } from "./routes.ts";
 import forms from "./script/forms.js" with { type: "file" };
@@ -278,7 +279,7 @@ async function finishSignIn(parts: DashboardParts, signIn: SignIn, request: Requ
 }
 
 function signInFailed(parts: DashboardParts, error: unknown): Response {
-  parts.report(error);
+  parts.report(forLog(error));
   const { status, message } = refusalOf(error, audienceOf(parts));
   return page(parts, status, signInPage(message), { "set-cookie": cookieOf("", "__Host-keyhole-sign-in") });
 }

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import { listening } from "../core/listening.ts";
 import type { Installation } from "../installation/installation.ts";
 import { createDashboard, serveOptions } from "./app.ts";
+import type { Provider } from "./provider.ts";
 import { Sessions, SignInCode } from "./sessions.ts";
-import { type Provider, SignIn } from "./sign-in.ts";
+import { SignIn } from "./sign-in.ts";
 
 type RunningDashboard = {
   /** Such as `http://keyhole-3f9a.localhost:40123`. */
