@@ -7,7 +7,7 @@ import type { Asked } from "../machines/answers.ts";
 import { type Api, Client, type KeptReceipt } from "../machines/client.ts";
 import { runnerTokens } from "../machines/runner-token.ts";
 import type { Source } from "../machines/variables.ts";
-import { isApiKey, parseApiRoot } from "../machines/wire.ts";
+import { type Credential, isApiKey, parseApiRoot } from "../machines/wire.ts";
 import { warnOfReaders } from "../settings/secret-file.ts";
 import { parseSocket } from "../settings/settings.ts";
 import { wrong } from "../terminal/command.ts";
@@ -178,7 +178,7 @@ async function readCredential(
   flag: string | undefined,
   origin: string,
   timeoutMs: number,
-): Promise<() => Promise<string>> {
+): Promise<Credential> {
   const { KEYHOLE_OIDC: setting, KEYHOLE_API_KEY: key, KEYHOLE_API_KEY_FILE: file } = context.env;
   if (flag !== undefined || setting === undefined) {
     const text = await readApiKey(context, flag);
@@ -197,7 +197,10 @@ async function readCredential(
   }
   if (kind !== "github") throw usageProblem("KEYHOLE_OIDC is github, env:NAME or file:PATH.");
   const next = runnerTokens(context.env, rest || origin, timeoutMs);
-  return async () => parseToken("The runner's answer", await next());
+  return async () => {
+    const token = await next();
+    return typeof token === "string" ? parseToken("The runner's answer", token) : token;
+  };
 }
 
 async function readToken(context: CommandContext, path: string): Promise<string> {

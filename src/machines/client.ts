@@ -34,7 +34,7 @@ export const queryBytesMax = 7000;
 
 /**
  * The API's client for commands. An answer is whole, well-formed and about what was asked, or it is a Problem. Only a
- * request that may succeed later (429, `unavailable`, connection refused) is repeated.
+ * request that may succeed later (429, `unavailable`, connection refused, no token yet) is repeated.
  *
  * It remembers the variables and the records of files that it got. If they have not changed, the same question costs
  * the server little and gives the same object.
@@ -52,8 +52,9 @@ export class Client {
   constructor(api: Api, clock: Clock = realClock) {
     const { root, socket, credential, timeoutMs, waitMs, say, keep } = api;
     const present = async () => {
-      this.#presented = await credential();
-      return this.#presented;
+      const given = await credential();
+      if (typeof given === "string") this.#presented = given;
+      return given;
     };
     const onPause = (failure: Failure, pauseMs: number) => {
       const request = failure.requestId === undefined ? "" : ` (request ${failure.requestId})`;
@@ -166,10 +167,9 @@ function stricter<T>(question: Question<T>, whyNot: (answer: T) => string | unde
   return { ...question, whyNot: (answer) => whyNot(answer) ?? question.whyNot?.(answer) };
 }
 
-function mayPass({ status, code, reason }: Failure): boolean {
-  return (
-    (status === 429 && code !== "http_429") || (status === 503 && code === "unavailable") || reason === "ECONNREFUSED"
-  );
+function mayPass({ status, code, reason, isTokenAwaited }: Failure): boolean {
+  const isBusy = (status === 429 && code !== "http_429") || (status === 503 && code === "unavailable");
+  return isBusy || reason === "ECONNREFUSED" || isTokenAwaited === true;
 }
 
 /** 6 is what the server could not do, decryption included; 1 is a wrong request. */

@@ -9,8 +9,11 @@ import { visible } from "../core/visible.ts";
 
 /** How requests are sent. */
 export type Wire = {
-  /** Gives the API key, or another bearer token, for each request. What it throws is passed on. */
-  readonly credential: () => Promise<string>;
+  /**
+   * Gives the API key, or another bearer token, for each request, or why there is none: then the request fails so, and
+   * is repeated if that may pass. What it throws is passed on.
+   */
+  readonly credential: Credential;
   /** How long one request may take, including its answer. */
   readonly timeoutMs: number;
   /** How long to repeat a request that may succeed later; 0 means never. */
@@ -23,6 +26,8 @@ export type Wire = {
   readonly server?: string;
   readonly clock: Clock;
 };
+
+export type Credential = () => Promise<string | { readonly failure: Failure }>;
 
 /** Monotonic time, the time of day, and randomness of at least 0 and less than 1; tests bring their own. */
 export type Clock = {
@@ -58,6 +63,8 @@ export type Failure = {
   readonly retryAfter?: number | undefined;
   /** The network's code. */
   readonly reason?: string | undefined;
+  /** No request was sent, as there was no credential for it yet. */
+  readonly isTokenAwaited?: true;
   /** There is no new answer: nothing changed since the one whose tag the question has. */
   readonly isUnchanged?: true;
 };
@@ -120,6 +127,7 @@ async function askOnce<T>(
 ): Promise<Reply<T>> {
   const { url, post, ifNoneMatch } = question;
   const sent = await credential();
+  if (typeof sent !== "string") return sent;
   const headers = {
     "User-Agent": "keyhole-client",
     ...question.headers,
