@@ -1,6 +1,6 @@
 import { Problem, usageProblem } from "../core/problem.ts";
 import { jsonLine } from "../core/visible.ts";
-import { pullFiles } from "../machines/files-pull.ts";
+import { findDrift, pullFiles } from "../machines/files-pull.ts";
 import { looksFor, prepare } from "../machines/recipe.ts";
 import { isSetting, launch, supervise } from "../machines/run.ts";
 import { askVariables } from "../machines/variables.ts";
@@ -52,6 +52,8 @@ export function runCommand(context: CommandContext) {
       const ask = { root: root ?? ".", paths: [], allowEmpty: options.allowEmpty, memory };
       const { source, first } = await atMachine(context, options, async (source) => {
         if (root !== undefined && !files) throw usageProblem("--root goes with --files.");
+        // What would refuse the files does so before a read of the variables is spent.
+        if (files) await findDrift(source, ask);
         const first = prepare(source, await askVariables(source, options), recipe);
         if (files) await pullWithProgress(context, source, ask);
         const passed = new Set(first.env.map(nameOf));

@@ -128,6 +128,19 @@ test("a server that cannot answer is 125, and nothing runs", async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test.each([
+  ["a key that may not read files", [], "resource_required"],
+  ["a folder that does not exist", ["--root", "gone"], "gone"],
+] as const)("with --files, no read of the variables is spent for %s", async (_, options, says) => {
+  const { keyhole, liar } = await machine((question) => {
+    if (question.path !== "/files" || options.length > 0) return honestly(truth, question);
+    return refusal(403, "resource_required", "This key lacks the resource files.");
+  });
+  const ran = await keyhole(["run", "--files", ...options, "--", "echo", "ran"]);
+  expect(ran).toMatchObject({ exitCode: 125, stdout: "", stderr: expect.stringContaining(says) });
+  expect(liar.questions.filter(({ query }) => query.get("metadataOnly") === null)).toEqual([]);
+});
+
 test("in a folder that was deleted nothing runs, and the runtime's own words are all that is said", async () => {
   const { keyhole } = await machine(() => refusal(503, "unavailable", "Nothing is asked."));
   const inDeleted = ["sh", "-c", 'cd "$(mktemp -d)" && rmdir "$PWD" && exec "$@"', "sh"];
