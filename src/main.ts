@@ -208,11 +208,24 @@ async function run(context: CommandContext, args: readonly string[]): Promise<vo
   }
 }
 
-/** A long-lived process goes on without what a misspelt setting should turn on, so it does not start. */
+/**
+ * What a job sets for its own programs must not make this one another. A long-lived process goes on without what a
+ * misspelt setting should turn on, so it does not start.
+ */
 function judgeSettings({ env, person, say }: CommandContext, command: CommandUnknownOpts): void {
   if (person !== undefined) return; // the door has judged it
+  if (env["BUN_OPTIONS"]) {
+    const advice =
+      "Start it as `env -u BUN_OPTIONS keyhole …`, and give a program its own after --, as env BUN_OPTIONS=….";
+    throw configProblem(`BUN_OPTIONS is set, with which Keyhole's own runtime would load other code. ${advice}`);
+  }
+  const isServer = ["serve", "notary", "witness", "dashboard", "door"].includes(command.name());
+  if (isServer && env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0") {
+    const advice = "Unset it; NODE_EXTRA_CA_CERTS may name a file with an authority of your own.";
+    throw configProblem(`NODE_TLS_REJECT_UNAUTHORIZED is 0, with which any certificate would do. ${advice}`);
+  }
   for (const sentence of unknownSettings(env)) {
-    if (["serve", "notary", "witness", "dashboard", "door"].includes(command.name())) throw configProblem(sentence);
+    if (isServer) throw configProblem(sentence);
     say(`WARNING: ${sentence}`);
   }
 }

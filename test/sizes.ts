@@ -65,6 +65,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/property/audit-edits.test.ts": ["usual", "the only proof that any edit of the audit is named"],
   "test/integration/audit-verify.test.ts": ["usual", "the only proof that audit verify names each damage"],
   "test/blackbox/workers.test.ts": ["usual", "the only proof that workers serve as one server does"],
+  "test/blackbox/outgoing.test.ts": ["usual", "the only proof that no connection trusts a stranger or prints a key"],
   "test/blackbox/ops.test.ts": ["usual", "the only proof that readiness and metrics say what is"],
   "test/integration/dashboard-look.test.ts": ["usual", "the only proof that pages show what one may see, and no more"],
   "test/unit/advisories.test.ts": ["usual", "the only proof that the faults of others' servers are not ours"],

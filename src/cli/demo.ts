@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { apiRoot } from "../api/app.ts";
+import { guardedFetch } from "../core/guarded-fetch.ts";
 import type { Log } from "../core/log.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
@@ -107,7 +108,8 @@ async function fill(admin: AdminContext): Promise<string> {
 
 async function firstRead(origin: string, key: string) {
   const path = `${apiRoot}/projects/web/variables?environment=staging`;
-  const response = await fetch(`${origin}${path}`, { headers: { Authorization: `Bearer ${key}` } });
+  const headers = { Authorization: `Bearer ${key}` };
+  const response = await guardedFetch(`${origin}${path}`, { headers, proxy: false });
   return { path, status: response.status, body: (await response.json()) as unknown };
 }
 

@@ -1,3 +1,4 @@
+import { guardedFetch } from "../core/guarded-fetch.ts";
 import { originOf } from "../core/json-request.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { readConfig } from "../settings/settings.ts";
@@ -11,8 +12,13 @@ export function healthCommand(context: CommandContext) {
     // Without the ops listener, an unknown path is asked: the server needs neither a key nor the database for a 404.
     const [at, wanted] = ops ? [urlOf(ops.host, ops.port, "/readyz"), 200] : [urlOf(host, port, "/health"), 404];
     const unix = ops ? undefined : socket?.path;
-    const init = { signal: AbortSignal.timeout(2000), redirect: "manual", proxy: "", ...(unix && { unix }) } as const;
-    const response = await fetch(at, init).catch(() => undefined);
+    const init = {
+      signal: AbortSignal.timeout(2000),
+      redirect: "manual",
+      proxy: false,
+      ...(unix && { unix }),
+    } as const;
+    const response = await guardedFetch(at, init).catch(() => undefined);
     if (response?.status === wanted) return answer(context, { ready: true }, "Ready.");
     const did = response ? `answered ${response.status}` : "did not answer";
     throw new Problem(exits.unavailable, "unavailable", `The server at ${unix ?? new URL(at).host} ${did}.`);

@@ -1,7 +1,10 @@
 import { arch, platform } from "node:process";
 import { version } from "./version.ts";
 
-/** Bun's fetch without what makes an answer grow, a request repeat itself, or a certificate go unchecked. */
+/**
+ * Bun's fetch without what makes an answer grow, a request repeat itself, a certificate go unchecked, or a credential be
+ * printed. Every connection by HTTP is made with it: `test/support/outgoing.ts` lists the few that are not.
+ */
 export const guardedFetch = async (url: string, init: BunFetchRequestInit): Promise<Response> => {
   const response = fetch(url, {
     ...init,
@@ -16,6 +19,8 @@ export const guardedFetch = async (url: string, init: BunFetchRequestInit): Prom
     keepalive: false,
     // NODE_TLS_REJECT_UNAUTHORIZED is ignored: people set it for other programs and forget it.
     tls: { ...init.tls, rejectUnauthorized: true },
+    // BUN_CONFIG_VERBOSE_FETCH=curl would print the request with its key.
+    verbose: false,
   });
   return response.catch((error: unknown) => {
     throw Object.assign(error as Error, { proxy: init.proxy === false ? undefined : proxyOf(url, process.env) });

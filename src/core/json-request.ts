@@ -46,11 +46,11 @@ const client = (globalThis as { readonly Deno?: Deno }).Deno?.createHttpClient({
 
 /** Sends one request, without following redirects. Never rejects. */
 export async function requestJson(url: string, request: JsonRequest): Promise<JsonReply | NoReply> {
-  const { headers, post, timeoutMs, bytesMax, fetch } = request;
+  const { headers, post, timeoutMs, bytesMax, fetch: send } = request;
   const signal = AbortSignal.timeout(timeoutMs);
   let response: Response | undefined;
   try {
-    response = await fetch(url, {
+    response = await send(url, {
       // On a connection that is used again, runtimes take an answer that nobody asked for as the next one.
       headers: { ...headers, Connection: "close" },
       ...(client !== undefined && { client }),
@@ -80,7 +80,32 @@ export function whyNoReply({ failed, reason = "no reason given", proxy, proxySta
   const refusal = proxyStatus === undefined ? undefined : `the proxy answered ${proxyStatus}`;
   const hint = proxyStatus === undefined ? undefined : proxyRefusals[proxyStatus];
   const why = [refusal, hint].filter((part) => part !== undefined).join(", so ");
-  return `cannot be reached${through}: ${why || (networkFailures[reason] ?? reason)}`;
+  return `cannot be reached${through}: ${why || networkFailureOf(reason)}`;
+}
+
+/** Why a server cannot be reached, as a clause. @param code - of the system or of TLS */
+export function networkFailureOf(code: string): string {
+  return networkFailures[code] ?? code;
+}
+
+/**
+ * What is wrong with a server's certificate, by the code of TLS, as the end of a clause.
+ * @param hint - how to name an authority of one's own
+ */
+export function certificateFailures(hint: string): Readonly<Record<string, string>> {
+  const unknown = `comes from an unknown authority (${hint})`;
+  // A server that leaves out a part of its chain looks like one of an unknown authority.
+  const cut = `comes without the intermediate certificates of its chain, or from an unknown authority (${hint})`;
+  return {
+    CERT_HAS_EXPIRED: "has expired, or this machine's clock is ahead",
+    CERT_NOT_YET_VALID: "is not valid yet, or this machine's clock is behind",
+    DEPTH_ZERO_SELF_SIGNED_CERT: unknown,
+    SELF_SIGNED_CERT_IN_CHAIN: unknown,
+    UNABLE_TO_GET_ISSUER_CERT: cut,
+    UNABLE_TO_GET_ISSUER_CERT_LOCALLY: cut,
+    UNABLE_TO_VERIFY_LEAF_SIGNATURE: cut,
+    ERR_TLS_CERT_ALTNAME_INVALID: "belongs to another host",
+  };
 }
 
 const proxyRefusals: Readonly<Record<number, string>> = {
@@ -88,8 +113,6 @@ const proxyRefusals: Readonly<Record<number, string>> = {
   407: "it wants a user and a password, as in http://USER:PASSWORD@HOST:PORT",
 };
 
-const untrustedCertificate =
-  "its certificate comes from an unknown authority (NODE_EXTRA_CA_CERTS may name a file with yours)";
 const noTls = "it answers, but not with TLS: is the port right, or does it speak plain http";
 const networkFailures: Readonly<Record<string, string>> = {
   ECONNREFUSED: "the connection was refused",
@@ -102,13 +125,12 @@ const networkFailures: Readonly<Record<string, string>> = {
   ERR_PROXY_TUNNEL: "the proxy refused",
   UnsupportedProxyProtocol: "only proxies of http:// and https:// can be used, not of SOCKS",
   "bad port": "fetch refuses this port (bad port). Let the server use another",
-  CERT_HAS_EXPIRED: "its certificate has expired",
-  DEPTH_ZERO_SELF_SIGNED_CERT: untrustedCertificate,
-  SELF_SIGNED_CERT_IN_CHAIN: untrustedCertificate,
-  UNABLE_TO_GET_ISSUER_CERT: untrustedCertificate,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrustedCertificate,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrustedCertificate,
-  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate belongs to another host",
+  ...Object.fromEntries(
+    Object.entries(certificateFailures("NODE_EXTRA_CA_CERTS may name a file with yours")).map(([code, words]) => [
+      code,
+      `its certificate ${words}`,
+    ]),
+  ),
 };
 
 /** Whether a URL may be asked: by https, or by http on this machine. */

@@ -1,3 +1,4 @@
+import { certificateFailures } from "../core/json-request.ts";
 import { databaseErrorCode, isSqlState, isStandby } from "../store/database.ts";
 
 /* What a person reads of a PostgreSQL server that cannot be used. */
@@ -36,10 +37,10 @@ export const serverFailures: readonly ServerFailure[] = [
     /^ERR_TLS_CERT_ALTNAME_INVALID$/,
     "has a certificate that belongs to another host: write the host in DATABASE_URL as the certificate does.",
   ],
-  [
-    /^(?:CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_SSL)/,
-    "has a certificate that this machine does not trust: sslrootcert=FILE names a file with its authority.",
-  ],
+  ...Object.entries(certificateFailures("sslrootcert=FILE may name a file with yours")).map(
+    ([code, words]): ServerFailure => [new RegExp(`^${code}$`), `has a certificate that ${words}.`],
+  ),
+  [/^(?:CERT_|ERR_TLS|ERR_SSL)/, "and this machine cannot agree on TLS: its log may say why."],
   [/^28P01$/, "refuses the user or the password: correct them, and percent-encode % @ / ? # in the password."],
   [
     /^28\w{3}$/,

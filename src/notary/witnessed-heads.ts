@@ -2,7 +2,7 @@ import { cosignedAt, noteBytesMax, parseWitness, type Verifier } from "../audit/
 import { type NotedHead, openTreeHead, witnessedPath } from "../audit/tree-note.ts";
 import { Deadline } from "../core/deadline.ts";
 import { guardedFetch } from "../core/guarded-fetch.ts";
-import { readAtMost } from "../core/json-request.ts";
+import { networkFailureOf, readAtMost } from "../core/json-request.ts";
 import { configProblem } from "../core/problem.ts";
 import type { WitnessSetting } from "../settings/settings.ts";
 
@@ -136,7 +136,8 @@ export async function askWitness(
 export function whyNoAnswer(error: unknown): string {
   const { name, code } = error as { readonly name?: string; readonly code?: unknown };
   if (name === "TimeoutError") return `it did not answer within ${answerWithinMs / 1000} s`;
-  return typeof code === "string" && /^\w{1,60}$/.test(code) ? `it cannot be asked: ${code}` : "it cannot be asked";
+  const isCode = typeof code === "string" && /^\w{1,60}$/.test(code);
+  return isCode ? `it cannot be asked: ${networkFailureOf(code)}` : "it cannot be asked";
 }
 
 const answerWithinMs = 5000;

@@ -1,3 +1,5 @@
+import { connect as connectTcp, isIP } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { RedisClient } from "bun";
 import { policies } from "../limit/bucket.ts";
 import { connectDeadlineMs, type SharedBuckets, type SharedDecision } from "./shared-limiter.ts";
@@ -19,14 +21,43 @@ export function redisBuckets(url: string): SharedBuckets {
       client?.close();
       // Bun's client reconnects after some failures and not after others, so every attempt makes a new client.
       const options = { connectionTimeout: connectDeadlineMs, autoReconnect: false, enableOfflineQueue: false };
-      const fresh = new RedisClient(url, options);
+      // Otherwise NODE_TLS_REJECT_UNAUTHORIZED would give the password to anybody.
+      const strict = url.startsWith("redis:") ? {} : { tls: { rejectUnauthorized: true } };
+      const fresh = new RedisClient(url, { ...options, ...strict });
       client = fresh;
-      await fresh.connect();
+      await fresh.connect().catch(async (error: unknown) => {
+        throw (await causeOf(new URL(url))) ?? error;
+      });
       // Refuses a store that runs no scripts here, and not at each request.
       await fresh.send("EVAL", ["return redis.call('TIME')", "0"]);
     },
     close: () => client?.close(),
   };
+}
+
+/**
+ * Asks once more, by a connection of its own: Bun's client has one code for a store that is away, a certificate that is
+ * not trusted and a sign-in that is refused.
+ * @returns an error with the system's code, or the store's refusal; undefined if this cannot be found out
+ */
+function causeOf({ protocol, hostname, port, username, password }: URL): Promise<Error | undefined> {
+  const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const at = { host, port: Number(port || 6379) };
+  const servername = isIP(host) === 0 ? { servername: host } : {};
+  const socket =
+    protocol === "redis:" ? connectTcp(at) : connectTls({ ...at, ...servername, rejectUnauthorized: true });
+  const words = password === "" ? ["PING"] : ["AUTH", ...(username === "" ? [] : [username]), password];
+  const sent = words.map((word) => Buffer.from(decodeURIComponent(word)).toString("latin1"));
+  socket.on("error", resolve);
+  socket.on("data", (bytes) => {
+    const refusal = /^-([^\r]+)/.exec(bytes.toString())?.[1];
+    resolve(refusal === undefined ? undefined : new Error(refusal));
+  });
+  socket.on("close", () => resolve(undefined));
+  socket.setTimeout(connectDeadlineMs, () => resolve(undefined));
+  socket.write(`*${sent.length}\r\n${sent.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`, "latin1");
+  return promise.finally(() => socket.destroy());
 }
 
 /**

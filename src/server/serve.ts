@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { apiRoot, createApp, mcpPath, serveOptions } from "../api/app.ts";
 import { defectOf } from "../api/problem.ts";
-import { isLoopback, originOf } from "../core/json-request.ts";
+import { isLoopback, networkFailureOf, originOf } from "../core/json-request.ts";
 import { listening } from "../core/listening.ts";
 import type { Log } from "../core/log.ts";
 import { Refused } from "../core/refused.ts";
@@ -17,6 +17,7 @@ import { type OpenKeyhole, openKeyhole } from "./compose.ts";
 import type { Readiness } from "./health.ts";
 import { startOps } from "./ops.ts";
 import { redisBuckets } from "./redis-buckets.ts";
+import { isRefusal } from "./shared-limiter.ts";
 import { listenOnSocket, requireFreeSocket } from "./socket.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
@@ -184,7 +185,10 @@ export function openOps(
 async function warnOf({ postgres }: Config, { database, shared }: OpenKeyhole, say: (line: string) => void) {
   const warn = (text: string) => say(`WARNING: ${text}`);
   if (shared?.away) {
-    warn("the store at KEYHOLE_LIMITER_URL cannot be reached. Until it can, each process counts alone.");
+    const why = isRefusal(shared.reason)
+      ? `refuses the user or the password (${shared.reason})`
+      : `cannot be reached: ${networkFailureOf(shared.reason)}`;
+    warn(`the store at KEYHOLE_LIMITER_URL ${why}. Until it can be used, each process counts alone.`);
   }
   if (postgres === undefined) return;
   const [row] = await database.query<{ fsync: string }>(sql`select current_setting('fsync') as fsync`)({});

@@ -16,7 +16,7 @@ export type SharedDecision =
   | { readonly allowed: true; readonly fullAfterUs: number; readonly remaining: number }
   | { readonly allowed: false; readonly retryAfterUs: number };
 
-/** Logged when the shared buckets are lost and when they are back. */
+/** Logged when the shared buckets are lost, when they then refuse the sign-in, and when they are back. */
 export type SharedNews = { readonly event: "limiter"; readonly shared: boolean; readonly reason?: string };
 
 /** The longest that a request waits for the store. A healthy one answers in a fraction of this. */
@@ -37,6 +37,8 @@ export class SharedLimiter {
   readonly #connection = deadline(connectDeadlineMs);
   /** Whether this process counts alone now. */
   away = true;
+  /** Why it does, as a code. */
+  reason = "";
   /** How often the shared buckets were lost. */
   losses = 0;
   #closed = false;
@@ -81,8 +83,13 @@ export class SharedLimiter {
   #lose(error: unknown): void {
     this.away = true;
     this.losses += 1;
-    this.#report({ event: "limiter", shared: false, reason: reasonOf(error) });
+    this.#tell(reasonOf(error));
     this.#reconnectLater();
+  }
+
+  #tell(reason: string): void {
+    this.reason = reason;
+    this.#report({ event: "limiter", shared: false, reason });
   }
 
   #reconnectLater(): void {
@@ -91,7 +98,9 @@ export class SharedLimiter {
       try {
         await this.#connect();
         if (!this.#closed) this.#report({ event: "limiter", shared: true });
-      } catch {
+      } catch (error) {
+        const reason = reasonOf(error);
+        if (isRefusal(reason) && reason !== this.reason) this.#tell(reason);
         this.#reconnectLater();
       }
     }, reconnectEveryMs);
@@ -102,11 +111,16 @@ function deadline(ms: number): Deadline {
   return new Deadline(ms, () => new Error(`no answer within ${ms} ms`), lateMsMax);
 }
 
-/** The error's code, or the first word of the store's message: the rest may quote what it was sent. */
+/** The first word of the store's message, whose rest may quote what it was sent, or the error's code. */
 function reasonOf(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
-  if (typeof code === "string") return code;
-  return /^no answer within \d+ ms$|^[A-Z]{3,}/.exec(String(message))?.[0] ?? "failed";
+  const said = /^no answer within \d+ ms$|^[A-Z]{3,}\b/.exec(String(message))?.[0];
+  return said ?? (typeof code === "string" ? code : "failed");
+}
+
+/** Whether the store is there and refuses the user, the password or a command. */
+export function isRefusal(reason: string): boolean {
+  return /^(?:NOAUTH|NOPERM|WRONGPASS)$/.test(reason);
 }
 
 export const connectDeadlineMs = 1000;

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
+import { attempt } from "../core/attempt.ts";
 import { mayAsk } from "../core/json-request.ts";
 import { configProblem } from "../core/problem.ts";
 import { wordsOf } from "../words/shell.ts";
@@ -77,7 +78,7 @@ export function readConfig(env: Env): Config {
     ...readAddress("HOST", env["HOST"] ?? "127.0.0.1", env),
     port: parsePort("PORT", env["PORT"] ?? "4100"),
     ops: readOps(env),
-    limiterUrl: readUrl(env, "KEYHOLE_LIMITER_URL", ["redis:", "rediss:"], 6379),
+    limiterUrl: readLimiterUrl(env),
     tracesUrl: readUrl(env, "OTEL_EXPORTER_OTLP_ENDPOINT", ["http:", "https:"], 4318),
     historyBytesMax: readHistory(env["KEYHOLE_HISTORY_MIB"] ?? "64"),
     checkpointFile: env["KEYHOLE_CHECKPOINT_FILE"] && resolve(env["KEYHOLE_CHECKPOINT_FILE"]),
@@ -172,6 +173,19 @@ function readUrl(env: Env, setting: string, protocols: readonly string[], port: 
   if (url !== null && protocols.includes(url.protocol) && url.hostname !== "") return text;
   const forms = protocols.map((protocol) => `${protocol}//host:${port}`);
   throw configProblem(`${setting} must be a URL of the form ${forms.join(" or ")}.`);
+}
+
+/** What the driver would refuse at each connection, or pass over, is refused here. */
+function readLimiterUrl(env: Env): string | undefined {
+  const text = readUrl(env, "KEYHOLE_LIMITER_URL", ["redis:", "rediss:"], 6379);
+  if (text === undefined) return undefined;
+  const { protocol, port, pathname, search, hash, username, password } = new URL(text);
+  const isDecoded = attempt(() => decodeURIComponent(username + password)) !== undefined;
+  const isRight = port !== "0" && /^(?:\/\d{0,5})?$/.test(pathname) && search + hash === "" && isDecoded;
+  if (isRight && (username === "" || password !== "")) return text;
+  throw configProblem(
+    `KEYHOLE_LIMITER_URL must be a URL of the form ${protocol}//user:password@host:6379, with nothing after it but / and the number of a database; percent-encode % @ / ? # in the password.`,
+  );
 }
 
 function readRootKeySource(env: Env, external: boolean): RootKeySource {

@@ -33,7 +33,7 @@ export function setQueries(database: Database) {
     wanted: integerValue("environments"),
     scope: sql`standing.environments`,
   });
-  const fetch = database.query<Standing & SetColumns>(sql`
+  const find = database.query<Standing & SetColumns>(sql`
     with ${authorized(database)}
     select ${standingColumns}, ${setColumns(database, integerValue("values"), integerValue("bytesMax"))}
     from standing left join ${s} on ${inReach} and ${isFound} ${withDataKey(database, s)}`);
@@ -42,7 +42,7 @@ export function setQueries(database: Database) {
      * The sets that the key reaches, one row each; one row without a set if there is none; no row if the key is gone.
      * What has more than `bytesMax` bytes, listing and wanted values together, comes without both.
      */
-    fetch: (at: Authorized, query: Omit<Lookup, "slug"> & { readonly bytesMax: number }) => fetch({ ...at, ...query }),
+    fetch: (at: Authorized, query: Omit<Lookup, "slug"> & { readonly bytesMax: number }) => find({ ...at, ...query }),
   };
 }
 

@@ -25,11 +25,12 @@ type Store = {
   readonly end: () => Promise<unknown>;
 };
 
-async function startStore(port = freePort()): Promise<Store> {
+async function startStore(port = freePort(), password?: string): Promise<Store> {
   const options = ["--bind", "127.0.0.1", "--port", String(port), "--save", "", "--appendonly", "no"];
+  if (password !== undefined) options.push("--requirepass", password);
   const store = startProgram([program, ...options], {});
   children.add(store);
-  const url = `redis://127.0.0.1:${port}`;
+  const url = `redis://${password === undefined ? "" : `:${encodeURIComponent(password)}@`}127.0.0.1:${port}`;
   const probe = redisBuckets(url);
   const isReady = () => probe.connect().then(() => true);
   await eventually(() => isReady().catch(() => false));
@@ -85,6 +86,30 @@ withStore("buckets in a store", () => {
     expect(ttl).toBeLessThanOrEqual(40_001);
     buckets.close();
     client.close();
+  });
+
+  test("a sign-in that is refused is told from a store that is away, also if the store comes later", async () => {
+    const port = freePort();
+    const news: SharedNews[] = [];
+    const limiterOf = (url: string) => new SharedLimiter(redisBuckets(url), new Limiter(), (said) => news.push(said));
+    const later = limiterOf(`redis://user:wrong@127.0.0.1:${port}`);
+    await later.open();
+    expect(news).toEqual([{ event: "limiter", shared: false, reason: "ECONNREFUSED" }]);
+    const own = await startStore(port, "p@ss/w%rd");
+    await eventually(() => news.length === 2);
+    expect(news[1]).toEqual({ event: "limiter", shared: false, reason: "WRONGPASS" });
+    later.close();
+    for (const [login, reason] of [
+      ["", "NOAUTH"],
+      [":wrong@", "WRONGPASS"],
+    ] as const) {
+      news.length = 0;
+      const limiter = limiterOf(`redis://${login}127.0.0.1:${port}`);
+      await limiter.open();
+      limiter.close();
+      expect(news).toEqual([{ event: "limiter", shared: false, reason }]);
+    }
+    await own.end();
   });
 
   test("a script that the store has forgotten is sent again", async () => {
@@ -218,7 +243,8 @@ withStore("several servers, one store", () =>
       await newKey();
       const port = freePort();
       const server = await site.serve({ env: { KEYHOLE_LIMITER_URL: `redis://:not-a-secret@127.0.0.1:${port}` } });
-      expect(server.said().stderr).toContain("WARNING: the store at KEYHOLE_LIMITER_URL cannot be reached");
+      const words = "WARNING: the store at KEYHOLE_LIMITER_URL cannot be reached: the connection was refused. Until";
+      expect(server.said().stderr).toContain(words);
       expect((await server.get(path, key.key)).status).toBe(200);
       await server.stop();
       const { stdout, stderr } = server.said();

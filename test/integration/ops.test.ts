@@ -282,6 +282,13 @@ describe("settings of the second listener, the store and traces", () => {
     ["KEYHOLE_LIMITER_URL", ""],
     ["KEYHOLE_LIMITER_URL", "http://secret@host"],
     ["KEYHOLE_LIMITER_URL", "secret"],
+    ["KEYHOLE_LIMITER_URL", "redis://host/limits"],
+    ["KEYHOLE_LIMITER_URL", "redis://host:0"],
+    ["KEYHOLE_LIMITER_URL", "redis://host/1/2"],
+    ["KEYHOLE_LIMITER_URL", "redis://host?tls=secret"],
+    ["KEYHOLE_LIMITER_URL", "redis://host/#secret"],
+    ["KEYHOLE_LIMITER_URL", "redis://secret@host"],
+    ["KEYHOLE_LIMITER_URL", "redis://user:secret%zz@host"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"],
   ])("%s=%s is refused with one sentence that names it", (name, value) => {
     let message = "";

@@ -149,10 +149,13 @@ function wireOf(options: ClientOptions): Wire {
     timeoutMs,
     waitMs,
     mayPass: ({ retryAfter, code }) => retryAfter !== undefined || code === "unavailable",
-    fetch: options.fetch ?? ((url, init) => fetch(url, init)),
+    // For Bun, whose environment can make it print requests with their key, and trust any certificate.
+    fetch: options.fetch ?? ((url, init) => fetch(url, { ...init, ...strictInBun })),
     clock: realClock,
   };
 }
+
+const strictInBun = { verbose: false, tls: { rejectUnauthorized: true } };
 
 function rootOf({ url, allowHttp }: ClientOptions): string {
   const parsed = parseApiRoot("url", url, () => allowHttp === true, "use https");

@@ -1,0 +1,34 @@
+/**
+ * Everything that Keyhole connects to, and the files of `src` that do it. Each file opens a connection or asks by
+ * `guardedFetch`. `unit/outgoing` fails for a file that is not here, and `blackbox/outgoing` has a test of each one that
+ * may cross a network: whatever the environment says, it takes no stranger's certificate and prints no credential.
+ */
+export const remote = {
+  /** `run`, `pull`, `files pull` and `mcp`, with a key or a job's token. */
+  server: ["machines/client.ts"],
+  /** The same from a program of somebody's own. */
+  "server, by the npm package": ["machines/npm/client.ts"],
+  /** For a job's token, with the runner's bearer. */
+  runner: ["machines/runner-token.ts"],
+  /** For the keys that verify tokens; without a credential. */
+  issuer: ["server/fetch-json.ts"],
+  /** With the dashboard's client secret. */
+  "identity provider": ["dashboard/sign-in.ts"],
+  /** Without a credential. */
+  witness: ["notary/witnessed-heads.ts"],
+  /** With the password of DATABASE_URL. */
+  database: ["store/postgres.ts"],
+  /** With the password of KEYHOLE_LIMITER_URL. */
+  limits: ["server/redis-buckets.ts"],
+  /** With the headers of OTEL_EXPORTER_OTLP_HEADERS. */
+  traces: ["server/traces.ts"],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+/** What is on the same machine, and what the others connect with. */
+export const local: readonly string[] = [
+  "cli/demo.ts",
+  "cli/health.ts",
+  "server/socket.ts",
+  "core/guarded-fetch.ts",
+  "core/public-fetch.ts",
+];
