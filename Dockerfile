@@ -1,4 +1,4 @@
-# The program and nothing else: no shell, no package manager, no root. Meant to run with a read-only root file system.
+# One program, without root, meant for a read-only root file system. Bun, which is in it, has a shell of its own.
 FROM oven/bun:1.4.5-debian AS build
 WORKDIR /keyhole
 COPY package.json bun.lock bunfig.toml ./

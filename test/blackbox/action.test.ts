@@ -74,6 +74,19 @@ describe("the action's steps, run as the runner runs them", () => {
     ...more,
   });
 
+  test("give the command its values, whatever the job sets for Bun programs", async () => {
+    const asked = await machine();
+    const bun = { BUN_OPTIONS: "--preload ./gone.ts", BUN_BE_BUN: "1" };
+    const ran = 'echo "got $API_TOKEN with $BUN_OPTIONS and $BUN_BE_BUN"';
+    const job = await runAction(asked, inputs(asked, { run: ran }), { env: bun });
+    expect([job.failed, job.raw]).toEqual([
+      undefined,
+      expect.stringContaining("got tok-123456 with --preload ./gone.ts and 1\n"),
+    ]);
+    const exported = await runAction(asked, inputs(asked, { files: "true" }), { env: bun });
+    expect([exported.failed, exported.env["API_TOKEN"]]).toEqual([undefined, "tok-123456"]);
+  });
+
   test("say which surface the key needs if it has another", async () => {
     const asked = await machine(() => refusal(403, "surface_required", "This key may not be used for this endpoint."));
     const job = await runAction(asked, inputs(asked));

@@ -8,9 +8,11 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
 import { encodeVerifier, encodeWitness, signerOf, witnessOf } from "../../src/audit/note.ts";
+import { guardedFetch } from "../../src/core/guarded-fetch.ts";
+import { type Fetch, requestJson, whyNoReply } from "../../src/core/json-request.ts";
 import { redisBuckets } from "../../src/server/redis-buckets.ts";
 import { startTraces } from "../../src/server/traces.ts";
-import { makeCertificates } from "../support/certificates.ts";
+import { makeBadCertificates, makeCertificates } from "../support/certificates.ts";
 import { newFolder } from "../support/folder.ts";
 import { audience, compact, newSigningKey, usualClaims } from "../support/issuer.ts";
 import { binary, runBinary } from "../support/keyhole.ts";
@@ -176,6 +178,29 @@ withPrograms(["openssl"], "a connection", (openssl) => {
       expect(listener.opened()).toBeGreaterThan(0);
       expect(listener.heard()).toBe("");
     });
+  });
+
+  test("fails with what is wrong with the certificate, and with no other cause", async () => {
+    const folder = newFolder();
+    makeBadCertificates(openssl ?? "", folder);
+    const read = (name: string) => readFileSync(join(folder, name), "utf8");
+    const ca = read("root.crt");
+    const said: string[] = [];
+    for (const name of ["cut", "old", "young", "other"]) {
+      using server = await startListener({ cert: read(`${name}.crt`), key: read("leaf.key") });
+      const ask: Fetch = (url, init) => guardedFetch(url, { ...init, tls: { ca } });
+      const request = { headers: {}, timeoutMs: 10_000, bytesMax: 1, fetch: ask };
+      const reply = await requestJson(`https://localhost:${server.at.split(":")[1]}`, request);
+      if (!("failed" in reply)) throw new Error(`${name} is trusted`);
+      said.push(whyNoReply(reply, 10_000));
+    }
+    const unknown = "from an unknown authority (NODE_EXTRA_CA_CERTS may name a file with yours)";
+    expect(said.map((words) => words.replace("cannot be reached: its certificate ", ""))).toEqual([
+      `comes without the intermediate certificates of its chain, or ${unknown}`,
+      "has expired, or this machine's clock is ahead",
+      "is not valid yet, or this machine's clock is behind",
+      "belongs to another host",
+    ]);
   });
 
   test("of a server to its collector of traces prints no header", async () => {

@@ -472,7 +472,7 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
       });
     });
 
-    test("holds no shell and no package manager", () => {
+    test("holds the program and no other", () => {
       expect(readdirSync(join(rootfs, "usr/bin"))).toEqual(["keyhole"]);
       expect(existsSync(join(rootfs, "bin"))).toBe(false);
     });
