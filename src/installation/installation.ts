@@ -76,6 +76,7 @@ export function openInstallation(
   const { postgres } = config;
   if (postgres === undefined) return openEmbedded(config, say, consent);
   for (const path of postgres.secretFiles) warnOfReaders("The secret file", path, say);
+  for (const { doubt } of postgres.servers) if (doubt !== undefined) say(doubt);
   return openOnPostgres(config, new Servers(postgres.servers), say, consent);
 }
 

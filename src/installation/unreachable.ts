@@ -1,5 +1,6 @@
 import { certificateFailures } from "../core/json-request.ts";
 import { databaseErrorCode, isSqlState, isStandby } from "../store/database.ts";
+import { signInFailures } from "../store/sign-in.ts";
 
 /* What a person reads of a PostgreSQL server that cannot be used. */
 
@@ -30,6 +31,7 @@ export function describeUnreachable(where: string, error: unknown): string {
 
 /** What a server does or lacks, after its name, and what a person can do. The codes are the system's and PostgreSQL's. */
 export const serverFailures: readonly ServerFailure[] = [
+  ...Object.entries(signInFailures).map(([code, words]): ServerFailure => [new RegExp(`^${code}$`), words]),
   [/^ECONNREFUSED$/, "refuses connections: PostgreSQL does not run there, or listens on another port."],
   [/^(?:ENOTFOUND|EAI_AGAIN)$/, "is not a host that this machine knows: correct the name, or look at its DNS."],
   [/^(?:E?(?:TIMEDOUT|HOSTUNREACH|NETUNREACH)|CONNECT_TIMEOUT)$/, "does not answer: is a firewall between?"],

@@ -34,6 +34,8 @@ export type PostgresServer = {
   };
   /** What to do if the server refuses the sign-in. */
   readonly advice: string;
+  /** That others can pose as it, and how to keep them from it; undefined if they cannot, or if TLS was turned off. */
+  readonly doubt: string | undefined;
 };
 
 /** What DATABASE_URL says. */
@@ -113,8 +115,12 @@ export function parsePostgresUrl(text: string, given: Env): Postgres {
       return { ...at, ssl: tls ?? (isLoopback(host) ? false : "prefer") };
     };
     let last = read();
+    const name = socket ?? `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+    const mode = values("sslmode") ?? "prefer";
+    const isDoubtful = mode !== "disable" && !isVerified(last);
     return {
-      name: socket ?? `${isIPv6(host) ? `[${host}]` : host}:${port}`,
+      name,
+      doubt: isDoubtful ? doubtOf(name, mode) : undefined,
       get connect() {
         last = attempt(read) ?? last;
         return last;
@@ -123,6 +129,17 @@ export function parsePostgresUrl(text: string, given: Env): Postgres {
     };
   });
   return { servers, secretFiles };
+}
+
+function doubtOf(name: string, mode: string): string {
+  const what =
+    mode === "require" ? "TLS, but nobody verifies" : "TLS only if the server offers it, and nobody verifies";
+  return `WARNING: Anybody on the way to ${name} can pose as the database: sslmode=${mode} asks for ${what} the certificate. Write sslmode=verify-full in DATABASE_URL, with sslrootcert=FILE or sslrootcert=system, the authorities that sign it.`;
+}
+
+/** Whether nobody else can be at the other end: the certificate is verified, or it is this machine. */
+export function isVerified({ path, host: [host = ""], ssl }: PostgresServer["connect"]): boolean {
+  return path !== undefined || isLoopback(host) || (typeof ssl === "object" && ssl.rejectUnauthorized === true);
 }
 
 /** @throws Problem if a parameter says again what the URL says before it: libpq takes the last */

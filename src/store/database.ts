@@ -112,11 +112,11 @@ export function isStandby(error: unknown): boolean {
   return databaseErrorCode(error) === standbyRefusal;
 }
 
-/** SQLSTATE, SQLite's code or the driver's. The rest of a database error may quote input. */
+/** SQLSTATE, SQLite's code or the driver's. The rest of a database error may quote input, or be a stranger's text. */
 export function databaseErrorCode(error: unknown): string {
   const source = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = (source as { code?: unknown } | null)?.code;
-  return typeof code === "string" || typeof code === "number" ? String(code) : "no code";
+  return /^[\w-]{1,60}$/.test(String(code ?? "")) ? String(code) : "no code";
 }
 
 /** Whether the connection failed rather than the statement, or leads to a standby: another one may do better. */

@@ -1,17 +1,16 @@
 import { Fault } from "../core/fault.ts";
 import { Refused } from "../core/refused.ts";
-import { databaseErrorCode, isConnectionFailure, isSqlState, queryDeadlineMs } from "./database.ts";
+import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "./database.ts";
 
 /*
  * A workaround for postgres.js 3.4.9. Its connections do not recover from failures:
  *
- * - A connection that closes in the middle of an answer keeps the rows it had, reconnects, and may put them before
- *   another query's: one caller's secrets in another caller's answer.
  * - After an error it goes on counting rows where the answer broke off, so the next answer begins with holes.
- * - A connection that breaks with unsent bytes never sends again. If its peer vanished silently, it waits forever.
+ * - If the peer of a connection vanished silently, it waits forever.
  * - If none of several hosts accepts it, it tries them in turn without pause or end, even after `end`.
  *
- * (A fifth fault is mended by the patch beside this file: it wrote to a socket that was gone, outside of every await.)
+ * (The patch beside this file mends others. It signs in by `sign-in.ts`, and bounds what a server may send. A connection
+ * that closed keeps nothing for the next one: neither rows, nor unsent bytes, nor the statements of a transaction.)
  *
  * So a client has one host. Once one of its connections fails or is too slow, no answer of that client counts, and its
  * queries go to a new client.
@@ -93,7 +92,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
         } catch (error) {
           if (error instanceof Fault || error instanceof Refused) throw error;
           const code = databaseErrorCode(error);
-          const isRefused = isSqlState(code) && code.startsWith("28");
+          const isRefused = /^(?:28\w{3}|SIGN_IN_\w+)$/.test(code);
           if (isRefused && client === this.#client) this.#news.refused(code);
           // A client that is no longer trusted may report another query's failure.
           const doubtful = client !== this.#client || this.#distrusted || isConnectionFailure(error);
@@ -177,7 +176,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
 
 /** What becomes of clients. */
 type News = {
-  /** The host refused the user or the password. @param code - SQLSTATE */
+  /** The host refused the user or the password. @param code - SQLSTATE, or one of `signInFailures` */
   readonly refused: (code: string) => void;
   /** A connection of a client that answered closed. */
   readonly lost: () => void;

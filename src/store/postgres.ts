@@ -5,7 +5,7 @@ import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
-import type { PostgresServer } from "../settings/postgres-url.ts";
+import { isVerified, type PostgresServer } from "../settings/postgres-url.ts";
 import {
   compile,
   type Database,
@@ -19,14 +19,15 @@ import {
 import { refuseAdditions } from "./guard.ts";
 import { Clients } from "./postgres-clients.ts";
 import { postgresAdditions, searchPath } from "./postgres-guard.ts";
+import { PostgresSignIn, signInFailures } from "./sign-in.ts";
 import { postgresTables } from "./tables.ts";
 
 /** The servers that DATABASE_URL names. All pools of a process use the same one, and follow each other to the next. */
 export class Servers {
   readonly #servers: readonly PostgresServer[];
   readonly #pools: ((server: PostgresServer) => void)[] = [];
+  readonly #refusals = new Map<PostgresServer, Refusal>();
   #at = 0;
-  #refused: Refusal | undefined;
   /** Whether a pooler is between that refuses the settings of a session. Then commands do without them. */
   isPooled = false;
   /** Receives what becomes of connections, as events of the log. */
@@ -48,12 +49,16 @@ export class Servers {
 
   /** Why no connection is made now; undefined if the last sign-in was not refused. */
   get refusal(): string | undefined {
-    return this.#refused?.reason;
+    return this.#refusals.get(this.current)?.reason;
   }
 
-  /** Goes on to the next server, unless another pool did so since `server` was current. */
-  leave(server: PostgresServer): void {
-    if (server === this.current) this.#at = (this.#at + 1) % this.#servers.length;
+  /** Goes on to the next server that may be asked, unless another pool did so since `server` was current. */
+  leave(server: PostgresServer, nowMs = performance.now()): void {
+    if (server !== this.current) return;
+    for (let tried = 0; tried < this.count; tried++) {
+      this.#at = (this.#at + 1) % this.count;
+      if ((this.#refusals.get(this.current)?.againAtMs ?? 0) <= nowMs) return;
+    }
   }
 
   /** Calls `follow` whenever a pool had a first answer from a server, with that server. */
@@ -64,7 +69,7 @@ export class Servers {
   /** This server answers: it is the one to ask, and no pool waits any longer for another. */
   answered(server: PostgresServer): void {
     this.#at = this.#servers.indexOf(server);
-    this.#refused = undefined;
+    this.#refusals.clear();
     for (const follow of this.#pools) follow(server);
   }
 
@@ -76,28 +81,28 @@ export class Servers {
   signIn(nowMs = performance.now()): PostgresServer["connect"] {
     const server = this.current;
     const { connect } = server;
-    const refused = this.#refused;
-    if (refused === undefined || refused.server !== server || refused.with !== JSON.stringify(connect)) return connect;
+    const refused = this.#refusals.get(server);
+    if (refused === undefined || refused.with !== JSON.stringify(connect)) return connect;
     if (nowMs < refused.againAtMs) throw new Fault("unavailable", refused.reason);
     refused.againAtMs = nowMs + signInAgainMs;
     return connect;
   }
 
-  /** The server refused to let somebody in with this. */
+  /** The server refused to let somebody in with this, or asked for what it is not given. */
   refused(server: PostgresServer, connect: PostgresServer["connect"], code: string): void {
     const tried = JSON.stringify(connect);
     // A client that was made before the files changed says nothing about what they hold now.
     if (tried !== JSON.stringify(server.connect)) return;
-    if (this.#refused?.server === server && this.#refused.with === tried) return;
-    const reason = `${server.name} refuses the user or the password (${code}): ${server.advice}`;
-    this.#refused = { server, with: tried, reason, againAtMs: performance.now() + signInAgainMs };
+    if (this.#refusals.get(server)?.with === tried) return;
+    const words = Object.entries(signInFailures).find(([failure]) => failure === code)?.[1];
+    const reason = `${server.name} ${words ?? `refuses the user or the password (${code}): ${server.advice}`}`;
+    this.#refusals.set(server, { with: tried, reason, againAtMs: performance.now() + signInAgainMs });
     this.tell({ event: "database_refused", reason });
   }
 }
 
 /** A sign-in that a server refused, and when it may be tried again. */
 type Refusal = {
-  readonly server: PostgresServer;
   readonly with: string;
   readonly reason: string;
   againAtMs: number;
@@ -218,9 +223,13 @@ export function connect(servers: Servers, use: Use, noticed = () => {}) {
     if (elsewhere) servers.leave(server);
     signIn = servers.signIn();
     server = servers.current;
+    const { user, pass: password } = signIn;
+    const login = { user, password, isVerified: isVerified(signIn) };
     return postgres({
       ...signIn,
       ...poolOf[use],
+      // The patched driver calls it for each connection.
+      pass: () => new PostgresSignIn(login),
       onclose: closed,
       // Of several servers, one that accepts connections and stands still costs a second. Then another is asked.
       connect_timeout: servers.count > 1 ? 1 : 2,

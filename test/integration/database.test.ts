@@ -5,6 +5,7 @@ import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
 import { isConnectionFailure } from "../../src/store/database.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
 import { moment } from "../support/clock.ts";
+import { eventually } from "../support/eventually.ts";
 import { connectTo, createDatabase, postgresUrl, runOn, withPostgres } from "../support/postgres.ts";
 import { parts } from "../support/seed.ts";
 
@@ -77,6 +78,49 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
       expect([...(await opened.transaction((db) => db.execute(sql`select 1 as one`)))]).toEqual([{ one: 1 }]);
     });
     await opened.close();
+  });
+
+  test("runs no statement of a dead transaction on the connection that follows, wherever it was cut", async () => {
+    await killer`create table kept (who text, at integer)`;
+    const statements = 5;
+    await withoutStrays(async () => {
+      // Cut as the statement is sent, or in the turn after the one before was answered.
+      for (const isSent of [true, false]) {
+        for (let at = 0; at < statements; at++) {
+          const opened = openPostgres(new Servers(parsePostgresUrl(database.url, {}).servers), "admin");
+          const begun = Promise.withResolvers<void>();
+          const dead = opened.transaction(async (db) => {
+            const [self] = (await db.execute(sql`select pg_backend_pid() as pid`)) as unknown as [{ pid: number }];
+            begun.resolve();
+            const statement = (number: number) => db.execute(sql`insert into kept values ('dead', ${number})`);
+            for (let number = 0; number < statements; number++) {
+              const sent = number === at && isSent ? statement(number).catch(() => {}) : undefined;
+              if (number === at) {
+                await killer`select pg_terminate_backend(${self.pid}, 60000)`;
+                await eventually(() => other.length > 0);
+              }
+              await sent;
+              await statement(number).catch(() => {}); // it goes on, whatever happened
+            }
+          });
+          await begun.promise;
+          const other: string[] = [];
+          const waits = opened
+            .transaction(async (db) => {
+              for (let number = 0; number < statements; number++) {
+                await db.execute(sql`insert into kept values ('other', ${number})`);
+                other.push("did");
+              }
+            })
+            .catch(() => other.push("failed"));
+          expect(await dead.catch(isConnectionFailure)).toBe(true);
+          await waits;
+          await opened.close();
+        }
+      }
+    });
+    const kept = await killer`select who, count(*)::integer as times from kept group by who`;
+    expect([...kept]).toEqual([{ who: "other", times: 2 * statements * statements }]);
   });
 
   test("is not taken for one that refuses a statement", async () => {

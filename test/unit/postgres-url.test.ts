@@ -211,6 +211,25 @@ describe("TLS to PostgreSQL", () => {
     }
   });
 
+  test.each([
+    ["", true],
+    ["sslmode=allow", true],
+    ["sslmode=prefer", true],
+    ["sslmode=require", true],
+    ["sslmode=disable", false],
+    ["sslmode=require&sslrootcert=system", false],
+    ["sslmode=verify-ca", false],
+    ["sslmode=verify-full", false],
+    ["sslmode=require&channel_binding=require", false],
+  ])("is doubted beyond this machine, if others can pose as the server: %s", (query, isDoubted) => {
+    const doubts = (hosts: string) => serversOf(`postgres://u@${hosts}/db?${query}`).map(({ doubt }) => doubt);
+    const [other, here] = doubts("db.example.com,127.0.0.1");
+    expect(here).toBeUndefined();
+    if (!isDoubted) return expect(other).toBeUndefined();
+    expect(other).toMatch(/^WARNING: Anybody on the way to db\.example\.com:5432 can pose as .* sslmode=verify-full /);
+    expect(other).toContain(`${query || "sslmode=prefer"} asks for`);
+  });
+
   test("takes files that exist and hold what they should", () => {
     const [empty, other] = [join(folder, "empty"), join(folder, "other")];
     writeFileSync(empty, "");
