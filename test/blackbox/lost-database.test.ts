@@ -1,12 +1,15 @@
 /** The database file of a running server goes away. Before a start: transcripts/data-folder.txt. */
 import { Database as SqliteFile } from "bun:sqlite";
 import { beforeAll, describe, expect, test } from "bun:test";
-import { copyFileSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Segment } from "../../src/audit/segment.ts";
 import { sqliteJournal } from "../../src/store/journal.ts";
 import { ranMs } from "../support/clock.ts";
 import { eventually } from "../support/eventually.ts";
+import { binary } from "../support/keyhole.ts";
+import { blockOf } from "../support/markdown.ts";
+import { run } from "../support/program.ts";
 import { expectWithin, keyOf, type Server, siteOf } from "../support/server.ts";
 
 const values = "/projects/web/variables?environment=staging";
@@ -20,6 +23,29 @@ beforeAll(() => {
   database = join(site.data, "keyhole.db");
   aside = join(site.folder, "aside.db");
 });
+
+test("under a running server, a root key that is lost leaves time to fetch everything, as the page says", async () => {
+  writeFileSync(join(site.folder, "app.conf"), "a file");
+  await site.json(["file", "put", "acme/web", "app.conf", "--path", "app.conf", "--env", "staging"]);
+  const { key: both } = await site.key("--org", "acme", "--resource", "variables,files");
+  const server = await site.serve();
+  const [rootKey, lost] = [join(site.data, "root.key"), join(site.folder, "lost.key")];
+  renameSync(rootKey, lost);
+  try {
+    expect(await site.keyhole(["key", "list"])).toMatchObject({ exitCode: 2, stdout: "" });
+    const block = blockOf("docs/root-key.md", "sh", "keyhole pull")
+      .replaceAll("production", "staging")
+      .replace("API_", "");
+    const env = { PATH: process.env["PATH"], HOME: site.folder, KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: both };
+    const script = `keyhole() { '${binary}' "$@"; }\n${block}`;
+    expect(await run(["bash", "-c", script], { cwd: site.folder, env })).toMatchObject({ exitCode: 0 });
+    expect(readFileSync(join(site.folder, "web-staging.env"), "utf8")).toBe("TOKEN=canary\n");
+    expect(readFileSync(join(site.folder, "web-staging/app.conf"), "utf8")).toBe("a file");
+  } finally {
+    renameSync(lost, rootKey);
+    await server.stop();
+  }
+}, 60_000);
 
 describe("under a running server, a database file", () => {
   let server: Server;
