@@ -76,6 +76,10 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/blackbox/docs.test.ts": ["full", "runs every block of commands in the documentation"],
   "test/blackbox/failover.test.ts": ["full", "starts primaries and standbys, and makes them change places"],
   "test/blackbox/faults.test.ts": ["full", "kills servers, commands and PostgreSQL, again and again"],
+  "test/blackbox/going-back.test.ts": [
+    "full",
+    "builds a newer version, and pastes the page of upgrades there and back",
+  ],
   "test/blackbox/large-rows.test.ts": ["full", "blows each row up to 100 MiB by SQL, on both databases"],
   "test/blackbox/log-in-go.test.ts": ["full", "compiles a program in Go, which judges our tree and notes"],
   "test/blackbox/limits.test.ts": ["full", "reads 8 MiB many times at once, and measures memory"],
