@@ -84,6 +84,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/blackbox/log-in-go.test.ts": ["full", "compiles a program in Go, which judges our tree and notes"],
   "test/blackbox/limits.test.ts": ["full", "reads 8 MiB many times at once, and measures memory"],
   "test/blackbox/lossy-failover.test.ts": ["full", "starts primaries, and standbys that lack their last writes"],
+  "test/blackbox/patroni.test.ts": ["full", "runs three nodes with Patroni and etcd, and makes them fail over"],
   "test/blackbox/put-back.test.ts": ["full", "waits for servers to look again, and starts standbys"],
   "test/blackbox/month.test.ts": ["full", "lives a month of a team, on both databases"],
   "test/blackbox/notary-under-load.test.ts": ["full", "kills notaries 30 times, and puts 100,000 segments before them"],

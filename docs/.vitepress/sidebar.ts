@@ -77,6 +77,7 @@ export const shelves: readonly Shelf[] = [
           { text: "Database role", page: "least-privilege" },
           { text: "Health and metrics", page: "operations" },
           { text: "Several processes", page: "scale-out" },
+          { text: "A failover, rehearsed", page: "failover" },
           { text: "Upgrades", page: "upgrade" },
           { text: "Releases", page: "releases" },
           { text: "Performance", page: "performance" },

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Dumps the database, restores the dump beside it, and keeps the dump only if everything in the copy opens.
+# Dumps the database, restores the dump beside it, and keeps the dump only if everything in the copy opens. If this host's
+# PostgreSQL is a standby, it does nothing: the primary's host does it.
 # keyhole-backup.service runs it, with the root key and the owner's DATABASE_URL, postgres://…@HOST/NAME?PARAMETERS.
 set -eu
 umask 077
@@ -7,6 +8,12 @@ folder=/var/backups/keyhole
 dump=$folder/$(date +%F).dump
 as_postgres() { runuser -u postgres -- "$@"; }
 name=$(printf '%s\n' "$DATABASE_URL" | sed 's|^[^/]*//[^/?]*/*||; s|?.*||')
+
+standby=$(as_postgres psql --no-psqlrc --quiet --tuples-only --no-align --command='SELECT pg_is_in_recovery()')
+if [ "$standby" != f ]; then
+  echo "No dump: PostgreSQL on this host is a standby, and the primary's host makes the backup."
+  exit
+fi
 
 mkdir -p "$folder"
 as_postgres pg_dump --format=custom --encoding=UTF8 --no-owner --no-privileges \

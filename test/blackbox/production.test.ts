@@ -7,7 +7,7 @@ import { binary } from "../support/keyhole.ts";
 import { blockOf } from "../support/markdown.ts";
 import { adapt, makeBin, runPage } from "../support/page.ts";
 import { freePort } from "../support/port.ts";
-import { type Postgres, startPrimary } from "../support/postgres.ts";
+import { type Replica, startPrimary } from "../support/postgres.ts";
 import { noteMissing, whereInstalled } from "../support/programs.ts";
 
 setDefaultTimeout(120_000);
@@ -58,7 +58,7 @@ const cluster = await startPrimary();
 if (cluster) describe("on an empty PostgreSQL, every command of", () => onPostgres(cluster));
 else noteMissing(["pg_basebackup"], "the pages that begin with an empty PostgreSQL");
 
-function onPostgres(cluster: Postgres): void {
+function onPostgres(cluster: Replica): void {
   const { hostname, port, username, password } = new URL(cluster.url);
   const address = `${hostname}:${port}`;
   let folder: string;
@@ -146,6 +146,15 @@ function onPostgres(cluster: Postgres): void {
     const parameters = `host=${hostname}&port=${port}&sslmode=disable&application_name=nightly/backup`;
     expect(backUp(`${owned}/keyhole?${parameters}`)).toEqual([true, 1]);
     expect(backUp(`${owned}${address}`)).toEqual([false, 0]); // it names no database
+
+    // Where PostgreSQL is a standby, nothing is dumped and nothing fails.
+    const standby = await cluster.startStandby();
+    const runuser = join(bin, "runuser");
+    const onPrimary = readFileSync(runuser, "utf8");
+    writeFileSync(runuser, onPrimary.replace(`PGPORT=${port}`, `PGPORT=${new URL(standby.url).port}`));
+    expect(backUp(`${owned}${named}`)).toEqual([true, 0]);
+    writeFileSync(runuser, onPrimary);
+    await standby.stop();
 
     const blocks = ["pg_dump", "createdb"].map((word) => blockOf("docs/backup.md", "sh", word)).join("\n");
     const log = join(folder, "journal");

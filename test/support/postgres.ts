@@ -227,7 +227,7 @@ async function serverVersion(url: string, name: string): Promise<string> {
 }
 
 /** Folders with initdb and postgres: first those in PATH, then those of known packages, newest first. */
-function machineBinaries(): string[] {
+export function machineBinaries(): string[] {
   const onPath = (process.env["PATH"] ?? "").split(delimiter).filter(Boolean);
   const parents = [
     "/usr/lib/postgresql", // Debian, Ubuntu: 17/bin
@@ -452,7 +452,7 @@ export function readyPid(pgdata: string): number | undefined {
 }
 
 /** The user that runs the server. Without ids it is the user that runs the tests. */
-type ClusterOwner = { readonly name: string; readonly ids?: { readonly uid: number; readonly gid: number } };
+export type ClusterOwner = { readonly name: string; readonly ids?: { readonly uid: number; readonly gid: number } };
 
 /** PostgreSQL refuses to run as root: root uses `postgres`, else `nobody`, else creates a user. */
 export function clusterOwner(): ClusterOwner | undefined {
@@ -471,7 +471,7 @@ export function clusterOwner(): ClusterOwner | undefined {
 }
 
 /** A new folder that the owner of the cluster can use. TMPDIR may lie in root's home, which it cannot. */
-function clusterFolder(owner: ClusterOwner): string | undefined {
+export function clusterFolder(owner: ClusterOwner): string | undefined {
   for (const base of [...new Set([tmpdir(), "/tmp", "/var/tmp"])]) {
     let folder: string;
     try {
@@ -486,11 +486,13 @@ function clusterFolder(owner: ClusterOwner): string | undefined {
   return undefined;
 }
 
-function give(folder: string, { ids }: ClusterOwner): void {
+/** Makes a folder and all in it the owner's. */
+export function give(folder: string, { ids }: ClusterOwner): void {
   if (ids) run(["chown", "-R", `${ids.uid}:${ids.gid}`, folder], { name: "root" }, "/");
 }
 
-function asOwner({ ids }: ClusterOwner, folder: string) {
+/** How to start a program as the owner. */
+export function asOwner({ ids }: ClusterOwner, folder: string) {
   // The caller's environment must not influence the server: PGPORT, PGDATA, LC_ALL.
   return { ...ids, cwd: folder, env: { PATH: process.env["PATH"] ?? "", HOME: folder, LC_ALL: "C" } };
 }

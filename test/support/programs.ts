@@ -95,6 +95,13 @@ const debianPackages: Readonly<Record<string, string>> = {
       .map((name) => [name, name]),
   ),
   ...{ bwrap: "bubblewrap", "firefox-esr|firefox": "firefox-esr", go: "golang-go", gofmt: "golang-go", gpg: "gnupg" },
-  ...{ pg_basebackup: "postgresql", promtool: "prometheus", psql: "postgresql-client" },
+  ...{
+    etcd: "etcd-server",
+    patroni: "patroni",
+    patronictl: "patroni",
+    pg_basebackup: "postgresql",
+    promtool: "prometheus",
+    psql: "postgresql-client",
+  },
   ...{ "systemd-analyze": "systemd", "systemd-creds": "systemd", "valkey-server|redis-server": "redis-server" },
 };
