@@ -104,10 +104,10 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
  * and how many there may be. Pages say these numbers. A number that is far above the code is to be lowered.
  */
 const budgets: readonly { what: string; from: RegExp; follows?: "imports" | "threads"; linesMax: number }[] = [
-  { what: "A request", from: /^src\/server\/compose\.ts$/, follows: "imports", linesMax: 6200 },
+  { what: "A request", from: /^src\/server\/compose\.ts$/, follows: "imports", linesMax: 6400 },
   { what: "The judgement of a request", from: /^src\/(?:gates|access)\//, linesMax: 1500 },
-  { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 10_500 },
-  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 11_900 },
+  { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 11_000 },
+  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 12_400 },
 ];
 
 /** What answers requests. */
