@@ -75,7 +75,7 @@ export function requireOneName(keys: readonly Verifier[]): void {
  */
 export async function verifyTree(context: CommandContext, keys: readonly Verifier[]): Promise<void> {
   requireOneName(keys);
-  const config = readConfig(context.env);
+  const config = readConfig(context.env, false);
   const { checkpointFile: file, witnesses } = config;
   const checkpoint = new NewestCheckpoint({ auditKey: undefined, signers: async () => keys, file, witnesses });
   const database = openWithoutKeys(config);

@@ -99,7 +99,7 @@ function shortened(names: readonly Named[], asked: NamesAsked, option: Option | 
 async function findNames(context: CommandContext, asked: NamesAsked, typed: string): Promise<readonly Named[]> {
   try {
     const { namesInUse } = await import("../people/names-in-use.ts");
-    const found = namesInUse(readConfig(context.env), asked, typed);
+    const found = namesInUse(readConfig(context.env, false), asked, typed);
     return await Promise.race([found, Bun.sleep(waitMsMax).then(() => [])]);
   } catch {
     return [];

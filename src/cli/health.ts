@@ -8,7 +8,7 @@ import { type CommandContext, verb } from "../terminal/verb.ts";
 /** `keyhole health`: a health check for a container, which has no other HTTP client. */
 export function healthCommand(context: CommandContext) {
   return verb("health", "Ask the server on this machine whether it is ready.", "keyhole health").action(async () => {
-    const { host, port, socket, ops } = readConfig(context.env);
+    const { host, port, socket, ops } = readConfig(context.env, false);
     // Without the ops listener, an unknown path is asked: the server needs neither a key nor the database for a 404.
     const [at, wanted] = ops ? [urlOf(ops.host, ops.port, "/readyz"), 200] : [urlOf(host, port, "/health"), 404];
     const unix = ops ? undefined : socket?.path;

@@ -63,8 +63,12 @@ export type Socket = {
   readonly group: string | undefined;
 };
 
-/** Reads the settings. @throws Problem for the first wrong one; an empty setting is wrong */
-export function readConfig(env: Env): Config {
+/**
+ * Reads the settings.
+ * @param takesKeys - whether the root key is used, so that one must be set with DATABASE_URL
+ * @throws Problem for the first wrong one; an empty setting is wrong
+ */
+export function readConfig(env: Env, takesKeys = true): Config {
   const empty = settingNames.find((name) => env[name] === "");
   if (empty !== undefined) throw configProblem(`${empty} is set but empty: give it a value or unset it.`);
   const databaseUrl = env["DATABASE_URL"];
@@ -74,7 +78,7 @@ export function readConfig(env: Env): Config {
   return Object.freeze({
     postgres: databaseUrl === undefined ? undefined : parsePostgresUrl(databaseUrl, env),
     dataFolder: resolve(env["KEYHOLE_DATA"] ?? ".keyhole"),
-    rootKey: readRootKeySource(env, databaseUrl !== undefined),
+    rootKey: readRootKeySource(env, takesKeys && databaseUrl !== undefined),
     ...readAddress("HOST", env["HOST"] ?? "127.0.0.1", env),
     port: parsePort("PORT", env["PORT"] ?? "4100"),
     ops: readOps(env),
@@ -188,7 +192,7 @@ function readLimiterUrl(env: Env): string | undefined {
   );
 }
 
-function readRootKeySource(env: Env, external: boolean): RootKeySource {
+function readRootKeySource(env: Env, isRequired: boolean): RootKeySource {
   const [setting, other] = rootKeySettings.filter((name) => env[name] !== undefined);
   if (setting !== undefined && other !== undefined) {
     throw configProblem(`${setting} and ${other} are both set: keep one of them.`);
@@ -197,7 +201,7 @@ function readRootKeySource(env: Env, external: boolean): RootKeySource {
   if (setting === "KEYHOLE_ROOT_KEY") return { from: "text", text };
   if (setting === "KEYHOLE_ROOT_KEY_FILE") return { from: "file", path: resolve(text) };
   if (setting !== undefined) return { from: "command", words: splitWords(setting, text), env: withoutSettings(env) };
-  if (!external) return { from: "folder" };
+  if (!isRequired) return { from: "folder" };
   const words =
     "KEYHOLE_ROOT_KEY, KEYHOLE_ROOT_KEY_FILE or KEYHOLE_ROOT_KEY_COMMAND is required with DATABASE_URL: make a key with `openssl rand -base64 32`.";
   throw configProblem(words);
