@@ -9,12 +9,15 @@ export class KeyUses {
   readonly #uses = new Map<string, { usedAt: number; writtenAt: number }>();
   #last: Promise<unknown> = Promise.resolve();
 
-  /** @param write - stores epoch milliseconds by key id; must ignore timestamps older than the stored one */
+  /**
+   * @param write - stores by key id how many milliseconds ago it was used, by the database's clock: one server whose clock
+   *   is ahead must not date a key's last use for all. Must ignore uses older than the stored one
+   */
   constructor(write: (uses: ReadonlyMap<string, number>) => Promise<void>) {
     this.#write = write;
   }
 
-  /** @param usedAt - epoch milliseconds */
+  /** @param usedAt - monotonic milliseconds */
   note(keyId: string, usedAt: number): void {
     const use = this.#uses.get(keyId);
     if (use === undefined) this.#uses.set(keyId, { usedAt, writtenAt: Number.NEGATIVE_INFINITY });
@@ -36,7 +39,7 @@ export class KeyUses {
    */
   async close(now: () => number, pause: () => Promise<unknown>): Promise<void> {
     const triesUntil = now() + lastTriesMs;
-    while (!(await this.#after(() => this.#flush(Number.POSITIVE_INFINITY))) && now() < triesUntil) await pause();
+    while (!(await this.#after(() => this.#flush(now(), true))) && now() < triesUntil) await pause();
   }
 
   #after<T>(work: () => Promise<T>): Promise<T> {
@@ -46,16 +49,16 @@ export class KeyUses {
   }
 
   /** Returns whether everything that was due was written. */
-  async #flush(nowMs: number): Promise<boolean> {
+  async #flush(nowMs: number, isLast = false): Promise<boolean> {
     const due = new Map<string, number>();
     for (const [keyId, { usedAt, writtenAt }] of this.#uses) {
-      const isRecent = nowMs - writtenAt < writeIntervalMs;
+      const isRecent = !isLast && nowMs - writtenAt < writeIntervalMs;
       if (usedAt > writtenAt && !isRecent) due.set(keyId, usedAt);
       else if (!isRecent) this.#uses.delete(keyId);
     }
     if (due.size === 0) return true;
     try {
-      await this.#write(due);
+      await this.#write(new Map([...due].map(([keyId, usedAt]) => [keyId, Math.max(0, Math.round(nowMs - usedAt))])));
     } catch {
       return false;
     }

@@ -40,8 +40,8 @@ export type Job = {
   /** These claims for people. */
   readonly claims: string;
   readonly readsMax: number;
-  /** Epoch milliseconds; from then on no token of the job is taken, unless it reads again. */
-  readonly endsAt: number;
+  /** In this time after a read, all tokens of the job end. */
+  readonly keptMs: number;
 };
 
 /** A trust whose seal was verified. */
@@ -115,7 +115,7 @@ export async function verifyToken(
   for (const some of Map.groupBy(trusts, ({ terms }) => terms.jwks).values()) {
     const unverified = await whyNotVerified(token, some[0]?.pinned ?? published, nowMs);
     for (const trust of some) {
-      const reason = unverified ?? whyNotMet(token, trust, nowMs);
+      const reason = unverified ?? whyNotMet(token, trust);
       if (reason === undefined) fitting.push(trust);
       else reasons.add(reason);
     }
@@ -134,16 +134,18 @@ export async function verifyToken(
 /** The claims that name a run, as providers call them. */
 const runClaims = ["run_id", "job_id", "pipeline_id", "pipelineUuid", "oidc.circleci.com/job-id", "terraform_run_id"];
 
-/** The job that a token names; undefined if the trust counts no reads, or the token names no job. */
-export function jobOf({ payload }: Token, trust: Pick<Trust, "id" | "terms">, nowMs: number): Job | undefined {
-  const { id: trustId, terms } = trust;
-  const { perJob } = terms;
+/**
+ * The job that a token names; undefined if the trust counts no reads, or the token names no job. A text with a NUL or half
+ * a surrogate names none: PostgreSQL can hold neither, and no provider sends one.
+ */
+export function jobOf({ payload }: Token, { id: trustId, terms: { perJob } }: Pick<Trust, "id" | "terms">) {
   const names = perJob?.claims.find((some) => some.every((name) => typeof payload[name] === "string"));
   if (perJob === undefined || names === undefined) return undefined;
   const named = names.map((name) => [name, payload[name] as string] as const);
   const claims = named.map(([name, value]) => `${name}=${value}`).join(" ");
-  const endsAt = nowMs + (names.includes("jti") ? tokenLastsMs : jobLastsMs);
-  return { trustId, job: sha256Of(JSON.stringify(named)), claims, readsMax: perJob.reads, endsAt };
+  if (!claims.isWellFormed() || claims.includes("\0")) return undefined;
+  const keptMs = names.includes("jti") ? tokenLastsMs : jobLastsMs;
+  return { trustId, job: sha256Of(JSON.stringify(named)), claims, readsMax: perJob.reads, keptMs } satisfies Job;
 }
 
 /** More than the ten minutes in which a token is taken. */
@@ -241,7 +243,7 @@ const noSuchKey = "the issuer has no such key as it names";
 const severalKeys = "several of the issuer's keys could have signed it";
 const unknownSigner: ReadonlySet<string> = new Set([notSigned, noSuchKey, severalKeys]);
 
-function whyNotMet(token: Token, trust: Trust, nowMs: number): string | undefined {
+function whyNotMet(token: Token, trust: Trust): string | undefined {
   const { audience, claims, perJob } = trust.terms;
   const { payload } = token;
   const { aud } = payload;
@@ -252,7 +254,7 @@ function whyNotMet(token: Token, trust: Trust, nowMs: number): string | undefine
     if (!Object.hasOwn(payload, name)) return `its claim ${name} is missing`;
     if (payload[name] !== value) return `its claim ${name} ${isNot(token, name, value)}`;
   }
-  if (perJob !== undefined && jobOf(token, trust, nowMs) === undefined) {
+  if (perJob !== undefined && jobOf(token, trust) === undefined) {
     return `it names no job by ${perJob.claims.map((names) => names.join(" and ")).join(", or ")}, and the trust counts the reads of each`;
   }
   for (const [name, isStrangers] of strangersClaims) {

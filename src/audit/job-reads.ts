@@ -6,8 +6,8 @@ export type JobRead = {
   /** SHA-256 of the claims that name the job, in hex. */
   readonly job: string;
   readonly readsMax: number;
-  /** Epoch milliseconds; from then on the count is not needed. */
-  readonly endsAt: number;
+  /** For how long the count is needed after this read, in milliseconds of the database's clock. */
+  readonly keptMs: number;
 };
 
 /** Reads by one job that are counted in the commit that stores their entries. */

@@ -150,11 +150,10 @@ async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, i
   const isPublished = trusts.some(({ pinned }) => pinned === null);
   const identify = (published: KeySet | undefined) =>
     inTurn(async () => {
-      const now = gate.now();
-      const trust = await verifyToken(token, trusts, published, now);
+      const trust = await verifyToken(token, trusts, published, gate.now());
       const { digest } = trust;
       const row = await gate.lookUp({ digest, ...lookup });
-      return { ...authenticate(row, digest, gate.seals), token: wordsOf(token), job: jobOf(token, trust, now) };
+      return { ...authenticate(row, digest, gate.seals), token: wordsOf(token), job: jobOf(token, trust) };
     });
   const published = isPublished ? await gate.findIssuerKeys(token.issuer) : undefined;
   try {

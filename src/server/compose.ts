@@ -155,15 +155,13 @@ function openJournals(
 /** When each key was last used, written once a second. */
 function openKeyUses(background: Database) {
   const uses = new KeyUses(keyUseWriter(background));
-  const timer = setInterval(() => void uses.flush(Date.now()), usesEveryMs);
+  const now = () => performance.now();
+  const timer = setInterval(() => void uses.flush(now()), usesEveryMs);
   return {
-    note: (keyId: string) => uses.note(keyId, Date.now()),
+    note: (keyId: string) => uses.note(keyId, now()),
     close: () => {
       clearInterval(timer);
-      return uses.close(
-        () => performance.now(),
-        () => Bun.sleep(10),
-      );
+      return uses.close(now, () => Bun.sleep(10));
     },
   };
 }
@@ -171,7 +169,7 @@ function openKeyUses(background: Database) {
 /** Forgets the reads of jobs whose tokens have ended. */
 function openJobReads(background: Database) {
   // What fails now is tried again in a minute.
-  const prune = () => void pruneJobReads(background, Date.now()).catch(() => {});
+  const prune = () => void pruneJobReads(background).catch(() => {});
   const timer = setInterval(prune, checkpointEveryMs);
   return { close: () => clearInterval(timer) };
 }

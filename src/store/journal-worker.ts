@@ -43,8 +43,8 @@ function open(path: string, insertText: string): void {
       requireUntouched();
       passed = now;
     }
-    const counts = reads.map(({ trustId, job, reads, endsAt }) => {
-      return count.get(trustId, Buffer.from(job, "hex"), reads, endsAt)?.reads ?? Number.MAX_SAFE_INTEGER;
+    const counts = reads.map(({ trustId, job, reads, keptMs }) => {
+      return count.get(trustId, Buffer.from(job, "hex"), reads, keptMs)?.reads ?? Number.MAX_SAFE_INTEGER;
     });
     if (counts.some((count, at) => count > (reads[at]?.readsMax ?? 0))) return { outcome: "refused", counts };
     if (segment !== undefined) insert.run(...segment);
@@ -55,7 +55,8 @@ function open(path: string, insertText: string): void {
   write = insertOne.immediate;
 }
 
-const countText = `insert into job_reads (trust_id, job, reads, ends_at) values (?, ?, ?, ?)
+const countText = `insert into job_reads (trust_id, job, reads, ends_at)
+  values (?, ?, ?, cast(unixepoch('subsec') * 1000 as integer) + ?)
   on conflict (trust_id, job) do update set reads = reads + excluded.reads, ends_at = excluded.ends_at returning reads`;
 
 function append(segment: SegmentValues | undefined, reads: readonly JobReads[]): Appended {

@@ -73,7 +73,7 @@ export function postgresJournal(servers: Servers): JournalStore {
           return found?.["sound"] === true ? { outcome: "durable" } : keptOut();
         }
         const isCounted = reads.length > 0;
-        const parameters = [...valuesOf(segment), home, ...(isCounted ? [JSON.stringify(reads)] : [])];
+        const parameters = [...valuesOf(segment), home, ...(isCounted ? [rowsOf(reads)] : [])];
         const before = notices;
         const stored = await store(segment.at, parameters, isCounted);
         if (stored === undefined) return keptOut();
@@ -103,6 +103,17 @@ export function postgresJournal(servers: Servers): JournalStore {
 function passingOver(error: unknown): Record<string, unknown>[] {
   if ([undefinedTable, checkViolation].includes(databaseErrorCode(error))) return [];
   throw error;
+}
+
+/**
+ * The rows of `asked`, as JSON. Nothing else of a read is sent: PostgreSQL refuses the whole statement, and so the reads
+ * of others, for a text with a NUL anywhere in it.
+ */
+function rowsOf(reads: readonly JobReads[]): string {
+  const rows = reads.map(({ trustId: trust, job, reads, readsMax: most, keptMs: kept }) => {
+    return { trust, job, reads, most, kept };
+  });
+  return JSON.stringify(rows);
 }
 
 /** The stored count of each job, from a JSON array of those that were raised. */
@@ -198,12 +209,11 @@ function statementsOf(month: string, isCounted: boolean): readonly string[] {
  */
 const counting = (found: string, insert: string, here: string) => `
   with asked as materialized (
-    select "trustId" as trust, job, reads, "readsMax" as most, "endsAt" as ends
-    from pg_catalog.jsonb_to_recordset($9::text::jsonb)
-      as a("trustId" text, job text, reads bigint, "readsMax" bigint, "endsAt" bigint)
+    select * from pg_catalog.jsonb_to_recordset($9::text::jsonb)
+      as a(trust text, job text, reads bigint, most bigint, kept bigint)
   ), counted as (
     insert into public.job_reads as j (trust_id, job, reads, ends_at)
-    select trust, pg_catalog.decode(job, 'hex'), reads, ends from asked where exists (select 1 ${found})
+    select trust, pg_catalog.decode(job, 'hex'), reads, ${nowMs} + kept from asked where exists (select 1 ${found})
     order by trust, job
     on conflict (trust_id, job) do update set reads = j.reads + excluded.reads, ends_at = excluded.ends_at
     returning trust_id as trust, pg_catalog.encode(job, 'hex') as job, reads
@@ -213,6 +223,8 @@ const counting = (found: string, insert: string, here: string) => `
   )
   select pg_catalog.json_agg(pg_catalog.json_build_array(trust || ' ' || job, reads))::text as counted, (select server from stored) as server
   from counted having count(*) > 0`;
+
+const nowMs = "(extract(epoch from pg_catalog.clock_timestamp()) * 1000)::bigint";
 
 /** Whether a partition takes rows; no row if it is none. Fails if the journal could not be written, and stores nothing. */
 const checkOf = (partition: string) => `

@@ -219,7 +219,7 @@ export function trustList(database: Database): () => Promise<GrantRow[]> {
   return () => list({});
 }
 
-/** Prepares the record of when keys were last used. Timestamps that are older than the stored ones are ignored. */
+/** Prepares the record of how many milliseconds ago keys were last used. Uses before the stored ones are ignored. */
 export function keyUseWriter(database: Database): (uses: ReadonlyMap<string, number>) => Promise<void> {
   const { keyUses, apiKeys } = database.tables;
   const json = sql.placeholder("uses");
@@ -227,7 +227,7 @@ export function keyUseWriter(database: Database): (uses: ReadonlyMap<string, num
     database.dialect === "postgres" ? sql`jsonb_array_elements(${json}::text::jsonb)` : sql`json_each(${json})`;
   const write = database.query(sql`
     insert into ${keyUses} (key_id, last_used_at)
-    select value ->> 0, cast(value ->> 1 as bigint) from ${each}
+    select value ->> 0, ${database.nowMs} - cast(value ->> 1 as bigint) from ${each}
     where exists (select 1 from ${apiKeys} where ${apiKeys.id} = value ->> 0)
     on conflict (key_id) do update set last_used_at = excluded.last_used_at
     where key_uses.last_used_at < excluded.last_used_at`);

@@ -92,11 +92,11 @@ withPostgres("the role that serve runs under", () => {
   });
 
   test("counts the reads of jobs, and forgets those that are not needed", async () => {
-    const read = { trustId: "trust-1", job: "00", readsMax: 1, endsAt: 1 };
+    const read = { trustId: "trust-1", job: "00", readsMax: 1, keptMs: -1 };
     expect(await keyhole.journal.record([entry], read)).toBeString();
     await expect(keyhole.journal.record([entry], read)).rejects.toBeInstanceOf(Overused);
     const background = installation.open("journal");
-    await pruneJobReads(background, 2);
+    await pruneJobReads(background);
     await background.close();
     expect(await w.sql`select 1 as one from job_reads`).toEqual([]);
   });

@@ -3,10 +3,12 @@ import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import fc from "fast-check";
 import type { AuditEntry } from "../../src/audit/entry.ts";
+import type { JobRead } from "../../src/audit/job-reads.ts";
 import type { Append, Checkpoint } from "../../src/audit/journal.ts";
 import { decodeEntries, encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
 import { Deadline } from "../../src/core/deadline.ts";
 import { Fault } from "../../src/core/fault.ts";
+import { sha256Of } from "../../src/core/hash.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { auditKey, entry, journalOn, writeLane } from "../support/journal.ts";
@@ -122,7 +124,7 @@ describe("the journal", () => {
     expect(await next).toBe(`${lane}:489`);
   });
 
-  const ofJob = { trustId: "trust-1", job: "00", readsMax: 3, endsAt: 1 };
+  const ofJob = { trustId: "trust-1", job: "00", readsMax: 3, keptMs: 1 };
 
   test("counts a job's reads with their entries, and writes without those that are too many", async () => {
     const { append, answer } = byHand();
@@ -387,6 +389,23 @@ describeBoth("the journal on its database", (w) => {
     // The read gives up within 2 s. A slow machine may not get that far each time.
     for (let turn = 1; turn < 5 && seen.status === 503; turn++) seen = await tried();
     expect(seen).toEqual({ early: false, status: 200, entries: 1 });
+  });
+});
+
+describeBoth("the count of a job's reads", (w) => {
+  test("is sent without anything else of the job, so that no text of its token fails the reads of others", async () => {
+    const store = w.installation.openJournal();
+    const journal = journalOn(store.append, { auditKey: w.installation.systemKeys.audit });
+    const read = { trustId: "trust-1", job: "00", readsMax: 3, keptMs: 60_000 };
+    const texts = ["jti=\0", "jti=\ud800", "jti=\udc00\ud800", "x".repeat(8192)];
+    const jobs = texts.map((claims) => journal.record([entry], { ...read, job: sha256Of(claims), claims } as JobRead));
+    const others = texts.map(() => journal.record([entry]));
+    const ended = await Promise.allSettled([...jobs, ...others]);
+    expect(ended.map(({ status }) => status)).toEqual(ended.map(() => "fulfilled"));
+    await journal.close();
+    await store.close();
+    const counted = await w.sql`select reads from job_reads where trust_id = ${read.trustId}`;
+    expect(counted).toEqual(texts.map(() => ({ reads: 1 })));
   });
 });
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { mintKey } from "../../src/access/api-key.ts";
@@ -10,9 +10,10 @@ import { createKey, findKey, listKeys, revokeKey, rotateKey, shortKeyIds, showKe
 import { setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
 import { createTrust } from "../../src/people/trusts.ts";
+import { openKeyhole } from "../../src/server/compose.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
 import { contentQueries } from "../../src/store/contents.ts";
-import { compile, type Database } from "../../src/store/database.ts";
+import { clockOf, compile, type Database } from "../../src/store/database.ts";
 import { keyLookups } from "../../src/store/lookups.ts";
 import { projectQueries } from "../../src/store/projects.ts";
 import { setQueries } from "../../src/store/sets.ts";
@@ -20,7 +21,7 @@ import { type Answer, below, expectRefusal, headersOf, leaksIn, requestOf, usual
 import { performed } from "../support/perform.ts";
 import { asPerson } from "../support/persons.ts";
 import { insertProjects, numbered } from "../support/rows.ts";
-import { describeBoth, everything, type Key, type World } from "../support/world.ts";
+import { clientOf, describeBoth, everything, type Key, type World } from "../support/world.ts";
 
 /** Gate 2, and that changes of a key take effect at once. */
 describeBoth("a key", (w, dialect, once) => {
@@ -44,6 +45,22 @@ describeBoth("a key", (w, dialect, once) => {
     const text = `${sent.map((one) => (one.startsWith("--") ? one : `${inLines(one).trim()};`)).join("\n\n")}\n`;
     if (process.env["TRANSCRIBE"] === "1") writeFileSync(file, text);
     expect(text).toBe(readFileSync(file, "utf8"));
+  });
+  test("was last used by the database's clock, whatever that of the server says", async () => {
+    const { organization } = await w.place();
+    const key = await w.key(organization);
+    const before = await clockOf(w.admin.database);
+    setSystemTime(Date.now() + 90 * 86_400_000);
+    try {
+      const keyhole = await openKeyhole(w.installation, () => {});
+      await clientOf(keyhole).ask("/organization", { key });
+      await keyhole.close();
+    } finally {
+      setSystemTime();
+    }
+    const { lastUsedAt } = await showKey(w.admin, key.id);
+    expect(lastUsedAt).toBeGreaterThanOrEqual(before - 1);
+    expect(lastUsedAt).toBeLessThanOrEqual(await clockOf(w.admin.database));
   });
   test("lists as many projects as servers read, and no more, and the log tells too many from changed ones", async () => {
     const organization = await w.organization();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, mock, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, mock, setSystemTime, spyOn, test } from "bun:test";
 import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { eq, inArray } from "drizzle-orm";
 import { mintKey } from "../../src/access/api-key.ts";
@@ -22,6 +22,7 @@ import { setPlan } from "../../src/people/organizations.ts";
 import { createTrust, type NewTrust } from "../../src/people/trusts.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import { fetchJson } from "../../src/server/fetch-json.ts";
+import { clockOf } from "../../src/store/database.ts";
 import { pruneJobReads } from "../../src/store/expiry.ts";
 import { trustList } from "../../src/store/lookups.ts";
 import { type Answer, answerOf, firstOf, headersOf, requestOf, usualHeaders } from "../support/answer.ts";
@@ -270,13 +271,41 @@ describeBoth("a trust", (w, _, once) => {
       await stage.refuses(stage.issuer.token({ run: "1", attempt: 2 }), "it names no job by check, or run and attempt");
     });
 
-    test("forgets the counts of jobs that have ended, and no others", async () => {
+    test("forgets the counts of jobs that have ended by the database's clock, and no others", async () => {
       await using stage = await openStage(w, { terms });
       await stage.ask(stage.issuer.token());
-      await pruneJobReads(w.admin.database, Date.now() + 3_500_000);
-      expect(await countOf(stage)).toEqual([1]);
-      await pruneJobReads(w.admin.database, Date.now() + 3_700_000);
+      const hourMs = 3_600_000;
+      const prune = async (aheadMs: number) => {
+        // Another server, whose clock is wrong.
+        setSystemTime(Date.now() + aheadMs);
+        await pruneJobReads(w.admin.database).finally(() => setSystemTime());
+        return countOf(stage);
+      };
+      for (const aheadMs of [2 * hourMs, 40 * 24 * hourMs, -2 * hourMs]) expect(await prune(aheadMs)).toEqual([1]);
+      const kept = await w.sql`select ends_at as at from job_reads where trust_id = ${stage.trust.id}`;
+      expect(Math.round((Number(kept[0]?.["at"]) - (await clockOf(w.admin.database))) / hourMs)).toBe(1);
+      await w.sql`update job_reads set ends_at = ends_at - ${hourMs} where trust_id = ${stage.trust.id}`;
+      expect(await prune(-2 * hourMs)).toEqual([]);
+    });
+
+    test("keeps a count as long whatever the clock of the server that counts", async () => {
+      await using stage = await openStage(w, { terms });
+      const keptHours = async (jti: string, aheadMs: number) => {
+        const token = stage.issuer.token({ jti, exp: Math.floor(Date.now() / 1000) + 900 });
+        setSystemTime(Date.now() + aheadMs);
+        expect((await stage.ask(token).finally(() => setSystemTime())).status).toBe(200);
+        const [row] = await w.sql`select max(ends_at) as at from job_reads where trust_id = ${stage.trust.id}`;
+        return Math.round((Number(row?.["at"]) - (await clockOf(w.admin.database))) / 360_000) / 10;
+      };
+      // A token is taken for ten minutes, so no clock that is further ahead counts anything.
+      expect([await keptHours("a", 0), await keptHours("b", 540_000)]).toEqual([1, 1]);
+    });
+
+    once.each(["a\0", "\0", "\ud800", "\udc00", "x\udc00\ud800y"])("takes none that is named by %j", async (jti) => {
+      await using stage = await openStage(w, { terms });
+      await stage.refuses(stage.issuer.token({ jti }), "it names no job by jti");
       expect(await countOf(stage)).toEqual([]);
+      expect((await stage.ask(stage.issuer.token({ jti: "\u{1f994}\u0001 é" }))).status).toBe(200);
     });
   });
 
