@@ -31,8 +31,10 @@ type JournalOptions = {
   readonly now: () => number;
   /** Receives the end of the lane every 1,000 entries, on {@link Journal.announce} and on {@link Journal.close}. */
   readonly checkpoint: (checkpoint: Checkpoint) => void;
-  /** Settles as `work` does, or calls `late` and rejects with a Fault if it takes too long. */
-  readonly deadline: { of<T>(work: Promise<T>, late: () => void): Promise<T> };
+  /** Settles as `work` does, or calls `late` and rejects with a Fault if it takes too long since a monotonic moment. */
+  readonly deadline: { of<T>(work: Promise<T>, late: () => void, sinceMs: number): Promise<T> };
+  /** Room for entries of a holder, at once or in time, until it is released; of all, at most {@link entriesMax}. */
+  readonly claim: (entries: number, holder: string) => Room | Promise<Room>;
   /** Receives every batch, whatever its outcome. */
   readonly measure?: ((batch: MeasuredBatch) => void) | undefined;
 };
@@ -40,11 +42,13 @@ type JournalOptions = {
 const entriesPerSegmentMax = 512;
 /** The most names in the distinct lists of a segment, unless it has one list only. Bounds the memory of readers. */
 const namesPerSegmentMax = 32_000;
-const entriesQueuedMax = 4096;
+/** How many entries wait or are written at a time. */
+export const entriesMax = 4096;
 
 /**
  * Writes the audit entries of requests. At most one batch is under way, and entries that arrive in that time form the
- * next one: under load many callers share a commit, and without load none waits for a timer.
+ * next one: under load many callers share a commit, and without load none waits for a timer. One key has room for a part
+ * of all entries, so its own wait for it, and those of others do not.
  */
 export class Journal {
   readonly #options: JournalOptions;
@@ -55,6 +59,7 @@ export class Journal {
   #at = 0;
   #working: Promise<void> | undefined;
   #unannounced = 0;
+  #batches = 0;
   #checks: ((durable: boolean) => void)[] = [];
   #closed = false;
 
@@ -79,24 +84,32 @@ export class Journal {
   /**
    * Resolves when every entry is durable, with their {@link receiptName}; undefined if there are none.
    * @param read - is counted in the commit that stores the first of them
-   * @throws Overused if the job had its answers; Fault `unavailable` if the deadline passes, the queue is full or the
-   *   journal is closed. Some of the entries may be stored all the same: every answered read is stored, but not every
-   *   stored read was answered.
+   * @throws Overused if the job had its answers; Fault `unavailable` if the deadline passes, also without room, or the
+   *   journal is closed; `rate_limited` if one key's own entries take all of its room so long. Some of the entries may be
+   *   stored all the same: every answered read is stored, but not every stored read was answered.
    */
   async record(entries: readonly AuditEntry[], read?: JobRead): Promise<string | undefined> {
-    if (entries.length === 0) return undefined;
-    if (this.#closed) throw new Fault("unavailable", "the journal is closed");
-    const room = entriesQueuedMax - entries.length;
-    // Nobody waits for the entries of a call that has failed.
-    if (this.#queue.length > room) this.#queue = this.#queue.filter(({ call }) => call.left > 0);
-    if (this.#queue.length > room) throw new Fault("unavailable", `${this.#queue.length} audit entries already wait`);
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const call: Call = { left: entries.length, first: undefined, uncounted: read, resolve, reject };
-    for (const entry of entries) this.#queue.push({ entry, call });
-    this.#working ??= this.#work();
-    return this.#options.deadline.of(promise, () => {
-      call.left = 0;
-    });
+    const [some] = entries;
+    if (some === undefined) return undefined;
+    const sinceMs = performance.now();
+    this.#requireOpen();
+    const claimed = this.#options.claim(entries.length, some.actor.type === "person" ? some.actor.name : some.actor.id);
+    const room = claimed instanceof Promise ? await this.#whileOthersAreStored(claimed) : claimed;
+    try {
+      this.#requireOpen();
+      // Nobody waits for the entries of a call that has failed.
+      if (this.#queue.length > entriesMax) this.#queue = this.#queue.filter(({ call }) => call.left > 0);
+      const { promise, resolve, reject } = Promise.withResolvers<string>();
+      const call: Call = { left: entries.length, first: undefined, uncounted: read, resolve, reject };
+      for (const entry of entries) this.#queue.push({ entry, call });
+      this.#working ??= this.#work();
+      const giveUp = () => {
+        call.left = 0;
+      };
+      return await this.#options.deadline.of(promise, giveUp, sinceMs);
+    } finally {
+      room.release();
+    }
   }
 
   /** Emits a checkpoint if entries were stored since the last one. The server calls it every 60 s. */
@@ -111,6 +124,21 @@ export class Journal {
     this.#closed = true;
     await this.#working;
     this.announce();
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) throw new Fault("unavailable", "the journal is closed");
+  }
+
+  /** Waits for room. If nothing is stored in that time, the database is the cause, and not the key whose entries wait. */
+  async #whileOthersAreStored(claimed: Promise<Room>): Promise<Room> {
+    const before = this.#batches;
+    try {
+      return await claimed;
+    } catch (error) {
+      if (this.#batches > before) throw error;
+      throw new Fault("unavailable", "no audit entries were stored while these waited for room");
+    }
   }
 
   async #work(): Promise<void> {
@@ -169,6 +197,7 @@ export class Journal {
     if (outcome === "durable") {
       this.#seq = segment.lastSeq;
       this.#mac = segment.mac;
+      this.#batches += 1;
       this.#unannounced += batch.length;
       for (const [at, { call }] of batch.entries()) advance(call, segment.lane, segment.firstSeq + at);
     } else {
@@ -208,6 +237,8 @@ export class Journal {
     this.#mac = Buffer.alloc(0);
   }
 }
+
+type Room = { readonly release: () => void };
 
 /** One batch, and how long it took from the moment it was sent. */
 export type MeasuredBatch = {

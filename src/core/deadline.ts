@@ -19,8 +19,11 @@ export class Deadline {
     this.#everyMs = everyMs;
   }
 
-  /** Resolves or rejects as the work does, or calls `late` and rejects with the refusal. */
-  of<T>(work: Promise<T>, late?: () => void): Promise<T> {
+  /**
+   * Resolves or rejects as the work does, or calls `late` and rejects with the refusal.
+   * @param sinceMs - monotonic; when the wait began, if that was before now
+   */
+  of<T>(work: Promise<T>, late?: () => void, sinceMs?: number): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const refuse = () => {
       late?.();
@@ -31,7 +34,7 @@ export class Deadline {
       this.#sweptAtMs = nowMs;
       this.#timer = setInterval(() => this.#sweep(), this.#everyMs);
     }
-    const wait: Wait = { endsAtMs: nowMs + this.#ms, extended: false, refuse };
+    const wait: Wait = { endsAtMs: (sinceMs ?? nowMs) + this.#ms, extended: false, refuse };
     this.#waits.add(wait);
     const settling = <A>(settle: (outcome: A) => void) => {
       return (outcome: A) => {

@@ -23,7 +23,7 @@ export function answer(parts: Logger, exchange: Exchange, body: Body, share: Sha
   const { content, contentType } = body;
   const headers = { ...headersOf(exchange, contentType, etag), ...body.headers };
   if (typeof content !== "string" && !(content instanceof Uint8Array)) {
-    if (share.bytes > smallBytesMax) return streamed(parts, exchange, headers, content, share);
+    if (share.amount > smallBytesMax) return streamed(parts, exchange, headers, content, share);
     return answer(parts, exchange, { ...body, content: [...content].join("") }, share, etag);
   }
   exchange.bytes = Buffer.byteLength(content);
@@ -44,7 +44,7 @@ function streamed(
   share: Share,
 ): Response {
   const pieces = sized(body);
-  const pace = new Pace(share.bytes);
+  const pace = new Pace(share.amount);
   let bytes = 0;
   let watch: ReturnType<typeof setInterval> | undefined;
   let ended = false;
@@ -52,7 +52,7 @@ function streamed(
     ended = true;
     clearInterval(watch);
     pieces.return(undefined);
-    tidyAfter(share.bytes);
+    tidyAfter(share.amount);
     share.release();
   };
   const stream = new ReadableStream<string | Uint8Array>({

@@ -1,44 +1,58 @@
 import { Fault } from "../core/fault.ts";
 
 /**
- * A bound on the bytes that all requests hold at once, and on those of each holder (an API key). Serves waiters in
- * FIFO order, so that small requests cannot starve a large one. Waiters of a holder that is at its own bound go to the
+ * A bound on what all requests hold at once, such as bytes, and on the part of each holder (an API key). Serves waiters
+ * in FIFO order, so that small requests cannot starve a large one. Waiters of a holder that is at its own bound go to the
  * back of the queue, so that one key cannot keep the front of it.
  */
-export class ByteBudget {
-  readonly #bytesMax: number;
-  readonly holderBytesMax: number;
+export class Budget {
+  readonly #max: number;
+  readonly holderMax: number;
+  readonly #ownRetryAfterS: number | undefined;
   readonly #waiting = new Set<Waiter>();
   readonly #held = new Map<string, number>();
-  #bytesTaken = 0;
+  #taken = 0;
 
-  constructor(bytesMax: number = 64 * 1024 * 1024, holderBytesMax: number = bytesMax) {
-    this.#bytesMax = bytesMax;
-    this.holderBytesMax = holderBytesMax;
+  /**
+   * @param holderMax - of one holder
+   * @param ownRetryAfterS - when a holder has room again that waited for its own part in vain, if that is known: its
+   *   requests are then refused as too many, since nobody else is the cause
+   */
+  constructor(max: number, holderMax: number = max, ownRetryAfterS?: number) {
+    this.#max = max;
+    this.holderMax = holderMax;
+    this.#ownRetryAfterS = ownRetryAfterS;
   }
 
-  get bytesTaken(): number {
-    return this.#bytesTaken;
+  get taken(): number {
+    return this.#taken;
   }
 
-  /** Takes bytes, at most {@link holderBytesMax}, if they are free and nobody waits for them. */
-  take(bytes: number, holder: string): Share | undefined {
-    if (!Number.isSafeInteger(bytes) || bytes < 0 || bytes > this.holderBytesMax) {
-      throw new RangeError(`${bytes} bytes were asked of a budget that gives ${this.holderBytesMax} to one`);
+  /** Takes an amount, or all of a holder's part if that is less: at once if it is free, else as soon as it is. */
+  claim(amount: number, holder: string, deadlineMs: number, signal?: () => AbortSignal): Share | Promise<Share> {
+    const some = Math.min(amount, this.holderMax);
+    return this.take(some, holder) ?? this.acquire(some, holder, signal?.(), deadlineMs);
+  }
+
+  /** Takes an amount, at most {@link holderMax}, if it is free and nobody waits for it. */
+  take(amount: number, holder: string): Share | undefined {
+    if (!Number.isSafeInteger(amount) || amount < 0 || amount > this.holderMax) {
+      throw new RangeError(`${amount} were asked of a budget that gives ${this.holderMax} to one`);
     }
-    const isFree = this.#waiting.size === 0 && this.#bytesTaken + bytes <= this.#bytesMax;
-    if (!isFree || this.#isExhaustedFor(holder, bytes)) return undefined;
-    return this.#grant(bytes, holder);
+    const isFree = this.#waiting.size === 0 && this.#taken + amount <= this.#max;
+    if (!isFree || this.#isExhaustedFor(holder, amount)) return undefined;
+    return this.#grant(amount, holder);
   }
 
   /**
-   * Takes bytes as soon as they are free.
+   * Takes an amount as soon as it is free.
    * @param signal - ends the wait; it takes nothing back
-   * @throws Fault `unavailable` if aborted or not served in time
+   * @throws Fault `unavailable` if aborted or not served in time; `rate_limited` if it waited for its own part alone, and
+   *   it is known when that is free
    */
-  async acquire(bytes: number, holder: string, signal?: AbortSignal, deadlineMs?: number): Promise<Share> {
-    if (signal?.aborted) throw new Fault("unavailable", "the request ended before its bytes were free");
-    const share = this.take(bytes, holder);
+  async acquire(amount: number, holder: string, signal?: AbortSignal, deadlineMs?: number): Promise<Share> {
+    if (signal?.aborted) throw new Fault("unavailable", "the request ended before its part of the budget was free");
+    const share = this.take(amount, holder);
     if (share) return share;
     return new Promise((resolve, reject) => {
       const settle = () => {
@@ -46,19 +60,21 @@ export class ByteBudget {
         clearTimeout(timer);
         signal?.removeEventListener("abort", aborted);
       };
-      const leave = (reason: string) => {
+      const leave = (reason: string, retryAfterS?: number) => {
         settle();
-        reject(new Fault("unavailable", `${reason} while waiting for ${bytes} bytes of the budget`));
+        const words = `${reason} while waiting for ${amount} of ${waiter.exhausted ? `the part of ${holder}` : "the budget"}`;
+        reject(retryAfterS ? new Fault("rate_limited", words, { retryAfterS }) : new Fault("unavailable", words));
         this.#admit();
       };
       const aborted = () => leave("the request ended");
-      const timer = deadlineMs === undefined ? undefined : setTimeout(() => leave("time ran out"), deadlineMs);
+      const late = () => leave("time ran out", waiter.exhausted ? this.#ownRetryAfterS : undefined);
+      const timer = deadlineMs === undefined ? undefined : setTimeout(late, deadlineMs);
       const grant = () => {
         settle();
         // In a turn of its own: the work that follows may keep the event loop busy.
-        setImmediate(resolve, this.#grant(bytes, holder));
+        setImmediate(resolve, this.#grant(amount, holder));
       };
-      const waiter: Waiter = { bytes, holder, sinceMs: performance.now(), exhausted: false, grant };
+      const waiter: Waiter = { amount, holder, sinceMs: performance.now(), exhausted: false, grant };
       signal?.addEventListener("abort", aborted);
       this.#waiting.add(waiter);
       this.#admit();
@@ -69,24 +85,24 @@ export class ByteBudget {
     const exhausted = new Set<string>();
     let blocked = false;
     for (const waiter of [...this.#waiting]) {
-      const { bytes, holder } = waiter;
-      waiter.exhausted = exhausted.has(holder) || this.#isExhaustedFor(holder, bytes);
+      const { amount, holder } = waiter;
+      waiter.exhausted = exhausted.has(holder) || this.#isExhaustedFor(holder, amount);
       if (waiter.exhausted) {
         exhausted.add(holder);
         this.#waiting.delete(waiter);
         this.#waiting.add(waiter);
         continue;
       }
-      blocked ||= this.#bytesTaken + bytes > this.#bytesMax;
+      blocked ||= this.#taken + amount > this.#max;
       if (!blocked) waiter.grant();
     }
   }
 
-  #grant(bytes: number, holder: string): Share {
+  #grant(amount: number, holder: string): Share {
     let held = 0;
     let released = false;
     const hold = (size: number) => {
-      this.#bytesTaken += size - held;
+      this.#taken += size - held;
       const all = (this.#held.get(holder) ?? 0) + size - held;
       if (all === 0) this.#held.delete(holder);
       else this.#held.set(holder, all);
@@ -97,9 +113,9 @@ export class ByteBudget {
       hold(size);
       if (this.#waiting.size > 0) this.#admit();
     };
-    hold(bytes);
+    hold(amount);
     return {
-      get bytes() {
+      get amount() {
         return held;
       },
       waitedForMs: () => {
@@ -114,30 +130,42 @@ export class ByteBudget {
     };
   }
 
-  #isExhaustedFor(holder: string, bytes: number): boolean {
-    return (this.#held.get(holder) ?? 0) + bytes > this.holderBytesMax;
+  #isExhaustedFor(holder: string, amount: number): boolean {
+    return (this.#held.get(holder) ?? 0) + amount > this.holderMax;
   }
 }
 
-/** Bytes that one request holds of a budget. */
+/** What one request holds of a budget. */
 export type Share = {
-  readonly bytes: number;
-  /** How long the first waiter has waited that these bytes could serve; 0 if there is none. */
+  readonly amount: number;
+  /** How long the first waiter has waited that this share could serve; 0 if there is none. */
   readonly waitedForMs: () => number;
-  /** Corrects the number of bytes. Additional bytes are taken at once, because that memory is in use already. */
-  readonly resize: (bytes: number) => void;
-  /** Gives the bytes back; later calls do nothing. */
+  /** Corrects the amount. What is added is taken at once, because it is in use already. */
+  readonly resize: (amount: number) => void;
+  /** Gives it back; later calls do nothing. */
   readonly release: () => void;
 };
 
 type Waiter = {
-  readonly bytes: number;
+  readonly amount: number;
   readonly holder: string;
   readonly sinceMs: number;
-  /** Whether it waits for its holder's own bound, not for memory. */
+  /** Whether it waits for its holder's own part. */
   exhausted: boolean;
   readonly grant: () => void;
 };
+
+/**
+ * Room for audit entries, half of it for one key at most. A wait for it leaves half of the deadline to write them, and
+ * whatever a key has there has ended after all of it.
+ */
+export function entriesRoom(
+  entriesMax: number,
+  deadlineMs: number,
+): (entries: number, key: string) => Share | Promise<Share> {
+  const room = new Budget(entriesMax, entriesMax / 2, Math.ceil(deadlineMs / 1000));
+  return (entries, key) => room.claim(entries, key, deadlineMs / 2);
+}
 
 /** Requests up to this size are small. */
 export const smallBytesMax: number = 256 * 1024;
@@ -149,8 +177,8 @@ export const smallBytesMax: number = 256 * 1024;
  * wait behind large ones.
  */
 export class MemoryBudget {
-  readonly #small: ByteBudget;
-  readonly #large: ByteBudget;
+  readonly #small: Budget;
+  readonly #large: Budget;
 
   /** By default three of the largest reads fit at once, and one key may hold five sixths of their memory. */
   constructor(
@@ -158,29 +186,26 @@ export class MemoryBudget {
     largeBytes: number = 30 * 1024 * 1024,
     largeBytesPerHolder: number = (largeBytes / 6) * 5,
   ) {
-    this.#small = new ByteBudget(smallBytes);
-    this.#large = new ByteBudget(largeBytes, largeBytesPerHolder);
+    this.#small = new Budget(smallBytes);
+    this.#large = new Budget(largeBytes, largeBytesPerHolder);
   }
 
   get bytesTaken(): { readonly small: number; readonly large: number } {
-    return { small: this.#small.bytesTaken, large: this.#large.bytesTaken };
+    return { small: this.#small.taken, large: this.#large.taken };
   }
 
   /** Takes memory, if it is free. A read that is larger than one key's part takes all of that part. */
   take(bytes: number, holder: string): Share | undefined {
     const budget = this.#budgetOf(bytes);
-    return budget.take(Math.min(bytes, budget.holderBytesMax), holder);
+    return budget.take(Math.min(bytes, budget.holderMax), holder);
   }
 
   /** The same, as soon as it is free. @throws Fault `unavailable` if the client leaves or the wait takes too long */
   async claim(bytes: number, holder: string, signal: () => AbortSignal, deadlineMs: number): Promise<Share> {
-    const budget = this.#budgetOf(bytes);
-    return (
-      this.take(bytes, holder) ?? budget.acquire(Math.min(bytes, budget.holderBytesMax), holder, signal(), deadlineMs)
-    );
+    return this.#budgetOf(bytes).claim(bytes, holder, deadlineMs, signal);
   }
 
-  #budgetOf(bytes: number): ByteBudget {
+  #budgetOf(bytes: number): Budget {
     return bytes <= smallBytesMax ? this.#small : this.#large;
   }
 }

@@ -3,7 +3,7 @@ import { IssuerKeys } from "../access/issuer-keys.ts";
 import { KeyUses } from "../access/key-uses.ts";
 import type { KeySet } from "../access/token.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
-import { type Checkpoint, Journal, type MeasuredBatch } from "../audit/journal.ts";
+import { type Checkpoint, entriesMax, Journal, type MeasuredBatch } from "../audit/journal.ts";
 import { commandsLane } from "../audit/segment.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
@@ -14,7 +14,7 @@ import type { ApiParts } from "../gates/api-parts.ts";
 import type { Installation } from "../installation/installation.ts";
 import type { ServingDatabases } from "../installation/serving.ts";
 import { AdmissionQueue } from "../limit/admission-queue.ts";
-import { MemoryBudget } from "../limit/budget.ts";
+import { entriesRoom, MemoryBudget } from "../limit/budget.ts";
 import { Limiter } from "../limit/limiter.ts";
 import { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import type { NewestCheckpoint } from "../notary/newest-checkpoint.ts";
@@ -132,7 +132,8 @@ function openJournals(
   const checkpoint = (reached: Checkpoint) => log({ event: "checkpoint", ...reached });
   const tooLate = () => new Fault("unavailable", "writing audit entries took over 2 s");
   const deadline = new Deadline(recordDeadlineMs, tooLate);
-  const open = () => new Journal({ append: store.append, auditKey, now: Date.now, checkpoint, measure, deadline });
+  const given = { append: store.append, auditKey, now: Date.now, checkpoint, measure, deadline };
+  const open = () => new Journal({ ...given, claim: entriesRoom(entriesMax, recordDeadlineMs) });
   const [journal, ofAlarms] = [open(), open()];
   const alarms = new Alarms((entries) => ofAlarms.record(entries), log);
   const announcing = setInterval(() => {

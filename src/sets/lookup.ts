@@ -230,4 +230,4 @@ function storedOf(sets: readonly VerifiedSet[]): StoredSet[] {
 }
 
 /** The share of a read that opened nothing. */
-const noShare: Share = { bytes: 0, waitedForMs: () => 0, resize: () => {}, release: () => {} };
+const noShare: Share = { amount: 0, waitedForMs: () => 0, resize: () => {}, release: () => {} };

@@ -4,16 +4,19 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import type { JobRead } from "../../src/audit/job-reads.ts";
-import type { Append, Checkpoint } from "../../src/audit/journal.ts";
+import { type Append, type Checkpoint, entriesMax } from "../../src/audit/journal.ts";
 import { decodeEntries, encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
 import { Deadline } from "../../src/core/deadline.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { sha256Of } from "../../src/core/hash.ts";
+import { Budget } from "../../src/limit/budget.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
+import { requestOf } from "../support/answer.ts";
 import { auditKey, entry, journalOn, writeLane } from "../support/journal.ts";
+import { insertFiles, numbered } from "../support/rows.ts";
 import { seed } from "../support/seed.ts";
-import { describeBoth, describePostgres, everything, type Row, type World } from "../support/world.ts";
+import { describeBoth, describePostgres, everything, type Key, type Row, type World } from "../support/world.ts";
 
 describe("the journal", () => {
   test("writes what arrives in one turn together, and what arrives meanwhile as the next batch", async () => {
@@ -209,20 +212,88 @@ describe("the journal", () => {
     expectChain(batches);
   });
 
-  test("holds 4096 waiting entries, and refuses at once a whole call that would be more", async () => {
-    const { append, answer } = byHand();
-    const { journal, batches } = open(append);
-    const calls = [journal.record([entry])];
-    await turn(); // it is under way, and waits no longer
-    for (let i = 0; i < 4; i++) calls.push(journal.record(numberedEntries(1000, i * 1000)));
-    const refused = await journal.record(numberedEntries(97)).catch((fault: Fault) => fault);
-    expect(refused).toMatchObject({ code: "unavailable" });
-    calls.push(journal.record(numberedEntries(96, 4000)));
-    expect(await journal.record([entry]).catch(codeOf)).toBe("unavailable");
-    for (let i = 0; i < 9; i++) await answer({ outcome: "durable" });
-    await Promise.all(calls);
-    expect(batches.map(({ entries }) => entries.length)).toEqual([1, ...Array(8).fill(512)]);
-    expect(namesIn(batches).slice(entry.names.length)).toEqual(Array.from({ length: 4096 }, (_, i) => `n${i}`));
+  describe("has room for 4096 entries, and", () => {
+    const of = (id: string, entries: readonly AuditEntry[]) =>
+      entries.map((one) => ({ ...one, actor: { type: "key" as const, id } }));
+    /** @param claim - instead of the room that a server has */
+    const openWith = (claim?: (entries: number, holder: string) => Promise<{ release: () => void }>) => {
+      const { append, answer } = byHand();
+      const room = new Budget(entriesMax, entriesMax / 2, 2);
+      const opened = open(append, { claim: claim ?? ((entries, holder) => room.claim(entries, holder, 60_000)) });
+      const ended: string[] = [];
+      const record = (id: string, entries: readonly AuditEntry[]) =>
+        opened.journal.record(of(id, entries)).then(
+          () => void ended.push(id),
+          ({ code, message }: Fault) => void ended.push(`${id} ${code}: ${message}`),
+        );
+      return { ...opened, answer, room, ended, record };
+    };
+
+    test("one key half of it: its next entries wait, and those of others are written before them", async () => {
+      const { answer, ended, record, room } = openWith();
+      for (let n = 0; n < 8; n++) void record("greedy", numberedEntries(1000));
+      void record("other", [entry]);
+      while (ended.length < 9) {
+        await answer({ outcome: "durable" });
+        expect(room.taken).toBeLessThanOrEqual(2001);
+      }
+      expect(ended).toEqual(["greedy", "greedy", "other", ...Array(6).fill("greedy")]);
+      expect(room.taken).toBe(0);
+    });
+
+    test("a call that would be more waits for those of others", async () => {
+      const { answer, ended, record, room } = openWith();
+      for (const id of ["one", "one", "two", "two"]) void record(id, numberedEntries(1000));
+      void record("three", numberedEntries(97));
+      void record("four", [entry]);
+      expect(room.taken).toBe(4000);
+      await answer({ outcome: "durable" });
+      expect([room.taken, ended]).toEqual([4000, []]);
+      while (ended.length < 6) {
+        await answer({ outcome: "durable" });
+        expect(room.taken).toBeLessThanOrEqual(4096);
+      }
+      expect(ended).toEqual(["one", "one", "two", "two", "three", "four"]);
+    });
+
+    test("a call that waited in vain is told that the database is the cause, unless others were stored", async () => {
+      const waits: PromiseWithResolvers<{ release: () => void }>[] = [];
+      const { answer, ended, record } = openWith((entries) => {
+        if (entries === 1) return Promise.resolve({ release: () => {} });
+        const wait = Promise.withResolvers<{ release: () => void }>();
+        waits.push(wait);
+        return wait.promise;
+      });
+      const inVain = () => waits.shift()?.reject(new Fault("rate_limited", "own entries", { retryAfterS: 2 }));
+      const first = record("first", numberedEntries(2));
+      inVain();
+      await first;
+      const second = record("second", numberedEntries(2));
+      const stored = record("another", [entry]);
+      await answer({ outcome: "durable" });
+      await stored;
+      inVain();
+      await second;
+      const words = "no audit entries were stored while these waited for room";
+      expect(ended).toEqual([`first unavailable: ${words}`, "another", "second rate_limited: own entries"]);
+    });
+
+    test("a call that waits while the journal closes is refused, and takes no room", async () => {
+      const { answer, ended, journal, record, room, batches } = openWith();
+      const calls = ["greedy", "greedy", "greedy"].map((id) => record(id, numberedEntries(1000)));
+      const closed = journal.close();
+      for (let batch = 0; batch < 4; batch++) await answer({ outcome: "durable" });
+      await Promise.all([...calls, closed]);
+      expect(ended.toSorted()).toEqual(["greedy", "greedy", "greedy unavailable: the journal is closed"]);
+      expect([batches.length, room.taken]).toEqual([4, 0]);
+    });
+
+    test("a call that failed gives its room back", async () => {
+      const { answer, ended, record, room } = openWith();
+      void record("one", numberedEntries(600));
+      await answer({ outcome: "refused", reason: "53100" });
+      expect([ended.length, room.taken]).toEqual([1, 0]);
+    });
   });
 
   test("reports a checkpoint every 1000 entries and at its end, each once, and none without new entries", async () => {
@@ -371,6 +442,45 @@ describeBoth("the journal on its database", (w) => {
     await expectUnbroken(w);
   });
 
+  test("takes eight pulls of 1000 files by one key, and another key's read before most of them", async () => {
+    const { organization, project } = await w.place({ variables: { production: { A: "a value beside the files" } } });
+    await insertFiles(w, project, numbered("f", 1000), ["production"], (name) => `the content of ${name}`);
+    const greedy = await w.key(organization, { resources: ["files"] });
+    const other = await w.key(organization);
+    const store = w.installation.openJournal();
+    const journal = journalOn(store.append, { auditKey: w.installation.systemKeys.audit });
+    let asked = 0;
+    const record: typeof journal.record = (...given) => {
+      asked += 1;
+      return journal.record(...given);
+    };
+    const { handle } = w.client(() => ({ journal: { record } }));
+    const ended: string[] = [];
+    const get = async (path: string, { key }: Key) => {
+      const response = await handle(requestOf(path, { key }));
+      ended.push(`${path} ${response.status}`);
+      await response.body?.cancel();
+    };
+    const [files, value] = [
+      "/files?project=web&environment=production",
+      "/projects/web/variables?environment=production",
+    ];
+    await get(value, other); // now it is recognized
+    await holdLock(w);
+    const reads: Promise<void>[] = [];
+    for (const [path, key] of [...Array(8).fill([files, greedy]), [value, other]] as const) {
+      reads.push(get(path, key));
+      await until(async () => asked === reads.length + 1);
+    }
+    await w.run("commit");
+    await Promise.all(reads);
+    expect(ended.toSorted()).toEqual([...Array(8).fill(`${files} 200`), `${value} 200`, `${value} 200`]);
+    expect(ended.lastIndexOf(`${value} 200`)).toBeLessThanOrEqual(3);
+    await journal.close();
+    await store.close();
+    expect((await w.audit(greedy)).length).toBe(8000);
+  });
+
   test("waits for another writer before it answers; reads without values wait for nobody", async () => {
     const tried = async () => {
       const { keys, read } = await readers(w, 1);
@@ -497,7 +607,7 @@ function anyEntry(text: fc.Arbitrary<string>): fc.Arbitrary<AuditEntry> {
 type Batch = { readonly segment: Segment; readonly entries: readonly AuditEntry[]; readonly again: boolean };
 
 /** A journal on the database `append`, which by default always succeeds. */
-function open(append: Append = async () => ({ outcome: "durable" })) {
+function open(append: Append = async () => ({ outcome: "durable" }), options: Parameters<typeof journalOn>[1] = {}) {
   const batches: Batch[] = [];
   const checkpoints: Checkpoint[] = [];
   const noting: Append = (segment, again, reads) => {
@@ -505,7 +615,8 @@ function open(append: Append = async () => ({ outcome: "durable" })) {
     return append(segment, again, reads);
   };
   const checkpoint = (one: Checkpoint) => checkpoints.push(one);
-  const journal = journalOn(noting, { now: () => 1_700_000_000_000, checkpoint, deadline: ofTwoSeconds() });
+  const given = { now: () => 1_700_000_000_000, checkpoint, deadline: ofTwoSeconds(), ...options };
+  const journal = journalOn(noting, given);
   return { journal, batches, checkpoints };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type BucketName, type Policy, policies, rateLimitHeaders, retryAfterS, take } from "../../src/limit/bucket.ts";
-import { ByteBudget, type Share } from "../../src/limit/budget.ts";
+import { Budget, type Share } from "../../src/limit/budget.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
 
@@ -186,7 +186,7 @@ describe("limiters", () => {
 });
 
 const bytesMax = 100;
-const holderBytesMax = 60;
+const holderMax = 60;
 const holders = ["a", "b", "c"] as const;
 type Step =
   | { readonly do: "acquire"; readonly bytes: number; readonly holder: string }
@@ -194,26 +194,26 @@ type Step =
   | { readonly do: "shrink"; readonly pick: number; readonly bytes: number }
   | { readonly do: "release"; readonly pick: number }
   | { readonly do: "abort"; readonly pick: number };
-const sized = { bytes: fc.nat(holderBytesMax), holder: fc.constantFrom(...holders) };
+const sized = { bytes: fc.nat(holderMax), holder: fc.constantFrom(...holders) };
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant("acquire" as const), ...sized }),
   fc.record({ do: fc.constant("take" as const), ...sized }),
   fc.record({ do: fc.constant("release" as const), pick: fc.nat(1000) }),
   fc.record({ do: fc.constant("abort" as const), pick: fc.nat(1000) }),
-  fc.record({ do: fc.constant("shrink" as const), pick: fc.nat(1000), bytes: fc.nat(holderBytesMax) }),
+  fc.record({ do: fc.constant("shrink" as const), pick: fc.nat(1000), bytes: fc.nat(holderMax) }),
 );
 
 test("a byte budget is never exceeded, limits each holder, serves each holder in FIFO order, and grants all that fits", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyStep, { maxLength: 60 }), async (steps) => {
-      const budget = new ByteBudget(bytesMax, holderBytesMax);
+      const budget = new Budget(bytesMax, holderMax);
       const granted: { holder: string; share: Share }[] = [];
       let waiting: { id: number; holder: string; bytes: number; controller: AbortController }[] = [];
       const order: { id: number; holder: string }[] = [];
       const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
-      const heldBy = (some: readonly { share: Share }[]) => some.reduce((sum, { share }) => sum + share.bytes, 0);
+      const heldBy = (some: readonly { share: Share }[]) => some.reduce((sum, { share }) => sum + share.amount, 0);
       const exhausted = ({ holder, bytes }: { holder: string; bytes: number }) =>
-        heldBy(granted.filter((other) => other.holder === holder)) + bytes > holderBytesMax;
+        heldBy(granted.filter((other) => other.holder === holder)) + bytes > holderMax;
       const heads = () => holders.flatMap((holder) => waiting.find((one) => one.holder === holder) ?? []);
       for (const [id, step] of steps.entries()) {
         if (step.do === "acquire") {
@@ -236,7 +236,7 @@ test("a byte budget is never exceeded, limits each holder, serves each holder in
           if (share) granted.push({ holder, share });
         } else if (step.do === "shrink") {
           const one = granted[step.pick % Math.max(1, granted.length)];
-          if (one && step.bytes < one.share.bytes) one.share.resize(step.bytes);
+          if (one && step.bytes < one.share.amount) one.share.resize(step.bytes);
         } else if (step.do === "release") {
           const one = granted[step.pick % Math.max(1, granted.length)];
           if (one) {
@@ -248,12 +248,12 @@ test("a byte budget is never exceeded, limits each holder, serves each holder in
         }
         await settled();
         const held = heldBy(granted);
-        expect(budget.bytesTaken).toBe(held);
+        expect(budget.taken).toBe(held);
         expect(held).toBeLessThanOrEqual(bytesMax);
         for (const holder of holders) {
           const own = order.filter((one) => one.holder === holder).map((one) => one.id);
           expect(own).toEqual(own.toSorted((a, b) => a - b));
-          expect(heldBy(granted.filter((one) => one.holder === holder))).toBeLessThanOrEqual(holderBytesMax);
+          expect(heldBy(granted.filter((one) => one.holder === holder))).toBeLessThanOrEqual(holderMax);
         }
         // Only waiters of holders at their own bound are skipped, so the first of the others does not fit.
         const servable = heads().filter((one) => !exhausted(one));
@@ -265,7 +265,7 @@ test("a byte budget is never exceeded, limits each holder, serves each holder in
         await settled();
         for (const { share } of granted) share.release();
       }
-      expect(budget.bytesTaken).toBe(0);
+      expect(budget.taken).toBe(0);
     }),
     { numRuns: 500 },
   );

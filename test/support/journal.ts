@@ -1,7 +1,8 @@
 import type { AuditEntry } from "../../src/audit/entry.ts";
-import { type Append, type Checkpoint, Journal } from "../../src/audit/journal.ts";
+import { type Append, type Checkpoint, entriesMax, Journal } from "../../src/audit/journal.ts";
 import { Deadline } from "../../src/core/deadline.ts";
 import { Fault } from "../../src/core/fault.ts";
+import { entriesRoom } from "../../src/limit/budget.ts";
 import type { World } from "./world.ts";
 
 /** The key of journals that have no installation. */
@@ -25,7 +26,8 @@ export const entry: AuditEntry = {
 /** A journal with a deadline of 20 s and {@link auditKey}, unless told otherwise. */
 export function journalOn(append: Append, options: Partial<ConstructorParameters<typeof Journal>[0]> = {}): Journal {
   const deadline = new Deadline(20_000, () => new Fault("unavailable", "late"));
-  return new Journal({ append, auditKey, now: Date.now, checkpoint: () => {}, deadline, ...options });
+  const claim = entriesRoom(entriesMax, 20_000);
+  return new Journal({ append, auditKey, now: Date.now, checkpoint: () => {}, deadline, claim, ...options });
 }
 
 /** Writes batches of entries into a new lane of a world. @param at - their moment, or that of each. @returns its end */

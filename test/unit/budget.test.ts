@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
 import { Fault } from "../../src/core/fault.ts";
-import { ByteBudget, MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";
+import { Budget, MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";
 import { eventually } from "../support/eventually.ts";
 
 /** Lets everything that is ready run. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Asks for bytes, and keeps the release once they are granted. */
-function ask(budget: ByteBudget, bytes: number, signal?: AbortSignal, deadlineMs?: number, holder = "one") {
+function ask(budget: Budget, bytes: number, signal?: AbortSignal, deadlineMs?: number, holder = "one") {
   const asked: { release?: () => void; fault?: unknown } = {};
   budget.acquire(bytes, holder, signal, deadlineMs).then(
     ({ release }) => {
@@ -23,9 +23,9 @@ function ask(budget: ByteBudget, bytes: number, signal?: AbortSignal, deadlineMs
 
 /* The order of waiters and the parts of holders: property/limit.test.ts. */
 
-describe("a byte budget", () => {
-  test("is 64 MiB by default, to the byte", async () => {
-    const budget = new ByteBudget();
+describe("a budget", () => {
+  test("gives as much as it has, to the byte", async () => {
+    const budget = new Budget(64 * 1024 * 1024);
     const almost = await budget.acquire(64 * 1024 * 1024 - 1, "one");
     const last = await budget.acquire(1, "one");
     const more = ask(budget, 1);
@@ -36,11 +36,11 @@ describe("a byte budget", () => {
     expect(more.release).toBeFunction();
     last.release();
     more.release?.();
-    expect(budget.bytesTaken).toBe(0);
+    expect(budget.taken).toBe(0);
   });
 
   test("drops a waiter after its deadline and serves those behind it", async () => {
-    const budget = new ByteBudget(10);
+    const budget = new Budget(10);
     await budget.acquire(6, "one");
     const late = await budget.acquire(8, "one", undefined, 1).catch((fault: unknown) => fault);
     expect(late).toBeInstanceOf(Fault);
@@ -48,19 +48,37 @@ describe("a byte budget", () => {
     const large = ask(budget, 8, undefined, 1);
     await budget.acquire(4, "one"); // waits behind it, and is served when it has left
     expect(large.fault).toMatchObject({ code: "unavailable" });
-    expect(budget.bytesTaken).toBe(10);
+    expect(budget.taken).toBe(10);
+  });
+
+  test("tells a holder that waited for its own part in vain when to come again, and others that there is no room", async () => {
+    const budget = new Budget(10, 6, 3);
+    await budget.acquire(6, "greedy");
+    const other = await budget.acquire(3, "other");
+    const inVain = (holder: string, amount: number) => budget.acquire(amount, holder, undefined, 1).catch((one) => one);
+    const [own, whole] = await Promise.all([inVain("greedy", 1), inVain("third", 2)]);
+    expect(own).toMatchObject({ code: "rate_limited", detail: { retryAfterS: 3 } });
+    expect(whole).toMatchObject({ code: "unavailable", detail: {} });
+    const aborted = ask(budget, 1, AbortSignal.abort(), undefined, "greedy");
+    await settled();
+    expect(aborted.fault).toMatchObject({ code: "unavailable" });
+    // If nobody knows when, it is not told.
+    const unknown = new Budget(10, 6);
+    await unknown.acquire(6, "greedy");
+    expect(await unknown.acquire(1, "greedy", undefined, 1).catch((one) => one)).toMatchObject({ code: "unavailable" });
+    other.release();
   });
 
   test("refuses a request that was aborted before it asked, even if there is room", async () => {
-    const budget = new ByteBudget(10);
+    const budget = new Budget(10);
     const asked = ask(budget, 1, AbortSignal.abort());
     await settled();
     expect(asked.fault).toMatchObject({ code: "unavailable" });
-    expect(budget.bytesTaken).toBe(0);
+    expect(budget.taken).toBe(0);
   });
 
   test("keeps what it granted: a later abort changes nothing", async () => {
-    const budget = new ByteBudget(10);
+    const budget = new Budget(10);
     const held = await budget.acquire(10, "one");
     const controller = new AbortController();
     const waited = ask(budget, 10, controller.signal, 60_000);
@@ -70,44 +88,44 @@ describe("a byte budget", () => {
     controller.abort(); // granted, but not yet resolved
     await settled();
     expect(waited.fault).toBeUndefined();
-    expect(budget.bytesTaken).toBe(10);
+    expect(budget.taken).toBe(10);
     waited.release?.();
-    expect(budget.bytesTaken).toBe(0);
+    expect(budget.taken).toBe(0);
   });
 
   test("throws for more than the whole, for less than nothing and for fractions", async () => {
-    const budget = new ByteBudget(10);
+    const budget = new Budget(10);
     for (const bytes of [11, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       const asked = ask(budget, bytes);
       await settled();
       expect(asked.fault).toBeInstanceOf(RangeError);
     }
-    expect(budget.bytesTaken).toBe(0);
-    expect((await budget.acquire(10, "one")).bytes).toBe(10);
-    expect(() => new ByteBudget(10, 5).take(6, "more than a holder's part")).toThrow(RangeError);
+    expect(budget.taken).toBe(0);
+    expect((await budget.acquire(10, "one")).amount).toBe(10);
+    expect(() => new Budget(10, 5).take(6, "more than a holder's part")).toThrow(RangeError);
   });
 
   test("counts what is really held, even if that is more than the whole", async () => {
-    const budget = new ByteBudget(10);
+    const budget = new Budget(10);
     const share = await budget.acquire(10, "one");
     const waiting = ask(budget, 6, undefined, undefined, "two");
     share.resize(4);
     await settled();
     expect(waiting.release).toBeFunction();
-    expect([share.bytes, budget.bytesTaken]).toEqual([4, 10]);
+    expect([share.amount, budget.taken]).toEqual([4, 10]);
     share.resize(9);
-    expect([share.bytes, budget.bytesTaken]).toEqual([9, 15]);
+    expect([share.amount, budget.taken]).toEqual([9, 15]);
     const next = ask(budget, 1, undefined, undefined, "three");
     waiting.release?.();
     await settled();
     expect(next.release).toBeFunction();
     share.release();
     share.resize(5); // after its release nothing changes
-    expect([share.bytes, budget.bytesTaken]).toEqual([0, 1]);
+    expect([share.amount, budget.taken]).toEqual([0, 1]);
   });
 
   test("tells a holder how long somebody has waited for its bytes, not for another's", async () => {
-    const budget = new ByteBudget(10, 6);
+    const budget = new Budget(10, 6);
     const greedy = await budget.acquire(6, "greedy");
     const other = await budget.acquire(2, "other");
     expect([greedy.waitedForMs(), other.waitedForMs()]).toEqual([0, 0]);
@@ -126,9 +144,9 @@ describe("a byte budget", () => {
 describe("memory", () => {
   test("for small reads is free while all of the memory for large ones is taken, and the other way round", () => {
     const memory = new MemoryBudget(2 * smallBytesMax, smallBytesMax + 1, smallBytesMax + 1);
-    expect(memory.take(smallBytesMax + 1, "one")).toMatchObject({ bytes: smallBytesMax + 1 });
-    expect(memory.take(smallBytesMax, "one")).toMatchObject({ bytes: smallBytesMax });
-    expect(memory.take(smallBytesMax, "two")).toMatchObject({ bytes: smallBytesMax });
+    expect(memory.take(smallBytesMax + 1, "one")).toMatchObject({ amount: smallBytesMax + 1 });
+    expect(memory.take(smallBytesMax, "one")).toMatchObject({ amount: smallBytesMax });
+    expect(memory.take(smallBytesMax, "two")).toMatchObject({ amount: smallBytesMax });
     expect(memory.bytesTaken).toEqual({ small: 2 * smallBytesMax, large: smallBytesMax + 1 });
   });
 
@@ -136,15 +154,15 @@ describe("memory", () => {
     const memory = new MemoryBudget();
     const mebibyte = 1024 * 1024;
     const greedy = memory.take(20 * mebibyte, "greedy");
-    expect(greedy).toMatchObject({ bytes: 20 * mebibyte });
+    expect(greedy).toMatchObject({ amount: 20 * mebibyte });
     expect(memory.take(6 * mebibyte, "greedy")).toBeUndefined();
-    expect(memory.take(5 * mebibyte, "greedy")).toMatchObject({ bytes: 5 * mebibyte });
-    expect(memory.take(5 * mebibyte, "other")).toMatchObject({ bytes: 5 * mebibyte });
+    expect(memory.take(5 * mebibyte, "greedy")).toMatchObject({ amount: 5 * mebibyte });
+    expect(memory.take(5 * mebibyte, "other")).toMatchObject({ amount: 5 * mebibyte });
     expect(memory.bytesTaken).toEqual({ small: 0, large: 30 * mebibyte });
   });
 
   test("for a read that is larger than one key's part is all of that part", () => {
     const memory = new MemoryBudget(undefined, 2_000_000, 1_000_000);
-    expect(memory.take(3_000_000, "one")).toMatchObject({ bytes: 1_000_000 });
+    expect(memory.take(3_000_000, "one")).toMatchObject({ amount: 1_000_000 });
   });
 });

@@ -24,6 +24,12 @@ test("work that takes longer is refused, in the order in which it began", async 
   expect(deadline.of(never)).rejects.toBe(refusal); // the timer starts again
 });
 
+test("a wait that began earlier ends earlier", async () => {
+  const deadline = new Deadline(60_000, () => refusal, 1);
+  await expect(deadline.of(never, undefined, performance.now() - 60_000)).rejects.toBe(refusal);
+  expect(await deadline.of(Promise.resolve(7), undefined, performance.now() - 60_000)).toBe(7);
+});
+
 test("`late` is called once, and only for a refusal", async () => {
   const deadline = new Deadline(5, () => refusal, 1);
   let late = 0;
