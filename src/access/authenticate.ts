@@ -83,6 +83,11 @@ export type Caller = {
   readonly job?: Job | undefined;
 };
 
+/** A {@link Caller} whose organization is as it is stored; SQL may have damaged it. */
+export type Recognized = Omit<Caller, "organization"> & {
+  readonly organization: { readonly [Field in keyof Caller["organization"]]: Caller["organization"][Field] | null };
+};
+
 /** The refusal of a canary. The client gets the same answer as with any other key that has ended. */
 export class CanaryRefusal extends Fault {
   readonly row: KeyRow;
@@ -97,10 +102,9 @@ export class CanaryRefusal extends Fault {
  * Judges the row of a key or a trust. Each row that is refused takes the same steps, so time does not tell a canary from
  * a key that has ended.
  * @param digest - digest of the presented key, or of the trust its token matched
- * @throws Fault `unauthorized`, with the reason for the operator; CanaryRefusal; `decryption_failed` if SQL damaged the
- *   organization
+ * @throws Fault `unauthorized`, with the reason for the operator; CanaryRefusal
  */
-export function authenticate(row: KeyRow | undefined, digest: Uint8Array, seals: GrantSeals): Caller {
+export function authenticate(row: KeyRow | undefined, digest: Uint8Array, seals: GrantSeals): Recognized {
   if (!row || !isSameMac(row.digest, digest)) throw new Fault("unauthorized", "unknown key");
   const { organizationId: id, organizationSlug: slug, organizationName: name, plan } = row;
   const isGranted = seals.isGrant(row);
@@ -112,8 +116,12 @@ export function authenticate(row: KeyRow | undefined, digest: Uint8Array, seals:
     if (isTooLarge) throw new Fault("unauthorized", `the project list or terms of ${which} are too large to be read`);
     throw new Fault("unauthorized", `grant seal of ${which} does not match: changed by other means`);
   }
-  if (name === null || slug === null || plan === null) {
-    throw new Fault("decryption_failed", `organization ${id} is not as Keyhole wrote it`);
-  }
   return { grant: row, organization: { id, slug, name, plan }, target: row.target };
+}
+
+/** @throws Fault `decryption_failed` if SQL damaged the organization of a good key */
+export function requireOrganization(found: Recognized): asserts found is Caller {
+  const { id, slug, name, plan } = found.organization;
+  if (name !== null && slug !== null && plan !== null) return;
+  throw new Fault("decryption_failed", `organization ${id} is not as Keyhole wrote it`);
 }

@@ -2,6 +2,7 @@ import { bearer } from "@elysiajs/bearer";
 import { Elysia } from "elysia";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
+import type { Log } from "../core/log.ts";
 import { jsonType } from "../formats/json.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import type { Endpoint } from "../gates/endpoint.ts";
@@ -73,16 +74,25 @@ export const endpointPaths: readonly string[] = endpoints.map(({ path }) => path
 const noQuery: Readonly<Record<string, never>> = Object.freeze({});
 
 /** Bun.serve's options beside address and port. Elysia's and Bun's defaults are unsafe here. */
-export const serveOptions = {
-  // Bun's development page shows source and stack.
-  development: false,
-  // Elysia's default lets a second server bind the same port silently.
-  reusePort: false,
-  maxRequestBodySize: 16 * 1024,
-  // Longer than the longest silence before an answer: waiting for memory and reading files.
-  idleTimeout: 30,
-  error: () => Response.json({ error: "Internal error.", code: "internal_error" }, { status: 500 }),
-} as const;
+export function serveOptions(log: Log) {
+  return {
+    // Bun's development page shows source and stack.
+    development: false,
+    // Elysia's default lets a second server bind the same port silently.
+    reusePort: false,
+    maxRequestBodySize: 16 * 1024,
+    // Longer than the longest silence before an answer: waiting for memory and reading files.
+    idleTimeout: 30,
+    // What no handler caught. Bun does not say of which request.
+    error: (thrown: unknown) => {
+      const requestId = crypto.randomUUID();
+      log({ event: "request", requestId, route: "none", status: 500, code: "internal_error", ...defectOf(thrown) });
+      const { body, status } = problemOf(new Fault("internal_error", "a defect"));
+      const exchange = { requestId, rateLimit: undefined, closing: false };
+      return new Response(body, { status, headers: headersOf(exchange, jsonType) });
+    },
+  };
+}
 
 const knownPath = new RegExp(`^${apiRoot}(?:${endpointPaths.join("|").replaceAll("{slug}", "[^/]+")})$`);
 

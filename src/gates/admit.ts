@@ -6,6 +6,8 @@ import {
   type KeyLookup,
   type KeyRow,
   type Lookup,
+  type Recognized,
+  requireOrganization,
 } from "../access/authenticate.ts";
 import { type Need, refusalOf } from "../access/grant.ts";
 import type { GrantSeals } from "../access/grant-seals.ts";
@@ -118,9 +120,9 @@ async function recognize(
   }
   passed(exchange.stages, "lookUpFromMs");
   const inTurn: InTurn = (work) => (known === undefined ? gate.lookupQueue.run(digestText, work) : work());
-  let caller: Caller;
+  let found: Recognized;
   try {
-    caller = exchange.byToken
+    found = exchange.byToken
       ? await identifyByToken(gate, text, lookup, inTurn)
       : authenticate(await inTurn(() => gate.lookUp({ digest, ...lookup })), digest, gate.seals);
   } catch (error) {
@@ -128,23 +130,22 @@ async function recognize(
   } finally {
     passed(exchange.stages, "lookUpToMs");
   }
-  const { keyId, organizationId } = caller.grant;
+  const { keyId, organizationId } = found.grant;
   exchange.keyId = keyId;
   exchange.organizationId = organizationId;
-  // A key's id never changes, but a token that is used again may fit another trust by now.
-  if (known !== keyId) {
-    gate.limiter.recognize(digestText, keyId);
-    await charge(gate, exchange, keyId, bucket);
-  }
+  // A key's id never changes. A token that is used again may fit another trust by now, which pays from the next one on.
+  if (known !== keyId) gate.limiter.recognize(digestText, keyId);
+  if (known === undefined) await charge(gate, exchange, keyId, bucket);
   gate.used(keyId);
-  return caller;
+  requireOrganization(found);
+  return found;
 }
 
 /** Runs work that any token, valid or not, can trigger, when its turn comes. */
 type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** The turn does not include the wait for an issuer: an issuer that is down must not hold up others. */
-async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, inTurn: InTurn): Promise<Caller> {
+async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, inTurn: InTurn) {
   const token = readToken(text);
   const trusts = await gate.findTrusts(token.issuer);
   const isPublished = trusts.some(({ pinned }) => pinned === null);
@@ -166,9 +167,9 @@ async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, i
   }
 }
 
-/** From here on the key is treated as unknown: same answer, same count until 429, no RateLimit fields. */
+/** From here on an `unauthorized` key is treated as unknown: same answer, same count until 429, no RateLimit fields. */
 function refused(gate: Gatekeeper, exchange: Exchange, text: string, digestText: string, error: unknown): unknown {
-  if (!(error instanceof Fault) || error.code === "unavailable" || error.code === "rate_limited") return error;
+  if (!(error instanceof Fault) || error.code !== "unauthorized") return error;
   gate.limiter.forget(digestText);
   exchange.rateLimit = undefined;
   const refusal = refuseUnrecognized(gate, text, error);

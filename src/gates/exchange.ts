@@ -82,7 +82,11 @@ export function judgeTransport(
 }
 
 /** The headers of every answer, success or not. @param contentType - undefined for an answer without a body */
-export function headersOf({ requestId, rateLimit, closing }: Exchange, contentType: string | undefined, etag?: string) {
+export function headersOf(
+  { requestId, rateLimit, closing }: Pick<Exchange, "requestId" | "rateLimit" | "closing">,
+  contentType: string | undefined,
+  etag?: string,
+) {
   const headers: Record<string, string> = {
     "x-request-id": requestId,
     "Cache-Control": "no-store",

@@ -11,7 +11,7 @@ import type { ApiParts } from "./api-parts.ts";
 import { answer } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** Gate 10, timed, and the answer. */
+/** Gate 10, timed, and the answer. An answer without a value is none of those that a job may have so many of. */
 export async function released<T>(
   parts: ApiParts,
   exchange: Exchange,
@@ -23,7 +23,8 @@ export async function released<T>(
 ): Promise<Response> {
   try {
     passed(exchange.stages, "auditFromMs");
-    const body = await release(parts.journal, entries, held, render, job);
+    const counted = entries.some(({ names }) => names.length > 0) ? job : undefined;
+    const body = await release(parts.journal, entries, held, render, counted);
     passed(exchange.stages, "auditToMs");
     const headers = { ...body.headers, ...(job && { [readsHeader]: String(job.readsMax) }) };
     return answer(parts, exchange, { ...body, headers }, share, etag);

@@ -85,11 +85,11 @@ async function holdAddresses(
   const { host, port, socket, ops } = config;
   const fetch = (request: Request) => refuse(request, reason, log);
   if (listens && socket === undefined) {
-    const api = listening(host, port, "--port", () => Bun.serve({ ...serveOptions, hostname: host, port, fetch }));
+    const api = listening(host, port, "--port", () => Bun.serve({ ...serveOptions(log), hostname: host, port, fetch }));
     held.defer(() => api.stop(true));
   } else if (listens && socket !== undefined) {
     const { server: api, remove } = listenOnSocket(socket, (unix) =>
-      Bun.serve({ ...serveOptions, unix, fetch } as object as Bun.Serve.Options<undefined>),
+      Bun.serve({ ...serveOptions(log), unix, fetch } as object as Bun.Serve.Options<undefined>),
     );
     held.defer(() => api.stop(true));
     held.defer(remove);

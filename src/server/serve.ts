@@ -78,11 +78,11 @@ export async function startServer(
     socket === undefined
       ? {
           server: listening(host, port, "--port", () =>
-            app.listen({ ...serveOptions, reusePort: link !== undefined, hostname: host, port }),
+            app.listen({ ...serveOptions(log), reusePort: link !== undefined, hostname: host, port }),
           ),
           remove: () => {},
         }
-      : listenOnSocket(socket, (unix) => app.listen({ ...serveOptions, unix } as object));
+      : listenOnSocket(socket, (unix) => app.listen({ ...serveOptions(log), unix } as object));
   const { server } = listener;
   if (server === null) throw new Error("the API listens on nothing");
   opening.defer(() => server.stop(true));

@@ -76,17 +76,7 @@ export class Supervisor {
     const { config, say } = this.#supervision;
     if (config.ops === undefined) return undefined;
     const { summed } = await import("./metrics.ts");
-    const readiness = async () => {
-      const each = await this.#ask<Readiness>("readiness");
-      const names = Object.keys(each[0]?.checks ?? {});
-      const checks = names.map((name) => [name, each.some((one) => one.checks[name])] as const);
-      return {
-        ready: !this.#draining && each.some((one) => one.ready),
-        draining: this.#draining,
-        checks: { workers: each.length > 0, ...Object.fromEntries(checks) },
-        away: Object.assign({}, ...each.map(({ away }) => away)),
-      };
-    };
+    const readiness = async () => together(await this.#ask<Readiness>("readiness"), this.#draining);
     const metrics = async (now: Readiness) =>
       summed(await this.#ask<Scrape>("metrics"), now, {
         keyhole_workers: ["Workers that listen.", this.#listening.length],
@@ -250,4 +240,17 @@ async function forwardLines(from: ReadableStream<Uint8Array>, write: (lines: Uin
     rest = all.subarray(end);
   }
   if (rest.length > 0) write(rest);
+}
+
+/** The readiness of all workers: ready while one of them is, and why those that are not refuse. */
+export function together(each: readonly Readiness[], draining: boolean): Readiness {
+  const names = Object.keys(each[0]?.checks ?? {});
+  const checks = names.map((name) => [name, each.some((one) => one.checks[name])] as const);
+  return {
+    ready: !draining && each.some((one) => one.ready),
+    draining,
+    checks: { workers: each.length > 0, ...Object.fromEntries(checks) },
+    away: Object.assign({}, ...each.map(({ away }) => away)),
+    reason: each.find(({ reason }) => reason !== undefined)?.reason,
+  };
 }

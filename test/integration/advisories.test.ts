@@ -268,7 +268,7 @@ describeBoth("the faults of others, tried by a machine", (w) => {
     const { organization } = await w.place();
     const key = await w.key(organization, { surfaces: ["mcp_server"], resources: [...resources] });
     const { handle } = mcpClient(w, ({ gate }) => ({ gate: { ...gate, nowUs: impatient() } }));
-    const half = serveOptions.maxRequestBodySize / 2;
+    const half = serveOptions(() => {}).maxRequestBodySize / 2;
     const lists = ["[".repeat(2 * half), "[".repeat(half) + "]".repeat(half)];
     for (const body of [...lists, '{"a":'.repeat(half / 3), "9".repeat(half)]) {
       expect((await handle(mcpRequest({ body }))).status).toBe(401);

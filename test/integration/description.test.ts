@@ -241,7 +241,7 @@ describeOnce("the description, against answers that were really given,", (w) => 
   });
 
   test("has what the runtime answers before Keyhole: a status alone", async () => {
-    const app = createApp(w.keyhole).listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
+    const app = createApp(w.keyhole).listen({ ...serveOptions(() => {}), hostname: "127.0.0.1", port: 0 });
     try {
       for (const { path } of operations) {
         const target = `/api/v1${path.replace("{slug}", "web")}`;

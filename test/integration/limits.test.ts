@@ -64,6 +64,21 @@ describeBoth("limits", (w, dialect) => {
       expect(await left("/projects/nowhere/variables?environment=staging", 404)).toBe(18);
     });
 
+    test("a good key whose organization SQL damaged pays from its own bucket, and is not taken for unknown", async () => {
+      const { key, ask, organization } = await stopped(w);
+      const asked = async () => {
+        const answer = await ask(variables, { key });
+        return [answer.status, (answer.json as { code?: string }).code, remainingOf(answer)];
+      };
+      await w.run("update organizations set name = ? where id = ?", ["x".repeat(2000), organization.id]);
+      for (let left = 29; left >= 0; left--) {
+        expect(await asked()).toEqual([503, "decryption_failed", { bucket: "value", left }]);
+      }
+      expect(await asked()).toEqual([429, "rate_limited", { bucket: "value", left: 0 }]);
+      await w.run("update organizations set name = 'as it was' where id = ?", [organization.id]);
+      expect(remainingOf(await ask("/organization", { key }))).toEqual({ bucket: "metadata", left: 119 });
+    });
+
     if (dialect === "postgres") return; // Buckets are of this process.
     test.each(buckets)("$name: of many concurrent requests exactly $capacity pass", async (bucket) => {
       const { key, ask } = await stopped(w);

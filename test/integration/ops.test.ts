@@ -6,6 +6,7 @@ import { openKeyhole } from "../../src/server/compose.ts";
 import { readinessChecks, watchReadiness } from "../../src/server/health.ts";
 import { summed } from "../../src/server/metrics.ts";
 import { startOps } from "../../src/server/ops.ts";
+import { together } from "../../src/server/workers.ts";
 import { readConfig } from "../../src/settings/settings.ts";
 import type { Database } from "../../src/store/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -19,6 +20,21 @@ function parse(text: string): Series {
   const at = (line: string) => line.lastIndexOf(" ");
   return new Map(lines.map((line) => [line.slice(0, at(line)), Number(line.slice(at(line)))]));
 }
+
+test("the readiness of workers says why those that are not ready refuse", () => {
+  const reason = "the database was put back";
+  const sound = { ready: true, draining: false, checks: { database: true }, away: {} };
+  const refusing = { ...sound, ready: false, checks: { database: false }, reason };
+  expect(together([refusing, { ...refusing, reason: "another" }], false)).toEqual({
+    ready: false,
+    draining: false,
+    checks: { workers: true, database: false },
+    away: {},
+    reason,
+  });
+  expect(together([sound, refusing], false)).toMatchObject({ ready: true, reason });
+  expect(together([sound], true)).toMatchObject({ ready: false, draining: true, reason: undefined });
+});
 
 describeBoth("metrics and traces", (w) => {
   let keyhole: Awaited<ReturnType<typeof openKeyhole>>;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createApp, endpointPaths, serveOptions } from "../../src/api/app.ts";
 import type { ApiParts } from "../../src/gates/api-parts.ts";
-import { below, expectRefusal, headersOf, leaksIn, requestOf, usualHeaders } from "../support/answer.ts";
+import { answerOf, below, expectRefusal, headersOf, leaksIn, requestOf, usualHeaders } from "../support/answer.ts";
 import { rawAnswer } from "../support/raw.ts";
 import { describeBoth, describeOnce, everything, type Key, type World } from "../support/world.ts";
 
@@ -303,7 +303,7 @@ describeOnce("on the wire", (w) => {
   beforeAll(async () => {
     key = await webOf(w);
     app = createApp(w.keyhole);
-    app.listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
+    app.listen({ ...serveOptions(() => {}), hostname: "127.0.0.1", port: 0 });
   });
   afterAll(() => app.server?.stop(true));
   /** Sends bytes as they are and reads until the server closes, which nearly every request asks for. */
@@ -316,6 +316,24 @@ describeOnce("on the wire", (w) => {
   };
   const asking = (target: string, more = "Connection: close") =>
     exchange(`GET ${target} HTTP/1.1\nHost: localhost\nAuthorization: Bearer ${key.key}\n${more}`);
+
+  test("a defect that no handler caught has the headers of every answer, and its id is in the log", async () => {
+    const log: Readonly<Record<string, unknown>>[] = [];
+    const fetchOf = (): Response => {
+      throw new RangeError("words of a request");
+    };
+    const options = { ...serveOptions((event) => log.push(event)), hostname: "127.0.0.1", port: 0 };
+    const server = Bun.serve({ ...options, fetch: fetchOf });
+    const answer = await answerOf(await fetch(`http://127.0.0.1:${server.port}/`));
+    await server.stop(true);
+    expectRefusal(answer, 500, "internal_error", "Internal error.");
+    expect(headersOf(answer)).toMatchObject(usualHeaders());
+    const requestId = answer.headers.get("x-request-id");
+    expect(log).toMatchObject([
+      { event: "request", requestId, status: 500, code: "internal_error", defect: "RangeError" },
+    ]);
+    expect(JSON.stringify(log)).not.toContain("words of a request");
+  });
 
   test("an answer has exactly these fields", async () => {
     const { status, fields, body } = await asking("/api/v1/organization");

@@ -255,6 +255,17 @@ describeBoth("a trust", (w, _, once) => {
       );
     });
 
+    test("counts no answer without a value, so that a misspelt name costs the job nothing", async () => {
+      await using stage = await openStage(w, { terms: { readsPerJob: 1 } });
+      const token = stage.issuer.token();
+      const statusOf = async (more: string) => (await stage.ask(token, `${values}${more}`)).status;
+      for (const none of ["&keys=NOPE", "&prefix=NOPE", "&keys=NOPE,NOR"]) expect(await statusOf(none)).toBe(200);
+      expect(await countOf(stage)).toEqual([]);
+      expect(await statusOf("&keys=NOPE,A")).toBe(200);
+      expect(await countOf(stage)).toEqual([1]);
+      expect([await statusOf(""), await statusOf("&keys=A"), await statusOf("&keys=NOPE")]).toEqual([401, 401, 200]);
+    });
+
     once("counts by the first claims that a token has whole, and takes none without", async () => {
       await using stage = await openStage(w);
       await revokeKey(w.admin, stage.trust.id);
@@ -495,13 +506,15 @@ describeBoth("a trust", (w, _, once) => {
       await stage.refuses(token, "no trust names its issuer");
     });
 
-    test("that fits another trust by now is charged to that one", async () => {
+    test("that fits another trust by now pays once, and that one from then on", async () => {
       await using stage = await openStage(w);
       const token = stage.issuer.token();
       const remaining = async (one: string) => (await stage.ask(one)).headers.get("ratelimit")?.replace(/;t=.*/, "");
       expect(await remaining(token)).toBe('"value";r=29');
       await revokeKey(w.admin, stage.trust.id, "trust");
       await stage.add();
+      // The trust that it fitted before pays: which one it fits now is known after the lookup.
+      expect(await remaining(token)).toBe('"value";r=28');
       expect(await remaining(token)).toBe('"value";r=29');
       expect(await remaining(stage.issuer.token({ jti: "another" }))).toBe('"value";r=28');
     });

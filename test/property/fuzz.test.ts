@@ -59,7 +59,7 @@ describe("a server that is sent odd bytes", () => {
     world = await openWorld("sqlite");
     keys = await setUp(world);
     app = createApp({ ...world.keyhole, gate: { ...world.keyhole.gate, nowUs: impatient() } });
-    app.listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
+    app.listen({ ...serveOptions(() => {}), hostname: "127.0.0.1", port: 0 });
     port = app.server?.port as number;
   });
   afterAll(async () => {
