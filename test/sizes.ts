@@ -51,6 +51,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/property/fuzz.test.ts": ["usual", "asks 50,000 times"],
   "test/property/mcp.test.ts": ["usual", "asks agents' tools thousands of times"],
   "test/property/rights.test.ts": ["usual", "ten thousand random worlds"],
+  "test/property/strangers.test.ts": ["usual", "asks a thousand times, with others beside"],
   "test/unit/bounded-input.test.ts": ["usual", "reads texts with more names than an environment can hold"],
   "test/property/tamper.test.ts": ["usual", "the only proof that an edit of any column of a set fails its reads"],
   "test/integration/lists.test.ts": ["usual", "the only proof that no list is cut, whatever is hidden in it"],
