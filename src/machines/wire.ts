@@ -156,7 +156,8 @@ function masked(text: string, sent: string): string {
 
 function judge<T>(reply: JsonReply, { is, whyNot, ifNoneMatch }: Question<T>, dateMs: number): Answer<T> | Failure {
   const { status, headers, body } = reply;
-  if (status === 304 && ifNoneMatch !== undefined) {
+  if (status === 304) {
+    if (ifNoneMatch === undefined) return untrusted("it says that nothing changed since an answer that was not named");
     return { code: "http_304", message: "Nothing changed.", status, isUnchanged: true };
   }
   if (status !== 200) return refused(reply, dateMs);

@@ -138,3 +138,45 @@ test.each(lives)("a watch of the client: %s", async (_, steps) => {
   expect(pauses).toEqual([30_000, ...steps.map(([, , pauseMs]) => pauseMs)]);
   watch.close();
 });
+
+test("a listener that throws, now or later, ends neither the program nor the watch, and others are called", async () => {
+  const fake = fakeKeyhole(world);
+  const looks = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { nowMs, dateMs, random } = { nowMs: () => 0, dateMs: () => 0, random: () => 0 };
+  let pauses = 0;
+  const sleep = () => looks[pauses++]?.promise ?? new Promise<void>(() => {});
+  const keyhole = createClient({ ...fake, waitMs: 0 });
+  const read = (ifNoneMatch: string | undefined) => keyhole.variables("web", "production", { ifNoneMatch });
+  const watch = watchVariables({}, read, { nowMs, dateMs, random, sleep });
+  await watch.ready;
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => unhandled.push(error);
+  process.on("unhandledRejection", note);
+  watch.onChange(() => {
+    throw new Error("now");
+  });
+  watch.onChange(async () => {
+    throw new Error("later");
+  });
+  try {
+    for (const [at, { resolve }] of looks.entries()) {
+      const { promise, resolve: called } = Promise.withResolvers<unknown>();
+      const stop = watch.onChange(called);
+      fake.set("web", "production", "A", `changed ${at}`);
+      resolve();
+      expect(await promise).toEqual({ A: `changed ${at}` });
+      stop();
+    }
+    await new Promise<void>((resolve) => setImmediate(resolve)); // after all that a rejection may set off
+    expect(unhandled).toEqual([]);
+  } finally {
+    process.off("unhandledRejection", note);
+    watch.close();
+  }
+});
+
+test("a watch that is closed at its first look is not ready any more, whatever it waits for", async () => {
+  const watch = watchVariables({}, () => new Promise<undefined>(() => {}));
+  watch.close();
+  expect(await watch.ready.catch(({ code }: KeyholeError) => code)).toBe("closed");
+});

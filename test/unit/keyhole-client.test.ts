@@ -203,6 +203,18 @@ describe("a failure", () => {
     expect(error.message).toMatch(/^http:\S+ cannot be reached: the connection was refused\.$/);
   });
 
+  test("of a token function that never settles comes within timeoutMs, to reads and to a watch", async () => {
+    const token = () => new Promise<string>(() => {});
+    const keyhole = createClient({ url: "https://keyhole.test", token, timeoutMs: 20, waitMs: 0 });
+    expect(await failureOf(keyhole.projects())).toMatchObject({
+      code: "timeout",
+      message: "The token function gave no token within 0.02 s.",
+    });
+    const watch = keyhole.watch("web", "production");
+    expect(await failureOf(watch.ready)).toMatchObject({ code: "timeout" });
+    watch.close();
+  });
+
   test("of the token function is passed on", async () => {
     const problem = new Error("no token today");
     const keyhole = createClient({ url: "https://keyhole.test", token: () => Promise.reject(problem) });

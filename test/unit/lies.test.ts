@@ -63,7 +63,7 @@ const lies: Lie[] = [
   ],
   ["a redirect", () => ({ status: 302, headers: { Location: "/api/v1/elsewhere" } }), /redirect \(302\)/, "redirected"],
   ["a redirect away", () => ({ status: 308, headers: { Location: "http://192.0.2.1/" } }), /\(308\)/, "redirected"],
-  ["a 304 that nobody asked for", () => ({ status: 304 }), /redirect \(304\)/, "redirected"],
+  ["a 304 that nobody asked for", () => ({ status: 304 }), /nothing changed since an answer/, "invalid_answer"],
   ["a body cut short", () => ({ raw: `${json}Content-Length: 900\r\n\r\n{"env` }), broke, "unreachable"],
   ["a piece cut short", () => ({ raw: `${json}Transfer-Encoding: chunked\r\n\r\n50\r\n{"env` }), broke, "unreachable"],
   ["no HTTP", () => ({ raw: "220 smtp ready\r\n" }), /cannot be reached/, "unreachable"],

@@ -76,7 +76,7 @@ export type ClientOptions = {
   readonly url: string;
   /** Used in place of the runtime's own. It must not follow redirects. */
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
-  /** How long one request may take, including its answer. Default: 30,000. */
+  /** How long one request may take, including its answer, and how long the token function before it. Default: 30,000. */
   readonly timeoutMs?: number | undefined;
   /**
    * How long a refused read is repeated: after `Retry-After`, or after a growing pause if the server is `unavailable`.
@@ -145,7 +145,7 @@ function wireOf(options: ClientOptions): Wire {
   const { timeoutMs = 30_000, waitMs = 30_000 } = options;
   requireMs({ timeoutMs, waitMs });
   return {
-    credential: credentialOf(options),
+    credential: credentialOf(options, timeoutMs),
     timeoutMs,
     waitMs,
     mayPass: ({ retryAfter, code }) => retryAfter !== undefined || code === "unavailable",
@@ -163,17 +163,26 @@ function rootOf({ url, allowHttp }: ClientOptions): string {
   return parsed.root;
 }
 
-function credentialOf({ apiKey, token }: ClientOptions): () => Promise<string> {
+function credentialOf({ apiKey, token }: ClientOptions, timeoutMs: number): () => Promise<string> {
   if ((apiKey === undefined) === (token === undefined)) throw badOption("One of apiKey and token is required.");
   if (apiKey !== undefined) {
     if (isApiKey(apiKey)) return async () => apiKey;
     throw badOption("apiKey is not an API key, which begins with kh_ and has 52 characters.");
   }
   return async () => {
-    const text = typeof token === "function" ? await token() : token;
+    const text = typeof token === "function" ? await inTime(token, timeoutMs) : token;
     if (typeof text === "string" && /^[A-Za-z0-9._~+/=-]{1,8192}$/.test(text)) return text;
     throw badOption("token is not a bearer token, or returned none: it may have letters, digits and -._~+/= only.");
   };
+}
+
+/** What the token function returns. @throws KeyholeError `timeout`, or what the function throws */
+async function inTime(token: () => string | Promise<string>, timeoutMs: number): Promise<string> {
+  const over = new AbortController();
+  const late = realClock.sleep(timeoutMs, over.signal).then(() => {
+    throw new KeyholeError("timeout", `The token function gave no token within ${timeoutMs / 1000} s.`);
+  });
+  return Promise.race([(async () => token())(), late]).finally(() => over.abort());
 }
 
 function slugOf(text: string): string {

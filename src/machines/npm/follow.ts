@@ -42,8 +42,8 @@ export function watchVariables(
     const before = held?.values;
     const isSame = before !== undefined && JSON.stringify(before) === JSON.stringify(values);
     held = { values: isSame ? before : values, etag };
-    // A listener that throws is an unhandled rejection, and the watch goes on.
-    if (!isSame) for (const listener of listeners) void (async () => listener(values))();
+    // What a listener throws, now or later, would end the program as an unhandled rejection.
+    if (!isSame) for (const listener of listeners) (async () => listener(values))().catch(() => {});
   };
   const current = () => {
     if (refusal !== undefined) throw refusal;
@@ -53,8 +53,9 @@ export function watchVariables(
   };
   const ageMs = () => Math.max(clock.nowMs() - seen.atMs, clock.dateMs() - seen.date);
   const all = looks(everyMs, look, clock, { isDue: true, signal });
-  const ready = all.next().then(({ value }) => {
-    if (value !== undefined && "failed" in value) throw value.failed;
+  const closed = new Promise<undefined>((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
+  const ready = Promise.race([all.next(), closed]).then((first) => {
+    if (first?.value !== undefined && "failed" in first.value) throw first.value.failed;
     return current();
   });
   ready.catch(() => {}); // current() throws it as well, so nobody need wait for it

@@ -21,7 +21,10 @@ export type VariablesWatch = {
   readonly current: () => Values;
   /** Resolves to the first values, or rejects if the first look fails. The watch goes on looking. */
   readonly ready: Promise<Values>;
-  /** Calls back when a value is new, changed or gone. @returns stops calling */
+  /**
+   * Calls back when a value is new, changed or gone. The client logs nothing, so what the listener throws is dropped.
+   * @returns stops calling
+   */
   readonly onChange: (listener: (values: Values) => void) => () => void;
   /** Since when the values may be out of date, in epoch milliseconds; undefined while looks succeed. */
   readonly staleSince: number | undefined;
