@@ -5,7 +5,7 @@ import { Permit } from "../desk/permit.ts";
 import { auditPartitions } from "../store/audit-months.ts";
 import { upgradeLock } from "../store/migrate.ts";
 import { type RoleUse, servingRights } from "../store/rights.ts";
-import { notarysRights, peoplesRights, rolesInUse } from "../store/roles.ts";
+import { rightsOfRoles, rolesInUse } from "../store/roles.ts";
 
 /**
  * The PostgreSQL statements that give a role the rights that its use needs and revoke all others on Keyhole's tables.
@@ -25,17 +25,7 @@ export async function grantStatements(admin: AdminContext, role: string, use: Ro
     from pg_class where oid = 'audit_segments'::regclass`)({});
   const schema = here?.schema ?? "public";
   const to = quoted(role);
-  const { read, append, note, count, none } = servingRights;
-  const granted = {
-    serve: [
-      ["SELECT", read],
-      ["INSERT", append],
-      [`INSERT, UPDATE (${note.column})`, [note.table]],
-      ["SELECT, INSERT, UPDATE, DELETE", count],
-    ] as const,
-    people: peoplesRights,
-    notary: notarysRights,
-  }[use];
+  const { read, append, count, none } = servingRights;
   const { parts } = await auditPartitions(admin.database);
   const tables = (names: readonly string[]) => names.map((name) => `${schema}.${quoted(name)}`).join(", ");
   const months = parts.map(({ name }) => name);
@@ -48,7 +38,7 @@ export async function grantStatements(admin: AdminContext, role: string, use: Ro
     `GRANT USAGE ON SCHEMA ${schema}, drizzle TO ${to};`,
     `REVOKE ALL ON ${tables([...new Set([...read, ...append, ...count, ...none, ...months])])}, drizzle."__drizzle_migrations" FROM ${to};`,
     `GRANT SELECT ON drizzle."__drizzle_migrations" TO ${to};`,
-    ...granted.map(
+    ...rightsOfRoles[use].map(
       ([privileges, names]) => `GRANT ${privileges} ON ${tables(withMonths(privileges, names))} TO ${to};`,
     ),
   ];

@@ -1,12 +1,22 @@
 import { getTableName, sql } from "drizzle-orm";
 import type { Database } from "./database.ts";
-import type { RoleUse } from "./rights.ts";
+import { type RoleUse, servingRights } from "./rights.ts";
 import { postgresTables as tables } from "./tables.ts";
 
-/* The rights of the roles that do not serve. */
+/* The rights of the roles. */
+
+type Rights = readonly (readonly [privileges: string, tables: readonly string[]])[];
+
+const { read, append, note, count } = servingRights;
+const serversRights: Rights = [
+  ["SELECT", read],
+  ["INSERT", append],
+  [`INSERT, UPDATE (${note.column})`, [note.table]],
+  ["SELECT, INSERT, UPDATE, DELETE", count],
+];
 
 /** All that the notary's role may do: read the audit, and append to the tree over it. It cannot read a secret. */
-export const notarysRights: readonly (readonly [privileges: string, tables: readonly string[]])[] = [
+const notarysRights: Rights = [
   ["SELECT", [tables.systemKeys, tables.auditSegments, tables.auditCheckpoints, tables.auditHeads].map(getTableName)],
   [
     "SELECT, INSERT",
@@ -28,7 +38,7 @@ export const notarysRights: readonly (readonly [privileges: string, tables: read
  * All that the role of the door over SSH and of a team's dashboard may do, where people come who are not operators. It
  * cannot make tables, change persons, or change or delete what is on record.
  */
-export const peoplesRights: readonly (readonly [privileges: string, tables: readonly string[]])[] = [
+const peoplesRights: Rights = [
   ["SELECT", Object.values(tables).map(getTableName)],
   ["INSERT, UPDATE, DELETE", [tables.projects, tables.setVersions].map(getTableName)],
   ["INSERT, UPDATE", [tables.sets, tables.apiKeys, tables.auditHeads].map(getTableName)],
@@ -38,6 +48,13 @@ export const peoplesRights: readonly (readonly [privileges: string, tables: read
   // A new project locks a row against a rotation of the root key, and that takes the right to change one column.
   ["UPDATE (created_at)", [getTableName(tables.systemKeys)]],
 ];
+
+/** What `keyhole db grants` grants a role, by its use. docs/least-privilege.md says the same. */
+export const rightsOfRoles: Readonly<Record<RoleUse, Rights>> = {
+  serve: serversRights,
+  people: peoplesRights,
+  notary: notarysRights,
+};
 
 /** A right to insert that tells who uses a role. The first that it has counts. */
 const marks = [
