@@ -1,6 +1,7 @@
 import { desc } from "drizzle-orm";
 import { type Signer, signerOf, type Verifier } from "../audit/note.ts";
-import { configProblem } from "../core/problem.ts";
+import { attempt } from "../core/attempt.ts";
+import { HostRefused } from "../core/refused.ts";
 import { firstNotarySeed, installationId, type Keyring } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
 import { treeEnd } from "../store/tree-end.ts";
@@ -10,7 +11,7 @@ export type OpenedSigner = Signer & { readonly seed: Uint8Array };
 
 /**
  * The keys that sign the heads of the audit's tree, the newest first. The first notary makes one.
- * @throws Problem if a row was changed, or no key is left of those that have signed
+ * @throws HostRefused `conflict` if a row was changed, or no key is left of those that have signed
  */
 export async function openSigners(
   database: Database,
@@ -20,7 +21,7 @@ export async function openSigners(
   const { auditSigners: s } = database.tables;
   const find = () => findSigners(database, keyring, auditKey);
   if ((await find()).length === 0) {
-    if ((await treeEnd(database)).head) throw configProblem("The keys that signed the audit's tree are gone.");
+    if ((await treeEnd(database)).head) throw damaged("The keys that signed the audit's tree are gone.");
     const { publicKey, seed } = firstSigner(auditKey);
     const row = { generation: 1, publicKey, createdAt: Date.now(), ...keyring.wrapSystemKey("notary 1", seed) };
     // Of several notaries that start at once, all use the key of the first.
@@ -36,7 +37,7 @@ export async function openSigners(
 /**
  * The keys that sign, for whoever only verifies. Before the first notary, and if its key was taken out of the database,
  * that is the key that the first notary makes.
- * @throws Problem if a row was changed
+ * @throws HostRefused `conflict` if a row was changed
  */
 export async function findVerifiers(
   database: Database,
@@ -58,11 +59,16 @@ async function findSigners(database: Database, keyring: Keyring, auditKey: Uint8
   const { auditSigners: s } = database.tables;
   const rows = await database.db.select().from(s).orderBy(desc(s.generation));
   return rows.map(({ generation, publicKey, rootId, wrapped }) => {
-    const seed = keyring.unwrapSystemKey(`notary ${generation}`, rootId, wrapped);
+    const seed = attempt(() => keyring.unwrapSystemKey(`notary ${generation}`, rootId, wrapped));
+    if (seed === undefined) throw damaged("A row of audit_signers was changed: it does not open.");
     const signer = signerOf(nameOf(auditKey), seed);
     if (signer.publicKey.equals(publicKey)) return { ...signer, seed };
-    throw configProblem("A row of audit_signers was changed: its keys do not belong together.");
+    throw damaged("A row of audit_signers was changed: its keys do not belong together.");
   });
+}
+
+function damaged(what: string): HostRefused {
+  return new HostRefused("conflict", `${what} Restore the table audit_signers from a backup.`);
 }
 
 function nameOf(auditKey: Uint8Array): string {

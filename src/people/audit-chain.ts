@@ -8,7 +8,6 @@ import type { TreeHead } from "../audit/tree.ts";
 import { openTreeHead } from "../audit/tree-note.ts";
 import { AuditWalk, type Dropped, headFlaws, knownLeaves, type StoredSegment, sealDropped } from "../audit/verify.ts";
 import { type Environment, environmentMask } from "../core/names.ts";
-import { Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
@@ -74,7 +73,7 @@ async function verifySegments(
   const chain = chainOf(database);
   const broken: string[] = [];
   const log = await findVerifiers(database, keyring, auditKey).catch((error: unknown) => {
-    broken.push(error instanceof Problem ? error.message : "A row of audit_signers does not open.");
+    broken.push(error instanceof Refused ? error.message : "The table audit_signers cannot be read.");
     return [];
   });
   // A head that is signed has the size of a tree that there was. A row of SQL may have any.

@@ -12,14 +12,17 @@ import {
 } from "../../src/audit/tree.ts";
 import { openTreeHead } from "../../src/audit/tree-note.ts";
 import { sealDropped } from "../../src/audit/verify.ts";
+import { unusable } from "../../src/core/refused.ts";
 import { kindsByRead } from "../../src/kinds/kind.ts";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
 import { Notary, quarterOf } from "../../src/notary/notary.ts";
 import { type OpenedSigner, openSigners } from "../../src/notary/signers.ts";
 import { acceptGaps, verifyAudit } from "../../src/people/audit-chain.ts";
+import { auditKeys } from "../../src/people/audit-proof.ts";
 import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
 import type { Database } from "../../src/store/database.ts";
 import { readNodes, treeEnd } from "../../src/store/tree-end.ts";
+import { toProblem } from "../../src/terminal/failure.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
 import { entry, writeLane } from "../support/journal.ts";
 import { pruneAudit } from "../support/prune.ts";
@@ -593,11 +596,21 @@ describeBoth("the keys that sign", (w) => {
 
   test("are refused if SQL changed their row, or made a key of another generation of it", async () => {
     await open();
-    const changes = { "public_key = x'00'": "public_key = ?", "generation = 2": "generation = 1" };
-    for (const [change, back] of Object.entries(changes)) {
+    const changes = {
+      "public_key = x'00'": ["public_key = ?", "its keys do not belong together"],
+      "generation = 2": ["generation = 1", "it does not open"],
+    };
+    const told = (error: unknown) => {
+      const { code, message } = toProblem(error, { person: undefined });
+      return { code, message, forPersons: toProblem(error, { person: "ann" } as never).message };
+    };
+    for (const [change, [back = "", why]] of Object.entries(changes)) {
+      const message = `A row of audit_signers was changed: ${why}. Restore the table audit_signers from a backup.`;
+      const words = { code: "conflict", message, forPersons: unusable };
       const [row] = await w.run("select public_key from audit_signers");
       await w.run(`update audit_signers set ${w.dialect === "postgres" ? change.replace("x'00'", "'\\x00'") : change}`);
-      await expect(open()).rejects.toThrow();
+      const [keys, notarys] = await Promise.all([auditKeys(w.admin).catch(told), open().catch(told)]);
+      expect([change, keys, notarys]).toEqual([change, words, words]);
       await w.run(`update audit_signers set ${back}`, back.includes("?") ? [row?.["public_key"]] : []);
     }
     await open();
