@@ -58,7 +58,9 @@ export function judgeCommand(command: CommandUnknownOpts): void {
   const shut = names.find(
     (name) => command.getOptionValueSource(name) === "cli" && command.getOptionValue(name) !== "-",
   );
-  if (shut !== undefined) throw usageProblem(`--${shut} is not for people over SSH: what is written comes on stdout.`);
+  if (shut === undefined) return;
+  const instead = shut === "out" || shut === "force" ? "what is written comes on stdout" : "ask an operator";
+  throw usageProblem(`--${shut} is not for people over SSH: ${instead}.`);
 }
 
 const commandBytesMax = 128 * 1024;

@@ -40,12 +40,20 @@ export class WitnessedHeads {
   #askedAtMs = Number.NEGATIVE_INFINITY;
   #asking: Promise<unknown> = Promise.resolve();
   #isAwaited = false;
+  /** Whether the answers of the last time are still waited for, after one wait that was too long. */
+  #isLate = false;
   readonly #askEveryMs: number;
+  readonly #deadline: Pick<Deadline, "of">;
 
   /** @throws Problem if a key is not that of a witness */
-  constructor(settings: readonly WitnessSetting[] | undefined, askEveryMs = 60_000) {
+  constructor(
+    settings: readonly WitnessSetting[] | undefined,
+    askEveryMs = 60_000,
+    answersWithin: Pick<Deadline, "of"> = deadline,
+  ) {
     this.witnesses = openWitnesses(settings);
     this.#askEveryMs = askEveryMs;
+    this.#deadline = answersWithin;
   }
 
   /** What each witness has shown until now, in the order of the settings. */
@@ -71,7 +79,7 @@ export class WitnessedHeads {
 
   /**
    * Asks all of them, unless they were asked within the last minute. Waits for the answers, but for 2 s at most, and not at all
-   * if one was away the last time: their answers are taken later.
+   * if one was away the last time or is late: their answers are taken later.
    * @param log - the keys that may have signed
    */
   async refresh(log: readonly Verifier[]): Promise<void> {
@@ -81,10 +89,17 @@ export class WitnessedHeads {
     if (performance.now() - this.#askedAtMs > this.#askEveryMs || keys !== this.#askedWith) {
       this.#askedWith = keys;
       this.#askedAtMs = performance.now();
-      this.#isAwaited = this.#away.size === 0;
-      this.#asking = Promise.all(this.witnesses.map((one) => this.#take(one, newest.name, log)));
+      this.#isAwaited = this.#away.size === 0 && !this.#isLate;
+      const asking = Promise.all(this.witnesses.map((one) => this.#take(one, newest.name, log)));
+      this.#asking = asking.finally(() => {
+        this.#isLate = false;
+      });
     }
-    if (this.#isAwaited) await deadline.of(this.#asking).catch(() => {});
+    if (!this.#isAwaited) return;
+    await this.#deadline.of(this.#asking).catch(() => {
+      this.#isAwaited = false;
+      this.#isLate = true;
+    });
   }
 
   async #take(witness: Witness, origin: string, log: readonly Verifier[]): Promise<void> {

@@ -150,6 +150,16 @@ describeBoth("the notary's witnesses", (w) => {
     }
   });
 
+  test("who accept and do not answer are waited for once, however often and with whatever keys they are asked", async () => {
+    const silent = liar(() => new Promise<never>(() => {}));
+    let waits = 0;
+    const passed = { of: () => Promise.reject(new Error(`wait ${++waits}`)) };
+    const settings = Array.from({ length: 8 }, () => ({ url: silent, key: encodeWitness(ours) }));
+    const heads = new WitnessedHeads(settings, -1, passed);
+    for (const log of [signers, signers, [...signers, ...signers]]) await heads.refresh(log);
+    expect([waits, heads.heads]).toEqual([1, []]);
+  });
+
   test("have not signed if a row says so, and no signature", async () => {
     await grow();
     const [head] = await w.run("select max(size) as size from audit_checkpoints_signed");

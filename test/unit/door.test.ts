@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { isPeoples, sentWords } from "../../src/cli/door.ts";
+import { isPeoples, judgeCommand, sentWords } from "../../src/cli/door.ts";
 import { buildProgram } from "../../src/main.ts";
 import { pathOf } from "../../src/terminal/command.ts";
 import { quoted } from "../../src/words/shell.ts";
@@ -80,4 +80,17 @@ test("the door has the commands of people, and none of these", async () => {
       ...["door", "dashboard", "explain", "openapi", "completion"],
     ].toSorted(),
   );
+});
+
+test.each([
+  ["audit verify --accept key:1", "--accept is not for people over SSH: ask an operator."],
+  ["audit verify --public --key k", "--public is not for people over SSH: ask an operator."],
+  ["audit export --out f", "--out is not for people over SSH: what is written comes on stdout."],
+])("the door refuses `%s` and says what to do", async (line, sentence) => {
+  const program = await buildProgram(contextOf({ person: "ann" }), "audit");
+  program.exitOverride().hook("preAction", (_, command) => judgeCommand(command));
+  for (const group of program.commands) for (const one of group.commands) one.exitOverride();
+  const key = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
+  const words = line.split(" ").map((word) => (word === "k" ? key : word));
+  await expect(program.parseAsync(words, { from: "user" })).rejects.toThrow(sentence);
 });
