@@ -38,7 +38,7 @@ type Compared = TreeEnd & {
 };
 
 /** A checkpoint that is known from elsewhere than the database, and where from. */
-type Known = { readonly from: string; readonly head: NotedHead };
+type Known = { readonly from: string; readonly head: NotedHead; readonly hint?: string };
 
 /**
  * The newest checkpoint of the audit's tree that is known here: from this process's memory, from the file of this host,
@@ -116,7 +116,7 @@ export class NewestCheckpoint {
     const known: Known[] = [
       ...(seen ? [{ from: "this process", head: seen }] : []),
       ...(kept ? [{ from, head: kept }] : []),
-      ...this.#witnessed.heads,
+      ...this.#witnessed.heads.map((one) => ({ ...one, hint: byCopy })),
     ];
     const end = await treeEnd(database);
     const opened = end.head && openTreeHead(end.head.note, signers);
@@ -233,7 +233,8 @@ async function judge(
 ): Promise<string | undefined> {
   for (const one of known) {
     const why = await whyPutBack(database, one, signed);
-    if (why !== undefined) return `The database was put back to an earlier state: ${why} ${advice}`;
+    const words = `The database was put back to an earlier state: ${why} ${one.hint ?? ""}`.trimEnd();
+    if (why !== undefined) return `${words} ${advice}`;
   }
   if (known.length > 0 && size !== (signed?.size ?? 0)) return `The tree does not end with its newest head. ${whole}`;
   return undefined;
@@ -271,6 +272,7 @@ function segments({ size }: NotedHead): string {
 }
 
 const whole = "Restore all of it from one backup.";
+const byCopy = "Or a copy of it was started with the same KEYHOLE_WITNESS, and had more signed.";
 const compareEveryMs = 10_000;
 const lateAfterMs = 60_000;
 const deadline = new Deadline(5000, () => new Fault("unavailable", "the tree was not compared within 5 s"));
