@@ -25,10 +25,10 @@ export function notaryCommand(context: CommandContext) {
     const pretty = stdout.isTTY;
     const { log, flush } = openLog(boundedOutput(stdout), { pretty, now: Date.now });
     startWatchdog(pretty);
+    harden();
     const open = () => openInstallation(config, context.say, {});
     const installation = await openUpgraded(config, false, open, log, context.say);
     if (installation === undefined) return flush();
-    harden();
     await runNotary(config, installation, log, context.say);
     flush();
   });

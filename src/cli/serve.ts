@@ -61,7 +61,7 @@ function prepare(context: CommandContext, { host, port, here, worker }: Options)
     ...openLog(write, { pretty, now: Date.now }),
     // A worker's parent has already printed the messages about the settings.
     say: isWorker ? () => {} : context.say,
-    /** A copy: what holds a secret is erased once the installation is open. */
+    /** A copy: what holds a secret is erased before the installation is opened. */
     env: { ...context.env },
     elsewhere: here ? undefined : context.env["KEYHOLE_SSH"],
   };
@@ -76,12 +76,12 @@ async function open({ config, isWorker, pretty, log, say, elsewhere }: Prepared)
   // embedded database it starts afterwards: an upgrade may keep this thread busy for long.
   if (config.postgres !== undefined) startWatchdog(pretty);
   if (!isWorker) await requireFreeAddresses(config);
+  harden(); // the wait for an upgrade may be long
   const openNow = () => openHere(config, say, elsewhere);
   const installation = isWorker ? await openNow() : await openUpgraded(config, true, openNow, log, say);
   if (installation === undefined) return undefined;
   if (!isWorker) removeLeftovers(config);
   if (config.postgres === undefined) startWatchdog(pretty);
-  harden();
   // Asked before the port opens: if the database goes away later, the server must not stop.
   const hint = !isWorker && (await isEmpty(installation)) ? firstSteps(startedAs()) : undefined;
   return { installation, hint };

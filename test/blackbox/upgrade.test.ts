@@ -135,7 +135,9 @@ onBoth("an upgrade", (dialect) => {
       waiting.many = await startWaiting("serve", ["--port", String(freePort()), "--workers", "2"]);
       waiting.onSocket = await startWaiting("serve", ["--host", `unix:${socket}`]);
       waiting.notary = await startWaiting("notary");
-      for (const { ops } of Object.values(waiting)) {
+      for (const { ops, pid } of Object.values(waiting)) {
+        const environment = readFileSync(`/proc/${pid}/environ`, "utf8");
+        for (const secret of ["KEYHOLE_ROOT_KEY", "DATABASE_URL"]) expect(environment).toContain(`\0${secret}=***`);
         const ready = await fetch(`${ops}/readyz`);
         expect(ready.status).toBe(503);
         const said = { status: "not_ready", failed: ["migrations"], reason: ofOlder, checks: { migrations: false } };
