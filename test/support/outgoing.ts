@@ -13,7 +13,7 @@ export const remote = {
   /** For the keys that verify tokens; without a credential. */
   issuer: ["server/fetch-json.ts"],
   /** With the dashboard's client secret. */
-  "identity provider": ["dashboard/sign-in.ts"],
+  "identity provider": ["dashboard/provider.ts", "dashboard/sign-in.ts"],
   /** Without a credential. */
   witness: ["notary/witnessed-heads.ts"],
   /** With the password of DATABASE_URL. */

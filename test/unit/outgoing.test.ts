@@ -9,7 +9,7 @@ const src = join(import.meta.dir, "../../src");
 const harmless: Readonly<Record<string, readonly string[]>> = {
   "node:net": ["isIP", "isIPv4", "isIPv6", "BlockList", "createServer", "Socket"],
   "node:tls": ["ConnectionOptions", "createSecureContext", "getCACertificates"],
-  "node:http": ["createServer"],
+  "node:http": ["createServer", "IncomingMessage", "ServerResponse"],
 };
 const modules = /^(?:node:)?(?:net|tls|https?|http2|dgram|dns)(?:\/promises)?$/;
 /** Packages that connect, and their parts that do. */
