@@ -54,7 +54,7 @@ export const filterInputs = {
 };
 
 /** A list is held in memory as a whole, and the next page of an export is not read before the last one is written. */
-const limitMax = 10_000;
+export const limitMax = 10_000;
 
 function parseLimit(text: string): number {
   const count = parseCount(text);

@@ -4,7 +4,7 @@ import type { AdminContext } from "../desk/context.ts";
 import { flag, formOnly, id, input, out, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { list, type Outcome } from "../desk/outcome.ts";
-import { findKeys } from "../people/found-keys.ts";
+import { findKeysIn } from "../people/found-keys.ts";
 import {
   createKey,
   identifyKeys,
@@ -16,6 +16,7 @@ import {
   shortKeyIds,
   showKey,
 } from "../people/keys.ts";
+import { textsOf, unreadProblem, unreadWords } from "../people/texts.ts";
 import { counted, formatTime, joined } from "../words/text.ts";
 import { parseDuration } from "../words/times.ts";
 import { credentialOperations, foundColumns, grantInputs, grantOf, nameOf, summary } from "./credentials.ts";
@@ -91,24 +92,29 @@ export const find = operation({
   },
   plan: async (admin, { text, revoke: ends }) => {
     requireSeesKeys(admin); // before anything is read
-    const texts = await findKeys(text.chunks());
+    // Somebody over SSH could make the host unpack without end.
+    const isHere = admin.rights === "operator";
+    const { texts, unread } = await findKeysIn(textsOf("stdin", () => text.chunks(), isHere));
     const found = await identifyKeys(admin, texts);
     const active = ends ? found.filter(({ status }) => status === "active") : [];
     const others = texts.length - found.length;
     const deed = active.length > 0 ? `revoke ${joined(active.map(nameOf))}, for good` : undefined;
     const words = `${counted(others, "more text has", "more texts have")} the form of a key of Keyhole`;
-    const warnings = others > 0 ? [`${words}, and none is a key that you may see.`] : [];
+    const none = others > 0 ? [`${words}, and none is a key that you may see.`] : [];
+    const warnings = [...unreadWords(unread), ...none];
     const sentence = `Nothing was changed.${deed === undefined ? "" : ` It would ${deed}.`}`;
-    const document = { keys: found, others };
+    const document = { keys: found, others, unread };
     return { deed, seen: { keys: active.map(({ id }) => id).join() }, document, warnings, sentence, found, active };
   },
-  run: async (admin, _, { found, active, warnings, document: { others } }) => {
+  run: async (admin, _, { found, active, warnings, document: { others, unread } }) => {
     const revoked = await revokeEach(admin, active);
     const now = found.map((key) => revoked.find(({ id }) => id === key.id) ?? key);
     const sentence = revoked.length > 0 ? `Revoked ${joined(revoked.map(nameOf))}.` : "";
-    const document = { keys: now, others };
+    const document = { keys: now, others, unread };
     const columns = foundColumns(await shortKeyIds(admin));
-    return { ...list(now, columns, "The text holds no key that you may see."), document, warnings, sentence };
+    const ends = unread.length > 0 && unreadProblem(unread.length);
+    const none = "The text holds no key that you may see.";
+    return { ...list(now, columns, none), document, warnings, sentence, ...(ends && { ends }) };
   },
 });
 

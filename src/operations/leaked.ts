@@ -1,4 +1,5 @@
 import { personText } from "../audit/entry.ts";
+import { type Environment, environments } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
@@ -6,14 +7,15 @@ import type { AdminContext } from "../desk/context.ts";
 import { completed, input, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, list } from "../desk/outcome.ts";
+import { findProject } from "../desk/projects.ts";
 import { auditActions } from "../kinds/people.ts";
 import { listAudit } from "../people/audit.ts";
 import { requireAuditor } from "../people/audit-chain.ts";
 import { shortKeyIds } from "../people/keys.ts";
-import { textsAt, textsInGit, textsOf } from "../people/texts.ts";
+import { gitObjectsOf, textsAt, textsInGit, textsOf, unreadProblem, unreadWords } from "../people/texts.ts";
 import { findLeaks, findReuse, type Leak, type Leaks, type Reused, type ValuePlace } from "../people/values.ts";
 import { counted } from "../words/text.ts";
-import { filterInputs } from "./audit.ts";
+import { filterInputs, limitMax } from "./audit.ts";
 
 const leaked = operation({
   path: "leaked",
@@ -39,12 +41,12 @@ const leaked = operation({
     if (!isHere && (paths.length > 0 || git !== undefined))
       throw usageProblem("Over SSH, a text is read from stdin only.");
     async function* texts() {
-      for (const path of paths) yield* textsAt(path);
+      const objects = git === undefined ? undefined : await gitObjectsOf(git);
+      for (const path of paths) yield* textsAt(path, objects);
       if (git !== undefined) yield* textsInGit(git);
       if (paths.length > 0 || git !== undefined) return;
       // Somebody over SSH could make the host unpack without end.
-      if (isHere) yield* textsOf("stdin", () => text.chunks());
-      else yield { name: "stdin", chunks: text.chunks() };
+      yield* textsOf("stdin", () => text.chunks(), isHere);
     }
     const found = await findLeaks(admin, texts(), report);
     const readers = sinceAt === undefined ? undefined : await readersOf(admin, found.found, sinceAt);
@@ -54,12 +56,14 @@ const leaked = operation({
       PROJECT: ({ project }) => project,
       ENVIRONMENT: ({ environment }) => environment,
       FORM: ({ form }) => form,
-      ...(readers && { "READ BY": (leak) => readers.get(keyOf(leak))?.join(", ") || "nobody" }),
+      ...(readers && { "READ BY": (leak) => readersText(readers.get(keyOf(leak))) }),
     };
-    const warnings = found.unread.map(({ name, why }) => `Not read: ${excerpt(name)}: ${why}.`);
+    const warnings = unreadWords(found.unread);
+    if (readers?.values().some((one) => one === undefined))
+      warnings.push("Who read what is marked with ? is not for you to see: it takes the right `audit` there.");
     const { ends, sentence } = endOf(found);
     const told = readers
-      ? found.found.map((leak) => ({ ...leak, readBy: readers.get(keyOf(leak)) ?? [] }))
+      ? found.found.map((leak) => ({ ...leak, readBy: readers.get(keyOf(leak))?.names ?? null }))
       : found.found;
     return {
       ...list(found.found, columns, "Nothing was found."),
@@ -79,9 +83,25 @@ function keyOf({ project, environment, name }: ValuePlace): string {
   return JSON.stringify([project, environment, name]);
 }
 
-/** Who read each of the items since a moment, by {@link keyOf}. */
-async function readersOf(admin: AdminContext, found: readonly Leak[], sinceAt: number): Promise<Map<string, string[]>> {
-  const readers = new Map<string, string[]>();
+type Readers = { readonly names: readonly string[]; readonly isWhole: boolean };
+
+/** Nobody is only said where everybody could be seen. */
+function readersText(readers: Readers | undefined): string {
+  if (readers === undefined) return "?";
+  const { names, isWhole } = readers;
+  return [...names, ...(isWhole ? [] : ["and earlier ones"])].join(", ") || "nobody";
+}
+
+/**
+ * Who read each of the items since a moment, by {@link keyOf}; undefined if somebody may not see it, which they learn
+ * only here, after the search is on record.
+ */
+async function readersOf(
+  admin: AdminContext,
+  found: readonly Leak[],
+  sinceAt: number,
+): Promise<Map<string, Readers | undefined>> {
+  const readers = new Map<string, Readers | undefined>();
   const actions = auditActions.filter((action) => /\.(?:read|reveal)$/.test(action));
   const short = await shortKeyIds(admin);
   for (const place of found) {
@@ -89,7 +109,11 @@ async function readersOf(admin: AdminContext, found: readonly Leak[], sinceAt: n
     const { project, name, field } = place;
     // A read of accounts may name no environment.
     const environment = field === undefined ? place.environment : undefined;
-    const filter = { project, environment, wholeName: name, actions, sinceAt, limit: 10_000 };
+    if (!(await seesReads(admin, project, environment))) {
+      readers.set(keyOf(place), undefined);
+      continue;
+    }
+    const filter = { project, environment, wholeName: name, actions, sinceAt, limit: limitMax };
     const entries = await listAudit(admin, filter).catch((error: unknown) => {
       if (error instanceof Refused && error.kind === "not_found") return [];
       throw error;
@@ -97,9 +121,20 @@ async function readersOf(admin: AdminContext, found: readonly Leak[], sinceAt: n
     const names = entries.map(({ actor }) =>
       actor.type === "person" ? personText(actor) : `${actor.type} ${short(actor.id)}`,
     );
-    readers.set(keyOf(place), [...new Set(names)]);
+    readers.set(keyOf(place), { names: [...new Set(names)], isWhole: entries.length < limitMax });
   }
   return readers;
+}
+
+/** Whether somebody may see all reads there; without an environment, in each. */
+function seesReads(admin: AdminContext, project: string, environment: Environment | undefined): Promise<boolean> {
+  return findProject(admin, project, "audit", environment ? [environment] : environments).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof Refused) return false;
+      throw error;
+    },
+  );
 }
 
 /** What was looked at, and how the command ends. */
@@ -116,8 +151,7 @@ function endOf({ found, count, unread, bytes, values, leftOut, environments }: L
     return { sentence: "", ends: new Problem(exits.failed, "leaked", told) };
   }
   if (unread.length === 0) return { sentence: words };
-  const told = `${counted(unread.length, "text was", "texts were")} not read. ${words}`;
-  return { sentence: "", ends: new Problem(exits.unavailable, "unread", told) };
+  return { sentence: "", ends: unreadProblem(unread.length, words) };
 }
 
 const reuse = operation({

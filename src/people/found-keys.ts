@@ -1,13 +1,36 @@
 import { checkedLength, checksumLength, isWellFormedKey, prefix } from "../access/api-key.ts";
+import { Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
+import { type Text, type Unread, whyNot } from "./texts.ts";
+
+/** The API keys in texts, each once, and what was not read. @throws Refused as {@link findKeys} */
+export async function findKeysIn(texts: AsyncIterable<Text>) {
+  const found = new Set<string>();
+  const unread: Unread[] = [];
+  for await (const text of texts) {
+    const why =
+      "unread" in text ? text.unread : await findKeys(text.chunks, found).then(() => undefined, reasonOf(text));
+    if (why !== undefined) unread.push({ name: text.name, why });
+  }
+  return { texts: [...found], unread };
+}
+
+function reasonOf({ name }: Text) {
+  return (error: unknown) => {
+    if (error instanceof Refused || error instanceof Problem) throw error;
+    return whyNot(error as NodeJS.ErrnoException, name);
+  };
+}
 
 /**
  * The API keys in a text, each once: whatever has the grammar and the checksum. The text may be UTF-16 or UTF-32, as
  * Windows PowerShell writes it: there, a key is its characters with zero bytes between them.
  * @throws Refused `bound` if it has more than 10,000 keys
  */
-export async function findKeys(chunks: AsyncIterable<Uint8Array>): Promise<readonly string[]> {
-  const found = new Set<string>();
+export async function findKeys(
+  chunks: AsyncIterable<Uint8Array>,
+  found: Set<string> = new Set(),
+): Promise<readonly string[]> {
   let rest = "";
   for await (const chunk of chunks) {
     const text = rest + Buffer.from(chunk).toString("latin1").replaceAll("\0", "");

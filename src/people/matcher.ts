@@ -20,38 +20,110 @@ const textBytesMax = 64 * 1024;
 /** More places of one value in a text say no more. */
 const placesMax = 1000;
 
+/** What escapes for URLs leave as it is, beside letters and digits; what a space becomes; and which digits follow `%`. */
+const urlEscapes: readonly (readonly [kept: string, space: "%20" | "+", digits: Digits])[] = [
+  ["-._~", "%20", "upper"], // RFC 3986: curl, .NET, jq
+  ["-._~", "%20", "lower"],
+  ["-._~", "+", "upper"], // Python and Go for queries, Ruby
+  ["-._~", "+", "lower"],
+  ["-._~/", "%20", "upper"], // Python for paths
+  ["-._~$&+=:@", "%20", "upper"], // Go for paths
+  ["-._~!'()*", "%20", "upper"], // JavaScript
+  ["-._~!'()*", "%20", "lower"],
+  ["-._~!'()*/", "%20", "upper"],
+  ["-._~!'()*;,/?:@&=+$#", "%20", "upper"], // JavaScript for whole URLs
+  ["-._*", "+", "upper"], // forms of browsers, Java
+  ["-._!()*", "+", "upper"], // .NET's WebUtility
+  ["-._!()*", "+", "lower"], // .NET's HttpUtility
+  ["-._", "+", "upper"], // PHP
+];
+type Digits = "lower" | "upper";
+
+/** Which UTF-16 units JSON writes as `\u` and four digits, beside those that it must, and with which digits. */
+const jsonEscapes: readonly (readonly [units: RegExp, digits: Digits])[] = [
+  [/[<>&\u2028\u2029]/, "lower"], // Go, Rails
+  [/[<>&='\u2028\u2029]/, "lower"], // Gson
+  [/[<>&'"]/, "lower"], // Newtonsoft for HTML
+  [/[^\0-\x7f]/, "lower"], // Python, PHP
+  [/[^\0-\x7f]/, "upper"], // Jackson
+  [/[^\0-\x7e]|["&'+<>`]/, "upper"], // .NET
+];
+
 /** The forms of a text besides its own bytes and base64. */
 const textForms: readonly (readonly [form: string, write: (text: string) => string | Buffer])[] = [
-  ["url", (text) => encodeURIComponent(text)],
-  ["url", (text) => encodeURIComponent(text).replace(/%../g, (escaped) => escaped.toLowerCase())],
-  ["url", (text) => encodeURIComponent(text).replaceAll("%2F", "/")],
-  ["url", (text) => percentEncoded(text).replaceAll("%2F", "/")],
-  ["url", (text) => percentEncoded(text).replaceAll("%20", "+")],
-  ["json", (text) => JSON.stringify(text).slice(1, -1)],
-  ["json", (text) => JSON.stringify(text).slice(1, -1).replaceAll("/", "\\/")],
-  ["json", (text) => JSON.stringify(text).slice(1, -1).replaceAll(/[<>&]/g, codeUnit)],
-  [
-    "json",
-    (text) =>
-      JSON.stringify(text)
-        .slice(1, -1)
-        .replaceAll(/[^\0-\x7f]/g, codeUnit),
-  ],
+  ...urlEscapes.map((escapes) => {
+    const table = urlTable(...escapes);
+    return ["url", (text: string) => percentEncoded(text, table)] as const;
+  }),
+  ["json", jsonOf],
+  ...jsonEscapes.map(([units, digits]) => ["json", (text: string) => jsonOf(text, units, digits)] as const),
+  ["json", (text) => jsonOf(text).replaceAll("/", "\\/")],
+  ["json", (text) => jsonOf(text, /[^\0-\x7f]/).replaceAll("/", "\\/")], // PHP
   ["shell", (text) => text.replaceAll("'", "'\\''")],
+  ["shell", (text) => text.replaceAll("'", `'"'"'`)], // Python
+  ["shell", (text) => text.replaceAll(/'+/g, `'"$&"'`)], // dash
   ["shell", (text) => text.replace(/["\\$`]/g, "\\$&")],
+  ["shell", (text) => text.replace(/[ !"$&'()*,;<>?[\\\]^`{|}]|^[#~]|(?<=[:=])~/g, "\\$&")], // bash's `printf %q`
+  ["shell", (text) => ansiC(text)], // the same, with control characters
+  ["shell", (text) => ansiC(text).replaceAll(/[^\0-\x7f]+/g, octal)],
+  ["shell", (text) => text.replace(/[^\w\-.,:+/@\n]/gu, "\\$&").replaceAll("\n", "'\n'")], // Ruby
   ["utf-16", (text) => Buffer.from(text, "utf16le")],
 ];
-/** With what JavaScript leaves in URLs, and other languages do not. */
-function percentEncoded(text: string): string {
-  return encodeURIComponent(text).replaceAll(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+
+/** What stands for each byte. */
+function urlTable(kept: string, space: string, digits: Digits): string[] {
+  return Array.from({ length: 256 }, (_, byte) => {
+    const one = String.fromCharCode(byte);
+    if (byte === 0x20) return space;
+    return /[A-Za-z0-9]/.test(one) || kept.includes(one) ? one : `%${hex(byte, 2, digits)}`;
+  });
 }
 
-function codeUnit(one: string): string {
-  return `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+function percentEncoded(text: string, table: readonly string[]): string {
+  return text.replaceAll(/[^A-Za-z0-9]+/gu, (part) => Array.from(Buffer.from(part), (byte) => table[byte]).join(""));
+}
+
+function hex(code: number, length: number, digits: Digits): string {
+  const written = code.toString(16).padStart(length, "0");
+  return digits === "upper" ? written.toUpperCase() : written;
+}
+
+/** Between `$'` and `'`. */
+function ansiC(text: string): string {
+  return text.replaceAll(/[\\'\p{Cc}]/gu, (one) => shortEscapes[one] ?? octal(one));
+}
+
+const shortEscapes: Readonly<Record<string, string>> = {
+  "\\": "\\\\",
+  "'": "\\'",
+  "\x07": "\\a",
+  "\b": "\\b",
+  "\x1b": "\\E",
+  "\f": "\\f",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\v": "\\v",
+};
+
+function octal(text: string): string {
+  return Array.from(Buffer.from(text), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
+}
+
+/** @param units - to be escaped, too */
+function jsonOf(text: string, units?: RegExp, digits: Digits = "lower"): string {
+  const written = JSON.stringify(text).slice(1, -1);
+  if (units === undefined || text.search(units) < 0) return written;
+  return written.replaceAll(new RegExp(`\\\\.|${units.source}`, "g"), (one) => {
+    const unit = one === '\\"' ? '"' : one;
+    return units.test(unit) ? `\\u${hex(unit.charCodeAt(0), 4, digits)}` : one;
+  });
 }
 
 const [ownForm, base64Form, textForm] = [0, 1, 7];
 const lineForm: number = textForm + textForms.length;
+/** UTF-16, the last of the forms of text. */
+const plainForm: number = lineForm - 1;
 
 /** The names of the forms by number: own bytes, base64 at three offsets in two alphabets, forms of text, lines of PEM. */
 function nameOf(form: number): string {
@@ -115,7 +187,9 @@ export class Matcher {
     for (const [value, bytes] of values.entries()) {
       const seen = new Set<string>();
       const forms = bytes.length <= textBytesMax && isUtf8(bytes) ? lineForm + linesOf(bytes).length : textForm;
+      const isPlain = /^[A-Za-z0-9]*$/.test(bytes.toString("latin1"));
       for (let form = 0; form < forms; form++) {
+        if (isPlain && form >= textForm && form < plainForm) continue; // nothing to escape
         const written = write(bytes, form);
         if (written.length < window || seen.size === seen.add(written.toString("latin1")).size) continue;
         const { hash, end } = this.#rarest(written, taken);

@@ -13,7 +13,7 @@ import { openSet } from "../editing/open.ts";
 import { isTelling } from "../formats/github.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { Matcher, type Spot } from "./matcher.ts";
-import { type Text, whyNot } from "./texts.ts";
+import { type Text, type Unread, whyNot } from "./texts.ts";
 
 /* All values that somebody may read, compared: with texts, or with each other. No value leaves this file. */
 
@@ -158,7 +158,7 @@ export type Leaks = {
   /** At most 10,000 of them. */
   readonly found: readonly Leak[];
   readonly count: number;
-  readonly unread: readonly { readonly name: string; readonly why: string }[];
+  readonly unread: readonly Unread[];
   readonly bytes: number;
   readonly values: number;
   readonly leftOut: number;
@@ -177,7 +177,7 @@ export async function findLeaks(
 ): Promise<Leaks> {
   const { values, places, leftOut } = await valuesOf(admin, undefined, { opensContents: true });
   const matcher = new Matcher(values.map(({ bytes }) => bytes));
-  const [found, unread]: [Leak[], { name: string; why: string }[]] = [[], []];
+  const [found, unread]: [Leak[], Unread[]] = [[], []];
   let [count, bytes] = [0, 0];
   const add = (file: string, { value, ...spot }: Spot) => {
     count += 1;
@@ -201,7 +201,7 @@ export async function findLeaks(
     try {
       bytes += await matcher.scan(text.chunks, note);
     } catch (error) {
-      unread.push({ name, why: whyNot(error as NodeJS.ErrnoException) });
+      unread.push({ name, why: whyNot(error as NodeJS.ErrnoException, name) });
     }
     for (const [value, spot] of lines) if (!whole.has(value)) add(name, spot);
     report(Math.floor(bytes / 2 ** 20));

@@ -31,6 +31,40 @@ const forms: readonly (readonly [form: string, value: number, written: Buffer, b
   ["as it is", 2, Buffer.from("production-token")],
 ];
 
+/** What the encoders that leaked-key.md names make of a value. */
+const encoders: readonly (readonly [encoder: string, form: string, value: string, written: string])[] = [
+  ["curl --data-urlencode", "url", "a/b c!secret-1", "a%2Fb%20c%21secret-1"],
+  ["curl in lower case", "url", "a/b c!secret-1", "a%2fb%20c%21secret-1"],
+  ["Python's quote with safe=''", "url", "it's a/b(c)*d~e", "it%27s%20a%2Fb%28c%29%2Ad~e"],
+  ["Python's quote_plus", "url", "it's a/b(c)*d~e", "it%27s+a%2Fb%28c%29%2Ad~e"],
+  ["URLSearchParams", "url", "abc~def*ghi-1", new URLSearchParams([["", "abc~def*ghi-1"]]).toString().slice(1)],
+  ["URLSearchParams", "url", "it's a/b(c)", new URLSearchParams([["", "it's a/b(c)"]]).toString().slice(1)],
+  ["Java's URLEncoder", "url", "a/b~c*d!e'(f) g-h_i.j", "a%2Fb%7Ec*d%21e%27%28f%29+g-h_i.j"],
+  ["Go's PathEscape", "url", "a/b~c*d!e g$&+=:@é", "a%2Fb~c%2Ad%21e%20g$&+=:@%C3%A9"],
+  [".NET's WebUtility", "url", "a/b~c*d!e (f)+é", "a%2Fb%7Ec*d!e+(f)%2B%C3%A9"],
+  [".NET's HttpUtility", "url", "a/b~c*d!e (f)+é", "a%2fb%7ec*d!e+(f)%2b%c3%a9"],
+  ["PHP's urlencode", "url", "a/b~c*d!e (f)", "a%2Fb%7Ec%2Ad%21e+%28f%29"],
+  ["encodeURI", "url", "https://ü:p w@h/?a=b#c", encodeURI("https://ü:p w@h/?a=b#c")],
+  ["PHP's json_encode", "json", "a/b/ü-secret-1", "a\\/b\\/\\u00fc-secret-1"],
+  [".NET's JSON", "json", `it's "a" <b>+ü&\\c`, "it\\u0027s \\u0022a\\u0022 \\u003Cb\\u003E\\u002B\\u00FC\\u0026\\\\c"],
+  ["Jackson for ASCII", "json", `say "ü😀" once`, 'say \\"\\u00FC\\uD83D\\uDE00\\" once'],
+  ["Gson", "json", "it's a=b <c>", "it\\u0027s a\\u003db \\u003cc\\u003e"],
+  ["Newtonsoft for HTML", "json", `it's "a" <b>`, "it\\u0027s \\u0022a\\u0022 \\u003cb\\u003e"],
+  ["Go's and Rails' JSON", "json", "a & b\u2028<c>", "a \\u0026 b\\u2028\\u003cc\\u003e"],
+  ["bash's printf %q", "shell", "it's a secret 1", "it\\'s\\ a\\ secret\\ 1"],
+  ["bash's printf %q", "shell", "~a~b:~c#d,{e}^!%+@f", "\\~a~b:\\~c#d\\,\\{e\\}\\^\\!%+@f"],
+  ["bash's printf %q", "shell", "two lines\nit's \u00fc", "two lines\\nit\\'s \u00fc"],
+  ["bash's printf %q in the locale C", "shell", "it's \u00fc\u00e9\tonce", "it\\'s \\303\\274\\303\\251\\tonce"],
+  ["Python's shlex.quote", "shell", "it's a secret 1", `it'"'"'s a secret 1`],
+  ["dash's export -p", "shell", "it''s a secret 1", `it'"''"'s a secret 1`],
+  ["Ruby's Shellwords", "shell", "it's a/b+c=ü\nd", "it\\'s\\ a/b+c\\=\\ü'\n'd"],
+];
+
+test.each(encoders)("what %s writes is found", async (_, form, value, written) => {
+  const spots = await spotsIn(new Matcher([Buffer.from(value)]), [Buffer.from(`x=${written};`)]);
+  expect(spots).toEqual([{ value: 0, form, line: 1, column: 3 }]);
+});
+
 async function spotsIn(matcher: Matcher, chunks: readonly Uint8Array[]): Promise<Spot[]> {
   const spots: Spot[] = [];
   await matcher.scan(
