@@ -3,6 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { personText } from "../audit/entry.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
+import { modesTo } from "../core/modes.ts";
 import { exits, onInterrupt, usageProblem } from "../core/problem.ts";
 import { jsonLine, oneLine } from "../core/visible.ts";
 import { writeWhole } from "../core/whole-file.ts";
@@ -78,10 +79,11 @@ const exportAll = processCommand({
       const exportTo = (put: (text: string) => unknown) => exportAudit(context, exported, format, put, found);
       if (out === undefined) return exportTo((text) => write(context.terminal.stdout, text));
       let count = 0;
-      await writeWhole("export", out, force === true, async (draft) => {
+      const fill = async (draft: string) => {
         const file = await open(draft, "a");
         count = await exportTo((text) => file.appendFile(text)).finally(() => file.close());
-      });
+      };
+      await writeWhole("export", out, force === true, fill, modesTo(context.say));
       return count;
     });
     const missing = `Left out: ${counted(left, "entry", "entries")} that no signed head covers yet. If they are older than a minute, run \`audit verify\`.`;

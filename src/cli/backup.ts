@@ -1,3 +1,4 @@
+import { modesTo } from "../core/modes.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { actorOf } from "../desk/actor.ts";
@@ -47,9 +48,10 @@ const backup = processCommand({
     const config = readConfig(context.env);
     refuseOwnFile(config, file);
     let bytes = 0;
-    await writeWhole("backup", file, force === true, async (draft) => {
+    const fill = async (draft: string) => {
       bytes = backUp(config, draft).bytes;
-    });
+    };
+    await writeWhole("backup", file, force === true, fill, modesTo(context.say));
     const advice = config.rootKey.from === "folder" ? `: keep a copy of ${config.dataFolder}/root.key elsewhere` : "";
     const warning = `The root key is not in it${advice}. Without the root key nothing in the backup can be read.`;
     await answer(context, { file, bytes }, `Wrote ${counted(bytes, "byte")} to ${file}.\n${warning}`);

@@ -1,3 +1,5 @@
+import { statSync } from "node:fs";
+import { modesTo } from "../core/modes.ts";
 import { onInterrupt, type Problem, usageProblem } from "../core/problem.ts";
 import { writeWholeFolder } from "../core/whole-file.ts";
 import { choices, completed, flag, input, required } from "../desk/inputs.ts";
@@ -36,13 +38,14 @@ const exportAll = processCommand({
     const goOn = () => {
       if (interruption !== undefined) throw interruption;
     };
-    await writeWholeFolder(out, (draft) =>
+    const fill = (draft: string) =>
       withProgress(context.terminal.stderr, "Exporting", "projects", (report) =>
         withAdmin(context, async (admin) => {
           exported = await placeAll(draft, exportOrganization(admin, organization, ask, report), goOn);
         }),
-      ),
-    );
+      );
+    await writeWholeFolder(out, fill);
+    modesTo((line) => warnings.push(line))([{ path: out, mode: statSync(out).mode }]);
     const { organization: slug, projects, items, leftOut } = exported as Exported;
     for (const one of leftOut) warnings.push(`Left out, for machines only: ${one}.`);
     for (const warning of warnings) context.say(warning);
@@ -63,7 +66,7 @@ async function placeAll(
     const next = await files.next();
     goOn();
     if (next.done) return next.value;
-    await root.place([next.value]);
+    await root.place([next.value], () => {});
     root.closeFolders(); // there may be more of them than one process may open
     next.value.content.fill(0);
   }

@@ -1,3 +1,4 @@
+import { modesTo } from "../core/modes.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { jsonLine } from "../core/visible.ts";
 import { type FilesAsk, findDrift, type Pulled, pullFiles } from "../machines/files-pull.ts";
@@ -5,7 +6,7 @@ import type { Source } from "../machines/variables.ts";
 import { answer } from "../terminal/answer.ts";
 import { unlessClosed, withProgress, write } from "../terminal/terminal.ts";
 import { type CommandContext, noun } from "../terminal/verb.ts";
-import { counted } from "../words/text.ts";
+import { counted, listed } from "../words/text.ts";
 import { atMachine, type Machine, machineVerb, receiptsOf } from "./machine.ts";
 
 export function filesCommand(context: CommandContext) {
@@ -38,7 +39,9 @@ export function filesCommand(context: CommandContext) {
 export function pullWithProgress(context: CommandContext, source: Source, ask: FilesAsk): Promise<Pulled> {
   const { stderr } = context.terminal;
   return withProgress(stderr, "Fetching", "files", (fetching) =>
-    withProgress(stderr, "Writing", "files", (writing) => pullFiles(source, ask, { fetching, writing })),
+    withProgress(stderr, "Writing", "files", (writing) =>
+      pullFiles(source, ask, { fetching, writing, modes: modesTo(context.say) }),
+    ),
   );
 }
 
@@ -50,7 +53,9 @@ async function checkFiles(context: CommandContext, machine: Machine, ask: FilesA
     : drift.map(({ path }) => `${path}\n`).join("");
   await write(stdout, found).catch(unlessClosed);
   if (drift.length > 0) {
-    throw new Problem(exits.failed, "drift", `Out of step: ${drift.length} of ${counted(files, "file")}.`);
+    const byMode = drift.filter(({ state }) => state === "mode").map(({ path }) => path);
+    const words = byMode.length > 0 ? ` Only the mode differs of ${listed(byMode)}.` : "";
+    throw new Problem(exits.failed, "drift", `Out of step: ${drift.length} of ${counted(files, "file")}.${words}`);
   }
   if (!context.json) context.say(`In step: ${counted(files, "file")}.`);
 }

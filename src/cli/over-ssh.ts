@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import { modesTo } from "../core/modes.ts";
 import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { fileOf, type Input, type ReadWords } from "../desk/inputs.ts";
@@ -57,7 +58,7 @@ export async function sendOverSsh(context: CommandContext, host: string, command
     if (code !== 0) throw failed;
     await Bun.write(draft, ran.output);
   };
-  await writeWhole("export", out, force === true, fill).catch((error: unknown) => {
+  await writeWhole("export", out, force === true, fill, modesTo(context.say)).catch((error: unknown) => {
     if (error === failed) return;
     if (code !== 0 || !(error instanceof Problem)) throw error;
     const lost = `What ${host} printed is lost: if that was a new key, revoke it.`;

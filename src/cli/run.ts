@@ -1,3 +1,4 @@
+import { modesTo } from "../core/modes.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { jsonLine } from "../core/visible.ts";
 import { findDrift, pullFiles } from "../machines/files-pull.ts";
@@ -77,7 +78,8 @@ export function runCommand(context: CommandContext) {
       // From here on the command runs beside us. Our environment and our memory hold the key, and it could look into both.
       scrubEnvironment(first.withheld);
       harden();
-      const pull = async () => (files ? (await pullFiles(source, ask, silently)).written : []);
+      const pull = async () =>
+        files ? (await pullFiles(source, ask, { ...silently, modes: modesTo(context.say) })).written : [];
       const look = looksFor(source, recipe, first, pull);
       const everyMs = watch === true ? everyMsDefault : watch;
       const changes = everyMs === undefined ? undefined : watchFor(everyMs, look, context.say);

@@ -5,6 +5,7 @@ import {
   existsSync,
   fchmodSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   lstatSync,
@@ -43,6 +44,9 @@ export type WholeFile =
   | "checkpoint"
   | "witness";
 
+/** Is told which modes new files got: not every file system keeps one. See `core/modes.ts`. */
+export type Modes = (files: readonly { readonly path: string; readonly mode: number }[]) => void;
+
 /**
  * Writes a file that appears whole or not at all, with mode 0600. It is on the disk when this resolves.
  * @param fill - writes the draft, an empty file whose path it gets
@@ -53,11 +57,13 @@ export async function writeWhole(
   path: string,
   force: boolean,
   fill: (draft: string) => Promise<void>,
+  modes: Modes,
 ): Promise<void> {
   try {
     using draft = newDraft(kind, path, force);
     await fill(draft.path);
     moveIntoPlace(draft.path, path, force);
+    modes([{ path, mode: draft.mode }]);
   } catch (error) {
     throw problemOf(path, error);
   }
@@ -89,7 +95,7 @@ export async function writeWholeFolder(path: string, fill: (draft: string) => Pr
   }
 }
 
-/** The same for content in memory. */
+/** The same for content in memory that is no secret, or whose readers are warned of whenever it is read. */
 export function writeWholeSync(kind: WholeFile, path: string, force: boolean, content: Uint8Array): void {
   onFile(path, () => {
     using draft = newDraft(kind, path, force, content);
@@ -129,8 +135,9 @@ export function draftIn(folder: string, kind: WholeFile): string {
 /**
  * Writes a file that did not exist: synced, read back, and with its exact mode whatever the umask; or leaves none.
  * @param owner - a file or a folder: if root writes, the new file gets its owner
+ * @returns the mode that it has: not every file system keeps one
  */
-export function writeNew(path: string, content: Uint8Array, mode: number, owner?: string): void {
+export function writeNew(path: string, content: Uint8Array, mode: number, owner?: string): number {
   const fd = openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
     if (owner !== undefined) giveToOwnerOf(owner, fd);
@@ -140,6 +147,7 @@ export function writeNew(path: string, content: Uint8Array, mode: number, owner?
     }
     if (process.platform !== "win32") fchmodSync(fd, mode);
     fsyncSync(fd);
+    return fstatSync(fd).mode;
   } catch (error) {
     unlinkSync(path);
     throw error;
@@ -239,8 +247,8 @@ function newDraft(kind: WholeFile, path: string, force: boolean, content: Uint8A
   const draft = draftIn(dirname(path), kind);
   // The server's account may be another than that of the command, such as root.
   const owner = kind === "root-key" ? (stat === undefined ? dirname(path) : path) : undefined;
-  writeNew(draft, content, 0o600, owner);
-  return { path: draft, [Symbol.dispose]: () => rmSync(draft, { force: true }) };
+  const mode = writeNew(draft, content, 0o600, owner);
+  return { path: draft, mode, [Symbol.dispose]: () => rmSync(draft, { force: true }) };
 }
 
 /** Errors of Windows, of file systems that cannot sync a folder, and of folders that may be written but not read. */

@@ -1,5 +1,6 @@
 import { contentBytesMax } from "../core/names.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
+import type { Modes } from "../core/whole-file.ts";
 import { didYouMean } from "../words/nearest.ts";
 import type { FetchedFile, FileRecord } from "./answers.ts";
 import { queryBytesMax } from "./client.ts";
@@ -25,7 +26,9 @@ export type PullMemory = {
 
 export type Pulled = { readonly root: string; readonly written: readonly string[]; readonly unchanged: number };
 
-type PullProgress = Readonly<Record<"fetching" | "writing", (done: number, total: number) => void>>;
+type PullProgress = Readonly<Record<"fetching" | "writing", (done: number, total: number) => void>> & {
+  readonly modes: Modes;
+};
 
 /**
  * Fetches the files that differ below the root, then writes all of them or none, even on a signal. Also removes what a
@@ -144,12 +147,12 @@ async function list({ asked, client }: Source, ask: FilesAsk): Promise<List> {
 }
 
 /** Writes the files. A signal before the first rename leaves everything unchanged; a later one is ignored. */
-async function place(root: Root, files: readonly FetchedFile[], { writing }: PullProgress): Promise<void> {
+async function place(root: Root, files: readonly FetchedFile[], { writing, modes }: PullProgress): Promise<void> {
   let interruption: Problem | undefined;
   using _ = onInterrupt((problem) => {
     interruption = problem;
   });
-  await root.place(files, (done, total) => {
+  await root.place(files, modes, (done, total) => {
     writing(done, total);
     if (interruption !== undefined) throw interruption;
   });

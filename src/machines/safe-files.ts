@@ -18,6 +18,7 @@ import { sha256Of } from "../core/hash.ts";
 import { exits, Problem } from "../core/problem.ts";
 import {
   draftIn,
+  type Modes,
   obstructed,
   onFile,
   readStart,
@@ -74,7 +75,11 @@ export class Root {
    * Writes all of these files, whose paths are safe together, or none.
    * @param report - called after each temporary file, while everything can still be undone; may throw to stop
    */
-  async place(files: readonly PlacedFile[], report: (done: number, total: number) => void = () => {}): Promise<void> {
+  async place(
+    files: readonly PlacedFile[],
+    modes: Modes,
+    report: (done: number, total: number) => void = () => {},
+  ): Promise<void> {
     const made: string[] = [];
     const drafts: Draft[] = [];
     const replaced: Replaced[] = [];
@@ -102,6 +107,7 @@ export class Root {
       throw error;
     }
     for (const { kept } of replaced) attempt(() => kept !== undefined && unlinkSync(kept));
+    modes(drafts);
   }
 
   /** Removes the temporary files of killed processes from the folders of these paths, and no other file. */
@@ -128,8 +134,8 @@ export class Root {
     const found = tryStat(named);
     if (found !== undefined) requireFile(path, found);
     const temporary = draftIn(folder.at, "files");
-    writeNew(temporary, content, Number.parseInt(mode, 8));
-    return { path, folder, named, temporary };
+    const given = writeNew(temporary, content, Number.parseInt(mode, 8));
+    return { path, folder, named, temporary, mode: given };
   }
 
   /** @throws Problem if a folder on the path is no longer where it was opened, so that the path leads elsewhere */
@@ -163,7 +169,13 @@ export class Root {
 type Folder = { readonly at: string; readonly openedAs: string; readonly stat: Stats; readonly fd?: number };
 
 /** A temporary file that is ready to be renamed to `named`. */
-type Draft = { readonly path: string; readonly folder: Folder; readonly named: string; readonly temporary: string };
+type Draft = {
+  readonly path: string;
+  readonly folder: Folder;
+  readonly named: string;
+  readonly temporary: string;
+  readonly mode: number;
+};
 
 /** A file that took its place. `kept` is the name that the file before it was given. */
 type Replaced = { readonly named: string; readonly kept: string | undefined };

@@ -1,4 +1,5 @@
 import { writeFile } from "node:fs/promises";
+import { modesTo } from "../core/modes.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { jsonLine, visible, visibleLines } from "../core/visible.ts";
 import { type WholeFile, writeWhole } from "../core/whole-file.ts";
@@ -40,11 +41,12 @@ export async function answerFormatted(
   const out = fileOf(named);
   if (out !== undefined) {
     let names: string[] = [];
-    await writeWhole(kind, out, force, async (draft) => {
+    const fill = async (draft: string) => {
       const { text, variables } = await made();
       names = variables.map(({ name }) => name).sort();
       await writeFile(draft, text);
-    });
+    };
+    await writeWhole(kind, out, force, fill, modesTo(context.say));
     return answer(
       context,
       { ...document, format, out, names },

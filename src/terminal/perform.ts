@@ -1,4 +1,5 @@
 import { writeFile } from "node:fs/promises";
+import { modesTo } from "../core/modes.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { tryStat, writeWhole } from "../core/whole-file.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -78,10 +79,11 @@ async function runInto(
   run: () => Promise<Outcome>,
 ): Promise<Outcome> {
   let outcome: Outcome | undefined;
-  const write = writeWhole("export", path, force, async (draft) => {
+  const fill = async (draft: string) => {
     outcome = await run();
     await writeFile(draft, (outcome.shows as SecretOutput).secret);
-  });
+  };
+  const write = writeWhole("export", path, force, fill, modesTo(context.say));
   await write.catch((error: unknown) => {
     if (outcome === undefined) throw error;
     return undoneIfLost(context, outcome.shows as SecretOutput, Promise.reject(error));

@@ -95,7 +95,7 @@ describe("from a real server", () => {
         .sort()
         .map((path) => `${path}\n`)
         .join(""),
-      stderr: "keyhole: Out of step: 3 of 320 files.\n",
+      stderr: `keyhole: Out of step: 3 of 320 files. Only the mode differs of ${third}.\n`,
     });
     const before = (await site.audit()).length;
     const ran = await pull("small", ["--root", root, "--json"]);

@@ -27,7 +27,7 @@ test("contents that could not be written are not read again, unless they changed
   const source = { asked: { project: "web", environment: "production" } as const, client: new Client(api) };
   const memory = { unwritten: new Map<string, Uint8Array>() };
   const ask = { root: folder, paths: [], memory };
-  const pull = () => pullFiles(source, ask, { fetching: () => {}, writing: () => {} });
+  const pull = () => pullFiles(source, ask, { fetching: () => {}, writing: () => {}, modes: () => {} });
   expect(await failing(pull())).toMatchObject({ code: "obstructed" });
   rmdirSync(join(folder, "b"));
   inTheWay = false;

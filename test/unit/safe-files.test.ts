@@ -53,7 +53,7 @@ describe.each(walks)("by %s", (walk) => {
     roots.push(opened);
     return opened;
   };
-  const place = (files: readonly Given[], report?: Report) => open().place(files.map(wanted), report);
+  const place = (files: readonly Given[], report?: Report) => open().place(files.map(wanted), () => {}, report);
 
   test("files get exactly their modes, whatever the umask, and new folders only their owner may enter", async () => {
     const umask = process.umask(0o777);
@@ -191,7 +191,7 @@ describe.each(walks)("by %s", (walk) => {
 
   test.skipIf(process.platform !== "linux")("a folder that takes no files is reported", async () => {
     const opened = open(`/proc/${process.pid}/task`); // not even root can make a file there
-    const problem = await failing(opened.place([wanted(["a", "x", "0600"])]));
+    const problem = await failing(opened.place([wanted(["a", "x", "0600"])], () => {}));
     expect(problem).toMatchObject({ code: "unwritable", exitCode: 1 });
     expect(problem.message).toMatch(/^'a' cannot be written: /);
   });
@@ -215,7 +215,9 @@ test.skipIf(process.platform !== "linux")(
         const content = `round ${round}`;
         try {
           const opened = new Root(root);
-          await opened.place([wanted(["swapped/victim", content, "0600"])]).finally(() => opened[Symbol.dispose]());
+          await opened
+            .place([wanted(["swapped/victim", content, "0600"])], () => {})
+            .finally(() => opened[Symbol.dispose]());
           ended.placed += 1;
         } catch (error) {
           if (!(error instanceof Problem)) throw error;

@@ -215,7 +215,7 @@ async function watched(options: VariableOptions, withFiles = false) {
   const own = [`PATH=${process.env["PATH"]}`];
   const recipe = { ...options, argv: ["true"] as const, own, inherit: true, preserve: undefined };
   const ask = { root: folder, paths: [], memory: { unwritten: new Map<string, Uint8Array>() } };
-  const silently = { fetching: () => {}, writing: () => {} };
+  const silently = { fetching: () => {}, writing: () => {}, modes: () => {} };
   const pull = async () => (withFiles ? (await pullFiles(source, ask, silently)).written : []);
   const first = prepare(source, await askVariables(source, options), recipe);
   await pull();

@@ -2,8 +2,12 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Problem } from "../../src/core/problem.ts";
-import { writeNew, writeWhole, writeWholeFolder, writeWholeSync } from "../../src/core/whole-file.ts";
+import { writeWhole as writeAny, writeNew, writeWholeFolder, writeWholeSync } from "../../src/core/whole-file.ts";
 import { newFolder } from "../support/folder.ts";
+
+type Given = Parameters<typeof writeAny>;
+const writeWhole = (...[kind, path, force, fill]: [Given[0], Given[1], Given[2], Given[3]]) =>
+  writeAny(kind, path, force, fill, () => {});
 
 let folder = "";
 beforeEach(() => {
