@@ -53,10 +53,39 @@ describe("a value is the text that is written:", () => {
         ["yaml", `${comment}\nA: 1\n`, undefined] as const,
       ],
     ),
-    ["yaml", "## OLD: s\nA: 1\n", undefined],
-    ["yaml", "# - OLD: s\nA: 1\n", undefined],
+    ...[
+      "# K2 := s",
+      '# "K": "s"',
+      "# 'k':'s'",
+      "# VAR: s",
+      "## OLD: s",
+      "# - OLD: s",
+      "# old: s",
+      "# old:s",
+      "# OLD => s",
+      "# OLD -> s",
+      "# set K3 s",
+      "# setx K3 s",
+      "# setenv K3 s",
+      "# ENV K3 s",
+      "# ask ann\n# -----BEGIN PRIVATE KEY-----\n# c2hvcnQ=\n# -----END PRIVATE KEY-----",
+      "# MIIEvQIBADANBgkqhkiG9w0BAQEFAASC",
+      "# kept: https://ann:s@a.example/",
+      "# https://ann:s@a.example/",
+      "# postgres://ann:s@a.example/db",
+      "# was 0a1b2c3d4e5f60718293",
+    ].flatMap((comment) => [
+      ["env", `${comment}\nA=1\n`, undefined] as const,
+      ["yaml", `${comment}\nA: 1\n`, undefined] as const,
+    ]),
+    ...[
+      "Set by finance, never by hand",
+      "settings of ACME in Europe",
+      "Made at Stripe (test mode); finance rotates it",
+      "see https://a.example:8443/keys/0a1b2c3d4e5f60718293 first",
+    ].flatMap((note) => [["env", `# ${note}\nA=1\n`, note] as const, ["yaml", `# ${note}\nA: 1\n`, note] as const]),
     ["env", "# see https://a.example/keys?of=web&in=eu\nA=1\n", "see https://a.example/keys?of=web&in=eu"],
-  ] as const)("in %s, the comment above a line is its note, unless it assigns something: %j", (format, text, note) => {
+  ] as const)("in %s, the comment above a line is its note, unless it may hold a value: %j", (format, text, note) => {
     const { variables } = parseImport(format, text);
     expect(
       variables

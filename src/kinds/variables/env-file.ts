@@ -38,7 +38,7 @@ function* statementsIn(body: string): Generator<Statement> {
   for (let at = 0, line = 1; at < body.length; ) {
     const { end, ...statement } = readStatement(body, at, line);
     const comment = /^[ \t]*#(.*)/.exec(body.slice(at, end))?.[1];
-    yield { ...statement, line, note: comment === undefined ? noteOf(comments, false) : undefined };
+    yield { ...statement, line, note: comment === undefined ? noteOf(comments) : undefined };
     if (comment === undefined) comments = [];
     else comments.push(comment);
     line += countLineBreaks(body.slice(at, end));
@@ -46,19 +46,23 @@ function* statementsIn(body: string): Generator<Statement> {
   }
 }
 
-/**
- * The note that the lines of a comment are. There is none if one of them assigns something: the value may be a secret.
- * @param isYaml - whether a colon assigns, too
- */
-export function noteOf(comment: readonly string[], isYaml: boolean): string | undefined {
+/** The note that the lines of a comment are. There is none if one of them may hold a value, which may be a secret. */
+export function noteOf(comment: readonly string[]): string | undefined {
   const lines = comment.filter((line) => /[\p{L}\p{N}]/u.test(line)); // and not of dashes alone
-  const hasValue = lines.some((line) => assigning.test(line) || (isYaml && member.test(line.replace(/^\W+/, ""))));
-  return lines.length === 0 || hasValue ? undefined : lines.join(" ");
+  return lines.length === 0 || lines.some(mayHoldValue) ? undefined : lines.join(" ");
 }
 
-/** Wherever it is in a line: after another `#`, `set` or a dash. The query of a URL is none. */
-const assigning = /(?<![\w.?&-])[\w.-]+["']?\s*\+?=/;
-const member = /^[\w.-]+["']?\s*:(?:\s|$)/;
+function mayHoldValue(line: string): boolean {
+  const words = line.split(/\s+/).filter((word) => !/^[("'<]*https?:\/\/[^@]*$/.test(word));
+  const text = words.join(" ");
+  if (assigning.test(text) || setting.test(text) || /-----(?:BEGIN|END) /.test(text)) return true;
+  return words.some((word) => word.length >= 16 && /\d/.test(word) && /[A-Za-z]/.test(word));
+}
+
+/** A name, then `=`, `:`, `:=`, `=>` or `->`, wherever it is in a line: after another `#` or a dash. */
+const assigning = /(?<![\w.?&-])[\w.-]+["'`]?\s*(?:\+?=|->|:(?!\/\/))/;
+/** `set NAME value`, or the same in another language. */
+const setting = /\b(?:[sS][eE][tT]\w*|[eE]xport|ENV|ARG|[pP]ut)\s+["'`]?(?=[\w.-]*[A-Z\d_])[\w.-]+["'`]?\s+\S/;
 
 /** Whether a variable is taken as it is, even if its value is encrypted text or a reference of another tool. */
 export type IsLiteral = (name: string, value: string) => boolean;

@@ -65,7 +65,7 @@ function parseYaml(text: string, isLiteral: IsLiteral | undefined): EnvFile {
     const { text, problem } = readValue(value);
     if (problem !== undefined) return { line, name, problems: [`${name} ${problem}`] };
     const comment = key.commentBefore?.split(/\n\s*\n/).at(-1);
-    return { line, name, value: text, note: noteOf(comment?.split("\n") ?? [], true), warnings: nameWarnings(name) };
+    return { line, name, value: text, note: noteOf(comment?.split("\n") ?? []), warnings: nameWarnings(name) };
   });
   return envFileOf(statements, isLiteral);
 }
