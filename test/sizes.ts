@@ -45,6 +45,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/integration/sets.test.ts": ["usual", "fills sets to their bounds, and writes from four processes"],
   "test/integration/trusts.test.ts": ["usual", "forges tokens in many ways, with keys of its own"],
   "test/integration/unreachable.test.ts": ["usual", "is about PostgreSQL"],
+  "test/integration/waits.test.ts": ["usual", "the only proof that each wait for PostgreSQL ends"],
   "test/property/dashboard.test.ts": ["usual", "starts the built program"],
   "test/property/dotenv-readers.test.ts": ["usual", "starts other programs that read dotenv text"],
   "test/property/formats.test.ts": ["usual", "starts other programs that read each format"],

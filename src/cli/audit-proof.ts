@@ -78,7 +78,7 @@ export async function verifyTree(context: CommandContext, keys: readonly Verifie
   const config = readConfig(context.env, false);
   const { checkpointFile: file, witnesses } = config;
   const checkpoint = new NewestCheckpoint({ auditKey: undefined, signers: async () => keys, file, witnesses });
-  const database = openWithoutKeys(config);
+  const database = openWithoutKeys(config, "notary");
   if (database === undefined) {
     throw new Problem(
       exits.notFound,
@@ -94,10 +94,10 @@ export async function verifyTree(context: CommandContext, keys: readonly Verifie
   const walked = await withProgress(context.terminal.stderr, "Verifying", "leaves", verify).finally(() =>
     database.close(),
   );
-  const { comparisons: compared, refusal, failure } = checkpoint;
+  const { comparisons: compared, putBack } = checkpoint;
   const { leaves, heads, moreFlaws, head: newest } = walked;
   const missing = compared.filter(({ reason }) => reason !== undefined).map(describeComparison);
-  const flaws = refusal === undefined || failure !== undefined ? walked.flaws : [...walked.flaws, refusal];
+  const flaws = putBack === undefined ? walked.flaws : [...walked.flaws, putBack];
   const head = newest && { size: newest.size, root: newest.root.toString("base64"), at: newest.at };
   const found = { leaves, heads, head, flaws, moreFlaws, compared };
   if (flaws.length > 0) {

@@ -1,7 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { HostRefused, Refused, type RefusedKind, unusable } from "../core/refused.ts";
-import { serverFailures } from "../installation/unreachable.ts";
+import { databaseFailures } from "../store/failures.ts";
 
 /*
  * Turns an error into a code and a sentence, which commands and pages show. There are two sentences: an operator is told
@@ -74,7 +74,7 @@ function isMisuse(error: unknown): error is Problem {
 /** What an operator is told of a failure that has a code, and others if that is something else. */
 function knownFailure(error: unknown): (Failure & { readonly forPersons?: string }) | undefined {
   const code = systemCode(error);
-  const found = failures.find(([codes]) => codes.test(code ?? ""));
+  const found = databaseFailures.find(([codes]) => codes.test(code ?? ""));
   if (found !== undefined) {
     const [, message, kind = "unavailable"] = found;
     return { code: kind, message, ...(kind !== "invalid" && { forPersons: unusable }) };
@@ -102,28 +102,6 @@ const ofFaults = {
     forPersons: "Something stored cannot be decrypted: ask an operator.",
   },
 } as const;
-
-type Known = readonly [codes: RegExp, words: string, code?: FailureCode | undefined];
-
-/** What a person can do about a failure of the database, by codes of PostgreSQL and SQLite. Default: unavailable. */
-const failures: readonly Known[] = [
-  ...serverFailures.map(([codes, words, code]): Known => [codes, `The server of DATABASE_URL ${words}`, code]),
-  [/^22021$/, "What was asked for has a character that no name in the database can have.", "invalid"],
-  [
-    /^SQLITE_(?:FULL|IOERR_SHMSIZE)$/,
-    "The disk of the data folder (KEYHOLE_DATA) is full, and nothing was changed: make room, then try again.",
-  ],
-  [/^SQLITE_(?:BUSY|LOCKED)\w*$/, "Another process keeps the embedded database locked: try again."],
-  [
-    /^SQLITE_(?:IOERR|CANTOPEN|READONLY)\w*$/,
-    "The data folder (KEYHOLE_DATA) cannot be read or written: check its owner and mode, and that its disk works and has room.",
-  ],
-  [
-    /^SQLITE_(?:NOTADB|CORRUPT)/,
-    "The file keyhole.db in the folder KEYHOLE_DATA is damaged or not a Keyhole database.",
-    "database_damaged",
-  ],
-];
 
 /** The code of a system, driver or database error. Unlike the message, it quotes no input. */
 function systemCode(error: unknown): string | undefined {

@@ -2,8 +2,8 @@ import { sql } from "drizzle-orm";
 import { configProblem } from "../core/problem.ts";
 import { HostRefused } from "../core/refused.ts";
 import { databaseErrorCode, textValue } from "../store/database.ts";
+import { describeUnreachable } from "../store/failures.ts";
 import { openPostgres, protocolViolation, requiredSettings, type Servers } from "../store/postgres.ts";
-import { describeUnreachable } from "./unreachable.ts";
 
 /**
  * Asks each server until one is the primary, which is then the current one of `servers`.

@@ -235,11 +235,15 @@ function older({ dialect }: Database): OlderTables {
 /**
  * Opens the database for reading, without its keys: makes and upgrades nothing, and runs no command for the root key.
  * Undefined if there is none, or if the data folder may be somebody else's.
+ * @param use - `serve` for what must be quick, `notary` for what reads much
  */
-export function openWithoutKeys({ postgres, dataFolder }: Config): Database | undefined {
-  if (postgres !== undefined) return openPostgres(new Servers(postgres.servers), "serve");
+export function openWithoutKeys(
+  { postgres, dataFolder }: Config,
+  use: "serve" | "notary" = "serve",
+): Database | undefined {
+  if (postgres !== undefined) return openPostgres(new Servers(postgres.servers), use);
   const path = join(dataFolder, "keyhole.db");
-  return existsSync(path) && isPrivate(dataFolder) ? openSqlite(path, "serve") : undefined;
+  return existsSync(path) && isPrivate(dataFolder) ? openSqlite(path, use) : undefined;
 }
 
 /**

@@ -10,6 +10,8 @@ export type ServingDatabases = {
   readonly lookups: Database;
   /** Contents of files. */
   readonly bulk: Database;
+  /** For the comparison with what was seen of the database: a lock on the audit's tree holds up no read. */
+  readonly watch: Database;
   /** No read waits for it: last uses, what scrapes ask for, and the requests that agents file. */
   readonly background: Database;
   readonly close: () => Promise<void>;
@@ -19,16 +21,20 @@ export type ServingDatabases = {
 export async function openServing(open: (use: Use) => Database): Promise<ServingDatabases> {
   const database = open("serve");
   const lookups = database.dialect === "postgres" ? open("look-up") : database;
-  if (database.dialect === "postgres" && (await isPooled(lookups))) {
-    throw configProblem("DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.");
-  }
+  await refusePooler(lookups, "look-up");
   await Promise.all([warm(lookups), warm(database)]);
   if (database.dialect === "postgres") await requireOpenMonths(database);
-  const [bulk, background] = [open("files"), open("journal")];
+  const [bulk, watch, background] = [open("files"), open("watch"), open("journal")];
   const close = async () => {
-    await Promise.all([...new Set([database, lookups, bulk, background])].map((one) => one.close()));
+    await Promise.all([...new Set([database, lookups, bulk, watch, background])].map((one) => one.close()));
   };
-  return { database, lookups, bulk, background, close };
+  return { database, lookups, bulk, watch, background, close };
+}
+
+/** Without a session's settings nothing ends what takes too long. @throws Problem if a connection pooler is between */
+export async function refusePooler(database: Database, use: "look-up" | "notary"): Promise<void> {
+  if (database.dialect === "sqlite" || !(await isPooled(database, use))) return;
+  throw configProblem("DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.");
 }
 
 /** Values leave only with an entry in the month's partition. @throws Problem if the role may not append to one */

@@ -1,7 +1,8 @@
 import type { Log } from "../core/log.ts";
 import type { Keyring } from "../seal/keyring.ts";
 import type { Config } from "../settings/settings.ts";
-import { type Database, databaseErrorCode } from "../store/database.ts";
+import type { Database } from "../store/database.ts";
+import { whyFailed } from "../store/failures.ts";
 import { threadUrl } from "../thread-url.ts";
 import type { Notary, NotaryOptions } from "./notary.ts";
 import { openSigners } from "./signers.ts";
@@ -20,17 +21,21 @@ export type NotaryOrder =
 /** What it answers. */
 export type NotaryNews =
   | { readonly log: Readonly<Record<string, unknown>> }
-  | Pick<Notary, "flaws" | "away">
+  | Pick<Notary, KnownParts>
   | { readonly closed: true };
 
+type KnownParts = "flaws" | "away" | "completeAt";
+
 /** A notary that makes its rounds, in this thread or in another one. */
-export type RunningNotary = Pick<Notary, "flaws" | "away" | "stop">;
+export type RunningNotary = Pick<Notary, KnownParts | "stop">;
 
 /** Adds to the metrics of its process what a notary knows. */
 export function watchNotary(metrics: Watching | undefined, notary: RunningNotary): void {
   const away = () => Object.keys(notary.away).length;
   metrics?.watch("keyhole_audit_flaws", "Flaws that the notary knows of in the audit.", () => notary.flaws);
   metrics?.watch("keyhole_witnesses_away", "Witnesses that have not signed the newest head.", away);
+  const ageHelp = "Seconds since the notary's last complete round, or since its start.";
+  metrics?.watch("keyhole_notary_round_age_seconds", ageHelp, () => Math.max(0, Date.now() - notary.completeAt) / 1000);
 }
 
 type Watching = { readonly watch: (name: string, help: string, read: () => number) => void };
@@ -47,7 +52,7 @@ export async function startNotary(
   log: Log,
 ): Promise<RunningNotary> {
   const unasked = openWitnesses(witnesses).map(({ verifier }) => [verifier.name, "no notary asks it"]);
-  let known: Pick<Notary, "flaws" | "away"> = { flaws: 1, away: Object.fromEntries(unasked) };
+  let known: Pick<Notary, KnownParts> = { flaws: 1, away: Object.fromEntries(unasked), completeAt: Date.now() };
   let failure: string | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let thread: Worker | undefined;
@@ -56,8 +61,7 @@ export async function startNotary(
   const failed = (reason: string) => log({ event: "notary_failed", reason });
   const begin = async () => {
     const signers = await signersOf(installation).catch((error: unknown) => {
-      const code = databaseErrorCode(error);
-      const reason = code === "no code" && error instanceof Error ? error.message : code;
+      const reason = whyFailed(error);
       if (reason !== failure) failed(reason);
       failure = reason;
     });
@@ -66,7 +70,7 @@ export async function startNotary(
       timer = setTimeout(begin, againMs);
       return;
     }
-    known = { flaws: 0, away: {} };
+    known = { ...known, flaws: 0, away: {} };
     thread = new Worker(threadUrl("notary/thread.ts"));
     thread.onmessage = ({ data }: MessageEvent<NotaryNews>) => {
       if ("log" in data) log(data.log);
@@ -90,6 +94,9 @@ export async function startNotary(
     },
     get away() {
       return known.away;
+    },
+    get completeAt() {
+      return known.completeAt;
     },
     stop: async () => {
       isStopping = true;

@@ -12,7 +12,8 @@ import { configProblem } from "../core/problem.ts";
 import { conflictOf, HostRefused, type RefusedKind } from "../core/refused.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
 import type { WitnessSetting } from "../settings/settings.ts";
-import { type Database, databaseErrorCode, warm } from "../store/database.ts";
+import { type Database, warm } from "../store/database.ts";
+import { whyFailed } from "../store/failures.ts";
 import { laneEnd } from "../store/lane-end.ts";
 import { readNodes, type TreeEnd, treeEnd } from "../store/tree-end.ts";
 import { firstSigner } from "./signers.ts";
@@ -26,6 +27,8 @@ type Options = {
   /** Where this host keeps the newest note that it has seen; undefined for nowhere. */
   readonly file: string | undefined;
   readonly witnesses?: readonly WitnessSetting[] | undefined;
+  /** For how long a running process serves by its last comparison. */
+  readonly lateAfterMs?: number;
 };
 
 /** Where the tree of the database ends, and what was known before. */
@@ -48,7 +51,8 @@ export class NewestCheckpoint {
   readonly #options: Options;
   readonly #witnessed: WitnessedHeads;
   #seen: NotedHead | undefined;
-  #refusal: string | undefined;
+  #putBack: string | undefined;
+  #uncompared: string | undefined;
   #unwritten: string | undefined;
   /** The keys that may have signed, as far as they are known. */
   #signers: readonly Verifier[];
@@ -64,9 +68,24 @@ export class NewestCheckpoint {
     if (options.file !== undefined) requireReadable(options.file);
   }
 
-  /** Why this database is not to be served, as a sentence; undefined if its tree goes on from what is known. */
+  /** Why this database is not to be served, as a sentence; undefined if it is. */
   get refusal(): string | undefined {
-    return this.#refusal;
+    return this.#putBack ?? this.#uncompared;
+  }
+
+  /** Why its tree does not go on from what is known, as a sentence; undefined if it does. */
+  get putBack(): string | undefined {
+    return this.#putBack;
+  }
+
+  /** Whether a file or a witness is set, and the last comparison with it is too old to serve by. */
+  get isUncompared(): boolean {
+    return this.#uncompared !== undefined;
+  }
+
+  /** Milliseconds since the database was last compared with what is known; infinite before the first time. */
+  get ageMs(): number {
+    return performance.now() - this.#comparedAtMs;
   }
 
   /** Why the file could not be written the last time, as a sentence. */
@@ -74,7 +93,7 @@ export class NewestCheckpoint {
     return this.#unwritten;
   }
 
-  /** Why the last look did not come about. */
+  /** Why the last look did not come about, as a sentence. */
   get failure(): string | undefined {
     return this.#failure;
   }
@@ -97,7 +116,7 @@ export class NewestCheckpoint {
 
   /**
    * Compares the database with what is known. If it goes on from there, its newest checkpoint is known from then on.
-   * @throws if the database does not answer: then nothing is known anew, and {@link refusal} stays as it was
+   * @throws if the database does not answer: then nothing changes
    */
   async compare(database: Database, mayWrite = true): Promise<Compared> {
     // Witnesses are asked before the database, and with keys that need none: it may be what keeps them from being asked.
@@ -131,9 +150,10 @@ export class NewestCheckpoint {
         : ((await judge(database, end, signed, known)) ?? part);
     // A late answer must not take the place of what was seen since.
     if (this.#seen !== seen) return compared;
-    this.#refusal = refusal;
+    this.#putBack = refusal;
+    this.#uncompared = undefined;
     this.#comparedAtMs = performance.now();
-    if (this.#refusal === undefined && signed !== undefined && end.head !== undefined) {
+    if (refusal === undefined && signed !== undefined && end.head !== undefined) {
       this.#seen = signed;
       // If another process wrote the file since, it may be newer.
       if (mayWrite && file !== end.head.note && file === this.#readFile()) this.#writeFile(end.head.note);
@@ -164,7 +184,8 @@ export class NewestCheckpoint {
   /** Takes a checkpoint that was signed in this process, whatever was known before. */
   take(head: NotedHead, note: string): void {
     this.#seen = head;
-    this.#refusal = undefined;
+    this.#putBack = undefined;
+    this.#uncompared = undefined;
     this.#writeFile(note);
   }
 
@@ -173,18 +194,18 @@ export class NewestCheckpoint {
    * @throws HostRefused `unavailable`
    */
   async requireServed(database: Database): Promise<void> {
-    if (performance.now() - this.#comparedAtMs > compareEveryMs) await this.look(database);
+    if (this.ageMs > compareEveryMs) await this.look(database);
     this.requireGoingOn("unavailable");
   }
 
   /** @throws HostRefused of this kind if the database did not go on from what is known, when that was compared last */
   requireGoingOn(kind: RefusedKind): void {
-    if (this.#refusal !== undefined) throw new HostRefused(kind, this.#refusal, { forPersons });
+    if (this.refusal !== undefined) throw new HostRefused(kind, this.refusal, { forPersons });
   }
 
   /**
-   * Compares, and does not throw if the database does not answer: reading from it fails anyway. But if there is anything
-   * to compare with, a failed comparison is a refusal: the first one at once, a later one after a minute.
+   * Compares, and does not throw if the database does not answer: reading from it fails anyway. But if a file or a witness
+   * is set, a failed comparison is a refusal: the first one at once, a later one after a minute.
    * @param mayWrite - whether the file gets a newer head: it then belongs to the account of this process
    * @returns whether it answered
    */
@@ -194,14 +215,12 @@ export class NewestCheckpoint {
       this.#failure = undefined;
       return true;
     } catch (error) {
-      const code = databaseErrorCode(error);
-      this.#failure = code === "no code" && error instanceof Error ? error.message : code;
+      this.#failure = whyFailed(error);
       const { file } = this.#options;
       if (file !== undefined) this.#inFile ??= { with: `the file ${file}` };
       const isSet = file !== undefined || this.witnesses.length > 0;
-      const isLate = performance.now() - this.#comparedAtMs > lateAfterMs;
-      if ((isSet || this.#seen !== undefined) && isLate) {
-        this.#refusal ??= `The tree of the audit cannot be compared (${this.#failure}).`;
+      if (isSet && this.ageMs > (this.#options.lateAfterMs ?? minuteMs)) {
+        this.#uncompared = `The database cannot be compared with what this host and its witnesses have seen of it. ${this.#failure}`;
       }
       return false;
     }
@@ -274,7 +293,7 @@ function segments({ size }: NotedHead): string {
 const whole = "Restore all of it from one backup.";
 const byCopy = "Or a copy of it was started with the same KEYHOLE_WITNESS, and had more signed.";
 const compareEveryMs = 10_000;
-const lateAfterMs = 60_000;
+const minuteMs = 60_000;
 const deadline = new Deadline(5000, () => new Fault("unavailable", "the tree was not compared within 5 s"));
 const forPersons =
   "The database was put back to an earlier state, or cannot be compared with what was seen of it: ask an operator, who sees more with `keyhole audit verify`.";

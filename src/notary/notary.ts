@@ -9,11 +9,12 @@ import { signTreeHead } from "../audit/tree-note.ts";
 import { TreeWalk } from "../audit/tree-walk.ts";
 import { AuditWalk, headFlaws, type StoredSegment } from "../audit/verify.ts";
 import type { Log } from "../core/log.ts";
-import { conflictOf, Refused } from "../core/refused.ts";
+import { conflictOf } from "../core/refused.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import type { Config } from "../settings/settings.ts";
 import { chainOf } from "../store/chain.ts";
-import { type Database, databaseErrorCode } from "../store/database.ts";
+import type { Database } from "../store/database.ts";
+import { whyFailed } from "../store/failures.ts";
 import { areReadsStored, lastReadsPerWrite, noteAllStored, storeLastReads } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
 import { appendLeaves, type LeafRow, leavesInOrder, readTree } from "../store/tree.ts";
@@ -72,6 +73,9 @@ export class Notary {
   #wholeAt = Number.NEGATIVE_INFINITY;
   /** When the last round began that took in all that it saw. */
   #completeAt = 0;
+  /** When such a round ended; at first, when this notary was made. */
+  #endedAt: number;
+  #failure: string | undefined;
   /** Lanes of which the tree has other segments. They get no more leaves. */
   #flawedLanes: ReadonlySet<string> = new Set();
   #passedAt: number | undefined;
@@ -83,6 +87,7 @@ export class Notary {
   /** @throws Problem if a key is not that of a witness */
   constructor(options: NotaryOptions) {
     this.#options = options;
+    this.#endedAt = options.now();
     this.#witnesses = new Witnesses(options.database, options.witnesses, options.log);
     this.#saltKey = saltKeyOf(options.auditKey);
     this.#state = new StateWatch(options.auditKey);
@@ -99,20 +104,33 @@ export class Notary {
     return this.#witnesses.away;
   }
 
-  /** Makes a round now and every 60 s. */
+  /** When the last complete round ended, or when this notary was made: epoch milliseconds. */
+  get completeAt(): number {
+    return this.#endedAt;
+  }
+
+  /** Why the last round was not complete, as a sentence; undefined if it was, or if a flaw says why. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** Makes a round now and every 60 s. Each of its waits has an end, so a round that hangs fails. */
   run(): void {
     this.#working = this.#roundAndWitnesses()
-      .catch((error: unknown) => {
-        const reason = error instanceof Refused ? error.message : databaseErrorCode(error);
-        this.#options.log({ event: "notary_failed", reason });
-      })
+      .catch((error: unknown) => this.#fail(whyFailed(error)))
       .then(() => {
         this.#options.told?.();
         if (!this.#stopping) this.#timer = setTimeout(() => this.run(), roundEveryMs);
       });
   }
 
+  #fail(reason: string): void {
+    this.#failure = reason;
+    this.#options.log({ event: "notary_failed", reason });
+  }
+
   async #roundAndWitnesses(): Promise<void> {
+    this.#failure = undefined;
     await this.round();
     this.#options.told?.();
     if (this.#flaws.end.size === 0 && !this.#stopping) await this.#witnesses.ask();
@@ -147,9 +165,11 @@ export class Notary {
     const sinceAt = isWhole ? undefined : this.#completeAt - lateMsMax;
     let batch: Leaf[] = [];
     let isFirst = true;
+    let isCut = false;
     for await (const segment of segmentsByLane(database, { isInTree: false, sinceAt })) {
       await rest?.();
-      if (this.#stopping) break;
+      isCut = now() - startedAt > roundWithinMs;
+      if (this.#stopping || isCut) break;
       const entries = decodeEntries(segment);
       const isInOrder = await walk.pass(segment);
       // The reads of a segment with a flaw are stored all the same: the list of entries has them, too.
@@ -165,11 +185,12 @@ export class Notary {
       if (!isFirst) break;
     }
     if (isFirst && batch.length > 0) isFirst = await this.#append(tree, batch);
-    const isDone = isFirst && !this.#stopping;
+    const isDone = isFirst && !this.#stopping && !isCut;
     const ofHead = isWhole ? await headFlaws(auditKey, chain) : [];
     const found = named([...walk.flaws, ...unreadable, ...ofHead]);
     this.#note("outside", isWhole && isDone ? found : [...this.#flaws.outside, ...found]);
-    if (isDone) this.#completeAt = startedAt;
+    if (isDone) [this.#completeAt, this.#endedAt] = [startedAt, now()];
+    if (isCut) this.#fail("There are more new entries than a round takes in within 10 minutes: the next one goes on.");
     if (isWhole && isDone) this.#wholeAt = startedAt;
   }
 
@@ -273,7 +294,7 @@ export class Notary {
       tree = await readTree(database, size);
       const isSigned = head === undefined ? size === 0 : signed?.size === size && signed.root.equals(tree.root);
       if (!isSigned) flaw = "The leaves of the tree are not those that the newest signed head is of.";
-      else flaw = accepts && !isPart ? undefined : checkpoint.refusal;
+      else flaw = accepts && !isPart ? undefined : checkpoint.putBack;
       this.#acceptedAt = accepts ? Math.max(now(), acceptedAt + 1) : (signed?.acceptedAt ?? 0);
       // An older head does not say it: then the next entry of people does.
       this.#commands = signed?.commands ?? 0;
@@ -330,6 +351,8 @@ type Pass = {
 type Leaf = Omit<LeafRow, "hashes"> & { readonly hash: Buffer };
 
 const roundEveryMs = 60_000;
+/** From then on a round takes in nothing more. What it took in is signed. */
+const roundWithinMs = 600_000;
 const leavesPerHead = 1000;
 const wholeEveryMs = 3_600_000;
 /** Some minutes less than an hour. */

@@ -23,7 +23,7 @@ self.onmessage = ({ data }: MessageEvent<NotaryOrder>) => {
     checkpoint: new NewestCheckpoint({ ...order, signers: async () => signers, file }),
     log: (event) => say({ log: event }),
     now: Date.now,
-    told: () => say({ flaws: made.flaws, away: made.away }),
+    told: () => say({ flaws: made.flaws, away: made.away, completeAt: made.completeAt }),
     rest: quarterOf(threadMs, Bun.sleep),
   });
   notary = made;

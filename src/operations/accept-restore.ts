@@ -40,11 +40,11 @@ export const acceptRestore = operation({
     const seen = { segments: size, commands: commands?.seq ?? 0, acceptedAt };
     // Of several that were started at once, one is done already. What was put back after that, nobody has accepted.
     const isAtOnce = acceptedAt > startedAt && acceptedAt <= now();
-    if (checkpoint.refusal === undefined && isAtOnce) {
+    if (checkpoint.putBack === undefined && isAtOnce) {
       const already = acceptedAlready(head);
       return { seen, document: { size }, sentence: already.sentence, already };
     }
-    if (isPart) throw new Refused("conflict", checkpoint.refusal ?? "");
+    if (isPart) throw new Refused("conflict", checkpoint.putBack ?? "");
     const deed = `accept the database as it is, with ${counted(size, "segment")} in its tree. What was written after them is lost: keys that were revoked and persons who were removed since then are back`;
     return { deed, seen, document: { size }, already: undefined };
   },

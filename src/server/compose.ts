@@ -72,11 +72,11 @@ export async function openKeyhole(
   const uses = openKeyUses(background);
   const jobReads = openJobReads(background);
   const trusts = openTrusts(lookups, systemKeys.grant, log);
-  const watch = await openWatch(checkpoint, database, log);
+  const watch = await openWatch(checkpoint, databases.watch, log);
   const memory = new MemoryBudget();
   const drain = new Drain();
   // prom-client, OpenTelemetry and the MCP SDK are large: they are loaded only if somebody asks for them.
-  const metrics = metered ? await openMetrics(databases, journals, limits, memory) : undefined;
+  const metrics = metered ? await openMetrics(databases, journals, limits, memory, checkpoint) : undefined;
   const traces = tracesUrl === undefined ? undefined : (await import("./traces.ts")).startTraces(tracesUrl, version);
   return {
     gate: {
@@ -208,6 +208,7 @@ async function openMetrics(
   { journal, alarms }: ReturnType<typeof openJournals>,
   { gate: { limiter, shared, refusals, lookupQueue } }: Awaited<ReturnType<typeof openLimits>>,
   memory: MemoryBudget,
+  checkpoint: NewestCheckpoint,
 ): Promise<Metrics> {
   const { Metrics, daysLeft } = await import("./metrics.ts");
   const metrics = new Metrics(version, database.dialect);
@@ -222,6 +223,9 @@ async function openMetrics(
   // `lane` counts unknown keys that were refused before they reached the database.
   const refused = () => ({ ...refusals, lane: lookupQueue.refused });
   metrics.watch("keyhole_limiter_refusals_total", "Requests refused with 429.", refused, { label: "bucket" });
+  const ageHelp = "Seconds since the database was last compared with what was seen of it, or since the start.";
+  const age = () => Math.min(checkpoint.ageMs, performance.now()) / 1000;
+  metrics.watch("keyhole_comparison_age_seconds", ageHelp, age, { aggregator: "max" });
   const usesHelp = "Requests with a canary key, and reads of canaries by machines.";
   metrics.watch("keyhole_canary_uses_total", usesHelp, () => ({ ...alarms.canaries }), { label: "kind" });
   const overusesHelp = "Requests of jobs that had all answers that their trust gives a job.";
@@ -270,18 +274,18 @@ function openCommandsCheckpoint(database: Database, log: Log) {
 
 /** Compares the database with the newest checkpoint that is known, now and from then on. */
 async function openWatch(checkpoint: NewestCheckpoint, database: Database, log: Log) {
-  let [refusal, unwritten, failure]: (string | undefined)[] = [];
+  let [putBack, unwritten, failure]: (string | undefined)[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   let stopped = false;
   const look = async () => {
     const answered = await checkpoint.look(database);
     if (checkpoint.failure !== failure) {
       failure = checkpoint.failure;
-      if (failure !== undefined) log({ event: "checkpoint_not_compared", reason: failure });
+      log(failure === undefined ? { event: "checkpoint_compared" } : notCompared(failure));
     }
-    if (checkpoint.refusal !== refusal) {
-      refusal = checkpoint.refusal;
-      log(refusal === undefined ? { event: "database_accepted" } : { event: "database_put_back", reason: refusal });
+    if (checkpoint.putBack !== putBack) {
+      putBack = checkpoint.putBack;
+      log(putBack === undefined ? { event: "database_accepted" } : { event: "database_put_back", reason: putBack });
     }
     if (checkpoint.unwritten !== unwritten) {
       unwritten = checkpoint.unwritten;
@@ -297,6 +301,8 @@ async function openWatch(checkpoint: NewestCheckpoint, database: Database, log: 
     },
   };
 }
+
+const notCompared = (reason: string) => ({ event: "checkpoint_not_compared", reason });
 
 /** The trusts and their issuers' keys. Both are fetched at the start; after that, keys only if a trust needs them. */
 function openTrusts(lookups: Database, grantKey: Uint8Array, log: Log) {

@@ -45,7 +45,7 @@ export function readinessChecks(needs: {
   readonly lookups: Database;
   readonly keyring: Keyring;
   readonly journal: { check(): Promise<boolean> };
-  readonly checkpoint: { readonly refusal: string | undefined };
+  readonly checkpoint: { readonly putBack: string | undefined; readonly isUncompared: boolean };
   readonly isMigrated: (database: Database) => Promise<boolean>;
 }) {
   const { database, lookups, keyring, journal, checkpoint, isMigrated } = needs;
@@ -61,7 +61,9 @@ export function readinessChecks(needs: {
     },
     audit: () => journal.check(),
     /** Fails while the database is one that was put back. */
-    history: async () => checkpoint.refusal === undefined,
+    history: async () => checkpoint.putBack === undefined,
+    /** Fails while it cannot be compared with the file or the witnesses that are set. */
+    comparison: async () => !checkpoint.isUncompared,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import type { Installation } from "../installation/installation.ts";
+import { refusePooler } from "../installation/serving.ts";
 import { kindsByRead } from "../kinds/kind.ts";
 import { watchNotary } from "../notary/link.ts";
 import { Notary } from "../notary/notary.ts";
@@ -19,17 +20,21 @@ export async function runNotary(
 ): Promise<void> {
   if (servers !== undefined) servers.tell = log;
   const database = open("notary");
+  await refusePooler(database, "notary");
   const auditKey = systemKeys.audit;
   const signers = await openSigners(database, keyring, auditKey);
   const options = { database, auditKey, signers, kindsByRead, checkpoint, witnesses: config.witnesses };
   const notary = new Notary({ ...options, log, now: Date.now });
-  const ops = config.ops && (await notarysOps(config.ops, database, servers, notary, log, say));
+  // Of its own: a check must not wait behind a round.
+  const asked = open("watch");
+  const ops = config.ops && (await notarysOps(config.ops, asked, servers, notary, log, say));
   const signalled = untilSignal(log);
   notary.run();
   say("The notary looks for new audit entries every 60 s.");
   await signalled;
   await notary.stop();
   await ops?.stop();
+  await asked.close();
 }
 
 /** Health and metrics, as a server has them. */
@@ -46,14 +51,17 @@ async function notarysOps(
   watchNotary(metrics, notary);
   const isThere = () => warm(database).then(() => true);
   const readiness = watchReadiness(
-    { database: isThere },
+    { database: isThere, notary: async () => Date.now() - notary.completeAt < lateAfterMs },
     () => false,
     log,
     () => notary.away,
-    () => servers?.refusal,
+    () => servers?.refusal ?? notary.failure,
   );
   return openOps(address, { readiness, metrics: async (ready) => summed([await metrics.scrape()], ready) }, say);
 }
+
+/** Three rounds, one a minute, that were not complete. */
+const lateAfterMs = 200_000;
 
 /** Resolves on SIGTERM and SIGINT. A connection that is lost does not end the notary: its next round makes another. */
 function untilSignal(log: Log): Promise<void> {

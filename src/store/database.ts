@@ -50,7 +50,7 @@ type Lockable<Row> = PromiseLike<Row[]> & {
 };
 
 /** What a connection is for. It decides deadlines and rights. */
-export type Use = "look-up" | "serve" | "files" | "journal" | "notary" | "admin";
+export type Use = "look-up" | "serve" | "files" | "watch" | "journal" | "notary" | "admin";
 
 export const queryDeadlineMs = 2000;
 

@@ -1,19 +1,27 @@
 import { getTableName } from "drizzle-orm";
+import type { Use } from "./database.ts";
+import { servingRights } from "./rights.ts";
 import { postgresTables } from "./tables.ts";
 
 const names = Object.values(postgresTables).map(getTableName);
+
+const { read, append, count } = servingRights;
+/** A lock on another table must not stop a server: the text of an expression takes the lock of its table. */
+const ofServer = [...read, ...append, ...count];
+const namesFor = (use: Use) => (use === "admin" || use === "notary" ? names : ofServer);
 
 /** The path on which PostgreSQL finds our tables: no schema or temporary table before them, no function over its own. */
 export const searchPath = "public, pg_temp";
 
 /**
- * Finds at most three additions to our tables in PostgreSQL, the partitions of the audit included. Code that is not
- * PostgreSQL's own, in an expression of theirs, is one as well. So is a function or operator that takes precedence over
- * PostgreSQL's, unless an extension brought it.
+ * Finds at most three additions in PostgreSQL to our tables that somebody uses, the partitions of the audit included.
+ * Code that is not PostgreSQL's own, in an expression of theirs, is one as well. So is a function or operator that takes
+ * precedence over PostgreSQL's, unless an extension brought it.
  */
-export const postgresAdditions = `
+export const postgresAdditions = (use: Use) => `
 with base as materialized (
-  select array(select oid from pg_class where relnamespace = 'public'::regnamespace and relname = any('{${names}}')) as ids,
+  select array(select oid from pg_class where relnamespace = 'public'::regnamespace and relname = any('{${namesFor(use)}}')) as ids,
+    array(select oid from pg_class where relnamespace = 'public'::regnamespace and relname = any('{${names}}')) as every,
     to_regclass('public.audit_segments')::oid as segments
 ), ours as materialized (
   select ids || array(select inhrelid from pg_inherits where inhparent = segments) as ids from base
@@ -40,7 +48,7 @@ select distinct pg_describe_object(class, object, part) || note as what from (
       case when tgisinternal then tgconstraint else oid end, 0, '' from pg_trigger
     where tgparentid = 0 and tgrelid = any((select ids from ours)::oid[]) and not (tgisinternal and tgconstraint in (
       select oid from pg_constraint where contype = 'f'
-        and conrelid = any((select ids from base)::oid[]) and confrelid = any((select ids from base)::oid[])))
+        and conrelid = any((select every from base)::oid[]) and confrelid = any((select every from base)::oid[])))
   union all select 'pg_class'::regclass, inhrelid, 0, ' that inherits' from pg_inherits
     where inhrelid = any((select ids from base)::oid[])
       or inhparent = any((select ids from ours)::oid[]) and inhparent <> (select segments from base)

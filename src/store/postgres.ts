@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/postgres-js";
+import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
@@ -112,28 +112,56 @@ const signInAgainMs = 10_000;
 const noticeEveryMs = 60_000;
 const noticesMax = 64;
 
-/** Opens PostgreSQL. Connections are made when first used; see `warm`. */
+/**
+ * Opens PostgreSQL. Connections are made when first used; see `warm`. Every statement has a deadline and goes to a
+ * primary, whichever way it comes; only a command's may take as long as they need.
+ */
 export function openPostgres(servers: Servers, use: Use): Database {
   const clients = connect(servers, use);
+  type Client = typeof clients.client;
   const pool = { underWay: 0, connectionsMax: poolOf[use].max };
-  const deadline = new Deadline(
-    queryDeadlineMs,
-    () => new Fault("unavailable", "the database did not answer within 2 s"),
-  );
-  const dbOf = (client: typeof clients.client) => ({
-    client,
-    db: drizzle(client as unknown as postgres.Sql, { schema: postgresTables }) as unknown as Db,
-  });
-  let current = dbOf(clients.client);
-  /** Of a client whose connections all work: one that broke may never recover. */
-  const trusted = () => {
-    if (current.client !== clients.client) current = dbOf(clients.client);
-    return current.db;
+  const deadlineOf = (ms: number) => {
+    return new Deadline(ms, () => new Fault("unavailable", `the database did not answer within ${ms / 1000} s`));
   };
+  const deadline = deadlineOf(queryDeadlineMs);
+  const ofBuilder = use === "notary" ? deadlineOf(notaryDeadlineMs) : deadline;
+  const ask = async <T>(attempts: number, work: (client: Client) => PromiseLike<T>, within = deadline): Promise<T> => {
+    pool.underWay += 1;
+    const { answer, giveUp } = clients.ask(attempts, work);
+    return within.of(answer, giveUp).finally(() => {
+      pool.underWay -= 1;
+    });
+  };
+  const dbs = new WeakMap<Client, Driven>();
+  const dbOf = (client: Client): Driven => {
+    const known = dbs.get(client) ?? drizzle(client as unknown as postgres.Sql, { schema: postgresTables });
+    dbs.set(client, known);
+    return known;
+  };
+  const asked = drizzle(statementsBy(ask), { schema: postgresTables }) as unknown as Db;
+  function statementsBy(through: typeof ask): postgres.Sql {
+    const unsafe = (text: string, parameters: never[]) => {
+      const isRead = /^\s*(?:\(|select\b|with\b)/i.test(text);
+      const { promise, resolve } = Promise.withResolvers<unknown>();
+      let asArrays = false;
+      const run = (client: Client) => {
+        const query = dbOf(client).$client.unsafe(onPrimary(text), parameters);
+        return (asArrays ? query.values() : query) as PromiseLike<Rows>;
+      };
+      queueMicrotask(() => resolve(through(isRead ? attemptsMax : 1, run, ofBuilder).then(requireWhole)));
+      const values = () => {
+        asArrays = true;
+        return promise;
+      };
+      return Object.assign(promise, { values });
+    };
+    return { options: { parsers: {}, serializers: {} }, unsafe } as unknown as postgres.Sql;
+  }
   return {
     dialect: "postgres",
     get db() {
-      return trusted();
+      // Of a client whose connections all work: one that broke may never recover.
+      return use === "admin" ? (dbOf(clients.client) as unknown as Db) : asked;
     },
     tables: postgresTables,
     // Without floor the cast would round, and a key would end up to half a millisecond early.
@@ -142,31 +170,29 @@ export function openPostgres(servers: Servers, use: Use): Database {
     // Through text: told that a parameter is jsonb, postgres.js would make JSON of the JSON.
     isMember: (column, json) => sql`${column} = any(array(select jsonb_array_elements_text(${json}::text::jsonb)))`,
     query: (text, options) => {
-      const compiled = compile(current.db, text);
+      const compiled = compile(asked, text);
       const statement = onPrimary(compiled.text);
       const attempts = options?.retry === false ? 1 : attemptsMax;
       return async (values) => {
         const parameters = compiled.parametersOf(values) as never[];
-        pool.underWay += 1;
-        const { answer, giveUp } = clients.ask(attempts, (client) =>
-          client.unsafe(statement, parameters, { prepare: true }),
-        );
+        const run = (client: Client) => client.unsafe(statement, parameters, { prepare: true });
         try {
-          const rows = await deadline.of(answer, giveUp);
-          // A row whose first byte was damaged is passed over by the driver.
-          if (!uncounted.has(rows.command) && rows.length !== rows.count) throw malformed();
-          return rows as never;
+          return requireWhole(await ask(attempts, run)) as never;
         } catch (error) {
           throw unavailable(error);
-        } finally {
-          pool.underWay -= 1;
         }
       };
     },
     inOneRead: (work) => work(),
     // At this level alone, a statement sees what others committed before it: additions to our tables included.
-    transaction: (work) =>
-      trusted().transaction((inner) => guarded(inner as unknown as Db, work), { isolationLevel: "read committed" }),
+    transaction: (work) => {
+      const run = (client: Client) =>
+        dbOf(client).transaction((inner) => guarded(inner as unknown as Db, use, work), {
+          isolationLevel: "read committed",
+        });
+      // A command's transaction is never repeated or left: nobody would know what became of it.
+      return use === "admin" ? run(clients.client) : ask(1, run, ofBuilder);
+    },
     locked: (query, how = "update", of) => query.for(how, of && { of }),
     lockProject: async (inner, projectId) => {
       const { projects } = postgresTables;
@@ -181,8 +207,8 @@ export function openPostgres(servers: Servers, use: Use): Database {
  * Runs `work`, and refuses it if there is an addition to our tables, whatever it returned or threw. The tables that it
  * wrote to get none before the transaction ends.
  */
-async function guarded<T>(db: Db, work: (db: Db) => Promise<T>): Promise<T> {
-  const look = () => requireNoAdditions(() => db.execute(sql.raw(postgresAdditions)));
+async function guarded<T>(db: Db, use: Use, work: (db: Db) => Promise<T>): Promise<T> {
+  const look = () => requireNoAdditions(() => db.execute(sql.raw(postgresAdditions(use))));
   await db.execute(sql.raw(ofTransaction));
   const result = await work(db).catch(async (error: unknown) => {
     await look().catch((found: unknown) => {
@@ -201,6 +227,16 @@ const ofTransaction = `select pg_catalog.set_config('search_path', '${searchPath
 
 async function requireNoAdditions(look: () => PromiseLike<readonly Readonly<Record<string, unknown>>[]>) {
   refuseAdditions((await look()).map(({ what }) => String(what)));
+}
+
+type Driven = PostgresJsDatabase<typeof postgresTables> & { readonly $client: postgres.Sql };
+
+type Rows = { readonly command: string; readonly count: number; readonly length: number };
+
+/** A row whose first byte was damaged is passed over by the driver. @throws Fault `unavailable` */
+function requireWhole<T extends Rows>(rows: T): T {
+  if (!uncounted.has(rows.command) && rows.length !== rows.count) throw malformed();
+  return rows;
 }
 
 /**
@@ -250,7 +286,7 @@ export function connect(servers: Servers, use: Use, noticed = () => {}) {
     } as unknown as postgres.Options<{ bigint: postgres.PostgresType<number> }>);
   };
   const check = (client: ReturnType<typeof make>) =>
-    requireNoAdditions(() => client.unsafe(postgresAdditions, [], { prepare: true }));
+    requireNoAdditions(() => client.unsafe(postgresAdditions(use), [], { prepare: true }));
   const clients = new Clients(make, () => servers.answered(server), use === "admin" ? undefined : check, {
     refused: (code) => servers.refused(server, signIn, code),
     lost: () => servers.tell({ event: "connection_lost", pool: use }),
@@ -263,23 +299,25 @@ export function connect(servers: Servers, use: Use, noticed = () => {}) {
 /**
  * The statement, made to fail on a standby (see `isStandby`). PostgreSQL evaluates OFFSET even without rows, and has an
  * error of its own for a negative one. Every statement is checked, because a pooler may change the server behind its
- * connection. An INSERT fails on a standby by itself.
+ * connection. What writes fails on a standby by itself.
  */
 export function onPrimary(statement: string): string {
   // On a line of its own, so that no comment at the end of a statement hides it.
-  return /^\s*insert\b/i.test(statement) ? statement : `${statement}\noffset -pg_is_in_recovery()::integer`;
+  return /^\s*(?:insert|update|delete)\b/i.test(statement)
+    ? statement
+    : `${statement}\noffset -pg_is_in_recovery()::integer`;
 }
 
 /**
  * Whether a pooler such as PgBouncer stands before PostgreSQL. It refuses or drops the settings of a session, and then
  * nothing ends a slow statement or keeps a read from writing.
- * @param database - opened for lookups
+ * @param use - what the database was opened for
  */
-export async function isPooled(database: Database): Promise<boolean> {
+export async function isPooled(database: Database, use: "look-up" | "notary"): Promise<boolean> {
   try {
     const setting = sql`select setting from pg_settings where name = 'statement_timeout'`;
     const [row] = await database.query<{ setting: string }>(setting)({});
-    return row?.setting !== String(readsOnly.statement_timeout);
+    return row?.setting !== String(sessionOf[use].statement_timeout);
   } catch (error) {
     if (databaseErrorCode(error) === protocolViolation) return true;
     throw error;
@@ -302,9 +340,12 @@ export const requiredSettings: Readonly<Record<string, string>> = {
 };
 
 /** Commands whose tag has no count of the rows that were sent. */
-const uncounted = new Set(["INSERT", "EXPLAIN"]);
+const uncounted = new Set(["INSERT", "UPDATE", "DELETE", "EXPLAIN"]);
 
 const attemptsMax = 3;
+
+/** PostgreSQL's own deadline comes first, but it does not end a commit that waits for a standby. */
+const notaryDeadlineMs = 65_000;
 
 // A pipeline of 2: deeper ones queue fast queries behind a slow one while other connections idle (measured: 39 of 40).
 const poolOf = {
@@ -312,6 +353,7 @@ const poolOf = {
   "look-up": { max: 4, max_pipeline: 2 },
   serve: { max: 6, max_pipeline: 2 },
   files: { max: 3, max_pipeline: 1 },
+  watch: { max: 1 },
   journal: { max: 1, max_pipeline: 1 },
   notary: { max: 1 },
   admin: { max: 1 },
@@ -365,6 +407,7 @@ const sessionOf = {
   "look-up": readsOnly,
   serve: readsOnly,
   files: readsOnly,
+  watch: readsOnly,
   // Here PostgreSQL's deadline comes first: a batch that waits too long for a lock is then known to be refused.
   // `nextExpiry` runs here too, and must find its rows by index.
   journal: {
@@ -373,7 +416,13 @@ const sessionOf = {
     enable_seqscan: "off",
     plan_cache_mode: "force_generic_plan",
   },
-  notary: everySession,
+  // It waits for nobody for long, and its own lock goes if it stands still in a transaction.
+  notary: {
+    ...everySession,
+    lock_timeout: 5000,
+    statement_timeout: notaryDeadlineMs - 5000,
+    idle_in_transaction_session_timeout: 30_000,
+  },
   admin: everySession,
 };
 

@@ -118,7 +118,7 @@ function openFile(path: string, use: Use): SqliteFile {
   file.run("PRAGMA synchronous = FULL");
   file.run("PRAGMA foreign_keys = ON");
   file.run("PRAGMA trusted_schema = OFF");
-  if (use === "look-up" || use === "serve" || use === "files") file.run("PRAGMA query_only = ON");
+  if (use === "look-up" || use === "serve" || use === "files" || use === "watch") file.run("PRAGMA query_only = ON");
   return file;
 }
 

@@ -78,6 +78,12 @@ const wellScenarios: readonly Scenario[] = [
     ["KeyholeAuditNotWritten"],
   ],
   ["a segment of the audit was changed", { 'keyhole_audit_flaws{instance="a"}': always(1) }, ["KeyholeAuditFlaws"]],
+  [
+    "a notary that comes round no more",
+    { 'keyhole_notary_round_age_seconds{instance="a"}': grows(60) },
+    ["KeyholeNotaryLate"],
+  ],
+  ["a tree that is locked", { 'keyhole_comparison_age_seconds{instance="a"}': grows(60) }, ["KeyholeNotCompared"]],
   ["slow audit commits", { [commits("count")]: grows(1, 4), [commits("bucket")]: always(0) }, ["KeyholeAuditSlow"]],
   ["one slow commit in a thousand", { [commits("count")]: grows(60_000), [commits("bucket")]: grows(59_940) }, []],
   ["a queue of audit entries", { 'keyhole_audit_queue_entries{instance="a"}': always(2000) }, ["KeyholeAuditQueue"]],

@@ -64,7 +64,7 @@ test("its first start waits for nobody: it makes its key once the database can b
   await site.json(["org", "create", "acme"]);
   const unlock = await lockAudit(site);
   const server = await site.serve();
-  await server.says('"event":"notary_failed","reason":"SQLITE_BUSY"');
+  await server.says('"event":"notary_failed","reason":"Another process keeps the embedded database locked');
   await unlock();
   await server.says("signed_checkpoint");
   expect(server.said().stdout.match(/notary_failed/g)).toHaveLength(1);

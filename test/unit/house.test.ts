@@ -92,6 +92,9 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
   "src/seal/set.ts": { setOpener: ["sets/verified-set.ts"] },
   "src/seal/envelope.ts": { open: ["seal", "editing/contents.ts"], startOpening: ["seal"] },
   "src/seal/file-content.ts": { FileContent: ["kinds/files/read.ts"] },
+  // A statement that is built reaches PostgreSQL by one door, with its deadline and on a primary.
+  "drizzle-orm/postgres-js": { drizzle: ["store/postgres.ts"] },
+  postgres: { "*": ["store/postgres.ts"] },
   "node:crypto": { createDecipheriv: ["seal/envelope.ts"] },
   "node:inspector": {},
   "node:module": {},
@@ -281,6 +284,8 @@ describe("a planted violation is seen:", () => {
     ["src/limit/pace.ts", 'export * as held from "../core/held.ts";', "*"],
     ["src/audit/release.ts", 'export { renderHeld as jsonOf } from "../core/held.ts";', "*"],
     ["src/server/health.ts", 'import crypto from "node:crypto";', "*"],
+    ["src/notary/notary.ts", 'import { drizzle } from "drizzle-orm/postgres-js";', "drizzle"],
+    ["src/notary/notary.ts", 'import postgres from "postgres";', "*"],
     ["src/server/health.ts", 'import { Session } from "node:inspector/promises";', "Session"],
   ];
   test.each(stolen)("%s: %s", (file, text, what) => {
