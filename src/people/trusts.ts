@@ -114,6 +114,10 @@ function requireClaims(issuer: string, claims: ReadonlyMap<string, string>): Rec
       throw new Refused("invalid", `The claim ${name} has a *, and there are no wildcards: give the exact text.`);
     }
   }
+  const cut = [...claims].find(([, value]) => value.includes("…"))?.[0];
+  if (cut !== undefined) {
+    throw new Refused("invalid", `The claim ${cut} has a …, where an example leaves something out: give the whole text.`);
+  }
   const pinned = Object.fromEntries(claims);
   requirePinned({ issuer, claims: pinned });
   return pinned;

@@ -753,6 +753,7 @@ describeBoth("a trust", (w, _, once) => {
         return [`that fits a single run or person of ${name}`, { issuer, claims }, says];
       }),
       ["with a wildcard", { claims: { sub: "job", ref: "refs/heads/*" } }, "there are no wildcards"],
+      ["with a claim of an example", { claims: { sub: "job", organization_id: "0184990a-…" } }, "id has a …, where an"],
       ["with a claim that is judged anyway", { claims: { sub: "job", aud: "a" } }, "The claim aud is not an identity"],
       ["with an empty claim", { claims: { sub: "" } }, "The claim sub must have 1 to 2048 characters"],
       ["with control characters", { claims: { sub: "a\u001b" } }, "no control characters"],
