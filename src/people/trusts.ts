@@ -9,7 +9,7 @@ import { requireWord } from "../desk/validate.ts";
 import { trustList, trustsFull } from "../store/lookups.ts";
 import { termsBytesMax } from "../store/reach.ts";
 import { spiffeIdBytesMax } from "../words/spiffe.ts";
-import { createCredential, isWithinRights, type NewKey } from "./keys.ts";
+import { createCredential, isWithinRights, listKeys, type NewKey } from "./keys.ts";
 import { claimWarnings, type ReadsPerJob, requirePerJob, requirePinned } from "./providers.ts";
 
 export type NewTrust = NewKey & {
@@ -37,12 +37,19 @@ export async function createTrust(admin: AdminContext, asked: NewTrust) {
       "A token that fits both this trust and one beyond your own rights `keys` and `reveal` would be refused: give other claims.";
     throw new Refused("conflict", words);
   }
+  const namesakes = asked.name === undefined ? [] : await listKeys(admin, asked.organization, (n) => n === asked.name);
+  const isTaken = namesakes.some(({ type, status }) => type === "trust" && status === "active");
+  const named = `Another trust is called ${asked.name} already. \`keyhole trust list\` shows both: revoke what is not used.`;
   const trust = await createCredential(admin, asked, terms);
   const overlaps = overlapping.map(
     ({ id }) =>
       `A token that fits both this trust and trust ${id} is refused: revoke one, or give them different claims.`,
   );
-  return { trust, keys: countKeys(terms), warnings: [...claimWarnings(terms), ...overlaps] };
+  return {
+    trust,
+    keys: countKeys(terms),
+    warnings: [...claimWarnings(terms), ...overlaps, ...(isTaken ? [named] : [])],
+  };
 }
 
 /** The valid trusts that name an issuer, as servers see them. */
@@ -116,7 +123,10 @@ function requireClaims(issuer: string, claims: ReadonlyMap<string, string>): Rec
   }
   const cut = [...claims].find(([, value]) => value.includes("…"))?.[0];
   if (cut !== undefined) {
-    throw new Refused("invalid", `The claim ${cut} has a …, where an example leaves something out: give the whole text.`);
+    throw new Refused(
+      "invalid",
+      `The claim ${cut} has a …, where an example leaves something out: give the whole text.`,
+    );
   }
   const pinned = Object.fromEntries(claims);
   requirePinned({ issuer, claims: pinned });

@@ -708,6 +708,20 @@ describeBoth("a trust", (w, _, once) => {
     },
   );
 
+  once("that has the name of another that is valid is created with a warning", async () => {
+    const { organization } = await w.place();
+    const issuer = "https://issuer.example";
+    const add = async (sub: string) => {
+      const claims = new Map([["sub", sub]]);
+      const reach = { organization: organization.slug, projects: null, environments: null };
+      return createTrust(w.admin, { ...reach, name: "web-deploy", issuer, audience, claims });
+    };
+    const first = await add("1");
+    const named = "Another trust is called web-deploy already.";
+    expect(first.warnings.filter((one) => one.startsWith(named))).toEqual([]);
+    expect((await add("2")).warnings).toContainEqual(expect.stringContaining(named));
+  });
+
   describe("is not created", () => {
     const github = "https://token.actions.githubusercontent.com";
     const [bitbucket, circle] = [bitbucketClaims.iss, circleClaims.iss];
