@@ -109,6 +109,7 @@ export async function seenAt(
 /**
  * Checks before a write that the set is the one that somebody has seen, and that nobody has written these items since.
  * @param names - of the items that are written; the whole set if it is left out
+ * @param what - what its version is called in `seen`
  * @throws Refused `conflict` if it is another project's, or somebody wrote it since
  */
 export async function requireSeen(
@@ -116,9 +117,9 @@ export async function requireSeen(
   { version, ...of }: SetOf & { readonly version: number },
   seen: Seen,
   names?: Iterable<string>,
+  what = `version.${of.environment}`,
 ): Promise<void> {
   requireSeenProject(of.project, seen);
-  const what = `version.${of.environment}`;
   if (isAsSeen(seen, { [what]: version })) return;
   const unlessSeen = { [what]: version };
   // Somebody who may not see the names must not learn which of them are written.

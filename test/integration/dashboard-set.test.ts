@@ -520,6 +520,31 @@ describeBoth("the grid, if somebody chooses several variables", (w) => {
     expect(await newest(w, where, 1)).toEqual([["ann@host", "variables.reveal", "staging", "A"]]);
   });
 
+  test.each(["staging", "production"])(
+    "copies to another project nothing that was written since in %s",
+    async (from) => {
+      const { where, organization } = await w.place({ variables: { [from]: { A: canary(w), B: canary(w) } } });
+      const other = await w.project(organization, "api", {});
+      const visitor = await visitorOf(w);
+      const copy = { deed: "copy from", from, to: other.where, environment: "production", names: ["A"] };
+      const { to = "" } = await visitor.send(`/p/${where}/variables/several`, copy);
+      const shown = { ...(await visitor.hidden(to)), again: other.where };
+      const write = (name: string) => setVariables(w.admin, where, from, [{ name, value: canary(w) }]);
+      await write("A");
+      const untouched = await stored(w);
+      const refused = await visitor.send(to, shown);
+      expect(refused).toMatchObject({
+        status: 409,
+        error: expect.stringContaining(`changed A just now, in version 3`),
+      });
+      expect(await stored(w)).toBe(untouched);
+      // What is not copied may change.
+      const again = { ...(await visitor.hidden(to)), again: other.where };
+      await write("B");
+      expect(await visitor.send(to, again)).toMatchObject({ status: 200 });
+    },
+  );
+
   test("refuses, with a sentence, and changes nothing", async () => {
     const { where, visitor, choose } = await chosen();
     const { to = "" } = await choose({ deed: "delete" });

@@ -231,7 +231,10 @@ export async function copyVariables(
     const db = project.db && { db: project.db };
     const opened = await openSet(admin, { project: { ...origin, ...db }, descriptor: variables, environment: source });
     if (isWithin) await requireSeen(admin, opened, seen, names);
-    else requireSeenProject(origin, { project: seen["source"] as string | undefined });
+    else {
+      requireSeenProject(origin, { project: seen["source"] as string | undefined });
+      await requireSeen(admin, opened, { ...seen, project: origin.id }, names, "source.version");
+    }
     const maySee = may(admin.rights, "see", placeOf(origin), source);
     const inSight = maySee ? opened.items.keys() : [];
     const chosen = chosenOf(opened, from, names, inSight);
@@ -383,9 +386,12 @@ export async function listDueVariables(admin: AdminContext, withinMs: number): P
 
 /** What somebody sees of the ends of a copy. */
 export async function seenByCopy(admin: AdminContext, from: Place, to: Place): Promise<Seen> {
-  const source = await seenAt(admin, from.project, "reveal", variables, [requireEnvironment(from.environment)]);
-  const target = await seenAt(admin, to.project, "write", variables, [requireEnvironment(to.environment)]);
-  return source.project === target.project ? { ...source, ...target } : { ...target, source: source.project };
+  const source: Seen = await seenAt(admin, from.project, "reveal", variables, [requireEnvironment(from.environment)]);
+  const target: Seen = await seenAt(admin, to.project, "write", variables, [requireEnvironment(to.environment)]);
+  if (source.project === target.project) return { ...source, ...target };
+  // Both may be of one environment.
+  const version = source[`version.${from.environment}`] as number;
+  return { ...target, source: source.project ?? "", "source.version": version };
 }
 
 /** A variable whose name and value may be stored. */
