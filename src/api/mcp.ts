@@ -32,7 +32,7 @@ export function mcpEndpoint(origins: ReadonlySet<string>, version: string): McpE
     if (body.problem !== undefined) throw new Fault("invalid_request", `body ${body.problem}`, { body: body.problem }); // 400
     const turn: McpTurn = { parts, exchange, caller, failure: undefined };
     const authInfo = { token: "", clientId: caller.grant.keyId, scopes: [], extra: { turn } };
-    const answer = await handler.fetch(request, { parsedBody: body.message, authInfo });
+    const answer = await handler.fetch(plainly(request), { parsedBody: body.message, authInfo });
     const text = await answer.text();
     if (answer.status >= 400) exchange.refusal ??= new Fault("invalid_request", "refused by the protocol");
     if (turn.failure !== undefined) throw turn.failure; // 401 403 500 503
@@ -68,6 +68,21 @@ function requireOrigin({ headers }: Request, origins: ReadonlySet<string>): void
   if (origin === null || origins.has(origin)) return;
   throw new Fault("surface_required", "a browser's page whose origin is not one of KEYHOLE_MCP_ORIGINS");
 }
+
+/**
+ * The request as the SDK reads it: it looks for the names of both types in `Accept`, and knows no ranges. Of the ranges
+ * that fit a type, the most specific one decides.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1
+ */
+function plainly({ url, method, headers, signal }: Request): Request {
+  const ranges = (headers.get("accept")?.trim() || "*/*").toLowerCase().split(",");
+  const taken = new Map(ranges.map((range) => [range.split(";")[0]?.trim(), !isRefused.test(range)]));
+  const isTaken = (type: string) => taken.get(type) ?? taken.get(type.replace(/\/.*/, "/*")) ?? taken.get("*/*");
+  const accept = ["application/json", "text/event-stream"].filter(isTaken).join();
+  return new Request(url, { method, headers: { ...Object.fromEntries(headers), accept }, signal });
+}
+
+const isRefused = /;\s*q\s*=\s*0(?:\.0*)?\s*(?:;|$)/;
 
 /** The protocol's server for one message. */
 function serverFor(turn: McpTurn, version: string): Server {

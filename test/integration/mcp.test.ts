@@ -90,6 +90,34 @@ describeOnce("the MCP surface", (w) => {
     }
   });
 
+  const older = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
+  test.each([
+    ["*/*", 200],
+    ["*/*;q=0.8", 200],
+    ["Application/JSON, Text/Event-Stream", 200],
+    ["application/json;q=0.9 , text/event-stream ; q=0.1", 200],
+    ["application/*, text/*", 200],
+    ["text/html, application/xhtml+xml, */*;q=0.8", 200],
+    ["application/json, */*;q=0.001", 200],
+    ["", 200], // as no header at all
+    ["application/json", 406],
+    ["text/event-stream", 406],
+    ["text/html", 406],
+    ["application/json, text/event-stream;q=0", 406],
+    ["application/json;q=0.0, */*", 406],
+    ["text/*;q=0, */*", 406],
+    ["*/*;q=0", 406],
+    ["application/jsonp, text/event-streams", 406],
+  ])("takes Accept: %s by the ranges of RFC 9110: %i", async (accept, status) => {
+    const { key } = await furnish(w);
+    const { handle } = mcpClient(w);
+    const headers = { accept, "mcp-protocol-version": "2025-06-18" };
+    const answer = await answerOf(await handle(mcpRequest({ key, headers, body: older })));
+    expect([answer.status, answer.text.includes("check_required")]).toEqual([status, status === 200]);
+    const current = await answerOf(await handle(mcpRequest({ key, headers: { accept } })));
+    if (status === 200) expect(current.status).toBe(200);
+  });
+
   test.each(Object.entries(revisions))("speaks revision %s and offers seven tools", async (revision, mode) => {
     const { key } = await furnish(w);
     const { client } = await connectAgent(mcpClient(w), key, mode);
