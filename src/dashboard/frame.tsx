@@ -5,7 +5,7 @@ import { everyRight, hasSomewhere, type Rights } from "../access/rights.ts";
 import { sha256Of } from "../core/hash.ts";
 import { visible } from "../core/visible.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Actions, Field, LoneLink, Name, Prose, Word } from "../pages/parts.tsx";
+import { Actions, Field, LoneLink, Name, Prose, typedAsItIs, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Shown } from "../pages/route.ts";
 import { quoted } from "../words/shell.ts";
@@ -107,8 +107,7 @@ function Find({ sought }: { readonly sought: string | undefined }) {
           value={sought}
           aria-label="Find a name everywhere"
           placeholder="Find"
-          autocomplete="off"
-          spellcheck={false}
+          {...typedAsItIs}
         />
       </form>
     </search>
@@ -242,12 +241,18 @@ function ProjectTabs({ where, tab }: { readonly where: string; readonly tab: str
 }
 
 /**
+ * A browser that translates a page would send a value to its service, and change it. preact's types know a boolean only,
+ * which it leaves out.
+ */
+const untranslated = { translate: "no" as unknown as boolean };
+
+/**
  * A page as HTML, under the name of the installation: people who use several must see which of them this is.
  * @param installation - its name; names that differ have different colours most of the time
  */
 export function htmlOf({ title, body, onTo }: Page, installation: string): string {
   const page = (
-    <html lang="en">
+    <html lang="en" {...untranslated}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />

@@ -116,6 +116,7 @@ function Decision({ request, now }: { readonly request: RequestRecord; readonly 
             label="Reason"
             help="The machine is told. You may leave it empty."
             maxLength={reasonCharactersMax}
+            isProse
           />
         </Change>
       </section>

@@ -96,7 +96,14 @@ function NoteField({ note }: { readonly note: string | undefined }) {
   const help = "What it is, who rotates it, where it is made. It is no secret: whoever sees the name sees it.";
   const differs = " Its environments have different notes: an empty field keeps them.";
   return (
-    <Field name="note" label="Note" help={note === undefined ? help + differs : help} rows={3} stored={note ?? ""} />
+    <Field
+      name="note"
+      label="Note"
+      help={note === undefined ? help + differs : help}
+      rows={3}
+      isProse
+      stored={note ?? ""}
+    />
   );
 }
 

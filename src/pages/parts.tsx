@@ -424,7 +424,7 @@ function Filter({ what }: { readonly what: string }) {
     <>
       <label>
         <span class="unseen">Filter {what}</span>
-        <input type="search" form="" placeholder={`Filter ${what}`} data-filter autocomplete="off" spellcheck={false} />
+        <input type="search" form="" placeholder={`Filter ${what}`} data-filter {...typedAsItIs} />
       </label>
       <kbd title="The key / goes to the filter">/</kbd>
       <output class="count" />
@@ -496,6 +496,9 @@ function Choice({ words, name, options, value }: ChoiceOf & { readonly words: st
   );
 }
 
+/** For fields of names and values: a browser changes nothing that is typed there, and keeps none of it. */
+export const typedAsItIs = { autocomplete: "off", autocapitalize: "none", spellcheck: false } as const;
+
 /**
  * A labelled control with, below it, what may be put there: a line to type in; with `rows`, a text; with `options`, a
  * list to choose one of.
@@ -518,9 +521,12 @@ export function Field(props: {
   readonly type?: "date" | "datetime-local";
   readonly required?: boolean;
   readonly maxLength?: number;
+  /** Whether it is for sentences, which begin with a capital. */
+  readonly isProse?: true;
 }) {
-  const { name, label, help, id = name, rows, options, stored, value = stored, any, ...rest } = props;
+  const { name, label, help, id = name, rows, isProse, options, stored, value = stored, any, ...rest } = props;
   const control = { id, name, "aria-describedby": help && `${id}-help`, ...rest };
+  const typing = { ...typedAsItIs, ...(isProse && { autocapitalize: "sentences" as const }) };
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -534,11 +540,11 @@ export function Field(props: {
           ))}
         </select>
       ) : rows ? (
-        <textarea {...control} rows={rows} autocomplete="off" spellcheck={false}>
+        <textarea {...control} rows={rows} {...typing}>
           {value}
         </textarea>
       ) : (
-        <input {...control} value={value} autocomplete="off" spellcheck={false} />
+        <input {...control} value={value} {...typing} />
       )}
       {stored !== undefined && <input type="hidden" name={`shown.${name}`} value={stored} />}
       {help && <small id={`${id}-help`}>{help}</small>}

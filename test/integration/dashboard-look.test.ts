@@ -4,6 +4,7 @@
  */
 
 import { expect, test } from "bun:test";
+import { routes } from "../../src/dashboard/routes.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
@@ -12,6 +13,7 @@ import { listAudit } from "../../src/people/audit.ts";
 import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons.ts";
 import { inDays } from "../support/clock.ts";
 import { deleteVariable } from "../support/delete.ts";
+import { callTool, connectAgent, mcpClient } from "../support/mcp.ts";
 import { cardsOf, personsVisitor, tableOf, visitorOf } from "../support/pages.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, describeOnce, everything, type World } from "../support/world.ts";
@@ -68,6 +70,38 @@ describeOnce("the grid", (w) => {
       const { html } = await visitor.page(`/p/${where}/${kind}`);
       expect(html).toMatch(new RegExp(`class="empty">${where} has no ${kind} yet\\. [A-Z][^<]+\\.`));
     }
+  });
+});
+
+describeOnce("no page", (w) => {
+  test("is translated by a browser, or has what is typed begin with a capital, but for notes and reasons", async () => {
+    const { organization, where, visitor } = await place(w);
+    const key = await w.key(organization, { surfaces: ["mcp_server"], resources: ["requests"] });
+    const asked = { project: "web", environment: "production", name: "ASKED", reason: "r" };
+    const request = await callTool((await connectAgent(mcpClient(w), key)).client, "request_variable", asked);
+    const ids = { key: key.id, request: String(request.found["id"]) };
+    const questions = ["", `org=${organization.slug}&environment=staging&name=SAME&kind=variables&choose=yes`];
+    const shown = new Set<string>();
+    const prose = new Set<string>();
+    for (const { method, path } of routes) {
+      if (method !== "GET") continue;
+      const id = path.startsWith("/requests") ? ids.request : ids.key;
+      const page = path.replace(":org/:project", where).replace(":kind", "variables").replace(/:id\b/, id);
+      for (const question of questions) {
+        const { html, status } = await visitor.page(`${page}?${question}`);
+        if (!html.startsWith("<!doctype")) continue;
+        expect([page, /<html[^>]*>/.exec(html)?.[0]]).toEqual([page, expect.stringContaining('translate="no"')]);
+        if (status === 200) shown.add(path);
+        for (const [typed] of html.matchAll(/<(?:textarea|input)\b[^>]*>/g)) {
+          if (/type="(?:hidden|checkbox|radio|date|datetime-local)"/.test(typed)) continue;
+          const name = /name="(\w+)/.exec(typed)?.[1] ?? "";
+          if (typed.includes('autocapitalize="sentences"')) prose.add(name);
+          else expect([page, typed]).toEqual([page, expect.stringContaining('autocapitalize="none"')]);
+        }
+      }
+    }
+    expect([...prose].sort()).toEqual(["note", "reason"]);
+    expect(shown.size).toBeGreaterThan(15);
   });
 });
 
