@@ -2,6 +2,7 @@ import { bearer } from "@elysiajs/bearer";
 import { Elysia } from "elysia";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
+import { listenerOptions } from "../core/listening.ts";
 import type { Log } from "../core/log.ts";
 import { jsonType } from "../formats/json.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
@@ -76,13 +77,8 @@ const noQuery: Readonly<Record<string, never>> = Object.freeze({});
 /** Bun.serve's options beside address and port. Elysia's and Bun's defaults are unsafe here. */
 export function serveOptions(log: Log) {
   return {
-    // Bun's development page shows source and stack.
-    development: false,
-    // Elysia's default lets a second server bind the same port silently.
-    reusePort: false,
+    ...listenerOptions,
     maxRequestBodySize: 16 * 1024,
-    // Longer than the longest silence before an answer: waiting for memory and reading files.
-    idleTimeout: 30,
     // What no handler caught. Bun does not say of which request.
     error: (thrown: unknown) => {
       const requestId = crypto.randomUUID();

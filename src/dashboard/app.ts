@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { everyRight, hasSomewhere } from "../access/rights.ts";
 import { personText } from "../audit/entry.ts";
+import { idleSeconds, listenerOptions } from "../core/listening.ts";
 import { Refused } from "../core/refused.ts";
 import { visible } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -25,7 +26,6 @@ import {
   type DashboardParts,
   type Entrance,
   formText,
-  idleSeconds,
   isLinkFromElsewhere,
   judgeSource,
   sessionAndForm,
@@ -79,11 +79,9 @@ export function createDashboard(parts: DashboardParts) {
 
 /** Bun.serve's options beside address and port. */
 export const serveOptions = {
-  development: false,
-  reusePort: false,
+  ...listenerOptions,
   // A form that is too long is refused with a sentence (`formText`), and what is far longer by Bun.
   maxRequestBodySize: 8 * 1024 * 1024,
-  idleTimeout: idleSeconds,
 } as const;
 
 /** The files for browsers, joined in order. The built program holds them; a checkout's are on the disk. */

@@ -1,4 +1,5 @@
 import { readAtMost } from "../core/json-request.ts";
+import { idleSeconds } from "../core/listening.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
 import type { Audience } from "../desk/failure.ts";
@@ -108,9 +109,6 @@ export function admit(
   parts.used();
   return new Visit(admin, new URL(url), params, form, session);
 }
-
-/** How long a connection may be idle, in seconds. */
-export const idleSeconds = 30;
 
 /** Waits for what may take longer than a connection may be idle. */
 export async function uncut<T>({ cutAfter }: DashboardParts, request: Request, work: Promise<T>): Promise<T> {

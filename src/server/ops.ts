@@ -1,4 +1,5 @@
 import { isLoopback, originOf } from "../core/json-request.ts";
+import { listenerOptions } from "../core/listening.ts";
 import { shared } from "../core/shared.ts";
 import { jsonType } from "../formats/json.ts";
 import { failedOf, type Readiness } from "./health.ts";
@@ -35,10 +36,8 @@ export function startOps(
   const server = Bun.serve({
     hostname: host,
     port,
-    development: false,
-    reusePort: false,
+    ...listenerOptions,
     maxRequestBodySize: 1024,
-    idleTimeout: 30,
     fetch: async (request) => {
       if (isLocal && !unnamed.test(request.headers.get("host") ?? "")) {
         return json(421, { error: "Ask for localhost or an address.", code: "misdirected" });

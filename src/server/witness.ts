@@ -15,6 +15,7 @@ import type { TreeHead } from "../audit/tree.ts";
 import { originHash, parseTreeHead, witnessedPath } from "../audit/tree-note.ts";
 import { judgeSubmission, sizeType, submissionBytesMax, submissionPath } from "../audit/witness.ts";
 import { originOf } from "../core/json-request.ts";
+import { listenerOptions } from "../core/listening.ts";
 import type { Log } from "../core/log.ts";
 import { configProblem } from "../core/problem.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
@@ -83,10 +84,8 @@ export function startWitness(options: WitnessOptions): { readonly origin: string
   const server = Bun.serve({
     hostname: host,
     port,
-    development: false,
-    reusePort: false,
+    ...listenerOptions,
     maxRequestBodySize: submissionBytesMax,
-    idleTimeout: 30,
     fetch: async (request) => {
       const { pathname } = new URL(request.url);
       if (request.method === "POST" && pathname === submissionPath) return submit(options, await request.text());

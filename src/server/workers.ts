@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 import { originOf } from "../core/json-request.ts";
-import { listening } from "../core/listening.ts";
+import { listenerOptions, listening } from "../core/listening.ts";
 import type { Log } from "../core/log.ts";
 import { Limiter } from "../limit/limiter.ts";
 import type { Config } from "../settings/settings.ts";
@@ -187,9 +187,7 @@ const answerDeadlineMs = 3000;
  */
 function reservePort({ host, port }: Config): number {
   const fetch = () => new Response(null, { status: 503 });
-  const server = listening(host, port, "--port", () =>
-    Bun.serve({ hostname: host, port, reusePort: false, development: false, fetch }),
-  );
+  const server = listening(host, port, "--port", () => Bun.serve({ ...listenerOptions, hostname: host, port, fetch }));
   const free = server.port ?? port;
   void server.stop(true);
   return free;

@@ -121,6 +121,17 @@ onBoth("a signal to end", (dialect) => {
     expect(await server.ended).toBe(0);
   });
 
+  test("waits for no idle connection", async () => {
+    const server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
+    const [idle, unused] = [await server.connect(), await server.connect()];
+    expect((await idle.get(`/api/v1${files}`, authorization())).status).toBe(200);
+    const askedAt = ranMs();
+    server.signal("SIGTERM");
+    expect(await server.ended).toBe(0);
+    expectWithin(ranMs() - askedAt, 5000);
+    for (const one of [idle, unused]) one.close();
+  });
+
   test("given twice ends the process at once", async () => {
     const server = await site.serve();
     const unlock = await lockAudit(site);

@@ -216,14 +216,14 @@ describeBoth("the audit", (w) => {
     const { visitor } = await place(w);
     expect((await visitor.page("/audit/verify")).html).toContain("Every entry is unchanged");
     for (const path of ["/audit/export", "/audit", "/keys"]) await visitor.page(path);
-    // Never while it is read, and after 30 s if a browser takes no more of what was read.
+    // Never while it is read, and after 75 s if a browser takes no more of what was read.
     const turns = (path: string) => visitor.cutAfter.filter((one) => one.startsWith(`${path} `));
     for (const path of ["/audit/verify", "/audit/export", "/audit"]) {
-      const inTurn = turns(path).map((_, at) => `${path} ${at % 2 === 0 ? 0 : 30}`);
-      expect([turns(path), turns(path).at(-1)]).toEqual([inTurn, `${path} 30`]);
+      const inTurn = turns(path).map((_, at) => `${path} ${at % 2 === 0 ? 0 : 75}`);
+      expect([turns(path), turns(path).at(-1)]).toEqual([inTurn, `${path} 75`]);
     }
     // A short page only waits for its turn.
-    const waited = ["/keys 0", "/keys 30"];
+    const waited = ["/keys 0", "/keys 75"];
     expect([turns("/audit").length, turns("/audit/export").length > 4, turns("/keys")]).toEqual([2, true, waited]);
     expect((await visitor.page("/audit")).html).not.toContain("is damaged");
     const [last] = await w.sql`select lane, first_seq from audit_segments order by at desc, first_seq desc limit 1`;

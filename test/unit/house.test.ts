@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
+import { idleSeconds } from "../../src/core/listening.ts";
 
 /**
  * Who imports whom, types included, and who may take hold of an opened value. The linter says the first half while you
@@ -219,6 +220,13 @@ describe("the house", () => {
     const pages = [...real].filter(([file]) => file.endsWith(".tsx"));
     const silent = pages.filter(([, text]) => !text.startsWith("/** @jsxImportSource preact */\n"));
     expect(silent.map(([file]) => file)).toEqual([]);
+  });
+  test("has no listener that closes idle connections before a load balancer does, which is after 60 s", () => {
+    const listening = [...real].filter(([, text]) => /\bBun\.serve\(|\bapp\.listen\(/.test(text));
+    const silent = listening.filter(([, text]) => !/\.\.\.(?:listenerOptions|serveOptions)\b/.test(text));
+    expect([silent.map(([file]) => file), listening.length]).toEqual([[], 6]);
+    expect([...real].filter(([, text]) => /\bidleTimeout: (?!idleSeconds\b)/.test(text))).toEqual([]);
+    expect(idleSeconds).toBeGreaterThanOrEqual(65);
   });
   test("keeps SQL from keys, and machines from both", () => {
     for (const place of ["store", "formats"]) expect(reach(place).has("seal")).toBe(false);
