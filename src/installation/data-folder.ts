@@ -46,6 +46,10 @@ export function folderProblem(folder: string, error: unknown): unknown {
   if (/^(?:ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)$/.test(code)) {
     return new HostRefused("unavailable", `The disk of the data folder ${folder} is full: make room, then try again.`);
   }
+  if (code.startsWith("SQLITE_IOERR_SHM")) {
+    const words = `The data folder ${folder} is on a file system without shared memory, such as NFS or SMB: use a folder on a local disk, or PostgreSQL (DATABASE_URL).`;
+    return new HostRefused("unavailable", words);
+  }
   if (!/^(?:E[A-Z]+|SQLITE_(?:READONLY|CANTOPEN)\w*)$/.test(code)) return error;
   const { path = folder } = error as NodeJS.ErrnoException;
   const what = path === folder ? "it" : path.replace(`${folder}/`, "");

@@ -1,10 +1,10 @@
-import { constants, copyFileSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync } from "node:fs";
+import { constants, copyFileSync, existsSync, readdirSync, realpathSync, rmSync, statSync } from "node:fs";
 import { chmod } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { attempt } from "../core/attempt.ts";
 import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
+import { scratchFolder } from "../core/scratch.ts";
 import { makeIfAbsent, moveIntoPlace } from "../core/whole-file.ts";
 import { recordChanges } from "../desk/changes.ts";
 import { adminContextOf, operator } from "../desk/context.ts";
@@ -179,7 +179,7 @@ export async function verifyBackup(
   if (config.rootKey.from === "folder" && !existsSync(own)) {
     throw configProblem(`The root key of the backup is needed: there is none at ${own}, nor in KEYHOLE_ROOT_KEY.`);
   }
-  const scratch = mkdtempSync(join(tmpdir(), "keyhole-verify-"));
+  const scratch = scratchFolder("keyhole-verify-");
   try {
     const path = join(scratch, "keyhole.db");
     // A copy, since opening a database may write to it; where the file system can, it shares the bytes.

@@ -28,16 +28,17 @@ export async function grantStatements(admin: AdminContext, role: string, use: Ro
   const { read, append, count, none } = servingRights;
   const { parts } = await auditPartitions(admin.database);
   const tables = (names: readonly string[]) => names.map((name) => `${schema}.${quoted(name)}`).join(", ");
+  const journal = tables(["keyhole_migrations"]);
   const months = parts.map(({ name }) => name);
   /** Servers insert into a month's partition itself. */
   const withMonths = (privileges: string, names: readonly string[]) =>
     privileges === "INSERT" && names.includes("audit_segments") ? [...names, ...months] : names;
   return [
     `GRANT CONNECT ON DATABASE ${quoted(here?.database ?? "")} TO ${to};`,
-    `REVOKE ALL ON SCHEMA ${schema}, drizzle FROM ${to};`,
-    `GRANT USAGE ON SCHEMA ${schema}, drizzle TO ${to};`,
-    `REVOKE ALL ON ${tables([...new Set([...read, ...append, ...count, ...none, ...months])])}, drizzle."__drizzle_migrations" FROM ${to};`,
-    `GRANT SELECT ON drizzle."__drizzle_migrations" TO ${to};`,
+    `REVOKE ALL ON SCHEMA ${schema} FROM ${to};`,
+    `GRANT USAGE ON SCHEMA ${schema} TO ${to};`,
+    `REVOKE ALL ON ${tables([...new Set([...read, ...append, ...count, ...none, ...months])])}, ${journal} FROM ${to};`,
+    `GRANT SELECT ON ${journal} TO ${to};`,
     ...rightsOfRoles[use].map(
       ([privileges, names]) => `GRANT ${privileges} ON ${tables(withMonths(privileges, names))} TO ${to};`,
     ),

@@ -231,9 +231,15 @@ function readPasswords(fromUrl: string | undefined, values: Values, env: Env) {
   const known = fromUrl || fromEnv;
   if (known) return { files: [], of: () => known };
   const named = values("passfile");
-  const path = named ?? join(env["HOME"] ?? homedir(), ".pgpass");
-  const text = named === undefined ? attempt(() => readFileSync(path, "utf8")) : readSecretFile("passfile", named);
-  return { files: text === undefined ? [] : [path], of: (login: readonly string[]) => findPassword(text ?? "", login) };
+  // An account that the system does not know has no home.
+  const home = env["HOME"] ?? attempt(() => homedir());
+  const path = named ?? (home === undefined ? undefined : join(home, ".pgpass"));
+  const read = () => (path === undefined ? undefined : readFileSync(path, "utf8"));
+  const text = named === undefined ? attempt(read) : readSecretFile("passfile", named);
+  return {
+    files: path === undefined || text === undefined ? [] : [path],
+    of: (login: readonly string[]) => findPassword(text ?? "", login),
+  };
 }
 
 /**

@@ -16,8 +16,10 @@ export function inspect(path: string): Found {
   try {
     return opened(path, (file): Found => {
       const names = ask<{ name: string }>(file, "select name from sqlite_schema").map(({ name }) => name);
-      if (!names.includes("__drizzle_migrations") || !names.includes("system_keys")) return { is: "other" };
-      const last = numberOf(file, "select max(created_at) as n from __drizzle_migrations");
+      const isKnown = names.includes("keyhole_migrations");
+      if (!(isKnown || names.includes("__drizzle_migrations")) || !names.includes("system_keys"))
+        return { is: "other" };
+      const last = isKnown ? numberOf(file, "select max(created_at) as n from keyhole_migrations") : 0;
       if (last > (migrations.sqlite.at(-1)?.folderMillis ?? 0)) return { is: "newer" };
       const [check] = ask<{ integrity_check: string }>(file, "PRAGMA integrity_check(1)");
       if (check?.integrity_check !== "ok" || ask(file, "PRAGMA foreign_key_check").length > 0) return { is: "damaged" };

@@ -9,6 +9,7 @@ import postgresExceptions from "../../drizzle/postgres/0006_exceptions.sql" with
 import postgresCosignatures from "../../drizzle/postgres/0007_cosignatures.sql" with { type: "text" };
 import postgresLastReads from "../../drizzle/postgres/0008_last_reads.sql" with { type: "text" };
 import postgresJobReads from "../../drizzle/postgres/0009_job_reads.sql" with { type: "text" };
+import postgresOwnJournal from "../../drizzle/postgres/0010_journal.sql" with { type: "text" };
 import postgresJournal from "../../drizzle/postgres/meta/_journal.json" with { type: "json" };
 import sqliteTables from "../../drizzle/sqlite/0000_tables.sql" with { type: "text" };
 import sqliteSeal from "../../drizzle/sqlite/0001_organization_seal.sql" with { type: "text" };
@@ -20,8 +21,10 @@ import sqliteExceptions from "../../drizzle/sqlite/0006_exceptions.sql" with { t
 import sqliteCosignatures from "../../drizzle/sqlite/0007_cosignatures.sql" with { type: "text" };
 import sqliteLastReads from "../../drizzle/sqlite/0008_last_reads.sql" with { type: "text" };
 import sqliteJobReads from "../../drizzle/sqlite/0009_job_reads.sql" with { type: "text" };
+import sqliteOwnJournal from "../../drizzle/sqlite/0010_journal.sql" with { type: "text" };
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
 import { sha256Of } from "../core/hash.ts";
+import { configProblem } from "../core/problem.ts";
 import { HostRefused } from "../core/refused.ts";
 import { lockTimeout } from "./audit-months.ts";
 import { type Database, type Db, databaseErrorCode } from "./database.ts";
@@ -39,6 +42,7 @@ export const migrations = {
     "0007_cosignatures": postgresCosignatures,
     "0008_last_reads": postgresLastReads,
     "0009_job_reads": postgresJobReads,
+    "0010_journal": postgresOwnJournal,
   }),
   sqlite: listed(sqliteJournal.entries, {
     "0000_tables": sqliteTables,
@@ -51,6 +55,7 @@ export const migrations = {
     "0007_cosignatures": sqliteCosignatures,
     "0008_last_reads": sqliteLastReads,
     "0009_job_reads": sqliteJobReads,
+    "0010_journal": sqliteOwnJournal,
   }),
 };
 
@@ -68,28 +73,30 @@ export async function isMigrated(database: Database): Promise<boolean> {
 }
 
 /** The version of the tables; 0 if there are none. @throws Refused `unavailable` if they are of a newer program */
-export function tablesVersion(database: Database): Promise<number> {
-  return countApplied(database.dialect, <Row>(text: SQL) => database.query<Row>(text)({}));
+export async function tablesVersion(database: Database): Promise<number> {
+  return (await findApplied(database.dialect, (text) => database.query<never>(text)({}))).version;
 }
 
 /**
  * Makes the tables, or brings them up to date, in one transaction. If several processes do so at once, one works and the
  * others wait.
  * @param also - more to do in that transaction, if the tables have changed or not
- * @throws Refused `unavailable` if others keep a table of PostgreSQL locked
+ * @throws Refused `unavailable` if others keep a table of PostgreSQL locked, Problem if the tables cannot be made there
  */
 export async function migrate(database: Database, also?: (db: Db) => Promise<void>): Promise<Versions> {
   const { dialect } = database;
   const [found, to] = [await tablesVersion(database), newestTables(database)];
   if (found === to && also === undefined) return { from: to, to };
+  if (found === 0) await requireRoom(dialect, (text) => database.query<never>(text)({}));
   const bringUp = async (db: Db) => {
     if (dialect === "postgres") await prepare(db);
-    const from = await countApplied(dialect, (text) => execute(dialect, db, text));
-    if (from === 0) for (const text of begin[dialect]) await execute(dialect, db, text);
-    for (const { sql: statements, hash, folderMillis } of migrations[dialect].slice(from)) {
-      for (const statement of statements) await execute(dialect, db, sql.raw(statement));
-      const values = sql`(hash, created_at) values (${hash}, ${folderMillis})`;
-      await execute(dialect, db, sql`insert into ${applied[dialect]} ${values}`);
+    const ask: Ask = (text) => execute(dialect, db, text);
+    const { version: from, isShared } = await findApplied(dialect, ask);
+    if (from === 0 || isShared) await ask(begin[dialect]);
+    if (isShared) await takeOver(dialect, ask, from);
+    for (const migration of migrations[dialect].slice(from)) {
+      for (const statement of migration.sql) await ask(sql.raw(statement));
+      await note(ask, applied[dialect], migration);
     }
     await also?.(db);
     return { from, to };
@@ -123,31 +130,81 @@ export const upgradeLock = sql`select pg_advisory_xact_lock(30229394625621093)`;
 type Dialect = Database["dialect"];
 type Ask = <Row>(text: SQL) => Promise<Row[]>;
 
-// The names and columns are those of drizzle's own migrator.
-const applied = { postgres: sql`drizzle."__drizzle_migrations"`, sqlite: sql`__drizzle_migrations` };
-const begin: Readonly<Record<Dialect, readonly SQL[]>> = {
-  postgres: [
-    sql`create schema if not exists drizzle`,
-    sql`create table if not exists drizzle."__drizzle_migrations" (id serial primary key, hash text not null, created_at bigint)`,
-  ],
-  sqlite: [
-    sql`create table if not exists __drizzle_migrations (id serial primary key, hash text not null, created_at numeric)`,
-  ],
+const applied = { postgres: sql`public.keyhole_migrations`, sqlite: sql`keyhole_migrations` };
+const begin = {
+  postgres: sql`create table public.keyhole_migrations (hash text primary key, created_at bigint not null)`,
+  sqlite: sql`create table keyhole_migrations (hash text primary key, created_at integer not null) strict`,
+};
+/** Drizzle's own journal, which any application may share. Keyhole kept its there before `0010_journal`. */
+const shared = { postgres: sql`drizzle."__drizzle_migrations"`, sqlite: sql`__drizzle_migrations` };
+
+const present = {
+  // Another application's schema may be closed to this role.
+  postgres: sql`select to_regclass('public.keyhole_migrations') is not null as own,
+    case when has_schema_privilege(to_regnamespace('drizzle'), 'USAGE')
+      then to_regclass('drizzle."__drizzle_migrations"') is not null end as shared`,
+  sqlite: sql`select count(*) filter (where name = 'keyhole_migrations') as own,
+    count(*) filter (where name = '__drizzle_migrations') as shared from sqlite_schema`,
 };
 
-async function countApplied(dialect: Dialect, ask: Ask): Promise<number> {
-  const present =
-    dialect === "postgres"
-      ? sql`select to_regclass('drizzle."__drizzle_migrations"')::text as name`
-      : sql`select name from sqlite_schema where name = '__drizzle_migrations'`;
-  const [found] = await ask<{ name: string | null }>(present);
-  if (!found?.name) return 0;
-  const [last] = await ask<{ at: number | null }>(sql`select max(created_at) as at from ${applied[dialect]}`);
-  const newest = Number(last?.at ?? 0);
+/** @returns how many migrations were applied, and whether the shared journal says so */
+async function findApplied(dialect: Dialect, ask: Ask): Promise<{ version: number; isShared: boolean }> {
   const known = migrations[dialect];
-  if (newest <= (known.at(-1)?.folderMillis ?? 0))
-    return known.filter(({ folderMillis }) => folderMillis <= newest).length;
-  throw new HostRefused("unavailable", "This database is of a newer Keyhole: use that version, or a newer one.");
+  const [is] = await ask<{ own: unknown; shared: unknown }>(present[dialect]);
+  if (is?.own) {
+    const [last] = await ask<{ at: number | null }>(sql`select max(created_at) as at from ${applied[dialect]}`);
+    const newest = Number(last?.at ?? 0);
+    if (newest <= (known.at(-1)?.folderMillis ?? 0)) {
+      return { version: known.filter(({ folderMillis }) => folderMillis <= newest).length, isShared: false };
+    }
+    throw new HostRefused("unavailable", "This database is of a newer Keyhole: use that version, or a newer one.");
+  }
+  const rows = is?.shared ? await ask<{ hash: string }>(sql`select hash from ${shared[dialect]}`) : [];
+  const missing = known.findIndex((one) => !rows.some(({ hash }) => hash === one.hash));
+  const version = missing === -1 ? known.length : missing;
+  return { version, isShared: version > 0 };
+}
+
+function note(ask: Ask, journal: SQL, { hash, folderMillis }: { hash: string; folderMillis: number }) {
+  return ask(sql`insert into ${journal} (hash, created_at) values (${hash}, ${folderMillis})`);
+}
+
+/**
+ * Moves our rows out of the shared journal, where they keep another application's migrations from being applied. If
+ * there is no other application, the newest row stays, so that older programs say that the database is of a newer one.
+ */
+async function takeOver(dialect: Dialect, ask: Ask, version: number): Promise<void> {
+  const known = migrations[dialect];
+  for (const migration of known.slice(0, version)) {
+    await note(ask, applied[dialect], migration);
+    await ask(sql`delete from ${shared[dialect]} where hash = ${migration.hash}`);
+  }
+  const others = await ask(sql`select hash from ${shared[dialect]} limit 1`);
+  for (const newest of others.length === 0 ? known.slice(-1) : []) await note(ask, shared[dialect], newest);
+}
+
+/** @throws Problem if this database has no room for our tables: it is another application's, or is closed to us */
+async function requireRoom(dialect: Dialect, ask: Ask): Promise<void> {
+  const made = migrations[dialect].flatMap(({ sql: statements }) => statements).join("\n");
+  const names = [...made.matchAll(/^CREATE (?:UNIQUE )?(?:TABLE|INDEX|VIEW) ["`](\w+)/gm)].map(
+    ([, name]) => `'${name}'`,
+  );
+  const isOurs = sql.raw(`in ('keyhole_migrations', ${names})`);
+  const [found] = await ask<{ other: string | null; lacks: string | null }>(
+    dialect === "sqlite"
+      ? sql`select min(name) as other, null as lacks from sqlite_schema where name ${isOurs}`
+      : sql`select min(relname::text) as other, case
+          when to_regnamespace('public') is null
+            then format('has no schema public, where Keyhole makes its tables: create schema public authorization %I;', current_user)
+          when not has_schema_privilege(to_regnamespace('public'), 'CREATE')
+            then format('lets the role %1$I make no tables in the schema public: alter database %2$I owner to %1$I; or grant create on schema public to %1$I;', current_user, current_database())
+          end as lacks from pg_class where relnamespace = to_regnamespace('public') and relname ${isOurs}`,
+  );
+  if (found?.lacks) throw configProblem(`The database of DATABASE_URL ${found.lacks}`);
+  // Another process may have made the tables just now.
+  if (!found?.other || (await findApplied(dialect, ask)).version > 0) return;
+  const words = `The database has a table or view ${found.other} that is not Keyhole's, so nothing was made: give Keyhole a database of its own.`;
+  throw configProblem(words);
 }
 
 /** Inside a transaction, where `query` would wait for another connection. */

@@ -57,11 +57,18 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
       };
     },
     inOneRead: (work) => {
-      begin.run();
+      const run = (statement: typeof begin) => {
+        try {
+          statement.run();
+        } catch (error) {
+          throw unavailable(error);
+        }
+      };
+      run(begin);
       try {
         return work();
       } finally {
-        if (file.inTransaction) commit.run();
+        if (file.inTransaction) run(commit);
       }
     },
     transaction: (work, tables) =>

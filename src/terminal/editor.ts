@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { attempt } from "../core/attempt.ts";
 import { exits, Problem } from "../core/problem.ts";
+import { scratchFolder } from "../core/scratch.ts";
 import { requireFile } from "../core/whole-file.ts";
 import { withoutSettings } from "../settings/inherited.ts";
 import { toProblem } from "./failure.ts";
@@ -72,11 +73,11 @@ function newFolder({ say }: CommandContext): string {
       if (attempt(() => lstatSync(folder).uid) === process.getuid?.()) rmSync(folder, { recursive: true, force: true });
     }
   }
-  const make = (parent: string) => mkdtempSync(join(parent, `keyhole-edit-${process.pid}-`));
-  const inMemory = attempt(() => make("/dev/shm"));
+  const prefix = `keyhole-edit-${process.pid}-`;
+  const inMemory = attempt(() => mkdtempSync(join("/dev/shm", prefix)));
   if (inMemory === undefined)
     say(`There is no folder in memory, so the text is in a file in ${tmpdir()} while you edit it.`);
-  return inMemory ?? make(tmpdir());
+  return inMemory ?? scratchFolder(prefix);
 }
 
 /** Runs the editor on the terminal and waits. It gets none of Keyhole's settings. */

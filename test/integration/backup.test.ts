@@ -191,7 +191,7 @@ describe("backup", () => {
     writeFileSync(text, "not a database at all, and long enough to be looked at".repeat(20));
     const empty = join(folder, "empty.db");
     writeFileSync(empty, "");
-    const newer = altered("newer", "update __drizzle_migrations set created_at = created_at + 1");
+    const newer = altered("newer", "update keyhole_migrations set created_at = created_at + 1");
     const refused = (path: string) => verifyBackup(w.config, path, silent).catch((error: Error) => error.message);
     expect(await refused(cut)).toBe(`${cut} is damaged.`);
     expect(await refused(text)).toBe(`${text} is not a backup of Keyhole.`);

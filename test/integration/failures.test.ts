@@ -77,12 +77,12 @@ const failures: Readonly<Record<string, Failure>> = {
   ],
   "a database of an older program": [
     to(({ sql }) =>
-      sql("delete from __drizzle_migrations where created_at = (select max(created_at) from __drizzle_migrations)"),
+      sql("delete from keyhole_migrations where created_at = (select max(created_at) from keyhole_migrations)"),
     ),
     "keyhole db upgrade",
   ],
   "a database of a newer program": [
-    to(({ sql }) => sql("insert into __drizzle_migrations (hash, created_at) values ('canary', 9000000000000)")),
+    to(({ sql }) => sql("insert into keyhole_migrations (hash, created_at) values ('canary', 9000000000000)")),
     "newer Keyhole",
   ],
   "tables with a trigger": [

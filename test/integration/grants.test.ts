@@ -148,7 +148,7 @@ withPostgres("the role that serve runs under", () => {
         [
           ...["api_keys", "audit_checkpoints_signed", "audit_exceptions", "audit_heads", "audit_leaves"],
           ...["audit_signers", "data_keys", "file_contents", "organizations", "projects", "sets", "system_keys"],
-          "drizzle.__drizzle_migrations",
+          "keyhole_migrations",
         ].map((name) => [name, "SELECT"]),
       ),
       audit_segments: "INSERT",

@@ -89,7 +89,7 @@ describe("on SQLite", () => {
       .query<{ column: string }, []>(
         `select t.name || '.' || c.name || iif(c."notnull", '', '?') as "column"
         from sqlite_schema as t, pragma_table_info(t.name) as c
-        where t.type = 'table' and t.name not like 'sqlite_%' and t.name <> '__drizzle_migrations'`,
+        where t.type = 'table' and t.name not like 'sqlite_%' and t.name <> 'keyhole_migrations'`,
       )
       .all();
     file.close();
@@ -101,7 +101,7 @@ describe("on SQLite", () => {
     await openInstallation(config, () => {});
     const path = join(config.dataFolder, "keyhole.db");
     const file = new Database(path);
-    file.run("insert into __drizzle_migrations (hash, created_at) values ('x', 4102444800000)");
+    file.run("insert into keyhole_migrations (hash, created_at) values ('x', 4102444800000)");
     file.close();
     const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
     expect(refused).toBe("This database is of a newer Keyhole: use that version, or a newer one.");
@@ -169,7 +169,7 @@ withPostgres("on PostgreSQL", () => {
 
   test("several processes that open an empty database at once share its tables and keys", async () => {
     await openAtOnce(4, { DATABASE_URL: database.url, KEYHOLE_ROOT_KEY: key });
-    const applied = await sql`select hash from drizzle.__drizzle_migrations order by created_at`;
+    const applied = await sql`select hash from keyhole_migrations order by created_at`;
     expect(applied.map((row) => row["hash"])).toEqual(migrations.postgres.map(({ hash }) => hash));
     const locks = async () => {
       const [row] = await sql`select count(*)::int as count from pg_locks where locktype = 'advisory'
@@ -185,6 +185,7 @@ withPostgres("on PostgreSQL", () => {
       select attrelid::regclass || '.' || attname || case when attnotnull then '' else '?' end as "column"
       from pg_attribute join pg_class on pg_class.oid = attrelid
       where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+        and relname <> 'keyhole_migrations'
         and attnum > 0 and not attisdropped`;
     expectColumns(columns, postgresTables);
   });
@@ -192,9 +193,9 @@ withPostgres("on PostgreSQL", () => {
   test("a database that a newer version migrated is refused, and stays as it is", async () => {
     const config = readConfig({ DATABASE_URL: database.url, KEYHOLE_ROOT_KEY: key });
     await openInstallation(config, () => {});
-    await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 4102444800000)`;
+    await sql`insert into keyhole_migrations (hash, created_at) values ('x', 4102444800000)`;
     const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
-    await sql`delete from drizzle.__drizzle_migrations where hash = 'x'`;
+    await sql`delete from keyhole_migrations where hash = 'x'`;
     expect(refused).toBe("This database is of a newer Keyhole: use that version, or a newer one.");
     await openInstallation(config, () => {});
   });

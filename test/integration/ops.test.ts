@@ -241,7 +241,7 @@ describeBoth("metrics and traces", (w) => {
   });
 
   test("a migration that this program does not know makes it not ready", async () => {
-    const table = w.dialect === "postgres" ? 'drizzle."__drizzle_migrations"' : "__drizzle_migrations";
+    const table = "keyhole_migrations";
     await w.run(`insert into ${table} (hash, created_at) values ('newer', 9999999999999)`);
     expect((await keyhole.readiness()).checks).toMatchObject({ database: true, migrations: false });
     await w.run(`delete from ${table} where hash = 'newer'`);

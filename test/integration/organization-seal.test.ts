@@ -74,7 +74,7 @@ describeBoth("the row of an organization that SQL changed", (w) => {
       if (made !== undefined) await w.run(`drop table ${made}`);
       if (column !== undefined) await w.run(`alter table ${table} drop column ${column}`);
     }
-    const done = w.dialect === "sqlite" ? "__drizzle_migrations" : "drizzle.__drizzle_migrations";
+    const done = "keyhole_migrations";
     await w.run(`delete from ${done} where created_at > (select min(created_at) from ${done})`);
     await openInstallation(w.config, () => {}, { upgrade: true });
     await expect(showProject(w.admin, where)).rejects.toMatchObject(conflict);

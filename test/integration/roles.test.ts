@@ -63,7 +63,7 @@ withPostgres("the role of the notary", () => {
       projects: "SELECT",
       sets: "SELECT",
       system_keys: "SELECT",
-      "drizzle.__drizzle_migrations": "SELECT",
+      keyhole_migrations: "SELECT",
     });
   });
 

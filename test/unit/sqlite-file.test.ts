@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { makeFile, openSqlite } from "../../src/store/sqlite.ts";
 import { retryBusy } from "../../src/store/sqlite-file.ts";
+import { newFolder } from "../support/folder.ts";
 
 /** A lock that others hold until `freeAtMs`, on a clock that only sleeping moves; the third sleep is this much longer. */
 function heldUntil(freeAtMs: number, { code = "SQLITE_BUSY", lostMs = 0 } = {}) {
@@ -49,4 +52,15 @@ test("any other failure is final", () => {
   const { outcome, pauses } = heldUntil(30, { code: "SQLITE_FULL" });
   expect(outcome).toThrow("the database is locked");
   expect(pauses).toEqual([]);
+});
+
+test("a read transaction that cannot begin is a Fault that says so, not a defect", async () => {
+  const path = join(newFolder(), "keyhole.db");
+  makeFile(path);
+  const database = openSqlite(path, "admin");
+  // SQLite refuses a transaction inside another.
+  const nested = () => database.inOneRead(() => database.inOneRead(() => 1));
+  expect(nested).toThrow(expect.objectContaining({ name: "Fault", code: "unavailable" }));
+  expect(database.inOneRead(() => 1)).toBe(1);
+  await database.close();
 });
