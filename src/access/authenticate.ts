@@ -35,8 +35,8 @@ export type KeyLookup = Lookup & { readonly digest: Uint8Array };
 /** The requested project with the sets that the request needs, from the snapshot in which the key was judged. */
 export type Target = {
   readonly projectId: string;
-  /** Of all its environments, as they are stored. */
-  readonly fileCounts: string | null;
+  /** How many items of the kind that was asked for it has, as they are stored; null unless the kind has a bound. */
+  readonly counts: string | null;
   readonly sets: readonly FoundSet[];
 };
 

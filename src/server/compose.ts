@@ -13,6 +13,7 @@ import { Alarms } from "../gates/alarms.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import type { Installation } from "../installation/installation.ts";
 import type { ServingDatabases } from "../installation/serving.ts";
+import { boundedKinds } from "../kinds/kind.ts";
 import { AdmissionQueue } from "../limit/admission-queue.ts";
 import { entriesRoom, MemoryBudget } from "../limit/budget.ts";
 import { Limiter } from "../limit/limiter.ts";
@@ -85,7 +86,7 @@ export async function openKeyhole(
       alarms: journals.alarms,
       pepper: systemKeys.pepper,
       seals: new GrantSeals(systemKeys.grant),
-      lookUp: keyLookups(lookups),
+      lookUp: keyLookups(lookups, boundedKinds()),
       refusal: () => checkpoint.refusal,
       nowUs: () => Math.floor(performance.now() * 1000),
       now: Date.now,

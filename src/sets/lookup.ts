@@ -10,6 +10,7 @@ import type { ProjectQueries } from "../store/projects.ts";
 import type { Authorized, Standing } from "../store/reach.ts";
 import type { RequestQueries } from "../store/requests.ts";
 import type { SetQueries } from "../store/sets.ts";
+import { countOf } from "./counts.ts";
 import { type Entry, type KindDescriptor, setBytesMax, setItemsMax } from "./kind.ts";
 import type { RememberedContents, RememberedSets } from "./remembered.ts";
 import { passed, type Stages } from "./stages.ts";
@@ -65,11 +66,11 @@ const triesMax = 4;
 const sealedBytesMax = setBytesMax + 4 * (setItemsMax + 1) + overheadBytes;
 
 /**
- * Gates 7 and 9 of every read of a project's items: the wanted sets that the key reaches, verified; all of them, or a
+ * Gates 7 to 9 of every read of a project's items: the wanted sets that the key reaches, verified; all of them, or a
  * Fault. They are what the lookup brought, or else are fetched by a statement that judges the key once more.
  * @param use - opens what is wanted of the sets
  * @returns what was opened with the memory that it takes, which the caller gives back
- * @throws Fault `project_not_found`, `decryption_failed`, `unavailable`, or as {@link judgeStanding}
+ * @throws Fault `project_not_found`, `too_many_items`, `decryption_failed`, `unavailable`, or as {@link judgeStanding}
  */
 export async function readSets<E extends Entry, T extends object>(
   reading: Reading,
@@ -82,11 +83,23 @@ export async function readSets<E extends Entry, T extends object>(
   const { sets, share } = heldAtOnce(reading, query, brought) ?? (await fetchSets(reading, project, query, brought));
   try {
     passed(reading.stages, "readToMs");
+    requireFew(reading, query.descriptor, sets);
     return { ...use(project, sets), share };
   } catch (error) {
     share.release();
     throw error;
   }
+}
+
+/** Gate 8 of a kind of which a project has a bounded number of items, in all its environments. */
+function requireFew<E extends Entry>(
+  { caller: { target } }: Reading,
+  { kind, projectItemsMax }: KindDescriptor<E>,
+  sets: readonly VerifiedSet<E>[],
+): void {
+  if (projectItemsMax === undefined) return;
+  const total = Math.max(countOf(target?.counts ?? ""), ...sets.map(({ entries }) => entries.length));
+  if (total > projectItemsMax) throw new Fault("too_many_items", `${total} ${kind} in ${target?.projectId}`);
 }
 
 /** {@link readSets} for metadata: nothing is opened, and no memory held. */

@@ -1,4 +1,4 @@
-import { type SQL, sql } from "drizzle-orm";
+import { getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { FoundSet, KeyLookup, KeyRow, StoredSet } from "../access/authenticate.ts";
 import type { GrantRow } from "../access/grant.ts";
 import { type Database, integerValue, literal, malformed, textValue } from "./database.ts";
@@ -18,7 +18,7 @@ import { rowVersion, type SetColumns, setColumns } from "./sets.ts";
 
 type Row = Omit<KeyRow, "target"> & {
   readonly projectId: string | null;
-  readonly fileCounts: string | null;
+  readonly counts: string | null;
   /** 1 if the notary has found any row to be against the record, else 0. */
   readonly excepted: number;
 };
@@ -34,12 +34,16 @@ const broughtBytesMax = 256 * 1024;
  * Prepares the one statement that every request begins with: the key, its organization and, through the key's scope,
  * the project and the sets that are asked for, in one snapshot. PostgreSQL says which version of each set is current;
  * SQLite gives the sets themselves. Requests that wait at the same moment share a statement, or a transaction of SQLite.
+ * @param counted - the kinds whose counts come with the project
  */
-export function keyLookups(database: Database): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
+export function keyLookups(
+  database: Database,
+  counted: readonly Counted[],
+): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
   const find =
     database.dialect === "postgres"
-      ? grouped(postgresLookups(database))
-      : grouped(sqliteLookups(database), undefined, true);
+      ? grouped(postgresLookups(database, counted))
+      : grouped(sqliteLookups(database, counted), undefined, true);
   const except = exceptionsOf(database);
   return async (lookup) => {
     const found = await find(lookup);
@@ -69,13 +73,13 @@ type Found = (KeyRow & { readonly excepted: number }) | undefined;
 /** Answers lookups in their order. */
 type FindAll = (lookups: readonly KeyLookup[]) => Promise<Found[]>;
 
-function sqliteLookups(database: Database): FindAll {
+function sqliteLookups(database: Database, counted: readonly Counted[]): FindAll {
   const { sets: s } = database.tables;
   const names = ["digest", "slug", "kind", "environments", "values"];
   const columns = names.map((name) => sql`${sql.placeholder(name)} as ${sql.identifier(name)}`);
   const find = database.query<RowWithSet>(sql`
-    select ${keyColumns(database)}, ${setColumns(database, sql`ask."values"`, literal(broughtBytesMax))}
-    from (select ${sql.join(columns, sql`, `)}) as ask ${keyJoins(database, sql`ask.digest`)}
+    select ${keyColumns(database, counted)}, ${setColumns(database, sql`ask."values"`, literal(broughtBytesMax))}
+    from (select ${sql.join(columns, sql`, `)}) as ask ${keyJoins(database, counted, sql`ask.digest`)}
     left join ${s} on ${askedSets(database)} ${withDataKey(database, s)}`);
   return async (lookups) => {
     const begin = () => lookups.map(find);
@@ -88,14 +92,14 @@ function sqliteLookups(database: Database): FindAll {
   };
 }
 
-function postgresLookups(database: Database): FindAll {
+function postgresLookups(database: Database, counted: readonly Counted[]): FindAll {
   const { sets: s } = database.tables;
   const select = (asked: SQL) =>
     database.query<RowWithVersions>(sql`
-      select ask.n as n, ${keyColumns(database)}, (
+      select ask.n as n, ${keyColumns(database, counted)}, (
         select string_agg(concat_ws(' ', ${s.environment}, ${rowVersion(database)}), ';')
         from ${s} ${withDataKey(database, s)} where ${askedSets(database)}) as sets
-      from ${asked} ${keyJoins(database, sql`decode(ask.digest, 'hex')`)}`);
+      from ${asked} ${keyJoins(database, counted, sql`decode(ask.digest, 'hex')`)}`);
   // A lone lookup costs less without JSON.
   const findOne = select(sql`(select 0 as n, ${textValue("digest")} as digest, ${textValue("slug")} as slug,
     ${textValue("kind")} as kind, ${integerValue("environments")} as environments) as ask`);
@@ -123,25 +127,41 @@ function askedSets(database: Database): SQL {
   return setsInReach(database, { projectId, kind: sql`ask.kind`, wanted: sql`ask.environments`, scope });
 }
 
-function keyColumns(database: Database): SQL {
+function keyColumns(database: Database, counted: readonly Counted[]): SQL {
   const { organizations: o, projects: p, auditExceptions: e } = database.tables;
   // It names no column of the others, so that it is asked once for all lookups of a statement.
   const excepted = sql`case when exists (select 1 from ${e}) then 1 else 0 end`;
   return sql`${grantColumns(database)}, ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
     ${bounded(o.name, 1024)} as "organizationName", ${bounded(o.plan, 16)} as plan, ${p.id} as "projectId",
-    ${bounded(p.fileCounts, 128)} as "fileCounts", ${excepted} as excepted`;
+    ${bounded(countsOf(database, counted), 128)} as counts, ${excepted} as excepted`;
 }
 
-function keyJoins(database: Database, digest: SQL): SQL {
+/** A kind, and the column of projects that counts its items. */
+type Counted = readonly [kind: string, counts: `${string}Counts`];
+
+/** The counts of the kind that is asked for; null for any other than these. */
+function countsOf(database: Database, counted: readonly Counted[]): SQL {
+  const cases = counted.map(([kind, name]) => sql`when ${sql.raw(`'${kind}'`)} then ${columnOf(database, name)}`);
+  return cases.length === 0 ? sql`cast(null as text)` : sql`case ask.kind ${sql.join(cases, sql` `)} end`;
+}
+
+function columnOf({ tables: { projects } }: Database, name: string) {
+  const column = Object.entries(getTableColumns(projects)).find(([one]) => one === name)?.[1];
+  if (column === undefined) throw new Error(`no column ${name} counts items`);
+  return column;
+}
+
+function keyJoins(database: Database, counted: readonly Counted[], digest: SQL): SQL {
   const { apiKeys: k, organizations: o, projects: p } = database.tables;
   const found = projectInReach(database, sql`ask.slug`);
+  const columns = counted.map(([, name]) => columnOf(database, name));
   const isPostgres = database.dialect === "postgres";
   const key = isPostgres
     ? sql`lateral ${keyOnce(database, digest)} as ${k} on true`
     : sql`${k} on ${k.digest} = ${digest}`;
   // Told that there is at most one, PostgreSQL uses the index whatever its statistics say.
   const project = isPostgres
-    ? sql`lateral (select ${p.id}, ${p.fileCounts} from ${p} where ${found} limit 1) as ${p} on true`
+    ? sql`lateral (select ${sql.join([p.id, ...columns], sql`, `)} from ${p} where ${found} limit 1) as ${p} on true`
     : sql`${p} on ${found}`;
   return sql`join ${key} join ${o} on ${o.id} = ${k.organizationId} left join ${project}`;
 }
@@ -171,7 +191,7 @@ function answers(row: RowWithVersions, lookup: KeyLookup | undefined): boolean {
     (expiresAt === null || Number.isSafeInteger(expiresAt)) &&
     [row.surfaces, row.resources, row.environments].every(Number.isSafeInteger) &&
     [row.keyId, row.organizationId].every((id) => typeof id === "string") &&
-    [...texts, row.fileCounts, row.sets].every((text) => text === null || typeof text === "string")
+    [...texts, row.counts, row.sets].every((text) => text === null || typeof text === "string")
   );
 }
 
@@ -185,8 +205,8 @@ function versionsOf(sets: string | null): FoundSet[] {
 
 function keyRowOf(row: Row | undefined, sets: readonly FoundSet[]): Found {
   if (row === undefined) return undefined;
-  const { projectId, fileCounts } = row;
-  return Object.assign(row, { target: projectId === null ? null : { projectId, fileCounts, sets } });
+  const { projectId, counts } = row;
+  return Object.assign(row, { target: projectId === null ? null : { projectId, counts, sets } });
 }
 
 /** The most valid trusts of an installation. Those beyond are not found. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { mintKey } from "../../src/access/api-key.ts";
 import type { KeyRow } from "../../src/access/authenticate.ts";
 import type { ApiParts } from "../../src/gates/api-parts.ts";
+import { boundedKinds } from "../../src/kinds/kind.ts";
 import { find } from "../../src/operations/keys.ts";
 import { typedIn } from "../../src/pages/carry-out.ts";
 import { createKey, findKey, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
@@ -35,7 +36,9 @@ describeBoth("a key", (w, dialect, once) => {
         return database.query(statement, options);
       },
     };
-    for (const prepare of [keyLookups, setQueries, projectQueries]) {
+    sent.push("-- keyLookups");
+    keyLookups(recording, boundedKinds());
+    for (const prepare of [setQueries, projectQueries]) {
       sent.push(`-- ${prepare.name}`);
       prepare(recording);
     }

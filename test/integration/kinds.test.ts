@@ -8,6 +8,7 @@ import * as pg from "drizzle-orm/pg-core";
 import * as sqlite from "drizzle-orm/sqlite-core";
 import { digestKey } from "../../src/access/api-key.ts";
 import { authenticate, requireOrganization } from "../../src/access/authenticate.ts";
+import type { Fault } from "../../src/core/fault.ts";
 import { environmentMask } from "../../src/core/names.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { openSet } from "../../src/editing/open.ts";
@@ -23,7 +24,7 @@ import { deleteProject, renameProject, showProject } from "../../src/people/proj
 import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
-import { openKeyhole } from "../../src/server/compose.ts";
+import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import type { Entry, KindDescriptor } from "../../src/sets/kind.ts";
 import { readSets } from "../../src/sets/lookup.ts";
 import { migrations } from "../../src/store/migrate.ts";
@@ -43,6 +44,7 @@ const notes: KindDescriptor<NoteEntry> = {
   actions: ["notes.read", "notes.write", "notes.rollback"],
   isReadAlone: true,
   isReadByName: false,
+  projectItemsMax: 2,
   hasValues: true,
   nameOf: ({ title }) => title,
   identityOf: ({ title }) => title,
@@ -86,9 +88,8 @@ async function writeNotes(w: World, where: string, texts: Readonly<Record<string
   });
 }
 
-/** Reads notes as a request with this key does. */
-async function readNotes(w: World, key: Key, slug: string): Promise<string> {
-  const { gate, source } = w.keyhole;
+/** Reads notes as a request with this key does, at a server that knows the kind. */
+async function readNotes({ gate, source }: Pick<OpenKeyhole, "gate" | "source">, key: Key, slug: string) {
   const production = environmentMask("production");
   const digest = digestKey(gate.pepper, key.key);
   const row = await gate.lookUp({ digest, slug, kind: notes.kind, environments: production, values: production });
@@ -117,14 +118,14 @@ describeBoth("a kind that Keyhole does not have", (w) => {
     const variables = { production: { TOKEN: "a-token-of-web" } };
     const { organization, where, key } = await w.place({ variables, key: everything });
 
-    await writeNotes(w, where, { door: "a note about the door", stove: "a note about the stove" });
-    expect(await readNotes(w, key, "web")).toBe(`["a note about the door","a note about the stove"]`);
-    expect(await showProject(w.admin, where)).toMatchObject({ variableCount: 1, noteCount: 2 });
     const keyhole = await openKeyhole(w.installation, () => {});
+    await writeNotes(w, where, { door: "a note about the door", stove: "a note about the stove" });
+    await expect(writeNotes(w, where, { more: "than there may be" })).rejects.toThrow("at most 2 notes");
+    expect(await readNotes(keyhole, key, "web")).toBe(`["a note about the door","a note about the stove"]`);
+    expect(await showProject(w.admin, where)).toMatchObject({ variableCount: 1, noteCount: 2 });
     const own = ({ limiter }: typeof keyhole.gate) => ({ ...keyhole.gate, limiter });
     const { handle } = w.client(({ gate }) => ({ source: keyhole.source, gate: own(gate) }));
     expect(await (await handle(requestOf("/projects/web", { key }))).json()).toMatchObject({ noteCount: 2 });
-    await keyhole.close();
     const asked = { of: notes.kind, project: where, environment: undefined };
     expect(await namesInUse(w.config, asked)).toEqual([{ word: "door" }, { word: "stove" }]);
 
@@ -142,13 +143,24 @@ describeBoth("a kind that Keyhole does not have", (w) => {
     const plan = await planRollback(w.admin, { where, environment: "production", kind: notes.kind }, 2);
     const { warnings } = await rollBack(w.admin, { where, environment: "production", kind: notes.kind }, plan);
     expect(warnings).toEqual([`2 in ${where} production`]);
-    expect(await readNotes(w, key, "web")).toBe(`["a note about the door","a note about the stove"]`);
+    expect(await readNotes(keyhole, key, "web")).toBe(`["a note about the door","a note about the stove"]`);
+
+    // The bound holds for readers, too, in all environments together.
+    const [counted] = await w.sql`select note_counts as counts from projects where slug = 'web'`;
+    const boundOf = async (counts: unknown) => {
+      await w.sql`update projects set note_counts = ${counts} where slug = 'web'`;
+      return readNotes(keyhole, key, "web").catch(({ code }: Fault) => code);
+    };
+    expect(await boundOf("[1,1,0,1,0,0,0]")).toBe("too_many_items");
+    expect(await boundOf("as SQL left it")).toBe("decryption_failed");
+    expect(await boundOf(counted?.["counts"])).toBe(`["a note about the door","a note about the stove"]`);
 
     await renameProject(w.admin, where, { slug: "shop" });
     const shop = `${organization.slug}/shop`;
     const rotation = await rotateData(w.admin, shop);
     expect(rotation).toMatchObject({ projects: 1, deletedKeys: 1, broken: [] });
-    expect(await readNotes(w, key, "shop")).toBe(`["a note about the door","a note about the stove"]`);
+    expect(await readNotes(keyhole, key, "shop")).toBe(`["a note about the door","a note about the stove"]`);
+    await keyhole.close();
     const [data] = await w.sql`select count(*) as keys from data_keys`;
     expect(Number(data?.["keys"])).toBe(1);
 

@@ -158,7 +158,7 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
 
 /** What is about one kind alone: the columns, what machines fetch, requests, days to rotate by, the demo. */
 const aboutOneKind = [
-  ...words("kinds store/tables.ts store/lookups.ts access/authenticate.ts machines terminal/formatted.ts"),
+  ...words("kinds store/tables.ts machines terminal/formatted.ts"),
   ...words("cli/pull.ts cli/compose.ts cli/variables.ts operations/requests.ts people/requests.ts api/tools.ts"),
   ...words("operations/access.ts server/metrics.ts cli/demo.ts dashboard/today.tsx dashboard/start.tsx testing.ts"),
 ];

@@ -17,7 +17,7 @@ select ask.n as n,
   case when octet_length("organizations"."name") <= 1024 then "organizations"."name" end as "organizationName",
   case when octet_length("organizations"."plan") <= 16 then "organizations"."plan" end as plan,
   "projects"."id" as "projectId",
-  case when octet_length("projects"."file_counts") <= 128 then "projects"."file_counts" end as "fileCounts",
+  case when octet_length(case ask.kind when 'files' then "projects"."file_counts" end) <= 128 then case ask.kind when 'files' then "projects"."file_counts" end end as counts,
   case when exists (select 1
     from "audit_exceptions") then 1 else 0 end as excepted,
   (select string_agg(concat_ws(' ', "sets"."environment", concat_ws(' ', "sets"."version", encode(case when octet_length("sets"."listing_mac") <= 32 then "sets"."listing_mac" end, 'hex'), "sets".xmin, "sets".ctid, "data_keys".xmin, "data_keys".ctid)), ';')
@@ -71,7 +71,7 @@ select ask.n as n,
   case when octet_length("organizations"."name") <= 1024 then "organizations"."name" end as "organizationName",
   case when octet_length("organizations"."plan") <= 16 then "organizations"."plan" end as plan,
   "projects"."id" as "projectId",
-  case when octet_length("projects"."file_counts") <= 128 then "projects"."file_counts" end as "fileCounts",
+  case when octet_length(case ask.kind when 'files' then "projects"."file_counts" end) <= 128 then case ask.kind when 'files' then "projects"."file_counts" end end as counts,
   case when exists (select 1
     from "audit_exceptions") then 1 else 0 end as excepted,
   (select string_agg(concat_ws(' ', "sets"."environment", concat_ws(' ', "sets"."version", encode(case when octet_length("sets"."listing_mac") <= 32 then "sets"."listing_mac" end, 'hex'), "sets".xmin, "sets".ctid, "data_keys".xmin, "data_keys".ctid)), ';')

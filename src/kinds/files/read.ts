@@ -1,11 +1,10 @@
 import { Fault } from "../../core/fault.ts";
 import { Held } from "../../core/held.ts";
-import { contentBytesMax, type Environment, everyEnvironment, itemsMax } from "../../core/names.ts";
+import { contentBytesMax, type Environment, everyEnvironment } from "../../core/names.ts";
 import { smallBytesMax } from "../../limit/budget.ts";
 import { contentAssociatedData } from "../../seal/associated-data.ts";
 import { generationOf, overheadBytes } from "../../seal/envelope.ts";
 import { discard, FileContent, type SealedContent } from "../../seal/file-content.ts";
-import { countOf } from "../../sets/counts.ts";
 import {
   authorizedAt,
   judgeStanding,
@@ -137,10 +136,6 @@ async function findFiles(reading: Reading, query: FilesQuery, fresh: boolean): P
   const { project, sets } = await readListings(reading, setsQuery);
   const own = sets.find(({ environment }) => environment === query.environment);
   if (own === undefined) throw new Error("the environment is in the key's scope, and its set was not read");
-  const total = countOf(reading.caller.target?.fileCounts ?? "");
-  if (total > itemsMax || own.entries.length > itemsMax) {
-    throw new Fault("too_many_items", `${total} files in ${project.id}`);
-  }
   const paths = query.paths && new Set(query.paths);
   const all = listedFiles(own, sets);
   const listed = paths ? all.filter(({ entry }) => paths.has(entry.path)) : all;
