@@ -94,7 +94,7 @@ export const acceptRestore = operation({
     if (meanwhile === undefined) throw new Refused("conflict", flaw);
     if ("sentence" in meanwhile) return meanwhile;
     const warnings = checkpoint.unwritten === undefined ? [] : [checkpoint.unwritten];
-    const sentence = `The database is accepted as it is. Its tree goes on after ${before}; servers answer again within 10 s.`;
+    const sentence = `The database is accepted as it is: what was revoked or removed after its newest entry is back. Its tree goes on after ${before}; servers answer again within 10 s.`;
     return { ...done({ ...meanwhile }, sentence), warnings };
   },
 });
