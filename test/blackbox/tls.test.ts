@@ -140,7 +140,7 @@ for (const recipe of recipes) {
       for (const trusting of [{}, { NODE_TLS_REJECT_UNAUTHORIZED: "0" }]) {
         const doubtful = await client(["pull"], { NODE_EXTRA_CA_CERTS: "", ...trusting });
         expect(doubtful).toMatchObject({ exitCode: 6, stdout: "" });
-        expect(doubtful.stderr).toContain("its certificate comes from an unknown authority");
+        expect(doubtful.stderr).toMatch(/its certificate comes .*from an unknown authority/);
       }
     });
 
