@@ -144,6 +144,7 @@ function openJournals(
   return {
     journal,
     alarms,
+    lost: store.lost,
     close: async () => {
       clearInterval(announcing);
       clearInterval(flushing);
@@ -206,7 +207,7 @@ async function openLimits(buckets: SharedBuckets | undefined, log: Log) {
 
 async function openMetrics(
   { database, lookups, bulk, background }: ServingDatabases,
-  { journal, alarms }: ReturnType<typeof openJournals>,
+  { journal, alarms, lost }: ReturnType<typeof openJournals>,
   { gate: { limiter, shared, refusals, lookupQueue } }: Awaited<ReturnType<typeof openLimits>>,
   memory: MemoryBudget,
   checkpoint: NewestCheckpoint,
@@ -236,6 +237,10 @@ async function openMetrics(
   const days = daysLeft(nextExpiry(background, setBytesMax), Date.now);
   // All processes have the same answer, or one that is a minute old.
   metrics.watch("keyhole_next_expiry_days", expiryHelp, days, { label: "kind", aggregator: "min" });
+  const lostHelp =
+    "What failovers lost: entries that this server stored again, and losses that may be larger than it knows.";
+  const ofLost = () => ({ brought_back: lost?.broughtBack ?? 0, unknown: lost?.unknown ?? 0 });
+  metrics.watch("keyhole_audit_lost_total", lostHelp, ofLost, { label: "kind" });
   if (shared === undefined) return metrics;
   const away = () => (shared.away ? 1 : 0);
   metrics.watch("keyhole_limiter_fallback", "1 while a process counts alone.", away, { aggregator: "max" });

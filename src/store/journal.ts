@@ -9,13 +9,26 @@ import { defaultPartition, monthOf } from "./audit-months.ts";
 import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "./database.ts";
 import { connect, type Servers } from "./postgres.ts";
 import { neverExtended, notExtended } from "./postgres-guard.ts";
+import { type Acknowledged, RecentSegments } from "./recent-segments.ts";
 
 /** The one connection that writes audit segments, each in one commit. */
-export type JournalStore = { readonly append: Append; readonly close: () => Promise<void> };
+export type JournalStore = {
+  readonly append: Append;
+  /** Entries that a failover had lost and that are stored again; and how often older ones may be lost, too. */
+  readonly lost?: { readonly broughtBack: number; readonly unknown: number };
+  readonly close: () => Promise<void>;
+};
 
 /** A journal on PostgreSQL, on a connection of its own. */
 export function postgresJournal(servers: Servers): JournalStore {
   let notices = 0;
+  const recent = new RecentSegments();
+  /** When the server started that answered last, as the text that a statement returns. */
+  let server: string | undefined;
+  /** What was acknowledged by another server than the one that answers now, which may lack the end of it. */
+  let owed: readonly Acknowledged[] = [];
+  let bringing: Promise<void> | undefined;
+  const lost = { broughtBack: 0, unknown: 0 };
   const clients = connect(servers, "journal", () => {
     notices += 1;
   });
@@ -52,6 +65,33 @@ export function postgresJournal(servers: Servers): JournalStore {
     await ask(commitOfNothing, []);
     return notices === before;
   };
+  /** Stores again what the server lacks of what was acknowledged by another one, before anything new. */
+  const bringAlong = async () => {
+    const before = notices;
+    const { answer, giveUp } = clients.ask(1, (client) => bringBack(client, owed));
+    const found = await bringDeadline.of(answer, giveUp).catch((error: unknown) => {
+      if (error instanceof Fault || isConnectionFailure(error)) throw error;
+      return { broughtBack: 0, isAllGone: true, reason: databaseErrorCode(error) };
+    });
+    if (notices !== before && !(await isPromised())) throw new Fault("unavailable", cutShort.reason ?? "");
+    owed = [];
+    const { isAllGone, ...told } = found;
+    const mayLackMore = isAllGone && (recent.hasForgotten || "reason" in told);
+    lost.broughtBack += told.broughtBack;
+    if (mayLackMore) lost.unknown += 1;
+    if (told.broughtBack > 0 || mayLackMore) servers.tell({ event: "lane_moved", ...told, mayLackMore });
+  };
+  const settle = async () => {
+    if (owed.length === 0) return;
+    bringing ??= bringAlong().finally(() => {
+      bringing = undefined;
+    });
+    await bringing;
+  };
+  const answered = (by: unknown) => {
+    if (server !== undefined && server !== by) owed = [...recent.all];
+    server = by as string;
+  };
   /** The row was not stored. The full look names what keeps it out. */
   const keptOut = async (): Promise<Appended> => {
     const look = clients.ask(1, clients.check).answer;
@@ -67,10 +107,14 @@ export function postgresJournal(servers: Servers): JournalStore {
       const home = begins ? "" : homes.get(segment?.lane ?? "");
       if (segment && home === undefined) return moved;
       try {
+        await settle();
         if (segment === undefined) {
           const ofMonth = await ask(checkOf(monthOf(Date.now()).name), []).catch(passingOver);
           const [found] = ofMonth.length > 0 ? ofMonth : await ask(checkOf(defaultPartition), []);
-          return found?.["sound"] === true ? { outcome: "durable" } : keptOut();
+          if (found?.["sound"] !== true) return keptOut();
+          answered(found["server"]);
+          await settle();
+          return { outcome: "durable" };
         }
         const isCounted = reads.length > 0;
         const parameters = [...valuesOf(segment), home, ...(isCounted ? [rowsOf(reads)] : [])];
@@ -79,24 +123,52 @@ export function postgresJournal(servers: Servers): JournalStore {
         if (stored === undefined) return keptOut();
         if (notices !== before && !(await isPromised())) return cutShort;
         if (stored["server"] === null) return { outcome: "refused", counts: countsOf(reads, stored["counted"]) };
+        answered(stored["server"]);
         homes.delete(segment.lane);
         homes.set(segment.lane, stored["server"] as string);
         if (homes.size > lanesMax) homes.delete(homes.keys().next().value as string);
+        recent.add({ segment, reads });
         return { outcome: "durable" };
       } catch (error) {
         if (error instanceof Fault) return { outcome: "unknown", reason: error.message };
         if (error instanceof Refused) return { outcome: "refused", reason: error.message };
         const reason = databaseErrorCode(error);
         if (isConnectionFailure(error)) return { outcome: "unknown", reason };
-        if (reason === otherServer) return moved;
+        if (reason === otherServer) {
+          [owed, server] = [[...recent.all], undefined];
+          return settle().then(
+            () => moved,
+            () => ({ outcome: "unknown", reason: "what a failover lost could not be stored again" }),
+          );
+        }
         if (reason === noRight) return { outcome: "refused", reason: noRightMessage };
         if (!again || reason !== uniqueViolation) return { outcome: "refused", reason };
         const isDurable = await isPromised().catch(() => false);
+        if (isDurable && segment !== undefined) recent.add({ segment, reads });
         return isDurable ? { outcome: "durable" } : cutShort;
       }
     },
+    lost,
     close: () => clients.close(),
   };
+}
+
+/**
+ * Stores what a server lacks of these, the newest first, in one transaction: it has the beginning of what the server
+ * before it had, so all that comes before one that is there is there, too. Reads of jobs are counted again.
+ * @returns how many entries were missing, and whether even the oldest was
+ */
+function bringBack(client: ReturnType<typeof connect>["client"], all: readonly Acknowledged[]) {
+  return client.begin(async (inside) => {
+    let broughtBack = 0;
+    for (const { segment, reads } of all.toReversed()) {
+      const { count } = await inside.unsafe(insertAgain, [...valuesOf(segment)] as never[], { prepare: true });
+      if (count === 0) return { broughtBack, isAllGone: false };
+      if (reads.length > 0) await inside.unsafe(countAgain, [rowsOf(reads)], { prepare: true });
+      broughtBack += segment.lastSeq - segment.firstSeq + 1;
+    }
+    return { broughtBack, isAllGone: true };
+  });
 }
 
 /** A partition that is not there, or does not take the row's month: another one does. */
@@ -176,6 +248,11 @@ const noRight = "42501";
 const otherServer = "2201F";
 const moved: Appended = { outcome: "refused", moved: true, reason: "another database server has the lane so far" };
 
+/** For thousands of statements in one transaction. */
+const bringDeadline = new Deadline(
+  30_000,
+  () => new Fault("unavailable", "what a failover lost was not stored in 30 s"),
+);
 const cutShort: Appended = { outcome: "unknown", reason: "the wait for a synchronous standby was cut short" };
 /** Commits without a change, and waits for it as for any other. A role needs no right for it. */
 const commitOfNothing = "select pg_catalog.pg_logical_emit_message(true, 'keyhole', '')";
@@ -208,14 +285,8 @@ function statementsOf(month: string, isCounted: boolean): readonly string[] {
  * @returns a statement with no row unless the partition takes rows
  */
 const counting = (found: string, insert: string, here: string) => `
-  with asked as materialized (
-    select * from pg_catalog.jsonb_to_recordset($9::text::jsonb)
-      as a(trust text, job text, reads bigint, most bigint, kept bigint)
-  ), counted as (
-    insert into public.job_reads as j (trust_id, job, reads, ends_at)
-    select trust, pg_catalog.decode(job, 'hex'), reads, ${nowMs} + kept from asked where exists (select 1 ${found})
-    order by trust, job
-    on conflict (trust_id, job) do update set reads = j.reads + excluded.reads, ends_at = excluded.ends_at
+  with asked as materialized (${askedIn("$9")}), counted as (
+    ${raised(`where exists (select 1 ${found})`)}
     returning trust_id as trust, pg_catalog.encode(job, 'hex') as job, reads
   ), stored as (
     ${insert} and not exists (select 1 from counted join asked using (trust, job) where counted.reads > asked.most)
@@ -225,12 +296,24 @@ const counting = (found: string, insert: string, here: string) => `
   from counted having count(*) > 0`;
 
 const nowMs = "(extract(epoch from pg_catalog.clock_timestamp()) * 1000)::bigint";
+const askedIn = (parameter: string) => `
+    select * from pg_catalog.jsonb_to_recordset(${parameter}::text::jsonb)
+      as a(trust text, job text, reads bigint, most bigint, kept bigint)`;
+
+const raised = (condition: string) => `
+    insert into public.job_reads as j (trust_id, job, reads, ends_at)
+    select trust, pg_catalog.decode(job, 'hex'), reads, ${nowMs} + kept from asked ${condition} order by trust, job
+    on conflict (trust_id, job) do update set reads = j.reads + excluded.reads, ends_at = excluded.ends_at`;
+
+const insertAgain = `insert into public.audit_segments (${columns}) values ($1, $2, $3, $4, $5, $6, $7)
+  on conflict do nothing`;
+const countAgain = `with asked as (${askedIn("$1")}) ${raised("")}`;
 
 /** Whether a partition takes rows; no row if it is none. Fails if the journal could not be written, and stores nothing. */
 const checkOf = (partition: string) => `
   with nothing as (
     insert into public.${partition} (${columns}) select '', 0, 0, 0, '', '', '' where false returning 1)
-  select ${notExtended} as sound from ${catalogueOf(partition)}`;
+  select ${notExtended} as sound, ${server} as server from ${catalogueOf(partition)}`;
 
 const catalogueOf = (partition: string) => `pg_class as month join pg_inherits on inhrelid = month.oid
     where month.oid = 'public.${partition}'::regclass and inhparent = 'public.audit_segments'::regclass
