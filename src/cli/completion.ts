@@ -126,7 +126,12 @@ _keyhole() {
   offered=("\${(@)offered%%$'\\t'*}")
   if [[ -n "$found" ]]; then compadd -l -d shown -a offered; else _files; fi
 }
-if [[ "\${funcstack[1]}" == _keyhole ]]; then _keyhole "$@"; else compdef _keyhole keyhole; fi
+if [[ "\${funcstack[1]}" == _keyhole ]]; then
+  _keyhole "$@"
+else
+  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }
+  compdef _keyhole keyhole
+fi
 `,
   fish: `# fish completion for keyhole: ~/.config/fish/completions/keyhole.fish
 complete -c keyhole -a '(keyhole completion fish -- (commandline -opc)[2..] "$(commandline -ct)" 2> /dev/null)'

@@ -173,7 +173,7 @@ const ssh = operation({
   inputs: { name, publicKey: typed({ bytesMax: 16 * 1024, what: () => "The public key" }) },
   run: async (admin, { name, publicKey }) => {
     await showPerson(admin, name);
-    const key = requirePublicKey(requireText("The key", await publicKey.read()));
+    const key = requirePublicKey(requireText("The key", await publicKey.read()).replace(/^\uFEFF/, ""));
     // `restrict` forbids everything, and `pty` allows what `ssh -t` needs for a question.
     const line = `restrict,command="keyhole door --person ${name}",pty ${key}`;
     return { document: { name, line }, shows: { text: `${line}\n` } };

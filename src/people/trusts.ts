@@ -153,7 +153,7 @@ function countKeys({ jwks }: Terms): { usable: number; total: number } | undefin
 function requireKeySet(text: string): string {
   let keys: readonly Record<string, unknown>[];
   try {
-    const document = JSON.parse(text) as { readonly keys: readonly Record<string, unknown>[] };
+    const document = JSON.parse(text.replace(/^\uFEFF/, "")) as { readonly keys: readonly Record<string, unknown>[] };
     parseKeySet(document);
     keys = document.keys;
   } catch (error) {

@@ -59,6 +59,7 @@ export function newKey(): Uint8Array {
  */
 export function parseRootKeys(text: string): Uint8Array[] {
   const spellings = text
+    .replace(/^\uFEFF/, "") // of an editor on Windows
     .split(/\r?\n/)
     .filter((line) => line !== "")
     .flatMap((line) => line.split(","));

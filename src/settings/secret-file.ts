@@ -2,14 +2,14 @@ import { readFileSync, statSync } from "node:fs";
 import { configProblem } from "../core/problem.ts";
 
 /**
- * The secret in a file, without the line end that most tools add.
+ * The secret in a file, without the line end that most tools add, and the byte order mark of editors on Windows.
  * @param setting - that names the file
  * @throws Problem if it cannot be read, or holds nothing
  */
 export function readSecretFile(setting: string, path: string): string {
   let why = "is empty";
   try {
-    const text = readFileSync(path, "utf8").replace(/\r?\n$/, "");
+    const text = readFileSync(path, "utf8").replace(/^\uFEFF|\r?\n$/g, "");
     if (text !== "") return text;
   } catch (error) {
     why = `cannot be read (${(error as NodeJS.ErrnoException).code})`;

@@ -34,8 +34,11 @@ export function formatTime(at: number | null | undefined): string {
   return Number.isNaN(new Date(at).getTime()) ? `no time: ${at}` : `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** Decodes strict UTF-8 and keeps a byte order mark. @throws Problem that names `what` */
+/** Decodes strict UTF-8, without the byte order mark of editors on Windows. @throws Problem that names `what` */
 export function decodeText(bytes: Uint8Array, what: string): string {
-  if (isUtf8(bytes)) return Buffer.from(bytes).toString();
+  if (isUtf8(bytes))
+    return Buffer.from(bytes)
+      .toString()
+      .replace(/^\uFEFF/, "");
   throw usageProblem(`${what} is not UTF-8 text.`);
 }

@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { binary, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import type { Ran } from "../support/program.ts";
 import { findProgram, noteMissing } from "../support/programs.ts";
@@ -108,4 +109,12 @@ onBoth("completion", (dialect) => {
     expect(await at({ PORT: "no port" })).toEqual(nothing);
     expect(readdirSync(site.folder)).toEqual(names);
   });
+});
+
+test("zsh takes the script before anything has loaded its completion", async () => {
+  if (findProgram("zsh") === undefined) return noteMissing(["zsh"], "completion in zsh");
+  const PATH = `${dirname(binary)}:${process.env["PATH"]}`;
+  const args = ["-f", "-c", "source <(keyhole completion zsh); print $_comps[keyhole]"];
+  const ran = await runBinary(args, { program: "zsh", env: { PATH, HOME: newFolder() } });
+  expect(ran).toMatchObject({ exitCode: 0, stdout: "_keyhole\n", stderr: "" });
 });

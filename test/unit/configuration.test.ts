@@ -68,13 +68,14 @@ describe("a file with a secret", () => {
     expect(said).toEqual([]);
   });
 
-  test("is read without its last line end, and with nothing else changed", () => {
+  test("is read without its last line end and a byte order mark, and with nothing else changed", () => {
     const file = join(newFolder(), "secret");
     const read = (text: string) => {
       writeFileSync(file, text);
       return readSecretFile("KEYHOLE_X", file);
     };
     expect(["a", "a\n", "a\r\n", " a \n\n", "a\r"].map(read)).toEqual(["a", "a", "a", " a \n", "a\r"]);
+    expect(["\uFEFFa\r\n", "a\uFEFF", "\uFEFF\uFEFFa"].map(read)).toEqual(["a", "a\uFEFF", "\uFEFFa"]);
     expect(() => read("\n")).toThrow(`The file ${file} of KEYHOLE_X is empty.`);
     rmSync(file);
     expect(() => readSecretFile("KEYHOLE_X", file)).toThrow("cannot be read (ENOENT)");

@@ -101,6 +101,7 @@ describe("parseRootKeys", () => {
     ["two with a comma, in their order", `${spelledB},${spelledA}`, [b, a]],
     ["two lines", `${spelledA}\n${spelledB}\n`, [a, b]],
     ["two lines as Windows ends them", `${spelledA}\r\n${spelledB}\r\n`, [a, b]],
+    ["one behind a byte order mark", `\uFEFF${spelledA}\n`, [a]],
     ["blank lines", `\n${spelledA}\n\n${spelledB}`, [a, b]],
   ])("reads %s", (_, text, keys) => expect(parseRootKeys(text)).toEqual(keys));
 
