@@ -1,41 +1,92 @@
 import { sql } from "drizzle-orm";
 import { configProblem } from "../core/problem.ts";
 import { HostRefused } from "../core/refused.ts";
+import type { PostgresServer } from "../settings/postgres-url.ts";
 import { databaseErrorCode, textValue } from "../store/database.ts";
 import { describeUnreachable } from "../store/failures.ts";
-import { openPostgres, protocolViolation, requiredSettings, type Servers } from "../store/postgres.ts";
+import { openPostgres, protocolViolation, requiredSettings, Servers } from "../store/postgres.ts";
 
 /**
- * Asks each server until one is the primary, which is then the current one of `servers`.
- * @throws Refused if there is none, Problem if its sessions have a setting that Keyhole cannot work with
+ * Asks all servers which of them is the primary, which is then the current one of `servers`. Of several, it is the one
+ * whose commits pass: an old primary that was cut off waits for its standbys.
+ * @throws Refused if there is none or more than one, Problem if its sessions have a setting that Keyhole cannot work with
  */
 export async function findPrimary(servers: Servers): Promise<void> {
-  const failures: string[] = [];
-  let database = openPostgres(servers, "admin");
-  let found: readonly Setting[] | undefined;
-  try {
-    while (found === undefined) {
-      try {
-        const isAsked = database.isMember(sql`name`, textValue("names"));
-        const ask = sql`select name, setting from pg_settings where ${isAsked}`;
-        found = await database.query<Setting>(ask, { retry: false })({ names });
-      } catch (error) {
-        if (databaseErrorCode(error) === protocolViolation && !servers.isPooled) {
-          await database.close();
-          servers.isPooled = true;
-          database = openPostgres(servers, "admin");
-          continue;
-        }
-        failures.push(describeUnreachable(servers.current.name, error));
-        if (failures.length < servers.count) continue;
-        throw new HostRefused("unavailable", `DATABASE_URL: ${failures.join(" ")}`, { cause: error });
-      }
-    }
-  } finally {
-    await database.close();
+  const asked = servers.all.map(ask);
+  const first = Promise.any(asked.map(async (one) => ("why" in (await one) ? Promise.reject() : one)));
+  // One that is away must not keep every command waiting.
+  const late = first.then(() => Bun.sleep(othersMs)).catch(() => new Promise<never>(() => {}));
+  const answers = await Promise.all(asked.map((one) => Promise.race([one, late])));
+  const primaries = answers.filter((one): one is Primary => one !== undefined && "startedAt" in one);
+  const whys = answers.flatMap((one) => (one !== undefined && "why" in one ? [one] : []));
+  const { cause } = whys.at(-1) ?? {};
+  if (primaries.length === 0) {
+    throw new HostRefused("unavailable", `DATABASE_URL: ${whys.map(({ why }) => why).join(" ")}`, { cause });
   }
-  requireSettings(found);
+  const found = await theOne(primaries);
+  servers.isPooled = found.isPooled;
+  servers.answered(found.server);
+  requireSettings(found.settings);
 }
+
+type Primary = {
+  readonly server: PostgresServer;
+  readonly startedAt: string;
+  readonly isPooled: boolean;
+  readonly settings: readonly Setting[];
+};
+
+async function ask(server: PostgresServer): Promise<Primary | { readonly why: string; readonly cause: unknown }> {
+  const own = new Servers([server]);
+  const asking = async (): Promise<Primary> => {
+    const database = openPostgres(own, "admin");
+    const isAsked = database.isMember(sql`name`, textValue("names"));
+    const startedAt = sql`extract(epoch from pg_postmaster_start_time())::text`;
+    const text = sql`select name, setting, ${startedAt} as "startedAt" from pg_settings where ${isAsked}`;
+    const settings = await database
+      .query<Setting & { startedAt: string }>(text, { retry: false })({ names })
+      .finally(() => database.close());
+    return { server, settings, startedAt: settings[0]?.startedAt ?? "", isPooled: own.isPooled };
+  };
+  try {
+    return await asking().catch((error: unknown) => {
+      if (databaseErrorCode(error) !== protocolViolation) throw error;
+      own.isPooled = true;
+      return asking();
+    });
+  } catch (cause) {
+    return { why: describeUnreachable(server.name, cause), cause };
+  }
+}
+
+/** @throws Refused unless the commits of exactly one pass; several names may lead to it */
+async function theOne([first, ...others]: readonly Primary[]): Promise<Primary> {
+  if (first === undefined) throw new Error("there is no primary");
+  const different = [first, ...others.filter(({ startedAt }) => startedAt !== first.startedAt)];
+  if (different.length === 1) return first;
+  const passed = await Promise.all(different.map(async (one) => ((await commits(one)) ? [one] : [])));
+  const [right, ...more] = passed.flat();
+  if (right !== undefined && more.length === 0) return right;
+  const all = different.map(({ server }) => server.name).join(" and ");
+  const whichOf = right === undefined ? "commits of none of them pass" : "commits of more than one pass";
+  const words = `DATABASE_URL: ${all} answer as primary, and ${whichOf}: shut down the old one, or name the right one alone.`;
+  throw new HostRefused("unavailable", words);
+}
+
+/** Whether a commit passes within 2 s. It changes nothing. */
+export async function commits({ server }: Pick<Primary, "server">): Promise<boolean> {
+  const database = openPostgres(new Servers([server]), "admin");
+  const text = sql`select pg_logical_emit_message(true, 'keyhole', '')::text as at`;
+  const passed = database.query(text, { retry: false })({});
+  return passed
+    .then(
+      () => true,
+      () => false,
+    )
+    .finally(() => database.close());
+}
+
+const othersMs = 1000;
 
 type Setting = { readonly name: string; readonly setting: string };
 

@@ -128,6 +128,7 @@ async function openOnPostgres(
   say: (line: string) => void,
   consent: Consent,
 ): Promise<Installation> {
+  servers.say = say;
   await findPrimary(servers);
   const database = openPostgres(servers, "admin");
   try {

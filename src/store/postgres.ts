@@ -11,6 +11,7 @@ import {
   type Database,
   type Db,
   databaseErrorCode,
+  isSqlState,
   malformed,
   queryDeadlineMs,
   type Use,
@@ -19,6 +20,7 @@ import {
 import { refuseAdditions } from "./guard.ts";
 import { Clients } from "./postgres-clients.ts";
 import { postgresAdditions, searchPath } from "./postgres-guard.ts";
+import { type Wait, watched } from "./postgres-waits.ts";
 import { PostgresSignIn, signInFailures } from "./sign-in.ts";
 import { postgresTables } from "./tables.ts";
 
@@ -32,6 +34,8 @@ export class Servers {
   isPooled = false;
   /** Receives what becomes of connections, as events of the log. */
   tell: (event: Readonly<Record<string, unknown>>) => void = () => {};
+  /** Receives what a command waits for, as a line for a person. */
+  say: (line: string) => void = () => {};
 
   /** @param servers - at least one */
   constructor(servers: readonly PostgresServer[]) {
@@ -40,6 +44,10 @@ export class Servers {
 
   get count(): number {
     return this.#servers.length;
+  }
+
+  get all(): readonly PostgresServer[] {
+    return this.#servers;
   }
 
   /** The server to ask. */
@@ -117,7 +125,9 @@ const noticesMax = 64;
  * primary, whichever way it comes; only a command's may take as long as they need.
  */
 export function openPostgres(servers: Servers, use: Use): Database {
-  const clients = connect(servers, use);
+  // A command's sessions have a name of their own, by which another session finds them.
+  const name = use === "admin" ? `keyhole admin ${crypto.randomUUID().slice(0, 8)}` : `keyhole ${use}`;
+  const clients = connect(servers, use, undefined, name);
   type Client = typeof clients.client;
   const pool = { underWay: 0, connectionsMax: poolOf[use].max };
   const deadlineOf = (ms: number) => {
@@ -138,17 +148,28 @@ export function openPostgres(servers: Servers, use: Use): Database {
     dbs.set(client, known);
     return known;
   };
-  const asked = drizzle(statementsBy(ask), { schema: postgresTables }) as unknown as Db;
-  function statementsBy(through: typeof ask): postgres.Sql {
+  /** A command's work is never repeated or moved, since nobody would know what became of it. */
+  const watch = <T>(work: (client: Client) => PromiseLike<T>): Promise<T> => {
+    const server = servers.current;
+    const giveUp = () => {
+      servers.leave(server);
+      clients.leave();
+    };
+    return watched(Promise.resolve(work(clients.client)), () => waitOf(server, name), servers.say, giveUp);
+  };
+  const asked = drizzle(statementsBy(), { schema: postgresTables }) as unknown as Db;
+  function statementsBy(): postgres.Sql {
     const unsafe = (text: string, parameters: never[]) => {
-      const isRead = /^\s*(?:\(|select\b|with\b)/i.test(text);
+      const attempts = /^\s*(?:\(|select\b|with\b)/i.test(text) ? attemptsMax : 1;
       const { promise, resolve } = Promise.withResolvers<unknown>();
       let asArrays = false;
+      // Of a client whose connections all work: one that broke may never recover.
       const run = (client: Client) => {
-        const query = dbOf(client).$client.unsafe(onPrimary(text), parameters);
+        const query = dbOf(client).$client.unsafe(use === "admin" ? text : onPrimary(text), parameters);
         return (asArrays ? query.values() : query) as PromiseLike<Rows>;
       };
-      queueMicrotask(() => resolve(through(isRead ? attemptsMax : 1, run, ofBuilder).then(requireWhole)));
+      const answer = () => (use === "admin" ? watch(run) : ask(attempts, run, ofBuilder));
+      queueMicrotask(() => resolve(answer().then(requireWhole)));
       const values = () => {
         asArrays = true;
         return promise;
@@ -159,10 +180,7 @@ export function openPostgres(servers: Servers, use: Use): Database {
   }
   return {
     dialect: "postgres",
-    get db() {
-      // Of a client whose connections all work: one that broke may never recover.
-      return use === "admin" ? (dbOf(clients.client) as unknown as Db) : asked;
-    },
+    db: asked,
     tables: postgresTables,
     // Without floor the cast would round, and a key would end up to half a millisecond early.
     nowMs: sql`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`,
@@ -190,8 +208,7 @@ export function openPostgres(servers: Servers, use: Use): Database {
         dbOf(client).transaction((inner) => guarded(inner as unknown as Db, use, work), {
           isolationLevel: "read committed",
         });
-      // A command's transaction is never repeated or left: nobody would know what became of it.
-      return use === "admin" ? run(clients.client) : ask(1, run, ofBuilder);
+      return use === "admin" ? watch(run) : ask(1, run, ofBuilder);
     },
     locked: (query, how = "update", of) => query.for(how, of && { of }),
     lockProject: async (inner, projectId) => {
@@ -235,7 +252,7 @@ type Rows = { readonly command: string; readonly count: number; readonly length:
 
 /** A row whose first byte was damaged is passed over by the driver. @throws Fault `unavailable` */
 function requireWhole<T extends Rows>(rows: T): T {
-  if (!uncounted.has(rows.command) && rows.length !== rows.count) throw malformed();
+  if (rows.command === "SELECT" && rows.length !== rows.count) throw malformed();
   return rows;
 }
 
@@ -243,7 +260,7 @@ function requireWhole<T extends Rows>(rows: T): T {
  * The clients of one use, each on one server.
  * @param noticed - called at each notice or warning of a server, which is logged as well
  */
-export function connect(servers: Servers, use: Use, noticed = () => {}) {
+export function connect(servers: Servers, use: Use, noticed = () => {}, name = `keyhole ${use}`) {
   const toldAtMs = new Map<string, number>();
   const onnotice = ({ severity = "", code = "" }: postgres.Notice) => {
     noticed();
@@ -279,7 +296,7 @@ export function connect(servers: Servers, use: Use, noticed = () => {}) {
       onnotice,
       connection: {
         ...signIn.connection,
-        application_name: `keyhole ${use}`,
+        application_name: name,
         ...(use === "admin" && servers.isPooled ? {} : sessionOf[use]),
       },
       types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
@@ -294,6 +311,39 @@ export function connect(servers: Servers, use: Use, noticed = () => {}) {
   // A command's transaction is never repeated, so nothing may end it.
   if (use !== "admin") servers.watch((answering) => answering !== server && clients.leave());
   return clients;
+}
+
+/**
+ * What the session of this name waits for on a server: a lock that others hold, a standby, or the server itself. The
+ * question goes through a session of its own, and waits for no lock.
+ */
+async function waitOf(server: PostgresServer, name: string): Promise<Wait | undefined> {
+  const database = openPostgres(new Servers([server]), "admin");
+  const ask = database.query<{ event: string; holders: string | null }>(
+    sql`select wait_event as event, (select string_agg(concat(held.pid, ' (', held.usename, ', ', held.application_name, ')'), ', ')
+        from pg_stat_activity as held where held.pid = any(pg_blocking_pids(waits.pid))) as holders
+      from pg_stat_activity as waits where application_name = ${sql.placeholder("name")}
+        and (wait_event = 'SyncRep' or wait_event_type = 'Lock')`,
+    { retry: false },
+  );
+  try {
+    const [found] = await ask({ name });
+    if (found === undefined) return undefined;
+    if (found.event !== "SyncRep")
+      return { says: `Waits for a lock on ${server.name}, held by process ${found.holders}.` };
+    const says = `Waits for the commit on ${server.name}: a synchronous standby may be away.`;
+    return { says, ends: `${server.name} did not confirm the commit within 30 s: a synchronous standby may be away.` };
+  } catch (error) {
+    // Another refusal, such as of too many connections, says nothing about the session that waits.
+    if (error instanceof Fault && error.cause !== undefined && isSqlState(databaseErrorCode(error.cause)))
+      return undefined;
+    return {
+      says: `Waits for ${server.name}, which does not answer.`,
+      ends: `${server.name} has not answered for 30 s.`,
+    };
+  } finally {
+    await database.close();
+  }
 }
 
 /**
@@ -338,9 +388,6 @@ export const requiredSettings: Readonly<Record<string, string>> = {
   default_transaction_read_only: "off",
   session_replication_role: "origin",
 };
-
-/** Commands whose tag has no count of the rows that were sent. */
-const uncounted = new Set(["INSERT", "UPDATE", "DELETE", "EXPLAIN"]);
 
 const attemptsMax = 3;
 
@@ -423,7 +470,7 @@ const sessionOf = {
     statement_timeout: notaryDeadlineMs - 5000,
     idle_in_transaction_session_timeout: 30_000,
   },
-  admin: everySession,
+  admin: { ...everySession, lock_timeout: 30_000 },
 };
 
 /** All settings that sessions ask for as they begin. */
