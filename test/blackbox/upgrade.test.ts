@@ -230,10 +230,9 @@ onBoth("an upgrade", (dialect) => {
       await site.sql(`revoke select on audit_exceptions from ${roles["serve"]}`);
       await site.sql(`create role ${owner}`);
       await site.sql(`grant create on schema public to ${owner}`);
-      await site.sql(`alter schema drizzle owner to ${owner}`);
       await site.sql(`do $$ declare one record; begin
         for one in select oid::regclass as name from pg_class where relkind in ('r', 'p', 'v')
-          and relnamespace in ('public'::regnamespace, 'drizzle'::regnamespace)
+          and relnamespace = 'public'::regnamespace
         loop execute format('alter table %s owner to ${owner}', one.name); end loop; end $$`);
     }
     const other = dialect === "postgres" ? await site.key("--org", "acme") : key;
