@@ -125,7 +125,7 @@ export const verify = operation({
     if (found.flaws.length + found.tree.length + found.differences.length > 0) throw flawed(found, { checkpoint });
     // A database that was put back is in order, and lacks what this host or a witness has seen.
     await admin.checkpoint.look(admin.database, false);
-    admin.checkpoint.requireGoingOn("conflict");
+    admin.checkpoint.requireGoingOn("unavailable");
     const compared = admin.checkpoint.comparisons;
     const { entries, lanes, accepted } = found;
     const against =

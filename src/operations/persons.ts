@@ -46,7 +46,13 @@ const whoami = operation({
   examples: ["keyhole whoami"],
   right: "anybody",
   inputs: {},
-  run: async (admin) => one(await ownRights(admin), ownColumns),
+  run: async (admin) => {
+    const own = await ownRights(admin);
+    // Servers refuse such a database, and whoever asks why comes here.
+    await admin.checkpoint.look(admin.database, false);
+    admin.checkpoint.requireGoingOn("unavailable");
+    return one(own, ownColumns);
+  },
 });
 
 /** What somebody is told of themselves. */
