@@ -80,15 +80,20 @@ export async function admit(
   admission: Admission,
   lookup: Lookup = noLookup,
 ): Promise<Caller> {
-  const refusal = gate.refusal();
-  if (refusal !== undefined) throw new Fault("unavailable", refusal);
+  requireServed(gate);
   const closing = gate.untilPortCloses();
   if (closing) await closing;
   const caller = await recognize(gate, exchange, token, admission.bucket, lookup);
+  requireServed(gate); // the lookup may have shown that the database was put back
   const lacking = refusalOf(caller.organization.plan, caller.grant, admission);
   if (lacking)
     throw new Fault(lacking, `${lacking}: ${admission.surface ?? "any surface"}, ${admission.resource?.name}`);
   return caller;
+}
+
+function requireServed(gate: Gatekeeper): void {
+  const refusal = gate.refusal();
+  if (refusal !== undefined) throw new Fault("unavailable", refusal);
 }
 
 async function recognize(

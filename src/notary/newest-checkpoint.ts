@@ -52,6 +52,10 @@ export class NewestCheckpoint {
   readonly #witnessed: WitnessedHeads;
   #seen: NotedHead | undefined;
   #putBack: string | undefined;
+  /** The last entry of people that a lookup has brought, since an operator last accepted what there is. */
+  #people = 0;
+  #peopleLost: string | undefined;
+  #acceptedAt = 0;
   #uncompared: string | undefined;
   #unwritten: string | undefined;
   /** The keys that may have signed, as far as they are known. */
@@ -70,12 +74,27 @@ export class NewestCheckpoint {
 
   /** Why this database is not to be served, as a sentence; undefined if it is. */
   get refusal(): string | undefined {
-    return this.#putBack ?? this.#uncompared;
+    return this.putBack ?? this.#uncompared;
   }
 
   /** Why its tree does not go on from what is known, as a sentence; undefined if it does. */
   get putBack(): string | undefined {
-    return this.#putBack;
+    return this.#putBack ?? this.#peopleLost;
+  }
+
+  /** The last entry of people that is known here: {@link notePeople} takes it from before a statement was sent. */
+  get people(): number {
+    return this.#people;
+  }
+
+  /**
+   * Takes the last entry of people, as a statement brought it that was sent when `before` was known. If it is a smaller
+   * one, a failover has lost what people did, such as revoke a key, and this refuses until an operator accepts it.
+   */
+  notePeople(seq: number, before: number): void {
+    if (seq >= before) this.#people = Math.max(this.#people, seq);
+    else
+      this.#peopleLost ??= `The database was put back to an earlier state: what people did ends with entry ${seq}, and this process has seen entry ${before}. ${advice}`;
   }
 
   /** Whether a file or a witness is set, and the last comparison with it is too old to serve by. */
@@ -150,6 +169,7 @@ export class NewestCheckpoint {
         : ((await judge(database, end, signed, known)) ?? part);
     // A late answer must not take the place of what was seen since.
     if (this.#seen !== seen) return compared;
+    if (signed !== undefined) this.#accept(signed);
     this.#putBack = refusal;
     this.#uncompared = undefined;
     this.#comparedAtMs = performance.now();
@@ -181,8 +201,17 @@ export class NewestCheckpoint {
     return isFit ? undefined : `A part of the database was put back or changed: the row of audit_heads. ${whole}`;
   }
 
+  /** Once an operator has accepted what there is, what people did before that may be lost. */
+  #accept({ acceptedAt }: NotedHead): void {
+    if (acceptedAt <= this.#acceptedAt) return;
+    this.#acceptedAt = acceptedAt;
+    this.#people = 0;
+    this.#peopleLost = undefined;
+  }
+
   /** Takes a checkpoint that was signed in this process, whatever was known before. */
   take(head: NotedHead, note: string): void {
+    this.#accept(head);
     this.#seen = head;
     this.#putBack = undefined;
     this.#uncompared = undefined;

@@ -86,7 +86,7 @@ export async function openKeyhole(
       alarms: journals.alarms,
       pepper: systemKeys.pepper,
       seals: new GrantSeals(systemKeys.grant),
-      lookUp: keyLookups(lookups, boundedKinds()),
+      lookUp: keyLookups(lookups, boundedKinds(), checkpoint),
       refusal: () => checkpoint.refusal,
       nowUs: () => Math.floor(performance.now() * 1000),
       now: Date.now,

@@ -21,6 +21,8 @@ type Row = Omit<KeyRow, "target"> & {
   readonly counts: string | null;
   /** 1 if the notary has found any row to be against the record, else 0. */
   readonly excepted: number;
+  /** The last entry of people; null before the first. */
+  readonly people: number | null;
 };
 /** A row for each set, or one without. */
 type RowWithSet = Row & SetColumns;
@@ -35,10 +37,12 @@ const broughtBytesMax = 256 * 1024;
  * the project and the sets that are asked for, in one snapshot. PostgreSQL says which version of each set is current;
  * SQLite gives the sets themselves. Requests that wait at the same moment share a statement, or a transaction of SQLite.
  * @param counted - the kinds whose counts come with the project
+ * @param checkpoint - is told the last entry of people, in the snapshot that judges the key
  */
 export function keyLookups(
   database: Database,
   counted: readonly Counted[],
+  checkpoint?: { readonly people: number; readonly notePeople: (seq: number, before: number) => void },
 ): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
   const find =
     database.dialect === "postgres"
@@ -46,7 +50,9 @@ export function keyLookups(
       : grouped(sqliteLookups(database, counted), undefined, true);
   const except = exceptionsOf(database);
   return async (lookup) => {
+    const before = checkpoint?.people ?? 0;
     const found = await find(lookup);
+    if (found !== undefined) checkpoint?.notePeople(found.people ?? 0, before);
     return found && found.excepted !== 0 ? except(found, lookup) : found;
   };
 }
@@ -69,7 +75,7 @@ function exceptionsOf(database: Database): (found: KeyRow, lookup: KeyLookup) =>
   };
 }
 
-type Found = (KeyRow & { readonly excepted: number }) | undefined;
+type Found = (KeyRow & Pick<Row, "excepted" | "people">) | undefined;
 /** Answers lookups in their order. */
 type FindAll = (lookups: readonly KeyLookup[]) => Promise<Found[]>;
 
@@ -128,12 +134,13 @@ function askedSets(database: Database): SQL {
 }
 
 function keyColumns(database: Database, counted: readonly Counted[]): SQL {
-  const { organizations: o, projects: p, auditExceptions: e } = database.tables;
-  // It names no column of the others, so that it is asked once for all lookups of a statement.
+  const { organizations: o, projects: p, auditExceptions: e, auditHeads: h } = database.tables;
+  // These two name no column of the others, so that they are asked once for all lookups of a statement.
+  const people = sql`(select ${h.seq} from ${h} where ${h.lane} = 'commands')`;
   const excepted = sql`case when exists (select 1 from ${e}) then 1 else 0 end`;
   return sql`${grantColumns(database)}, ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
     ${bounded(o.name, 1024)} as "organizationName", ${bounded(o.plan, 16)} as plan, ${p.id} as "projectId",
-    ${bounded(countsOf(database, counted), 128)} as counts, ${excepted} as excepted`;
+    ${bounded(countsOf(database, counted), 128)} as counts, ${excepted} as excepted, ${people} as people`;
 }
 
 /** A kind, and the column of projects that counts its items. */
@@ -188,6 +195,7 @@ function answers(row: RowWithVersions, lookup: KeyLookup | undefined): boolean {
     (grantSeal === null || grantSeal instanceof Uint8Array) &&
     (live === 0 || live === 1) &&
     (row.excepted === 0 || row.excepted === 1) &&
+    (row.people === null || Number.isSafeInteger(row.people)) &&
     (expiresAt === null || Number.isSafeInteger(expiresAt)) &&
     [row.surfaces, row.resources, row.environments].every(Number.isSafeInteger) &&
     [row.keyId, row.organizationId].every((id) => typeof id === "string") &&

@@ -12,6 +12,7 @@ import { Witnesses } from "../../src/notary/witnesses.ts";
 import { acceptRestore } from "../../src/operations/accept-restore.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
+import { revokeKey } from "../../src/people/keys.ts";
 import { startWitness } from "../../src/server/witness.ts";
 import { type Database, databaseErrorCode } from "../../src/store/database.ts";
 import { newFolder } from "../support/folder.ts";
@@ -92,6 +93,27 @@ describeBoth("a database that was put back", (w) => {
     expect((await w.ask("/organization", { key })).status).toBe(200);
     expect((await visitor.page("/")).status).toBe(200);
     expect((await w.keyhole.readiness()).ready).toBe(true);
+  });
+
+  test("is noticed by the next lookup if what people did ends earlier, although no head was signed since", async () => {
+    const { key } = await w.place({ key: {} });
+    const organization = async () => (await w.ask("/organization", { key })).status;
+    await accept(w.installation.checkpoint); // what the test before has left
+    expect(await organization()).toBe(200);
+    const back = await savedTables(w, [...auditTables, "api_keys"]);
+    await revokeKey(w.admin, key.id);
+    expect(await organization()).toBe(401);
+    await back();
+    expect(await organization()).toBe(503);
+    expect(w.log.at(-1)).toMatchObject({
+      status: 503,
+      reason: expect.stringContaining("what people did ends with entry"),
+    });
+    // What people do next takes the number that was lost. That does not end it.
+    for (let count = 0; count < 3; count++) await w.organization();
+    expect(await organization()).toBe(503);
+    await accept(w.installation.checkpoint);
+    expect(await organization()).toBe(200);
   });
 
   test("is noticed by a process that has seen more, and by one that finds the file of this host", async () => {

@@ -39,6 +39,8 @@ describe("CVE-2026-39356, CVE-2026-39946: SQL without escaping", () => {
     "store/audit-months.ts: sql.raw(roles)", // quoted by PostgreSQL's quote_ident
     "store/database.ts: sql.raw(String(value))", // a number
     "store/lookups.ts: sql.identifier(name)", // a column
+    "store/lookups.ts: sql.raw(`'$kind'`)", // of the registry
+    "store/migrate.ts: sql.raw(`in ('keyhole_migrations', $names)`)", // of the schema's tables
     "store/migrate.ts: sql.raw(statement)", // of the migrations
     "store/postgres.ts: sql.raw(ofTransaction)", // a constant
     "store/postgres.ts: sql.raw(postgresAdditions(use))", // constants

@@ -20,6 +20,9 @@ select ask.n as n,
   case when octet_length(case ask.kind when 'files' then "projects"."file_counts" end) <= 128 then case ask.kind when 'files' then "projects"."file_counts" end end as counts,
   case when exists (select 1
     from "audit_exceptions") then 1 else 0 end as excepted,
+  (select "audit_heads"."seq"
+    from "audit_heads"
+    where "audit_heads"."lane" = 'commands') as people,
   (select string_agg(concat_ws(' ', "sets"."environment", concat_ws(' ', "sets"."version", encode(case when octet_length("sets"."listing_mac") <= 32 then "sets"."listing_mac" end, 'hex'), "sets".xmin, "sets".ctid, "data_keys".xmin, "data_keys".ctid)), ';')
     from "sets"
     left join "data_keys" on "data_keys"."project_id" = "sets"."project_id"
@@ -74,6 +77,9 @@ select ask.n as n,
   case when octet_length(case ask.kind when 'files' then "projects"."file_counts" end) <= 128 then case ask.kind when 'files' then "projects"."file_counts" end end as counts,
   case when exists (select 1
     from "audit_exceptions") then 1 else 0 end as excepted,
+  (select "audit_heads"."seq"
+    from "audit_heads"
+    where "audit_heads"."lane" = 'commands') as people,
   (select string_agg(concat_ws(' ', "sets"."environment", concat_ws(' ', "sets"."version", encode(case when octet_length("sets"."listing_mac") <= 32 then "sets"."listing_mac" end, 'hex'), "sets".xmin, "sets".ctid, "data_keys".xmin, "data_keys".ctid)), ';')
     from "sets"
     left join "data_keys" on "data_keys"."project_id" = "sets"."project_id"

@@ -19,6 +19,9 @@ select "api_keys"."id" as "keyId",
   case when octet_length(case ask.kind when 'files' then "projects"."file_counts" end) <= 128 then case ask.kind when 'files' then "projects"."file_counts" end end as counts,
   case when exists (select 1
     from "audit_exceptions") then 1 else 0 end as excepted,
+  (select "audit_heads"."seq"
+    from "audit_heads"
+    where "audit_heads"."lane" = 'commands') as people,
   "sets"."environment" as environment,
   '' as "rowVersion",
   "sets"."version" as version,
