@@ -110,8 +110,8 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
 const budgets: readonly { what: string; from: RegExp; follows?: "imports" | "threads"; linesMax: number }[] = [
   { what: "A request", from: /^src\/server\/compose\.ts$/, follows: "imports", linesMax: 6400 },
   { what: "The judgement of a request", from: /^src\/(?:gates|access)\//, linesMax: 1500 },
-  { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 11_000 },
-  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 12_400 },
+  { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 11_300 },
+  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 12_700 },
 ];
 
 /** What answers requests. */
