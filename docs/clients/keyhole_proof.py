@@ -4,7 +4,7 @@
     python3 keyhole_proof.py FILE --key KEY[,KEY…] [--witness KEY[,KEY…]]
 
 FILE is what `keyhole audit prove` wrote: a proof on each line. KEY is what `keyhole audit key` prints; get it from
-somewhere else than FILE. Ends with 0 if every line proves its entry, and with 1 if not.
+somewhere else than FILE. Ends with 0 if every line proves its entry, with 1 if not, and with 2 if it was called wrongly.
 """
 
 import base64
@@ -189,9 +189,11 @@ def _leads(leaf, index, size, path, root):
 
 # Signed notes: https://c2sp.org/signed-note, /tlog-checkpoint and /tlog-cosignature.
 
+NAME = r"([^\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff+]+)"
+
 
 def _parse_key(text, kind):
-    name, number, encoded = _matched(re.compile(r"([^\s+]+)\+([0-9a-f]{8})\+(.+)"), text).groups()
+    name, number, encoded = _matched(re.compile(NAME + r"\+([0-9a-f]{8})\+(.+)"), text).groups()
     key = _decode(encoded)
     number = bytes.fromhex(number)
     expected = hashlib.sha256(name.encode() + b"\n" + key).digest()[:4]
@@ -208,7 +210,7 @@ def _parse_note(note):
     if end > 0 and len(lines) > 1 and lines.pop() == "" and is_text:
         for line in lines:
             try:
-                name, encoded = _matched(re.compile("— ([^\\s\ufeff+]+) (.+)"), line).groups()
+                name, encoded = _matched(re.compile("— " + NAME + " (.+)"), line).groups()
                 data = _decode(encoded)
             except ValueError:
                 break
@@ -314,19 +316,31 @@ def _time(at):
         return f"{at} ms"
 
 
-def main(arguments):
-    options = dict(zip(arguments[1::2], arguments[2::2]))
-    keys = options.pop("--key", "").split(",")
-    witnesses = [key for key in options.pop("--witness", "").split(",") if key]
-    if len(arguments) % 2 == 0 or options or keys == [""]:
-        sys.exit(__doc__)
+def _list_of(option, text, kind):
+    keys = text.split(",")
+    if "" in keys or len(set(keys)) < len(keys):
+        _misused(f"{option} takes a comma-separated list without empty or repeated members.")
     try:
         for key in keys:
-            _parse_key(key, 1)
-        for key in witnesses:
-            _parse_key(key, 4)
+            _parse_key(key, kind)
     except ValueError:
-        sys.exit("--key or --witness is not a verifier key.")
+        _misused(f"{option} takes verifier keys" + (" of witnesses." if kind == 4 else "."))
+    return keys
+
+
+def _misused(words):
+    print(words, file=sys.stderr)
+    sys.exit(2)
+
+
+def main(arguments):
+    options = dict(zip(arguments[1::2], arguments[2::2]))
+    if len(arguments) != 1 + 2 * len(options) or not {"--key"} <= options.keys() <= {"--key", "--witness"}:
+        _misused(__doc__)
+    keys = _list_of("--key", options["--key"], 1)
+    witnesses = _list_of("--witness", options["--witness"], 4) if "--witness" in options else []
+    if len({key.split("+")[0] for key in keys}) > 1:
+        _misused("--key takes keys of one installation.")
     status, found = 0, False
     with open(arguments[0], "rb") as lines:
         for number, line in enumerate(lines, 1):

@@ -60,7 +60,7 @@ export function parseWitness(text: string): Verifier | undefined {
 }
 
 function parseKey(text: string, type: typeof ed25519): Verifier | undefined {
-  const [, name = "", id, encoded = ""] = /^([^\s+]+)\+([0-9a-f]{8})\+([0-9A-Za-z+/]+=*)$/.exec(text) ?? [];
+  const [, name = "", id, encoded = ""] = /^([^\s\x85+]+)\+([0-9a-f]{8})\+([0-9A-Za-z+/]+=*)$/.exec(text) ?? [];
   const key = decodeBase64(encoded);
   if (key?.length !== 33 || key[0] !== type[0]) return undefined;
   const publicKey = key.subarray(1);
