@@ -8,6 +8,7 @@ import { readConfig } from "../settings/settings.ts";
 import { answer } from "../terminal/answer.ts";
 import { type CommandGroup, processCommand } from "../terminal/draw.ts";
 import { holdNotes } from "../terminal/failure.ts";
+import { check } from "./check-database.ts";
 
 const upgrade = processCommand({
   path: "db upgrade",
@@ -31,4 +32,4 @@ const upgrade = processCommand({
 
 const { about = "", rows } = database;
 
-export const databaseCommands: CommandGroup = { about, rows: [upgrade, ...rows] };
+export const databaseCommands: CommandGroup = { about, rows: [upgrade, check, ...rows] };

@@ -12,7 +12,7 @@ import { openPostgres, protocolViolation, requiredSettings, Servers } from "../s
  * @throws Refused if there is none or more than one, Problem if its sessions have a setting that Keyhole cannot work with
  */
 export async function findPrimary(servers: Servers): Promise<void> {
-  const asked = servers.all.map(ask);
+  const asked = servers.all.map(askServer);
   const first = Promise.any(asked.map(async (one) => ("why" in (await one) ? Promise.reject() : one)));
   // One that is away must not keep every command waiting.
   const late = first.then(() => Bun.sleep(othersMs)).catch(() => new Promise<never>(() => {}));
@@ -20,23 +20,30 @@ export async function findPrimary(servers: Servers): Promise<void> {
   const primaries = answers.filter((one): one is Primary => one !== undefined && "startedAt" in one);
   const whys = answers.flatMap((one) => (one !== undefined && "why" in one ? [one] : []));
   const { cause } = whys.at(-1) ?? {};
-  if (primaries.length === 0) {
-    throw new HostRefused("unavailable", `DATABASE_URL: ${whys.map(({ why }) => why).join(" ")}`, { cause });
-  }
+  if (primaries.length === 0) throw noPrimary(whys, cause);
   const found = await theOne(primaries);
-  servers.isPooled = found.isPooled;
-  servers.answered(found.server);
+  servers.isPooled = found.own.isPooled;
+  servers.answered(found.own.current);
   requireSettings(found.settings);
 }
 
-type Primary = {
-  readonly server: PostgresServer;
+/** No server that can be asked is a primary. */
+export function noPrimary(whys: readonly { readonly why: string }[], cause?: unknown): HostRefused {
+  return new HostRefused("unavailable", `DATABASE_URL: ${whys.map(({ why }) => why).join(" ")}`, { cause });
+}
+
+/** A server that answers as primary. */
+export type Primary = {
+  /** It alone. */
+  readonly own: Servers;
   readonly startedAt: string;
-  readonly isPooled: boolean;
   readonly settings: readonly Setting[];
 };
 
-async function ask(server: PostgresServer): Promise<Primary | { readonly why: string; readonly cause: unknown }> {
+/** Asks a server whether it is a primary. */
+export async function askServer(
+  server: PostgresServer,
+): Promise<Primary | { readonly why: string; readonly cause: unknown }> {
   const own = new Servers([server]);
   const asking = async (): Promise<Primary> => {
     const database = openPostgres(own, "admin");
@@ -46,7 +53,7 @@ async function ask(server: PostgresServer): Promise<Primary | { readonly why: st
     const settings = await database
       .query<Setting & { startedAt: string }>(text, { retry: false })({ names })
       .finally(() => database.close());
-    return { server, settings, startedAt: settings[0]?.startedAt ?? "", isPooled: own.isPooled };
+    return { own, settings, startedAt: settings[0]?.startedAt ?? "" };
   };
   try {
     return await asking().catch((error: unknown) => {
@@ -67,15 +74,15 @@ async function theOne([first, ...others]: readonly Primary[]): Promise<Primary> 
   const passed = await Promise.all(different.map(async (one) => ((await commits(one)) ? [one] : [])));
   const [right, ...more] = passed.flat();
   if (right !== undefined && more.length === 0) return right;
-  const all = different.map(({ server }) => server.name).join(" and ");
+  const all = different.map(({ own }) => own.current.name).join(" and ");
   const whichOf = right === undefined ? "commits of none of them pass" : "commits of more than one pass";
   const words = `DATABASE_URL: ${all} answer as primary, and ${whichOf}: shut down the old one, or name the right one alone.`;
   throw new HostRefused("unavailable", words);
 }
 
 /** Whether a commit passes within 2 s. It changes nothing. */
-export async function commits({ server }: Pick<Primary, "server">): Promise<boolean> {
-  const database = openPostgres(new Servers([server]), "admin");
+export async function commits({ own }: Pick<Primary, "own">): Promise<boolean> {
+  const database = openPostgres(own, "admin");
   const text = sql`select pg_logical_emit_message(true, 'keyhole', '')::text as at`;
   const passed = database.query(text, { retry: false })({});
   return passed

@@ -208,7 +208,7 @@ function databaseIsGone(folder: string): HostRefused {
 }
 
 /** A mistyped folder must not become an empty installation that answers as if nothing had ever been stored. */
-function notBegun(where: string): HostRefused {
+export function notBegun(where: string): HostRefused {
   const words = `There is no Keyhole ${where}: \`keyhole serve\` or \`keyhole org create SLUG\` begins one; KEYHOLE_DATA and DATABASE_URL say where it is.`;
   return new HostRefused("not_found", words);
 }

@@ -75,7 +75,7 @@ test("the door has the commands of people, and none of these", async () => {
       ...["run", "pull", "files pull", "compose up", "compose down", "mcp", "manifest kubernetes"],
       ...["serve", "notary", "witness", "demo", "health", "backup", "backup verify", "restore", "rotate root"],
       "rotate data",
-      ...["db upgrade", "db grants"],
+      ...["db upgrade", "db check", "db grants"],
       ...["person add", "person grant", "person revoke", "person list", "person show", "person ssh"],
       ...["door", "dashboard", "explain", "openapi", "completion"],
     ].toSorted(),
