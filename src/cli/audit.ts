@@ -1,10 +1,11 @@
 import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { personText } from "../audit/entry.ts";
+import type { Segment } from "../audit/segment.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { modesTo } from "../core/modes.ts";
-import { exits, onInterrupt, usageProblem } from "../core/problem.ts";
+import { exits, onInterrupt, type Problem, usageProblem } from "../core/problem.ts";
 import { jsonLine, oneLine } from "../core/visible.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -14,6 +15,7 @@ import { csvLine } from "../formats/csv.ts";
 import { acceptRestore } from "../operations/accept-restore.ts";
 import {
   columnsOf,
+  Damaged,
   filterInputs,
   key,
   listSome,
@@ -23,7 +25,7 @@ import {
   show,
   verify,
 } from "../operations/audit.ts";
-import { type AuditFilter, type AuditRecord, AuditTail, auditPages, NamesFound } from "../people/audit.ts";
+import { type AuditFilter, type AuditRecord, AuditTail, auditPages, NamesFound, noneMatch } from "../people/audit.ts";
 import { provenPages } from "../people/audit-proof.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { answer } from "../terminal/answer.ts";
@@ -69,14 +71,26 @@ const exportAll = processCommand({
     requireSpan(filter);
     const found = filter.name === undefined ? undefined : new NamesFound(filter.name);
     let left = 0;
+    let ends: Problem | undefined;
+    let none = "";
     const entries = await withAdmin(context, async (admin) => {
+      const damaged = new Damaged(admin);
       const noteLeft = (count: number) => {
         left += count;
       };
       const exported: Exported = proofs
-        ? { pages: provenPages(admin, filter, noteLeft), line: jsonLine, entryOf: ({ entry }) => entry }
-        : { pages: auditPages(admin, filter), line: format === "csv" ? csvOf : jsonLine, entryOf: (one) => one };
-      const exportTo = (put: (text: string) => unknown) => exportAudit(context, exported, format, put, found);
+        ? { pages: provenPages(admin, filter, noteLeft, damaged.note), line: jsonLine, entryOf: ({ entry }) => entry }
+        : {
+            pages: auditPages(admin, filter, "oldest first", damaged.note),
+            line: format === "csv" ? csvOf : jsonLine,
+            entryOf: (one) => one,
+          };
+      const exportTo = async (put: (text: string) => unknown) => {
+        const count = await exportAudit(context, exported, format, put, found);
+        if (count === 0) none = await noneMatch(admin, filter);
+        ends = damaged.problem;
+        return count;
+      };
       if (out === undefined) return exportTo((text) => write(context.terminal.stdout, text));
       let count = 0;
       const fill = async (draft: string) => {
@@ -87,11 +101,15 @@ const exportAll = processCommand({
       return count;
     });
     const missing = `Left out: ${counted(left, "entry", "entries")} that no signed head covers yet. If they are older than a minute, run \`audit verify\`.`;
-    const more = [found?.sentence ?? "", left > 0 ? missing : ""].filter(Boolean);
-    if (out === undefined) return more.length === 0 ? undefined : context.say(more.join("\n"));
-    const sentence = `Wrote ${counted(entries, "entry", "entries")} to ${out}.`;
-    const document = { file: out, format, entries, ...(proofs && { leftOut: left }) };
-    await answer(context, document, [sentence, ...more].join("\n"));
+    const more = [none, found?.sentence ?? "", left > 0 ? missing : ""].filter(Boolean);
+    if (out === undefined) {
+      if (more.length > 0) context.say(more.join("\n"));
+    } else {
+      const sentence = `Wrote ${counted(entries, "entry", "entries")} to ${out}.`;
+      const document = { file: out, format, entries, ...(proofs && { leftOut: left }) };
+      await answer(context, document, [sentence, ...more].join("\n"));
+    }
+    if (ends !== undefined) throw ends;
   },
 });
 
@@ -138,6 +156,10 @@ async function followAudit(
   const rest = () => setTimeout(pollMs, undefined, { signal: stop.signal }).catch(() => {});
   const deadline = new Deadline(followDeadlineMs, () => new Fault("unavailable", "no answer"));
   let columns: Columns<AuditRecord> = {};
+  let damaged: Damaged | undefined;
+  const noteDamage = (segment: Segment) => {
+    if (damaged?.note(segment)) context.say(damaged.problem?.message ?? "");
+  };
   const lineOf = (one: AuditRecord) =>
     context.json ? jsonLine(one) : `${cellsOf(columns, one).map(oneLine).join("  ")}\n`;
   const show = (page: readonly AuditRecord[]) => write(context.terminal.stdout, page.map(lineOf).join(""));
@@ -145,7 +167,8 @@ async function followAudit(
   const follow = async (admin: AdminContext) => {
     if (tail === undefined) {
       columns = await columnsOf(admin, filter.name);
-      const begun = new AuditTail(admin, filter);
+      damaged = new Damaged(admin);
+      const begun = new AuditTail(admin, filter, noteDamage);
       await show(await begun.newest(filter.limit));
       tail = begun;
     } else {

@@ -88,6 +88,14 @@ export function list<T>(items: readonly T[], columns: Columns<T>, none: string, 
   return { document: items, shows: { headers: Object.keys(columns), rows, none, shown } };
 }
 
+/**
+ * The sentence of a list without items: of all there are, or of those that somebody may see.
+ * @param what - such as `keys of acme` @param how - what an operator may run
+ */
+export function noneYet({ rights }: Pick<AdminContext, "rights">, what: string, how: string): string {
+  return rights === "operator" ? `There are no ${what} yet: ${how}` : `There are no ${what} that you may see.`;
+}
+
 /** One item was found. @param more - what its document has beside it */
 export function one<T extends object>(item: T, columns: Columns<T>, more: object = {}): Outcome {
   return { document: { ...item, ...more }, shows: factsOf(item, columns) };

@@ -134,9 +134,12 @@ export async function listItems<
     "READ WITH ALL": (one) => cell(one.readWithAllAt, withAllSinceAt),
   };
   const begins = judgedSince(descriptor, known);
+  const listedIn = new Set(items.flatMap((item) => placesOf(item).environments));
+  const hidden = environments.filter((one) => listedIn.has(one) && !known.environments.includes(one));
   const warnings = [
     ...(begins > sinceAt ? [`The record of these reads begins at ${formatTime(begins)}.`] : []),
     ...(behindSinceAt === undefined ? [] : [behindWords(behindSinceAt)]),
+    ...(hidden.length === 0 ? [] : [`Not judged: ${hidden.join(", ")}. Its reads take the right \`audit\`.`]),
   ];
   const none = `No ${descriptor.item} has been unread for this long.`;
   return { ...list(unread, { ...columns, ...reads }, none), warnings };

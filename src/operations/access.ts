@@ -85,7 +85,8 @@ const listEnds = operation({
   right: ["see", "keys"],
   inputs: { withinMs: input("--within <duration>", "how soon (default: 30d)", parseDuration), wide },
   run: async (admin, { withinMs = monthMs }) => {
-    const none = `Nothing expires or is to be rotated within ${counted(Math.ceil(withinMs / dayMs), "day")}.`;
+    const which = admin.rights === "operator" ? "Nothing" : "Nothing that you may see";
+    const none = `${which} expires or is to be rotated within ${counted(Math.ceil(withinMs / dayMs), "day")}.`;
     const keys = await listKeys(admin);
     const found = await findExpiring(admin, keys, withinMs);
     const sentences = (["key", "trust"] as const).map((type) => endless(keys, type)).filter(Boolean);

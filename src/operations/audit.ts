@@ -1,6 +1,7 @@
 import { personText } from "../audit/entry.ts";
 import { describeFlaw, gapName } from "../audit/flaw.ts";
 import { describeDifference } from "../audit/record.ts";
+import type { Segment } from "../audit/segment.ts";
 import { environments } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { excerpt, jsonLine } from "../core/visible.ts";
@@ -21,7 +22,15 @@ import {
 import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
 import { auditActions } from "../kinds/people.ts";
-import { type AuditFilter, type AuditRecord, listAudit, NamesFound, namesWith, showAudit } from "../people/audit.ts";
+import {
+  type AuditFilter,
+  type AuditRecord,
+  listAudit,
+  NamesFound,
+  namesWith,
+  noneMatch,
+  showAudit,
+} from "../people/audit.ts";
 import {
   type Audited,
   acceptGaps,
@@ -36,7 +45,7 @@ import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { readCheckpoints } from "../people/log-checkpoints.ts";
 import { parseList } from "../words/lists.ts";
 import { parseCount, Unfit } from "../words/parse.ts";
-import { counted, formatTime } from "../words/text.ts";
+import { counted, formatTime, listed } from "../words/text.ts";
 import { parseDuration, parseMoment } from "../words/times.ts";
 
 const moment = (text: string) => parseMoment(text, Date.now());
@@ -68,6 +77,31 @@ export function requireSpan({ sinceAt, beforeAt }: Pick<AuditFilter, "sinceAt" |
   throw usageProblem("--until is not after --since.");
 }
 
+/** The damaged segments of which a list shows nothing. Only an operator is told: one may hold entries of others. */
+export class Damaged {
+  readonly #isTold: boolean;
+  readonly #names = new Set<string>();
+
+  constructor({ rights }: Pick<AdminContext, "rights">) {
+    this.#isTold = rights === "operator";
+  }
+
+  /** @returns whether it is a new one that they are told of */
+  readonly note = ({ lane, firstSeq }: Segment): boolean => {
+    const before = this.#names.size;
+    if (this.#isTold) this.#names.add(`${lane}:${firstSeq}`);
+    return this.#names.size > before;
+  };
+
+  /** How a command ends that passed over some. */
+  get problem(): Problem | undefined {
+    if (this.#names.size === 0) return undefined;
+    const parts = counted(this.#names.size, "part of the audit is", "parts of the audit are");
+    const words = `${parts} damaged and not searched: ${listed([...this.#names])}. \`audit verify\` says what was changed.`;
+    return new Problem(exits.unavailable, "unread", words);
+  }
+}
+
 export const listSome = operation({
   path: "audit list",
   about: "List who read which values, and what people changed, oldest first.",
@@ -83,10 +117,13 @@ export const listSome = operation({
     wide,
   },
   run: async (admin, filter) => {
-    const entries = await listAudit(admin, filter);
+    const damaged = new Damaged(admin);
+    const entries = await listAudit(admin, filter, damaged.note);
+    const none = entries.length > 0 ? "" : await noneMatch(admin, filter);
+    const ends = damaged.problem;
     const sentence = filter.name === undefined ? "" : new NamesFound(filter.name).add(entries).sentence;
     // As many as fit 80 columns whatever the entries are: up to the names.
-    return { ...list(entries, await columnsOf(admin, filter.name), "No entries match.", 5), sentence };
+    return { ...list(entries, await columnsOf(admin, filter.name), none, 5), sentence, ...(ends && { ends }) };
   },
 });
 

@@ -6,7 +6,7 @@ import { excerpt } from "../core/visible.ts";
 import { shortIds } from "../desk/ids.ts";
 import { choices, completed, flag, type Given, id, input, ofOrganization, wide } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
-import { type Columns, done, list, one, pick, textOf } from "../desk/outcome.ts";
+import { type Columns, done, list, noneYet, one, pick, textOf } from "../desk/outcome.ts";
 import { isAsSeen, type Seen } from "../desk/plan.ts";
 import { resources, resourcesByDefault } from "../kinds/people.ts";
 import {
@@ -75,7 +75,12 @@ export function reachOf<P, E>(given: {
 /** The operations `list`, `show` and `revoke`, of keys or of trusts. @param more - columns that only this type has */
 export function credentialOperations(
   type: CredentialType,
-  words: { readonly list: string; readonly none: string; readonly show: string; readonly revoke: string },
+  words: {
+    readonly list: string /** How to make the first one. */;
+    readonly none: string;
+    readonly show: string;
+    readonly revoke: string;
+  },
   more: Columns<KeyRecord> = {},
 ) {
   const first = pick(grantColumns, "ID", "NAME", "STATUS", "PROJECTS", "ENVIRONMENTS", "EXPIRES", "LAST USED");
@@ -99,7 +104,7 @@ export function credentialOperations(
       const found = all.filter((key) => key.type === type && isWanted(key));
       const of = organization === undefined ? "" : ` of ${organization}`;
       const which = `active ${type}${of}${admin.rights === "operator" ? "" : " that you may see"}`;
-      const ends = neverExpires ? `Every ${which} expires.` : words.none;
+      const ends = neverExpires ? `Every ${which} expires.` : noneYet(admin, `${type}s${of}`, words.none);
       const used = `No ${which}${neverExpires ? " without an end" : ""} has been unused for this long.`;
       const short = shortIds(organization === undefined ? all : await listKeys(admin));
       const columns = { ...listColumns, ID: (key: KeyRecord) => short(key.id) };

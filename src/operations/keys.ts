@@ -44,7 +44,7 @@ export const create = operation({
 
 export const { listAll, show, revoke } = credentialOperations("key", {
   list: "List the API keys. The keys themselves are stored nowhere.",
-  none: "There are no keys yet: run keyhole key create.",
+  none: "run keyhole key create.",
   show: "Show what an API key may do and when it was used.",
   revoke: "Revoke an API key. The next request with it is refused.",
 });

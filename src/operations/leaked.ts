@@ -9,7 +9,7 @@ import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, list } from "../desk/outcome.ts";
 import { findProject } from "../desk/projects.ts";
 import { auditActions } from "../kinds/people.ts";
-import { listAudit } from "../people/audit.ts";
+import { listAudit, recordBegins } from "../people/audit.ts";
 import { requireAuditor } from "../people/audit-chain.ts";
 import { shortKeyIds } from "../people/keys.ts";
 import { gitObjectsOf, textsAt, textsInGit, textsOf, unreadProblem, unreadWords } from "../people/texts.ts";
@@ -61,9 +61,14 @@ const leaked = operation({
     const warnings = unreadWords(found.unread);
     if (readers?.values().some((one) => one === undefined))
       warnings.push("Who read what is marked with ? is not for you to see: it takes the right `audit` there.");
+    const begins = readers && (await recordBegins(admin, sinceAt));
+    if (begins) warnings.push(begins);
     const { ends, sentence } = endOf(found);
     const told = readers
-      ? found.found.map((leak) => ({ ...leak, readBy: readers.get(keyOf(leak))?.names ?? null }))
+      ? found.found.map((leak) => {
+          const { names = null, missing = "?" } = readers.get(keyOf(leak)) ?? {};
+          return { ...leak, readBy: names, readByIsWhole: missing === "" && !begins };
+        })
       : found.found;
     return {
       ...list(found.found, columns, "Nothing was found."),
@@ -83,13 +88,13 @@ function keyOf({ project, environment, name }: ValuePlace): string {
   return JSON.stringify([project, environment, name]);
 }
 
-type Readers = { readonly names: readonly string[]; readonly isWhole: boolean };
+type Readers = { readonly names: readonly string[]; readonly missing: string };
 
 /** Nobody is only said where everybody could be seen. */
 function readersText(readers: Readers | undefined): string {
   if (readers === undefined) return "?";
-  const { names, isWhole } = readers;
-  return [...names, ...(isWhole ? [] : ["and earlier ones"])].join(", ") || "nobody";
+  const { names, missing } = readers;
+  return [...names, missing].filter(Boolean).join(", ") || "nobody";
 }
 
 /**
@@ -114,14 +119,19 @@ async function readersOf(
       continue;
     }
     const filter = { project, environment, wholeName: name, actions, sinceAt, limit: limitMax };
-    const entries = await listAudit(admin, filter).catch((error: unknown) => {
+    let missing = "";
+    const note = () => {
+      missing = "? (damaged entries)";
+    };
+    const entries = await listAudit(admin, filter, note).catch((error: unknown) => {
       if (error instanceof Refused && error.kind === "not_found") return [];
       throw error;
     });
     const names = entries.map(({ actor }) =>
       actor.type === "person" ? personText(actor) : `${actor.type} ${short(actor.id)}`,
     );
-    readers.set(keyOf(place), { names: [...new Set(names)], isWhole: entries.length < limitMax });
+    if (entries.length === limitMax) missing = "and earlier ones";
+    readers.set(keyOf(place), { names: [...new Set(names)], missing });
   }
   return readers;
 }
@@ -172,7 +182,12 @@ const reuse = operation({
       WHAT: ({ type }) => type,
     };
     const sentence = reused.length > 0 ? reuseText(reused) : "";
-    return { ...list(rows, columns, "No value is stored more than once."), document: reused, sentence };
+    const compared = `values${admin.rights === "operator" ? "" : " that you may read"} of 8 bytes or more, without common words and those for machines only`;
+    return {
+      ...list(rows, columns, `No value is stored more than once. Compared: ${compared}.`),
+      document: reused,
+      sentence,
+    };
   },
 });
 

@@ -1,7 +1,7 @@
 import { choice, input, organization, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { findOrganization, type Organization } from "../desk/organizations.ts";
-import { type Columns, done, list } from "../desk/outcome.ts";
+import { type Columns, done, list, noneYet } from "../desk/outcome.ts";
 import { listKeys } from "../people/keys.ts";
 import {
   createOrganization,
@@ -53,7 +53,7 @@ const listAll = operation({
     return list(
       await listOrganizations(admin),
       columns,
-      "There are no organizations yet: run keyhole org create SLUG.",
+      noneYet(admin, "organizations", "run keyhole org create SLUG."),
     );
   },
 });

@@ -158,7 +158,9 @@ const listAll = operation({
     list(
       await listPersons(admin, organization),
       personColumns,
-      "There are no persons yet: run keyhole person add NAME.",
+      organization === undefined
+        ? "There are no persons yet: run keyhole person add NAME."
+        : `No person is of ${organization}.`,
     ),
 });
 

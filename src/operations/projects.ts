@@ -3,7 +3,7 @@ import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { choices, completed, environmentList, input, project, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
-import { done, list } from "../desk/outcome.ts";
+import { done, list, noneYet } from "../desk/outcome.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { type KeyRecord, listAccess } from "../people/keys.ts";
 import {
@@ -44,7 +44,8 @@ const listAll = operation({
   right: "see",
   inputs: { organization: completed(input("[org]", "only projects of this organization"), "organizations"), wide },
   run: async (admin, { organization }) => {
-    const none = "There are no projects yet: run keyhole project create ORG/PROJECT.";
+    const of = organization === undefined ? "" : ` of ${organization}`;
+    const none = noneYet(admin, `projects${of}`, "run keyhole project create ORG/PROJECT.");
     const counts = everyKind.map(({ kind, item }) => [kind.toUpperCase(), (one: Project) => one[`${item}Count`]]);
     return list(
       await listProjects(admin, organization),

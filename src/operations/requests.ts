@@ -27,7 +27,9 @@ const listAll = operation({
   run: async (admin, { organization, pending }) => {
     const all = await listRequests(admin, organization);
     const short = shortIds(organization === undefined ? all : await listRequests(admin));
-    const none = pending ? "No request waits for a decision." : "There are no requests.";
+    const of = organization === undefined ? "" : ` of ${organization}`;
+    const which = `${of}${admin.rights === "operator" ? "" : " that you may see"}`;
+    const none = pending ? `No request${which} waits for a decision.` : `There are no requests${which}.`;
     const wanted = all.filter(({ status }) => !pending || status === "pending");
     return list(wanted, { ...details, ID: ({ id }) => short(id) }, none);
   },

@@ -89,7 +89,7 @@ export const { listAll, show, revoke } = credentialOperations(
   "trust",
   {
     list: "List the trusts.",
-    none: "There are no trusts yet: run keyhole trust add.",
+    none: "run keyhole trust add.",
     show: "Show which tokens a trust accepts, and what they may read.",
     revoke: "Revoke a trust. The next request by it is refused.",
   },

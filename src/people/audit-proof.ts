@@ -14,7 +14,7 @@ import { segmentsByLane } from "../store/segments.ts";
 import { leafOf, newestCosigned } from "../store/tree.ts";
 import { readNodes, type SignedHead, treeEnd } from "../store/tree-end.ts";
 import { cosignedNote, headFrom } from "../store/tree-search.ts";
-import { type AuditFilter, auditSegments, findSegment, noEntry, seenSeqs } from "./audit.ts";
+import { type AuditFilter, auditSegments, findSegment, type NoteDamage, noEntry, seenSeqs } from "./audit.ts";
 import { requireAuditor } from "./audit-chain.ts";
 
 /** The keys that sign the tree's heads, as verifier keys, the newest first. */
@@ -102,9 +102,10 @@ export async function* provenPages(
   admin: AdminContext,
   filter: AuditFilter,
   left: (entries: number) => void,
+  noteDamage?: NoteDamage,
 ): AsyncGenerator<EntryProof[]> {
   const prover = await openProver(admin);
-  for await (const { segment, records } of auditSegments(admin, filter)) {
+  for await (const { segment, records } of auditSegments(admin, filter, "oldest first", noteDamage)) {
     const seqs = records.map(({ seq }) => seq);
     const proofs = await prover.prove(segment, seqs);
     if (proofs === undefined) left(seqs.length);

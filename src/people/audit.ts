@@ -7,9 +7,9 @@ import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
-import { newestMoment, segmentHolding, segmentsByTime, segmentsHolding } from "../store/segment-search.ts";
+import { newestMoment, prunedUntil, segmentHolding, segmentsByTime, segmentsHolding } from "../store/segment-search.ts";
 import { hasPart, requirePart, tracesOf } from "../words/name-part.ts";
-import { counted, listed } from "../words/text.ts";
+import { counted, formatTime, listed } from "../words/text.ts";
 import { requireAuditor } from "./audit-chain.ts";
 import { findKey, keyNames } from "./keys.ts";
 
@@ -62,16 +62,23 @@ export type AuditFilter = {
   readonly beforeAt?: number | undefined;
 };
 
+/** Called with each damaged segment that may hold matching entries, and of which nothing is shown. */
+export type NoteDamage = (segment: Segment) => void;
+
 /**
  * The newest matching entries, oldest first.
  * @param filter - `limit` is 100 by default
  * @throws Refused `forbidden` if they may read no entry there; `not_found` if the filter names something that neither
  *   exists nor has an entry
  */
-export async function listAudit(admin: AdminContext, filter: AuditFilter & { readonly limit?: number | undefined }) {
+export async function listAudit(
+  admin: AdminContext,
+  filter: AuditFilter & { readonly limit?: number | undefined },
+  noteDamage?: NoteDamage,
+) {
   const { limit = 100 } = filter;
   const newestFirst: AuditRecord[] = [];
-  for await (const page of auditPages(admin, filter, "newest first")) {
+  for await (const page of auditPages(admin, filter, "newest first", noteDamage)) {
     for (const record of page) newestFirst.push(record);
     if (newestFirst.length >= limit) break;
   }
@@ -88,8 +95,9 @@ export async function* auditPages(
   admin: AdminContext,
   filter: AuditFilter,
   order?: Order,
+  noteDamage?: NoteDamage,
 ): AsyncGenerator<readonly AuditRecord[]> {
-  for await (const { records } of auditSegments(admin, filter, order)) yield records;
+  for await (const { records } of auditSegments(admin, filter, order, noteDamage)) yield records;
 }
 
 /** The matching entries of one segment, at least one. */
@@ -100,13 +108,18 @@ export async function* auditSegments(
   admin: AdminContext,
   filter: AuditFilter,
   order?: Order,
+  noteDamage: NoteDamage = () => {},
 ): AsyncGenerator<Matching> {
   const conditions = await conditionsOf(admin, filter);
   // Now is when the newest entry was written, because clocks differ: no later entry is dated before it.
   const untilNow = async () => Math.min(filter.beforeAt ?? Infinity, (await newestMoment(admin.database)) + 1);
   const beforeAt = order === "newest first" ? filter.beforeAt : await untilNow();
   let isEmpty = true;
-  for await (const found of matching(admin, conditions, { ...filter, beforeAt }, order)) {
+  const note = (segment: Segment) => {
+    if (admin.rights === "operator") isEmpty = false; // it may hold what was looked for
+    noteDamage(segment);
+  };
+  for await (const found of matching(admin, conditions, { ...filter, beforeAt }, order, note)) {
     isEmpty = false;
     yield found;
   }
@@ -202,15 +215,17 @@ const namesMax = 1000;
 /** Follows the entries that are recorded after those already shown. */
 export class AuditTail {
   readonly #filter: AuditFilter;
+  readonly #noteDamage: NoteDamage;
   #admin: AdminContext;
   /** The times of entries that must not be shown again. Those more than `lateMs` before the newest are forgotten. */
   readonly #seen = new Map<string, number>();
   #conditions: readonly Condition[] | undefined;
   #newestAt = 0;
 
-  constructor(admin: AdminContext, filter: AuditFilter) {
+  constructor(admin: AdminContext, filter: AuditFilter, noteDamage: NoteDamage = () => {}) {
     this.#admin = admin;
     this.#filter = filter;
+    this.#noteDamage = noteDamage;
   }
 
   /** Continues with another connection. */
@@ -226,7 +241,7 @@ export class AuditTail {
     for await (const page of auditPages(this.#admin, { ...this.#filter, sinceAt: this.#sinceAt })) {
       for (const record of page) this.#note(record);
     }
-    const shown = await listAudit(this.#admin, { ...this.#filter, limit });
+    const shown = await listAudit(this.#admin, { ...this.#filter, limit }, this.#noteDamage);
     for (const record of shown) this.#note(record);
     return shown;
   }
@@ -236,7 +251,8 @@ export class AuditTail {
     this.#conditions ??= await conditionsOf(this.#admin, this.#filter);
     const sinceAt = this.#sinceAt;
     for (const [entry, time] of this.#seen) if (time < sinceAt) this.#seen.delete(entry);
-    for await (const { records } of matching(this.#admin, this.#conditions, { sinceAt })) {
+    const found = matching(this.#admin, this.#conditions, { sinceAt }, "oldest first", this.#noteDamage);
+    for await (const { records } of found) {
       const fresh = records.filter((record) => !this.#seen.has(nameOf(record)));
       for (const record of fresh) this.#note(record);
       if (fresh.length > 0) yield fresh;
@@ -319,10 +335,10 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
     conditions.push(await conditionOn(admin, valuesOf.key, keyId, async () => (await findKey(admin, keyId)).id));
   if (actions !== undefined) conditions.push(isOneOf(actions, valuesOf.action));
   if (environment !== undefined) conditions.push(isOneOf([environment], valuesOf.environment));
-  if (name !== undefined) conditions.push(conditionOnName(name));
+  if (name !== undefined) conditions.push(conditionOnName(admin, name));
   if (wholeName !== undefined) {
     const traces = isPlain(wholeName) ? [JSON.stringify(wholeName).toLowerCase()] : tracesOf(wholeName);
-    const otherwise = `No entry names ${JSON.stringify(wholeName)}.`;
+    const otherwise = `No ${entryFor(admin)} names ${JSON.stringify(wholeName)}.`;
     conditions.push({ fits: (one) => one === wholeName, valuesOf: valuesOf.name, traces, otherwise });
   }
   if (actor !== undefined) conditions.push(await conditionOnActor(admin, actor));
@@ -335,10 +351,27 @@ function isOneOf(texts: readonly string[], valuesOf: Condition["valuesOf"]): Con
 }
 
 /** The condition that a name has this part. @throws Refused as {@link requirePart} */
-function conditionOnName(part: string): Condition {
+function conditionOnName(admin: AdminContext, part: string): Condition {
   requirePart(part);
-  const otherwise = `No entry has ${JSON.stringify(part)} in a name.`;
+  const otherwise = `No ${entryFor(admin)} has ${JSON.stringify(part)} in a name.`;
   return { fits: namesWith(part), valuesOf: valuesOf.name, traces: tracesOf(part), otherwise };
+}
+
+/** What was looked at, in words. */
+function entryFor({ rights }: AdminContext): string {
+  return rights === "operator" ? "entry" : "entry that you may read";
+}
+
+/** Says that no entry matches, and if the record does not go back as far as was asked, when it begins. */
+export async function noneMatch(admin: AdminContext, { sinceAt }: Times): Promise<string> {
+  const which = admin.rights === "operator" ? "entries" : "entries that you may read";
+  return [`No ${which} match.`, await recordBegins(admin, sinceAt)].filter(Boolean).join(" ");
+}
+
+/** Says when the record begins, if older entries were deleted and this moment is before that. */
+export async function recordBegins(admin: AdminContext, sinceAt = 0): Promise<string | undefined> {
+  const begins = await prunedUntil(admin.database);
+  return begins > sinceAt ? `The audit begins at ${formatTime(begins)}: older entries were deleted.` : undefined;
 }
 
 /** Whether a name in an entry is what somebody looks for: it has the part; an id is it. */
@@ -367,9 +400,14 @@ async function requireEntries(admin: AdminContext, conditions: readonly Conditio
   }
 }
 
+/** Whether an entry meets the conditions, or for an operator may, because it is damaged. */
 async function hasEntries(admin: AdminContext, conditions: readonly Condition[]): Promise<boolean> {
-  for await (const _ of matching(admin, conditions, {})) return true;
-  return false;
+  let isDamaged = false;
+  const note = () => {
+    isDamaged = true;
+  };
+  for await (const _ of matching(admin, conditions, {}, "oldest first", note)) return true;
+  return isDamaged && admin.rights === "operator";
 }
 
 /** The condition that this person, or a key or a trust with this name or id, did it. */
@@ -383,7 +421,7 @@ async function conditionOnActor(admin: AdminContext, actor: string): Promise<Con
   const condition = isOneOf([...found, actor], valuesOf.actor);
   const word = JSON.stringify(actor);
   // The name of a key beyond their rights is answered as one that no key has.
-  if (admin.rights !== "operator") return { ...condition, otherwise: `No entry that you may read is by ${word}.` };
+  if (admin.rights !== "operator") return { ...condition, otherwise: `No ${entryFor(admin)} is by ${word}.` };
   if (found.length > 0) return condition;
   return { ...condition, otherwise: `Nobody called ${word} has an entry, and no key or trust has that name or id.` };
 }
@@ -415,11 +453,12 @@ async function* matching(
   conditions: readonly Condition[],
   times: Times,
   order: Order = "oldest first",
+  noteDamage: NoteDamage = () => {},
 ): AsyncGenerator<Matching> {
   for await (const page of segmentsByTime(admin.database, segmentsWith(admin, conditions, times), order)) {
     await admin.requireSameRights?.(admin);
     for (const segment of page) {
-      const records = recordsOf(admin, segment, conditions);
+      const records = recordsOf(admin, segment, conditions, noteDamage);
       if (records.length > 0) yield { segment, records: order === "oldest first" ? records : records.reverse() };
     }
   }
@@ -438,13 +477,20 @@ type Times = Pick<AuditFilter, "sinceAt" | "beforeAt">;
  * The entries of a segment that somebody may see and that meet all conditions. Without conditions, a damaged segment is
  * one entry for an operator.
  */
-function recordsOf({ rights }: AdminContext, segment: Segment, conditions: readonly Condition[]): AuditRecord[] {
+function recordsOf(
+  { rights }: AdminContext,
+  segment: Segment,
+  conditions: readonly Condition[],
+  noteDamage: NoteDamage = () => {},
+): AuditRecord[] {
   const { lane, firstSeq, at } = segment;
   const entries = decodeEntries(segment);
-  if (entries === undefined)
-    return conditions.length > 0 || rights !== "operator"
-      ? []
-      : [{ time: at, ...unreadableEntry, lane, seq: firstSeq }];
+  if (entries === undefined && conditions.length === 0 && rights === "operator")
+    return [{ time: at, ...unreadableEntry, lane, seq: firstSeq }];
+  if (entries === undefined) {
+    noteDamage(segment);
+    return [];
+  }
   const numbered = entries.flatMap((entry, index) => shownAs(entry).map((one) => ({ one, seq: firstSeq + index })));
   return numbered.flatMap(({ one, seq }) => {
     const isMet = ({ fits, valuesOf }: Condition) => valuesOf(one).some(fits);

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gte, lte, max, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gte, lte, max, min, sql } from "drizzle-orm";
 import type { Segment } from "../audit/segment.ts";
 import type { StoredSegment } from "../audit/verify.ts";
 import { type Database, literal } from "./database.ts";
@@ -28,6 +28,14 @@ export async function* segmentsByTime(
 /** When the newest segment was written, in epoch milliseconds; 0 if there is none. */
 export async function newestMoment({ db, tables }: Database): Promise<number> {
   const [found] = await db.select({ at: max(tables.auditSegments.at) }).from(tables.auditSegments);
+  return Number(found?.at ?? 0);
+}
+
+/** When the oldest segment was written that a pruning left, in epoch milliseconds; 0 if nothing was ever pruned. */
+export async function prunedUntil({ db, tables }: Database): Promise<number> {
+  const [pruned] = await db.select({ lane: tables.auditCheckpoints.lane }).from(tables.auditCheckpoints).limit(1);
+  if (pruned === undefined) return 0;
+  const [found] = await db.select({ at: min(tables.auditSegments.at) }).from(tables.auditSegments);
   return Number(found?.at ?? 0);
 }
 
