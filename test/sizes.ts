@@ -60,6 +60,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/integration/witnesses.test.ts": ["usual", "the only proof that a witness who lies counts for nothing"],
   "test/blackbox/transcripts-here.test.ts": ["usual", "the only proof that each command prints what the manual says"],
   "test/integration/no-modes.test.ts": ["usual", "mounts a file system"],
+  "test/integration/absences.test.ts": ["usual", "runs commands"],
   "test/integration/put-back.test.ts": ["usual", "the only proof that a database that was put back is not served"],
   "test/integration/heads.test.ts": ["usual", "the only proof that a head of people's lane is not put back"],
   "test/blackbox/firstrun.test.ts": ["usual", "the only proof that the README's first lines work as pasted"],
