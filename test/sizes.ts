@@ -62,6 +62,10 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/integration/no-modes.test.ts": ["usual", "mounts a file system"],
   "test/integration/absences.test.ts": ["usual", "runs commands"],
   "test/integration/put-back.test.ts": ["usual", "the only proof that a database that was put back is not served"],
+  "test/integration/record-rows.test.ts": [
+    "usual",
+    "the only proof that no row of the record hides a key that was put back",
+  ],
   "test/integration/heads.test.ts": ["usual", "the only proof that a head of people's lane is not put back"],
   "test/blackbox/firstrun.test.ts": ["usual", "the only proof that the README's first lines work as pasted"],
   "test/blackbox/dashboard-pages.test.ts": ["usual", "the only proof that each page fits each width and the keyboard"],

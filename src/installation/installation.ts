@@ -196,7 +196,7 @@ async function openKeys(
     ? await whileNobodyServes(config, () => upgrade(database, keyring, systemKeys))
     : { from: newest, to: newest };
   const { historyBytesMax, checkpointFile: file, witnesses } = config;
-  const signers = (of: Database) => findVerifiers(of, keyring, systemKeys.audit);
+  const signers = async (of: Database) => (await findVerifiers(of, keyring, systemKeys.audit)).signers;
   const checkpoint = new NewestCheckpoint({ auditKey: systemKeys.audit, signers, file, witnesses });
   return { keyring, historyBytesMax, systemKeys, checkpoint, tables, isMigrated };
 }

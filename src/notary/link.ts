@@ -16,6 +16,8 @@ export type NotaryOrder =
         /** Of the signers, and the 32 bytes of each, the one that signs first. */
         readonly name: string;
         readonly seeds: readonly Uint8Array[];
+        /** What was wrong with their rows when it started. */
+        readonly damaged: readonly string[];
       })
   | { readonly close: true };
 /** What it answers. */
@@ -60,13 +62,13 @@ export async function startNotary(
   const closed = Promise.withResolvers<void>();
   const failed = (reason: string) => log({ event: "notary_failed", reason });
   const begin = async () => {
-    const signers = await signersOf(installation).catch((error: unknown) => {
+    const found = await signersOf(installation).catch((error: unknown) => {
       const reason = whyFailed(error);
       if (reason !== failure) failed(reason);
       failure = reason;
     });
     if (isStopping) return;
-    if (signers === undefined) {
+    if (found === undefined) {
       timer = setTimeout(begin, againMs);
       return;
     }
@@ -82,9 +84,10 @@ export async function startNotary(
       known = { ...known, flaws: known.flaws + 1 };
       closed.resolve();
     };
+    const { signers, flaws: damaged } = found;
     const [name, seeds] = [signers[0].name, signers.map(({ seed }) => seed)];
     const auditKey = installation.systemKeys.audit;
-    const order: NotaryOrder = { open: file, auditKey, name, seeds, checkpointFile, witnesses, kindsByRead };
+    const order: NotaryOrder = { open: file, auditKey, name, seeds, damaged, checkpointFile, witnesses, kindsByRead };
     thread.postMessage(order);
   };
   await begin();

@@ -29,6 +29,8 @@ export type NotaryOptions = {
   readonly auditKey: Uint8Array;
   /** The keys that may have signed, the one that signs first. */
   readonly signers: readonly [Signer, ...Signer[]];
+  /** What is wrong with their rows, as sentences. */
+  readonly damaged?: () => Promise<readonly string[]>;
   /** The kind that each action of machines reads. */
   readonly kindsByRead: Readonly<Record<string, string>>;
   /** What is known of the tree. The notary adds to no other one. */
@@ -65,10 +67,10 @@ export class Notary {
   readonly #reads: LastReads;
   /**
    * Sentences by name: of the tree's end, over which nothing is signed then; of the last pass over the tree, and of this
-   * one; of the segments outside the tree; and of what the tables hold against the record.
+   * one; of the segments outside the tree; of the signers' rows; and of what the tables hold against the record.
    */
   readonly #flaws: Record<Place, Found> = {
-    ...{ end: new Map(), pass: new Map(), outside: new Map(), state: new Map() },
+    ...{ end: new Map(), pass: new Map(), outside: new Map(), signers: new Map(), state: new Map() },
   };
   #wholeAt = Number.NEGATIVE_INFINITY;
   /** When the last round began that took in all that it saw. */
@@ -148,12 +150,21 @@ export class Notary {
   /**
    * Holds a part of the tree against what is stored, and takes in what is new. The first round of each hour looks at all
    * segments outside the tree: a flaw that was accepted is none any more, and a segment that a wrong clock dated too
-   * early is found.
+   * early is found. Whatever is wrong with the tree, the tables are compared with the record.
    */
   async round(): Promise<void> {
     const { database, auditKey, rest, now } = this.#options;
-    const tree = await this.#readTree();
-    if (!this.#options.accepts) await this.#compareState(tree);
+    let tree: Tree | undefined;
+    try {
+      tree = await this.#readTree();
+    } finally {
+      if (!this.#options.accepts) await this.#compareState(tree);
+    }
+    const damaged = (await this.#options.damaged?.()) ?? [];
+    this.#note(
+      "signers",
+      damaged.map((flaw) => [flaw, flaw]),
+    );
     if (tree === undefined) return;
     if (!(await areReadsStored(database)) && !(await this.#storeAllReads())) return;
     const startedAt = now();
@@ -332,7 +343,7 @@ export class Notary {
   }
 }
 
-type Place = "end" | "pass" | "outside" | "state";
+type Place = "end" | "pass" | "outside" | "signers" | "state";
 /** Sentences by name. */
 type Found = ReadonlyMap<string, string>;
 

@@ -1,51 +1,48 @@
 import { desc } from "drizzle-orm";
 import { type Signer, signerOf, type Verifier } from "../audit/note.ts";
 import { attempt } from "../core/attempt.ts";
-import { HostRefused } from "../core/refused.ts";
 import { firstNotarySeed, installationId, type Keyring } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
-import { treeEnd } from "../store/tree-end.ts";
 
 /** A key that signs the audit's tree, and the 32 bytes that it is made of. */
 export type OpenedSigner = Signer & { readonly seed: Uint8Array };
 
+/** Keys that may have signed, the one that signs first, and what is wrong with rows that were passed over. */
+type Found<Key> = {
+  readonly signers: readonly [Key, ...Key[]];
+  /** Sentences. */
+  readonly flaws: readonly string[];
+};
+
 /**
- * The keys that sign the heads of the audit's tree, the newest first. The first notary makes one.
- * @throws HostRefused `conflict` if a row was changed, or no key is left of those that have signed
+ * The keys that sign the heads of the audit's tree, the newest first. The row of the first one is made if it is missing:
+ * that key needs no row to be known.
  */
 export async function openSigners(
   database: Database,
   keyring: Keyring,
   auditKey: Uint8Array,
-): Promise<readonly [OpenedSigner, ...OpenedSigner[]]> {
+): Promise<Found<OpenedSigner>> {
   const { auditSigners: s } = database.tables;
-  const find = () => findSigners(database, keyring, auditKey);
-  if ((await find()).length === 0) {
-    if ((await treeEnd(database)).head) throw damaged("The keys that signed the audit's tree are gone.");
+  const { generations, ...found } = await findSigners(database, keyring, auditKey);
+  if (!generations.includes(1)) {
     const { publicKey, seed } = firstSigner(auditKey);
     const row = { generation: 1, publicKey, createdAt: Date.now(), ...keyring.wrapSystemKey("notary 1", seed) };
-    // Of several notaries that start at once, all use the key of the first.
+    // Of several notaries that start at once, all use the same key.
     await database.transaction(async (db) => {
       await db.insert(s).values(row).onConflictDoNothing();
     });
   }
-  const [first, ...older] = await find();
-  if (first === undefined) throw new Error("the new signer is not there");
-  return [first, ...older];
+  return found;
 }
 
-/**
- * The keys that sign, for whoever only verifies. Before the first notary, and if its key was taken out of the database,
- * that is the key that the first notary makes.
- * @throws HostRefused `conflict` if a row was changed
- */
+/** The same keys, for whoever only verifies. */
 export async function findVerifiers(
   database: Database,
   keyring: Keyring,
   auditKey: Uint8Array,
-): Promise<readonly [Verifier, ...Verifier[]]> {
-  const [first = firstSigner(auditKey), ...older] = await findSigners(database, keyring, auditKey);
-  return [first, ...older];
+): Promise<Found<Verifier>> {
+  return findSigners(database, keyring, auditKey);
 }
 
 /** The key that the first notary makes: nobody needs a database to know it. */
@@ -54,22 +51,27 @@ export function firstSigner(auditKey: Uint8Array): OpenedSigner {
   return { ...signerOf(nameOf(auditKey), seed), seed };
 }
 
-/** What opens with the root key was not made up. */
-async function findSigners(database: Database, keyring: Keyring, auditKey: Uint8Array): Promise<OpenedSigner[]> {
+/** What opens with the root key was not made up. A row that does not open keeps nobody from using the others. */
+async function findSigners(database: Database, keyring: Keyring, auditKey: Uint8Array) {
   const { auditSigners: s } = database.tables;
   const rows = await database.db.select().from(s).orderBy(desc(s.generation));
-  return rows.map(({ generation, publicKey, rootId, wrapped }) => {
+  const flaws: string[] = [];
+  const opened = rows.flatMap(({ generation, publicKey, rootId, wrapped }): OpenedSigner[] => {
     const seed = attempt(() => keyring.unwrapSystemKey(`notary ${generation}`, rootId, wrapped));
-    if (seed === undefined) throw damaged("A row of audit_signers was changed: it does not open.");
-    const signer = signerOf(nameOf(auditKey), seed);
-    if (signer.publicKey.equals(publicKey)) return { ...signer, seed };
-    throw damaged("A row of audit_signers was changed: its keys do not belong together.");
+    const signer = seed && { ...signerOf(nameOf(auditKey), seed), seed };
+    if (signer?.publicKey.equals(publicKey)) return [signer];
+    const why = signer === undefined ? "it does not open" : "its keys do not belong together";
+    flaws.push(`Row ${generation} of audit_signers was changed or made up: ${why}. ${advice}`);
+    return [];
   });
+  const first = firstSigner(auditKey);
+  const older = opened.filter(({ publicKey: key }) => !key.equals(first.publicKey));
+  const [newest = first, ...others] = [...older, first];
+  const signers: readonly [OpenedSigner, ...OpenedSigner[]] = [newest, ...others];
+  return { signers, flaws, generations: rows.map(({ generation }) => generation) };
 }
 
-function damaged(what: string): HostRefused {
-  return new HostRefused("conflict", `${what} Restore the table audit_signers from a backup.`);
-}
+const advice = "Restore it from a backup, or delete it: a notary that starts makes row 1 again.";
 
 function nameOf(auditKey: Uint8Array): string {
   return `keyhole/${installationId(auditKey)}`;

@@ -126,9 +126,10 @@ function madeUp({ subject }: Exception): StateDifference {
 
 /** Whether the signed tree has exactly this segment. */
 async function isInTree(database: Database, auditKey: Uint8Array, segment: Segment, tree: TreeHead | undefined) {
+  if (tree === undefined) return false;
   const leaf = await leafOf(database, segment);
   const text = segmentTree(saltKeyOf(auditKey), segment)?.leaf;
-  if (tree === undefined || leaf === undefined || leaf >= tree.size || text === undefined) return false;
+  if (leaf === undefined || leaf >= tree.size || text === undefined) return false;
   try {
     const path = await proveInclusion(leaf, tree.size, (nodes) => readNodes(database, nodes));
     return verifyInclusion(leafHash(text), leaf, tree, path);

@@ -12,7 +12,7 @@ let notary: Notary | undefined;
 
 self.onmessage = ({ data }: MessageEvent<NotaryOrder>) => {
   if ("close" in data) return void notary?.stop().then(() => say({ closed: true }));
-  const { open, name, seeds, checkpointFile: file, ...order } = data;
+  const { open, name, seeds, damaged, checkpointFile: file, ...order } = data;
   const [first, ...older] = seeds.map((seed) => signerOf(name, seed));
   if (first === undefined) throw new Error("the notary was given no key to sign with");
   const signers = [first, ...older] as const;
@@ -20,6 +20,7 @@ self.onmessage = ({ data }: MessageEvent<NotaryOrder>) => {
     ...order,
     database: openSqlite(open, "notary"),
     signers,
+    damaged: async () => damaged,
     checkpoint: new NewestCheckpoint({ ...order, signers: async () => signers, file }),
     log: (event) => say({ log: event }),
     now: Date.now,

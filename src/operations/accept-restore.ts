@@ -54,7 +54,7 @@ export const acceptRestore = operation({
     const { checkpoint, database, keyring, systemKeys, now } = admin;
     const { segments: size, acceptedAt } = seen;
     const before = counted(size, "segment");
-    const signers = await openSigners(database, keyring, systemKeys.audit);
+    const { signers } = await openSigners(database, keyring, systemKeys.audit);
     const change = { action, organization: null, names: [String(size)] } as const;
     await writing(admin, permit, async (db) => {
       // Nobody else accepts from here on, and what was shown is still so.

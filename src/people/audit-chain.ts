@@ -71,11 +71,8 @@ async function verifySegments(
 ): Promise<Verified & { readonly signed: TreeHead | undefined }> {
   const auditKey = systemKeys.audit;
   const chain = chainOf(database);
-  const broken: string[] = [];
-  const log = await findVerifiers(database, keyring, auditKey).catch((error: unknown) => {
-    broken.push(error instanceof Refused ? error.message : "The table audit_signers cannot be read.");
-    return [];
-  });
+  const found = await findVerifiers(database, keyring, auditKey).catch(() => undefined);
+  const { signers: log, flaws: broken } = found ?? { signers: [], flaws: ["The table audit_signers cannot be read."] };
   // A head that is signed has the size of a tree that there was. A row of SQL may have any.
   const signed = openTreeHead((await treeEnd(database)).head?.note ?? "", log);
   const walk = new AuditWalk(auditKey, chain, { size: signed?.size ?? 0, saltKey: saltKeyOf(auditKey) });

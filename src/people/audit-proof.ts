@@ -21,7 +21,7 @@ import { requireAuditor } from "./audit-chain.ts";
 export async function auditKeys(admin: AdminContext): Promise<string[]> {
   requireAuditor(admin);
   const { database, keyring, systemKeys } = admin;
-  return (await findVerifiers(database, keyring, systemKeys.audit)).map(encodeVerifier);
+  return (await findVerifiers(database, keyring, systemKeys.audit)).signers.map(encodeVerifier);
 }
 
 /** When the newest head was signed, in epoch milliseconds: entries from before can be proved. Undefined if there is none. */
@@ -44,7 +44,8 @@ export type WitnessRecord = {
 /** The witnesses that are set here; if none is, those that have signed within a month. */
 export async function listWitnesses(admin: AdminContext): Promise<WitnessRecord[]> {
   const { database, checkpoint, keyring, systemKeys, now } = admin;
-  const log = await findVerifiers(database, keyring, systemKeys.audit).catch(() => []);
+  const found = await findVerifiers(database, keyring, systemKeys.audit).catch(() => undefined);
+  const log = found?.signers ?? [];
   const acceptedAt = (head: SignedHead | undefined) => openTreeHead(head?.note ?? "", log)?.acceptedAt ?? 0;
   const newest = acceptedAt((await treeEnd(database)).head);
   const signed = await newestCosigned(database, Number.MAX_SAFE_INTEGER);
@@ -136,7 +137,7 @@ async function openProver({ database, keyring, systemKeys }: AdminContext): Prom
   const heads = [cosigned, newest].filter((head) => head !== undefined);
   const notes = await Promise.all(heads.map((head) => cosignedNote(database, head, [...signed.keys()])));
   const saltKey = saltKeyOf(systemKeys.audit);
-  const check = proofChecker(await findVerifiers(database, keyring, systemKeys.audit));
+  const check = proofChecker((await findVerifiers(database, keyring, systemKeys.audit)).signers);
   return {
     prove: async (segment, seqs) => {
       if (seqs.length === 0) return [];

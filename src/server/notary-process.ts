@@ -5,7 +5,7 @@ import { refusePooler } from "../installation/serving.ts";
 import { kindsByRead } from "../kinds/kind.ts";
 import { watchNotary } from "../notary/link.ts";
 import { Notary } from "../notary/notary.ts";
-import { openSigners } from "../notary/signers.ts";
+import { findVerifiers, openSigners } from "../notary/signers.ts";
 import type { Config } from "../settings/settings.ts";
 import { type Database, databaseErrorCode, isStrayConnectionFailure, warm } from "../store/database.ts";
 import { watchReadiness } from "./health.ts";
@@ -22,8 +22,9 @@ export async function runNotary(
   const database = open("notary");
   await refusePooler(database, "notary");
   const auditKey = systemKeys.audit;
-  const signers = await openSigners(database, keyring, auditKey);
-  const options = { database, auditKey, signers, kindsByRead, checkpoint, witnesses: config.witnesses };
+  const { signers } = await openSigners(database, keyring, auditKey);
+  const damaged = async () => (await findVerifiers(database, keyring, auditKey)).flaws;
+  const options = { database, auditKey, signers, damaged, kindsByRead, checkpoint, witnesses: config.witnesses };
   const notary = new Notary({ ...options, log, now: Date.now });
   // Of its own: a check must not wait behind a round.
   const asked = open("watch");

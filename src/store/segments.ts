@@ -21,7 +21,7 @@ export type SegmentFilter = {
 
 /**
  * Segments in order of lane, sequence and time, each with its leaf.
- * @param from - only this lane, from this sequence number on
+ * @param from - only this lane, from this sequence number on, and without leaves: then no table of the tree is read
  * @param after - only those behind this one
  */
 export async function* segmentsByLane(
@@ -39,7 +39,7 @@ export async function* segmentsByLane(
       const rest = last && sql`(${s.lane}, ${s.firstSeq}, ${s.at}) > (${last.lane}, ${last.firstSeq}, ${last.at})`;
       return and(matching(database, filter), start, rest);
     },
-    true,
+    from === undefined,
   );
   for await (const page of found) yield* page;
 }

@@ -139,7 +139,7 @@ describeBoth("a notary", (w) => {
   const notaryOn = async (...urls: readonly string[]) => {
     const database = w.installation.open("notary");
     closing.push(() => database.close());
-    const signers = await openSigners(database, w.installation.keyring, w.admin.systemKeys.audit);
+    const { signers } = await openSigners(database, w.installation.keyring, w.admin.systemKeys.audit);
     const add = (event: LogEvent) => log.push(event);
     const witnesses = new Witnesses(
       database,

@@ -9,6 +9,7 @@ const values = "/projects/web/variables?environment=staging";
 onBoth("the notary", (dialect) => {
   const site = siteOf(dialect, { staging: { TOKEN: "canary-of-the-notary" } });
   const key = keyOf(site, "--org", "acme");
+  const revoked = keyOf(site, "--org", "acme");
   const size = async () => {
     const [row] = await site.sql("select max(size) as size from audit_checkpoints_signed");
     return Number(row?.["size"] ?? 0);
@@ -35,6 +36,35 @@ onBoth("the notary", (dialect) => {
       /^keyhole\/[0-9a-f]{16}\n\d+\n[^\n]{44}\naudit\.commands \d+\n\n— keyhole\/[0-9a-f]{16} \S+\n$/,
     );
     expect(notary.said()).not.toContain("canary");
+  });
+
+  test("names a row of its keys that somebody made up, and finds a key that was put back all the same", async () => {
+    const { id, key: text } = revoked;
+    await site.sql(`create table saved as select * from api_keys where id = '${id}'`);
+    const putBack = async (from: string) => {
+      await site.sql(`delete from api_keys where id = '${id}'`);
+      await site.sql(`insert into api_keys select * from ${from}`);
+    };
+    await site.json(["key", "revoke", id]);
+    await site.sql(`create table revoked as select * from api_keys where id = '${id}'`);
+    await site.sql(`insert into audit_signers (generation, public_key, root_id, wrapped, created_at)
+      select 2, public_key, root_id, wrapped, created_at from audit_signers`);
+    await site.sql("delete from audit_signers where generation = 1");
+    await putBack("saved");
+    const notary = await startNotary(site);
+    await notary.says("Row 2 of audit_signers was changed or made up: it does not open.");
+    await notary.says(`key:${id} was put back or changed by other means`);
+    expect(await notary.stop()).toBe(0);
+    const server = await site.serve();
+    expect((await server.get(values, text)).status).toBe(401);
+    expect(await server.stop()).toBe(0);
+    expect(await site.sql("select generation from audit_signers order by 1")).toEqual([
+      ...[{ generation: 1 }, { generation: 2 }],
+    ]);
+    await putBack("revoked");
+    for (const table of ["saved", "revoked"]) await site.sql(`drop table ${table}`);
+    for (const rows of ["audit_exceptions", "audit_signers where generation = 2"])
+      await site.sql(`delete from ${rows}`);
   });
 
   test("counts what is not in order in a metric", async () => {

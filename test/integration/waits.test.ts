@@ -4,6 +4,7 @@ import { getTableName, sql } from "drizzle-orm";
 import type postgres from "postgres";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
 import { findVerifiers } from "../../src/notary/signers.ts";
+import { revokeKey } from "../../src/people/keys.ts";
 import { type Database, warm } from "../../src/store/database.ts";
 import { whyFailed } from "../../src/store/failures.ts";
 import { servingRights } from "../../src/store/rights.ts";
@@ -12,6 +13,7 @@ import { readNodes, treeEnd } from "../../src/store/tree-end.ts";
 import { newFolder } from "../support/folder.ts";
 import { notarize, notaryOf } from "../support/notarize.ts";
 import { connectTo } from "../support/postgres.ts";
+import { savedTables } from "../support/saved.ts";
 import { describePostgres, everything, type LogEvent } from "../support/world.ts";
 
 const served: ReadonlySet<string> = new Set([
@@ -93,6 +95,26 @@ describePostgres("somebody who holds a lock", (w) => {
     await notary.stop();
   });
 
+  test("of a table of the tree keeps no key that was put back from being found", async () => {
+    const { key } = await w.place({ key: {} });
+    const live = await savedTables(w, ["api_keys"]);
+    await revokeKey(w.admin, key.id);
+    const revoked = await savedTables(w, ["api_keys"]);
+    const database = w.installation.open("notary");
+    const log: LogEvent[] = [];
+    const notary = await notaryOf(w, { database, log: (event) => log.push(event) });
+    await notary.round();
+    await live();
+    const failure = await whileLocked("audit_leaves", "access exclusive", () => reasonOf(notary.round()));
+    expect(failure).toContain("has a lock that somebody else holds");
+    const flaw = `key:${key.id} was put back or changed by other means: it is live, and the record says revoked.`;
+    expect(log.filter(({ event }) => event === "audit_flaw")).toEqual([{ event: "audit_flaw", flaw }]);
+    expect((await w.ask("/organization", { key })).status).toBe(401);
+    await revoked();
+    await w.run("delete from audit_exceptions");
+    await database.close();
+  });
+
   test("cannot keep the notary's sessions for long, nor can the notary keep others", async () => {
     const settings = await opened("notary", (database) =>
       database.query<{ name: string; setting: string }>(
@@ -111,7 +133,8 @@ describePostgres("somebody who holds a lock", (w) => {
   test("of the tree makes no server refuse, unless a file or a witness is set: and then for another reason", async () => {
     await w.organization();
     await notarize(w);
-    const signers = (of: Database) => findVerifiers(of, w.installation.keyring, w.installation.systemKeys.audit);
+    const signers = async (of: Database) =>
+      (await findVerifiers(of, w.installation.keyring, w.installation.systemKeys.audit)).signers;
     const knowing = (file?: string) =>
       new NewestCheckpoint({ auditKey: w.installation.systemKeys.audit, signers, file, lateAfterMs: 0 });
     const [blind, host] = [knowing(), knowing(`${newFolder()}/checkpoint`)];

@@ -22,7 +22,7 @@ describeBoth("the notary's witnesses", (w) => {
   const ours = witnessOf("witness.example", new Uint8Array(32).fill(8));
   let log: Readonly<Record<string, unknown>>[] = [];
   let database: Database;
-  let signers: Awaited<ReturnType<typeof openSigners>>;
+  let signers: Awaited<ReturnType<typeof openSigners>>["signers"];
   const closing: (() => Promise<void>)[] = [];
 
   /** Appends something and signs it. @param accepts - as if the database had been put back, and that was accepted */
@@ -58,7 +58,7 @@ describeBoth("the notary's witnesses", (w) => {
 
   beforeAll(async () => {
     database = w.installation.open("notary");
-    signers = await openSigners(database, w.admin.keyring, w.admin.systemKeys.audit);
+    ({ signers } = await openSigners(database, w.admin.keyring, w.admin.systemKeys.audit));
     await grow();
   });
   afterEach(async () => {

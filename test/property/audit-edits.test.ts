@@ -46,7 +46,7 @@ type Picks = typeof picks extends fc.Arbitrary<infer T> ? T : never;
 describeBoth("an audit that somebody changes with SQL", (w, dialect) => {
   const folder = newFolder();
   const auditKey = () => w.admin.systemKeys.audit;
-  const verifiers = () => findVerifiers(w.admin.database, w.installation.keyring, auditKey());
+  const verifiers = async () => (await findVerifiers(w.admin.database, w.installation.keyring, auditKey())).signers;
   const hostWith = (file: string | undefined) =>
     new NewestCheckpoint({ auditKey: auditKey(), signers: verifiers, file });
   const round = async (file?: string, at = Date.now()) => {

@@ -10,7 +10,7 @@ type Options = Partial<ConstructorParameters<typeof Notary>[0]> & { readonly fil
 export async function notaryOf({ installation, admin }: World, { file, ...own }: Options = {}): Promise<Notary> {
   const { database = admin.database } = own;
   const auditKey = admin.systemKeys.audit;
-  const signers = own.signers ?? (await openSigners(database, installation.keyring, auditKey));
+  const signers = own.signers ?? (await openSigners(database, installation.keyring, auditKey)).signers;
   const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file });
   return new Notary({ kindsByRead, database, auditKey, signers, checkpoint, log: () => {}, now: Date.now, ...own });
 }
