@@ -19,11 +19,11 @@ import { namesForMachines, personGets } from "../people/readers.ts";
 import { whoStillReads } from "../words/machines-only.ts";
 import { counted, formatTime } from "../words/text.ts";
 import { parseDuration } from "../words/times.ts";
-import { endless } from "./credentials.ts";
+import { endless, lastUsedLags } from "./credentials.ts";
 
 const listAll = operation({
   path: "access",
-  about: "List the keys, trusts and persons that can do something in a project, or in one of its environments.",
+  about: `List the keys, trusts and persons that can do something in a project, or in one of its environments. ${lastUsedLags}`,
   examples: ["keyhole access acme/web production"],
   right: "see",
   inputs: { project, environment: choice("[env]", "only this environment", environments), wide },

@@ -88,7 +88,7 @@ export function credentialOperations(
 
   const listAll = operation({
     path: `${type} list`,
-    about: words.list,
+    about: `${words.list} ${lastUsedLags}`,
     examples: [`keyhole ${type} list --org acme`, `keyhole ${type} list --unused 90d`],
     right: ["see", "keys"],
     inputs: {
@@ -115,7 +115,7 @@ export function credentialOperations(
 
   const show = operation({
     path: `${type} show`,
-    about: words.show,
+    about: `${words.show} ${lastUsedLags}`,
     examples: [`keyhole ${type} show 0199a3c4`],
     right: ["see", "keys"],
     inputs: { id: id(type) },
@@ -188,6 +188,9 @@ export function nameOf({ type, id, name }: KeyRecord): string {
 function reach(scope: readonly string[] | null) {
   return { words: scope?.length === 0 ? ["none"] : scope };
 }
+
+/** A server writes the uses of a key at most once a minute (`access/key-uses.ts`). */
+export const lastUsedLags = "LAST USED may be up to a minute behind.";
 
 /** Everything that is shown of a key or a trust. */
 export const grantColumns: Columns<KeyRecord> = {

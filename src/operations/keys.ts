@@ -19,7 +19,15 @@ import {
 import { textsOf, unreadProblem, unreadWords } from "../people/texts.ts";
 import { counted, formatTime, joined } from "../words/text.ts";
 import { parseDuration } from "../words/times.ts";
-import { credentialOperations, foundColumns, grantInputs, grantOf, nameOf, summary } from "./credentials.ts";
+import {
+  credentialOperations,
+  foundColumns,
+  grantInputs,
+  grantOf,
+  lastUsedLags,
+  nameOf,
+  summary,
+} from "./credentials.ts";
 
 const outKey = { ...out, help: "write the key to this new file, mode 0600, instead of stdout" };
 
@@ -109,7 +117,9 @@ export const find = operation({
   run: async (admin, _, { found, active, warnings, document: { others, unread } }) => {
     const revoked = await revokeEach(admin, active);
     const now = found.map((key) => revoked.find(({ id }) => id === key.id) ?? key);
-    const sentence = revoked.length > 0 ? `Revoked ${joined(revoked.map(nameOf))}.` : "";
+    const reads = now.length > 0 && `${lastUsedLags} Each read of values is in keyhole audit list --key ID.`;
+    const ended = revoked.length > 0 && `Revoked ${joined(revoked.map(nameOf))}.`;
+    const sentence = [reads, ended].filter(Boolean).join("\n");
     const document = { keys: now, others, unread };
     const columns = foundColumns(await shortKeyIds(admin));
     const ends = unread.length > 0 && unreadProblem(unread.length);
