@@ -1,0 +1,30 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { Glob } from "bun";
+import { absences } from "../support/absences.ts";
+
+const source = `${import.meta.dir}/../../src`;
+const files = ["{operations,kinds,people,cli,words,editing}/**/*.ts", "desk/outcome.ts"];
+const absence =
+  /^(?:nothing|nobody|no|none|there (?:is|are) no)\b|\b(?:not since|has no|holds no|none is|read nothing)\b/i;
+/** What a command did not do. */
+const deed = /^Nothing (?:was (?!found)|would|is stored)/;
+
+/** The texts that say that nothing is there, as `FILE: TEXT`. */
+function textsOf(file: string): string[] {
+  const code = readFileSync(`${source}/${file}`, "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+  return [...code.matchAll(/"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g)]
+    .map(([literal]) => literal.slice(1, -1))
+    .filter((text) => absence.test(text) && !deed.test(text))
+    .map((text) => `${file}: ${text.replace(/\$\{[^{}]*\}/g, "…")}`);
+}
+
+test("every text that says that nothing is there is listed with what makes it true, and each line is of one", () => {
+  const texts = files.flatMap((pattern) => [...new Glob(pattern).scanSync(source)].flatMap(textsOf));
+  const lines = Object.values(absences).flat();
+  /** One word stands for itself alone, and more of them for the text that begins so. */
+  const isOf = (line: string) => (text: string) =>
+    text === line || (line.split(" ").length > 2 && text.startsWith(line));
+  expect(texts.filter((text) => !lines.some((line) => isOf(line)(text)))).toEqual([]);
+  expect(lines.filter((line) => !texts.some(isOf(line)))).toEqual([]);
+});
