@@ -79,8 +79,7 @@ function accessColumns(short: (id: string) => string): Columns<Access> {
 
 const listEnds = operation({
   path: "expiring",
-  about:
-    "List the keys, trusts and persons' rights that end soon, and the variables to rotate soon or overdue: the next one first.",
+  about: `List the keys, trusts and persons' rights that end soon, and the variables to rotate soon or overdue: the next one first. ${lastUsedLags}`,
   examples: ["keyhole expiring --within 14d"],
   right: ["see", "keys"],
   inputs: { withinMs: input("--within <duration>", "how soon (default: 30d)", parseDuration), wide },

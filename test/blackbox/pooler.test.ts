@@ -197,8 +197,14 @@ onPostgres("PgBouncer before the database", () => {
         stdout: "",
         stderr: "keyhole: DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.\n",
       });
-      const list = () =>
-        runBinary(["org", "list"], { cwd: site.folder, env: { ...site.env, DATABASE_URL: server.href } });
+      const through = (...args: string[]) =>
+        runBinary(args, { cwd: site.folder, env: { ...site.env, DATABASE_URL: server.href } });
+      expect(await through("db", "check")).toMatchObject({
+        exitCode: 1,
+        stdout: expect.stringContaining("; commits pass; no commit waits for a standby.\n"),
+        stderr: expect.stringContaining(`WARNING: A pooler is between this host and ${server.host}: `),
+      });
+      const list = () => through("org", "list");
       expect(await list()).toMatchObject({ exitCode: 0, stderr: "" });
       await site.sql(`alter role current_user in database ${pathname.slice(1)} set bytea_output = escape`);
       await site.sql(
