@@ -12,7 +12,7 @@ import { openPostgres, protocolViolation, requiredSettings, Servers } from "../s
  * @throws Refused if there is none or more than one, Problem if its sessions have a setting that Keyhole cannot work with
  */
 export async function findPrimary(servers: Servers): Promise<void> {
-  const asked = servers.all.map(askServer);
+  const asked = servers.all.map((server) => askServer(server, servers.alone(server)));
   const first = Promise.any(asked.map(async (one) => ("why" in (await one) ? Promise.reject() : one)));
   // One that is away must not keep every command waiting.
   const late = first.then(() => Bun.sleep(othersMs)).catch(() => new Promise<never>(() => {}));
@@ -43,8 +43,8 @@ export type Primary = {
 /** Asks a server whether it is a primary. */
 export async function askServer(
   server: PostgresServer,
+  own = new Servers([server]),
 ): Promise<Primary | { readonly why: string; readonly cause: unknown }> {
-  const own = new Servers([server]);
   const asking = async (): Promise<Primary> => {
     const database = openPostgres(own, "admin");
     const isAsked = database.isMember(sql`name`, textValue("names"));

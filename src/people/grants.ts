@@ -38,7 +38,6 @@ export async function grantStatements(admin: AdminContext, role: string, use: Ro
     `REVOKE ALL ON SCHEMA ${schema} FROM ${to};`,
     `GRANT USAGE ON SCHEMA ${schema} TO ${to};`,
     `REVOKE ALL ON ${tables([...new Set([...read, ...append, ...count, ...none, ...months])])}, ${journal} FROM ${to};`,
-    `GRANT SELECT ON ${journal} TO ${to};`,
     ...rightsOfRoles[use].map(
       ([privileges, names]) => `GRANT ${privileges} ON ${tables(withMonths(privileges, names))} TO ${to};`,
     ),

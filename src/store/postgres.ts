@@ -28,7 +28,7 @@ import { postgresTables } from "./tables.ts";
 export class Servers {
   readonly #servers: readonly PostgresServer[];
   readonly #pools: ((server: PostgresServer) => void)[] = [];
-  readonly #refusals = new Map<PostgresServer, Refusal>();
+  readonly #refusals: Map<PostgresServer, Refusal>;
   #at = 0;
   /** Whether a pooler is between that refuses the settings of a session. Then commands do without them. */
   isPooled = false;
@@ -38,8 +38,14 @@ export class Servers {
   say: (line: string) => void = () => {};
 
   /** @param servers - at least one */
-  constructor(servers: readonly PostgresServer[]) {
+  constructor(servers: readonly PostgresServer[], refusals = new Map<PostgresServer, Refusal>()) {
     this.#servers = servers;
+    this.#refusals = refusals;
+  }
+
+  /** One of them, which shares what is known of refused sign-ins. */
+  alone(server: PostgresServer): Servers {
+    return new Servers([server], this.#refusals);
   }
 
   get count(): number {
@@ -126,7 +132,7 @@ const noticesMax = 64;
  */
 export function openPostgres(servers: Servers, use: Use): Database {
   // A command's sessions have a name of their own, by which another session finds them.
-  const name = use === "admin" ? `keyhole admin ${crypto.randomUUID().slice(0, 8)}` : `keyhole ${use}`;
+  const name = use === "admin" ? `keyhole ${use} ${crypto.randomUUID().slice(0, 8)}` : `keyhole ${use}`;
   const clients = connect(servers, use, undefined, name);
   type Client = typeof clients.client;
   const pool = { underWay: 0, connectionsMax: poolOf[use].max };

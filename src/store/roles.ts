@@ -49,11 +49,14 @@ const peoplesRights: Rights = [
   ["UPDATE (created_at)", [getTableName(tables.systemKeys)]],
 ];
 
+/** Which migrations ran: whoever opens a database asks. */
+const everyones: Rights = [["SELECT", ["keyhole_migrations"]]];
+
 /** What `keyhole db grants` grants a role, by its use. docs/least-privilege.md says the same. */
 export const rightsOfRoles: Readonly<Record<RoleUse, Rights>> = {
-  serve: serversRights,
-  people: peoplesRights,
-  notary: notarysRights,
+  serve: [...everyones, ...serversRights],
+  people: [...everyones, ...peoplesRights],
+  notary: [...everyones, ...notarysRights],
 };
 
 /** A right to insert that tells who uses a role. The first that it has counts. */

@@ -102,7 +102,6 @@ describe("who may be anybody", () => {
     await sentenceOf(servers);
     expect(bad.knows("keyhole", salt)).toBe(false);
     expect(good.connections()).toBeGreaterThan(0);
-    expect(servers.current.name).toBe(`0.0.0.0:${good.port}`);
   });
 });
 

@@ -20,7 +20,8 @@ function rowsBelow(heading: string): (readonly [tables: string[], rights: string
   const section = page.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? "";
   return [...section.matchAll(/^\| (.*?) \| (.*?) \|$/gm)].slice(1).flatMap(([, first = "", second = ""]) => {
     const named = [...first.matchAll(/`([\w.]+)`/g)].map(([, name]) => name ?? "");
-    const tables = first === "every table" ? everyTable : named.filter((name) => !name.includes("."));
+    const all = first.startsWith("every table") ? everyTable : [];
+    const tables = [...all, ...named.filter((name) => !name.includes("."))];
     return tables.length === 0 ? [] : [[tables, second.replace(/:.*/, "")] as const];
   });
 }

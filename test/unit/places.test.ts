@@ -7,6 +7,7 @@ import { HostRefused } from "../../src/core/refused.ts";
 import { scratchFolder } from "../../src/core/scratch.ts";
 import { folderProblem } from "../../src/installation/data-folder.ts";
 import { newFolder } from "../support/folder.ts";
+import { findProgram } from "../support/programs.ts";
 
 const { TMPDIR } = process.env;
 afterEach(() => {
@@ -36,7 +37,7 @@ test.each(["SQLITE_IOERR_SHMMAP", "SQLITE_IOERR_SHMOPEN", "SQLITE_IOERR_SHMLOCK"
 );
 
 /** Only root may become an account that the system does not know. */
-test.skipIf(process.getuid?.() !== 0 || Bun.which("setpriv") === null)(
+test.skipIf(process.getuid?.() !== 0 || findProgram("setpriv") === undefined)(
   "an account that the system does not know, without HOME, has no password file, and that is no failure",
   () => {
     const module = join(import.meta.dir, "../../src/settings/postgres-url.ts");
