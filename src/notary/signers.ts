@@ -1,6 +1,7 @@
 import { desc } from "drizzle-orm";
 import { type Signer, signerOf, type Verifier } from "../audit/note.ts";
 import { attempt } from "../core/attempt.ts";
+import { excerpt } from "../core/visible.ts";
 import { firstNotarySeed, installationId, type Keyring } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
 
@@ -60,8 +61,14 @@ async function findSigners(database: Database, keyring: Keyring, auditKey: Uint8
     const seed = attempt(() => keyring.unwrapSystemKey(`notary ${generation}`, rootId, wrapped));
     const signer = seed && { ...signerOf(nameOf(auditKey), seed), seed };
     if (signer?.publicKey.equals(publicKey)) return [signer];
-    const why = signer === undefined ? "it does not open" : "its keys do not belong together";
-    flaws.push(`Row ${generation} of audit_signers was changed or made up: ${why}. ${advice}`);
+    if (signer === undefined && !keyring.rootIds.includes(rootId)) {
+      flaws.push(
+        `Row ${generation} of audit_signers is under the root key ${excerpt(rootId)}, which is not given here.`,
+      );
+    } else {
+      const why = signer === undefined ? "it does not open" : "its keys do not belong together";
+      flaws.push(`Row ${generation} of audit_signers was changed or made up: ${why}. ${advice}`);
+    }
     return [];
   });
   const first = firstSigner(auditKey);

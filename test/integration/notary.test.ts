@@ -603,7 +603,7 @@ describeBoth("the keys that sign", (w) => {
       ],
       "another root": [
         "update audit_signers set root_id = 'other'",
-        "Row 1 of audit_signers was changed or made up: it does not open.",
+        "Row 1 of audit_signers is under the root key other, which is not given here.",
       ],
       "another generation": [
         "update audit_signers set generation = 2",

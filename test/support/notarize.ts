@@ -1,7 +1,7 @@
 import { kindsByRead } from "../../src/kinds/kind.ts";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
 import { Notary } from "../../src/notary/notary.ts";
-import { openSigners } from "../../src/notary/signers.ts";
+import { findVerifiers, openSigners } from "../../src/notary/signers.ts";
 import type { World } from "./world.ts";
 
 type Options = Partial<ConstructorParameters<typeof Notary>[0]> & { readonly file?: string | undefined };
@@ -11,8 +11,10 @@ export async function notaryOf({ installation, admin }: World, { file, ...own }:
   const { database = admin.database } = own;
   const auditKey = admin.systemKeys.audit;
   const signers = own.signers ?? (await openSigners(database, installation.keyring, auditKey)).signers;
+  const damaged = async () => (await findVerifiers(database, installation.keyring, auditKey)).flaws;
   const checkpoint = new NewestCheckpoint({ auditKey, signers: async () => signers, file });
-  return new Notary({ kindsByRead, database, auditKey, signers, checkpoint, log: () => {}, now: Date.now, ...own });
+  const options = { kindsByRead, database, auditKey, signers, damaged, checkpoint, log: () => {}, now: Date.now };
+  return new Notary({ ...options, ...own });
 }
 
 /** Puts all that is on record into the tree, as a notary does in its first round. @returns the flaws that it found */
