@@ -140,7 +140,7 @@ function keyColumns(database: Database, counted: readonly Counted[]): SQL {
   const excepted = sql`case when exists (select 1 from ${e}) then 1 else 0 end`;
   return sql`${grantColumns(database)}, ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
     ${bounded(o.name, 1024)} as "organizationName", ${bounded(o.plan, 16)} as plan, ${p.id} as "projectId",
-    ${bounded(countsOf(database, counted), 128)} as counts, ${excepted} as excepted, ${people} as people`;
+    ${countsOf(database, counted)} as counts, ${excepted} as excepted, ${people} as people`;
 }
 
 /** A kind, and the column of projects that counts its items. */
@@ -148,7 +148,10 @@ type Counted = readonly [kind: string, counts: `${string}Counts`];
 
 /** The counts of the kind that is asked for; null for any other than these. */
 function countsOf(database: Database, counted: readonly Counted[]): SQL {
-  const cases = counted.map(([kind, name]) => sql`when ${sql.raw(`'${kind}'`)} then ${columnOf(database, name)}`);
+  // Bounded each by itself: to measure the whole case, SQLite would read the column.
+  const cases = counted.map(([kind, name]) => {
+    return sql`when ${sql.raw(`'${kind}'`)} then ${bounded(columnOf(database, name), 128)}`;
+  });
   return cases.length === 0 ? sql`cast(null as text)` : sql`case ask.kind ${sql.join(cases, sql` `)} end`;
 }
 

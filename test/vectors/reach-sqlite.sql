@@ -16,7 +16,7 @@ select "api_keys"."id" as "keyId",
   case when octet_length("organizations"."name") <= 1024 then "organizations"."name" end as "organizationName",
   case when octet_length("organizations"."plan") <= 16 then "organizations"."plan" end as plan,
   "projects"."id" as "projectId",
-  case when octet_length(case ask.kind when 'files' then "projects"."file_counts" end) <= 128 then case ask.kind when 'files' then "projects"."file_counts" end end as counts,
+  case ask.kind when 'files' then case when octet_length("projects"."file_counts") <= 128 then "projects"."file_counts" end end as counts,
   case when exists (select 1
     from "audit_exceptions") then 1 else 0 end as excepted,
   (select "audit_heads"."seq"
