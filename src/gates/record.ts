@@ -11,7 +11,7 @@ import type { ApiParts } from "./api-parts.ts";
 import { answer } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** Gate 10, timed, and the answer. An answer without a value is none of those that a job may have so many of. */
+/** Gate 10, timed, and the answer. An answer without a value does not count against the reads of a job. */
 export async function released<T>(
   parts: ApiParts,
   exchange: Exchange,

@@ -37,7 +37,7 @@ export async function openSigners(
   return found;
 }
 
-/** The same keys, for whoever only verifies. */
+/** The same keys, to verify with. Nothing is stored. */
 export async function findVerifiers(
   database: Database,
   keyring: Keyring,

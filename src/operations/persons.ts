@@ -48,7 +48,7 @@ const whoami = operation({
   inputs: {},
   run: async (admin) => {
     const own = await ownRights(admin);
-    // Servers refuse such a database, and whoever asks why comes here.
+    // Servers refuse such a database. This command is where people ask why.
     await admin.checkpoint.look(admin.database, false);
     admin.checkpoint.requireGoingOn("unavailable");
     return one(own, ownColumns);

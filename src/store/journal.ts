@@ -70,8 +70,11 @@ export function postgresJournal(servers: Servers): JournalStore {
     const before = notices;
     const { answer, giveUp } = clients.ask(1, (client) => bringBack(client, owed));
     const found = await bringDeadline.of(answer, giveUp).catch((error: unknown) => {
+      const reason = databaseErrorCode(error);
       if (error instanceof Fault || isConnectionFailure(error)) throw error;
-      return { broughtBack: 0, isAllGone: true, reason: databaseErrorCode(error) };
+      // A lock or a full disk passes, so it is tried again. What never passes must not stop all reads.
+      if (passing.test(reason)) throw new Fault("unavailable", `what a failover lost could not be stored: ${reason}`);
+      return { broughtBack: 0, isAllGone: true, reason };
     });
     if (notices !== before && !(await isPromised())) throw new Fault("unavailable", cutShort.reason ?? "");
     owed = [];
@@ -138,7 +141,7 @@ export function postgresJournal(servers: Servers): JournalStore {
           [owed, server] = [[...recent.all], undefined];
           return settle().then(
             () => moved,
-            () => ({ outcome: "unknown", reason: "what a failover lost could not be stored again" }),
+            (failed: Error) => ({ outcome: "unknown", reason: failed.message }),
           );
         }
         if (reason === noRight) return { outcome: "refused", reason: noRightMessage };
@@ -248,6 +251,8 @@ const noRight = "42501";
 const otherServer = "2201F";
 const moved: Appended = { outcome: "refused", moved: true, reason: "another database server has the lane so far" };
 
+/** SQLSTATE classes of what passes: rollbacks, resources, objects in use, interventions. */
+const passing = /^(?:40|53|55|57)\w{3}$/;
 /** For thousands of statements in one transaction. */
 const bringDeadline = new Deadline(
   30_000,

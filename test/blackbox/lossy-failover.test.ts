@@ -1,5 +1,6 @@
 /** A primary that fails with what its standby has not received. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import postgres from "postgres";
 import { eventually } from "../support/eventually.ts";
 import type { Replica } from "../support/postgres.ts";
 import { withReplicas } from "../support/replicas.ts";
@@ -53,6 +54,19 @@ await withReplicas("a failover that loses the newest entries", (a, { urlOf, run,
     expect(await ended.stop()).toBe(0); // its log has the ends of its lane and of the commands'
     await failOver(a, b);
     expect([await lastOf(lane), await lastOf(alive)]).toEqual([3, 3]);
+    // What it stores again goes through the parent; new entries go into the month itself, and wait for it all the same.
+    const holder = postgres(urlOf(b), { max: 1, fetch_types: false, onnotice: () => {} });
+    await holder`select 1`;
+    const held = await holder.reserve();
+    await held`begin`;
+    await held`lock table only audit_segments in share mode`;
+    await eventually(async () => {
+      expect(await read()).toBe(503);
+      return server.said().stdout.includes("what a failover lost could not be stored");
+    });
+    await held`rollback`;
+    held.release();
+    await holder.end({ timeout: 5 });
     await eventually(async () => (await read()) === 200);
     for (let count = 0; count < 3; count++) expect(await read()).toBe(200);
     expect(await lastOf(alive)).toBe(13);

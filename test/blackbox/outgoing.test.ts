@@ -63,7 +63,7 @@ const machine = (env: Readonly<Record<string, string>>) =>
 const program = (text: string, env: Readonly<Record<string, string>>) =>
   run([process.execPath, "--no-env-file", "--eval", text], { cwd: join(import.meta.dir, "../.."), env });
 
-/** By HTTP, in a process of its own: whoever asks, and what it must not print. */
+/** By HTTP, in a process of its own: who asks, and what must not be printed. */
 const asking: Readonly<Record<string, readonly [way: Way, secret: string | undefined]>> = {
   server: [(origin, env) => machine({ ...env, KEYHOLE_URL: origin, KEYHOLE_API_KEY: key }), key],
   "server, by the npm package": [
