@@ -153,7 +153,7 @@ withPrograms(["bash", "curl"], "a job that was taken over", (bash = "") => {
     "the command, and what it starts: an install script, an agent": (way) => honest(way).command,
     "a later step that asks for a token of its own": (way) => honest(way).token,
     "an earlier step that asks for a token of its own": (way) => jobs.get(way)?.earlier.token ?? "",
-    "an earlier step that changes what the command runs, by `BASH_ENV` or in its script": (way) =>
+    "an earlier step that changes what the command runs, by `BASH_ENV`, `BUN_BE_BUN` or in its script": (way) =>
       jobs.get(way)?.changed.changed ?? "",
     "another job of the repository, outside the deployment environment": () =>
       read(tokenOf({ environment: undefined, check_run_id: random() })),
