@@ -30,7 +30,8 @@ export const peopleActions = [
 /** What a machine read of a kind, and what a person changed or saw of it. `kinds/people.ts` lists all actions. */
 export type ReadAction = `${string}.read`;
 export type RevealAction = `${string}.reveal`;
-export type ChangeAction = (typeof peopleActions)[number] | `${string}.${"write" | "rollback"}` | RevealAction;
+export type PeopleAction = (typeof peopleActions)[number];
+export type ChangeAction = PeopleAction | `${string}.${"write" | "rollback"}` | RevealAction;
 export type KindAction = ReadAction | `${string}.${"write" | "rollback"}` | RevealAction;
 export type AuditAction = ReadAction | typeof requestAction | (typeof alarmActions)[number] | ChangeAction;
 

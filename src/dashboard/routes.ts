@@ -1,4 +1,5 @@
 import { everyRight, hasSomewhere, type Rights } from "../access/rights.ts";
+import { rightTo } from "../desk/permit.ts";
 import { kindRoutes } from "../kinds/pages.ts";
 import { findNames } from "../operations/find.ts";
 import { rollback } from "../operations/history.ts";
@@ -23,6 +24,8 @@ import { remove, set, setPage } from "./set.tsx";
 import { leaveStart, startPage } from "./start.tsx";
 import { todayPage } from "./today.tsx";
 
+const ofAnyKind = (deed: "write" | "reveal") => rightsOf({ right: rightTo(`items.${deed}`) });
+
 /** Everything that the dashboard shows or does, and its rights: a route needs any one of them. */
 export const routes: readonly Route[] = [
   { method: "GET", path: "/", rights: everyRight, answer: todayPage },
@@ -37,14 +40,20 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/p/:org/:project", rights: ["see"], answer: firstPage },
   { method: "GET", path: "/p/:org/:project/:kind", rights: ["see"], answer: gridPage },
   { method: "GET", path: "/p/:org/:project/:kind/item", rights: ["see"], answer: itemPage },
-  { method: "POST", path: "/p/:org/:project/:kind/reveal", rights: ["reveal"], isSecret: true, answer: reveal },
-  { method: "GET", path: "/p/:org/:project/:kind/set", rights: ["write"], answer: setPage },
-  { method: "POST", path: "/p/:org/:project/:kind/set", rights: ["write"], answer: set },
-  { method: "POST", path: "/p/:org/:project/:kind/delete", rights: ["write"], answer: remove },
+  {
+    method: "POST",
+    path: "/p/:org/:project/:kind/reveal",
+    rights: ofAnyKind("reveal"),
+    isSecret: true,
+    answer: reveal,
+  },
+  { method: "GET", path: "/p/:org/:project/:kind/set", rights: ofAnyKind("write"), answer: setPage },
+  { method: "POST", path: "/p/:org/:project/:kind/set", rights: ofAnyKind("write"), answer: set },
+  { method: "POST", path: "/p/:org/:project/:kind/delete", rights: ofAnyKind("write"), answer: remove },
   ...kindRoutes,
   { method: "GET", path: "/p/:org/:project/history", rights: ["see"], answer: historyPage },
   // It says which values differ between versions.
-  { method: "GET", path: "/p/:org/:project/undo", rights: ["write"], answer: undoPage },
+  { method: "GET", path: "/p/:org/:project/undo", rights: rightsOf(rollback), answer: undoPage },
   { method: "POST", path: "/p/:org/:project/undo", rights: rightsOf(rollback), answer: undo },
   { method: "GET", path: "/requests", rights: ["see", "decide"], answer: requestsPage },
   { method: "GET", path: "/requests/:id", rights: ["see", "decide"], answer: requestPage },

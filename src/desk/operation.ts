@@ -17,7 +17,7 @@ import type { Plan } from "./plan.ts";
  *   path: "project rename",
  *   about: "Give a project another slug.",
  *   examples: ["keyhole project rename acme/web shop"],
- *   right: "write",
+ *   right: rightTo("project.rename"),
  *   asks: "needs --yes",
  *   inputs: { project, slug: input("<slug>", "the new slug") },
  *   plan: async (admin, { project, slug }) => {

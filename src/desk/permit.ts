@@ -1,5 +1,5 @@
 import { everyRight, type ProjectPlace, type Right, type Rights, reached } from "../access/rights.ts";
-import { type ChangeAction, searchAction } from "../audit/entry.ts";
+import { type ChangeAction, type PeopleAction, searchAction } from "../audit/entry.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "./changes.ts";
@@ -62,21 +62,76 @@ export class Permit {
 
   /** Whether the permit covers this change: its right, in its place. */
   covers({ action, organization, project, environment }: Change): boolean {
-    if (!this.rights.includes(rightTo(action))) return false;
-    if (this.place === null) return true;
+    const [right, where] = actionOf(action) ?? [];
+    if (!this.#isMadeHere || right === undefined) return false;
+    if (this.place === null) return this.rights === everyRight;
     const { organizationId, projectId } = this.place;
-    if (organization?.id !== organizationId) return false;
-    if (project !== undefined && projectId !== null && project.id !== projectId) return false;
-    return environment === undefined || this.environments.includes(environment);
+    if (right === "operator" || !this.rights.includes(right) || organization?.id !== organizationId) return false;
+    if (where === "credential") return project === undefined;
+    if (project === undefined || (projectId !== null && project.id !== projectId)) return false;
+    if (where === "environment") return environment !== undefined && this.environments.includes(environment);
+    return this.environments.length === environments.length && (where === "project" || projectId === null);
   }
 }
 
-/** The right that an action takes. What only operators do needs no line of its own: their permit has every right. */
-function rightTo(action: ChangeAction): Right {
-  if (action.endsWith(".reveal") || action === searchAction) return "reveal";
-  if (/^(?:key|trust)\./.test(action)) return "keys";
-  return action.startsWith("request.") ? "decide" : "write";
+/**
+ * What a right must be held over: one environment, a whole project, all projects of the organization, or everything
+ * that a key or a trust reaches.
+ */
+type Where = "environment" | "project" | "organization" | "credential";
+
+const operators = ["operator"] as const;
+/** The right that each action takes, and where. What is not here is permitted to nobody. */
+const actions = {
+  "organization.create": operators,
+  "organization.plan": operators,
+  "organization.delete": operators,
+  "project.create": ["write", "organization"],
+  "project.environments": ["write", "project"],
+  "project.rename": ["write", "organization"],
+  "project.delete": ["write", "organization"],
+  "history.purge": operators,
+  [searchAction]: ["reveal", "environment"],
+  "key.create": ["keys", "credential"],
+  "key.revoke": ["keys", "credential"],
+  "key.rotate": ["keys", "credential"],
+  "trust.create": ["keys", "credential"],
+  "trust.revoke": ["keys", "credential"],
+  "people.write": operators,
+  "request.approve": ["decide", "environment"],
+  "request.reject": ["decide", "environment"],
+  "data_key.rotate": operators,
+  "root_key.rotate": operators,
+  "audit.prune": operators,
+  "audit.accept": operators,
+  "audit.accept-restore": operators,
+  restore: operators,
+} as const satisfies Readonly<Record<PeopleAction, readonly [Right, Where] | readonly ["operator"]>>;
+
+const ofKinds = {
+  write: ["write", "environment"],
+  rollback: ["write", "environment"],
+  reveal: ["reveal", "environment"],
+} as const;
+
+function actionOf(action: ChangeAction): readonly [right: Right | "operator", where?: Where] | undefined {
+  if (Object.hasOwn(actions, action)) return actions[action as PeopleAction];
+  const [, deed = ""] = /^[a-z]+\.([a-z]+)$/.exec(action) ?? [];
+  return Object.hasOwn(ofKinds, deed) ? ofKinds[deed as keyof typeof ofKinds] : undefined;
 }
+
+/** The right that an action takes; `operator`: only operators do it. @throws Error for one that is not in the table */
+export function rightTo<A extends ChangeAction>(action: A): RightTo<A> {
+  const [right] = actionOf(action) ?? [];
+  if (right === undefined) throw new Error(`no right permits ${action}`);
+  return right as RightTo<A>;
+}
+
+type RightTo<A> = A extends PeopleAction
+  ? (typeof actions)[A][0]
+  : A extends `${string}.${infer D extends keyof typeof ofKinds}`
+    ? (typeof ofKinds)[D][0]
+    : never;
 
 /** @throws Error if no permit covers a change: a defect of this program */
 export function requirePermitted(permits: readonly Permit[], changes: readonly Change[]): void {

@@ -4,6 +4,7 @@ import type { AdminContext } from "../desk/context.ts";
 import { completed, ifVersion, input, project, severalEnvironments } from "../desk/inputs.ts";
 import { operation, type Words } from "../desk/operation.ts";
 import { done } from "../desk/outcome.ts";
+import { rightTo } from "../desk/permit.ts";
 import { type Seen, seenOf } from "../desk/plan.ts";
 import { findProject, type PlannedProject } from "../desk/projects.ts";
 import { requireEnvironments } from "../desk/validate.ts";
@@ -66,7 +67,7 @@ export function deletionOf(descriptor: KindDescriptor, examples: Words["examples
     path,
     about: `Delete ${kind}.`,
     examples,
-    right: "write",
+    right: rightTo(`${kind}.write`),
     inputs: { project, environments: severalEnvironments, names: severalNames, version: ifVersion },
     check: ({ environments, version }) => requireOne(path, environments, version),
     plan: async (admin, { project, environments, names, version }) => {

@@ -6,7 +6,7 @@ import { requireSet } from "../editing/open.ts";
 import type { KindPages } from "../pages/kind-pages.ts";
 import { Field } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
-import type { Answer, Route } from "../pages/route.ts";
+import { type Answer, type Route, rightsOf } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
 import { deletionOf } from "./delete.ts";
@@ -45,9 +45,9 @@ export function severalOf(descriptor: KindDescriptor, { deeds: more, Fields }: P
   );
   const path = `/p/:org/:project/${kind}/several` as const;
   const routes: readonly Route[] = [
-    { method: "POST", path, rights: ["write"], answer: (visit) => several(visit, descriptor, deeds) },
-    { method: "GET", path: `${path}/:draft`, rights: ["write"], answer: planPage },
-    { method: "POST", path: `${path}/:draft`, rights: ["write"], answer: applyPlan },
+    { method: "POST", path, rights: rightsOf(deletion), answer: (visit) => several(visit, descriptor, deeds) },
+    { method: "GET", path: `${path}/:draft`, rights: rightsOf(deletion), answer: planPage },
+    { method: "POST", path: `${path}/:draft`, rights: rightsOf(deletion), answer: applyPlan },
   ];
   return { Several, routes };
 }

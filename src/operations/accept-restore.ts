@@ -6,7 +6,7 @@ import { lockCommands } from "../desk/changes.ts";
 import { writing } from "../desk/context.ts";
 import { operation } from "../desk/operation.ts";
 import { done, type Outcome } from "../desk/outcome.ts";
-import { Permit } from "../desk/permit.ts";
+import { Permit, rightTo } from "../desk/permit.ts";
 import { isAsSeen } from "../desk/plan.ts";
 import { kindsByRead } from "../kinds/kind.ts";
 import { Notary } from "../notary/notary.ts";
@@ -29,7 +29,7 @@ export const acceptRestore = operation({
   path: "audit accept-restore",
   about: "Accept a database that was put back to an earlier state, so that it is served again.",
   examples: ["keyhole audit accept-restore"],
-  right: "operator",
+  right: rightTo("audit.accept-restore"),
   asks: "needs --yes",
   inputs: {},
   plan: async (admin) => {

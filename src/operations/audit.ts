@@ -21,6 +21,7 @@ import {
 } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
+import { rightTo } from "../desk/permit.ts";
 import { auditActions } from "../kinds/people.ts";
 import {
   type AuditFilter,
@@ -189,7 +190,7 @@ export const prune = operation({
   path: "audit prune",
   about: "Delete the entries of whole months that are old enough. The rest can still be verified.",
   examples: ["keyhole audit prune --keep 800d"],
-  right: "operator",
+  right: rightTo("audit.prune"),
   asks: "needs --yes",
   inputs: {
     keepMs: input("--keep <duration>", "the least time to keep entries (default: 400d)", parseDuration),

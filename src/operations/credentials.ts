@@ -7,6 +7,7 @@ import { shortIds } from "../desk/ids.ts";
 import { choices, completed, flag, type Given, id, input, ofOrganization, wide } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, noneYet, one, pick, textOf } from "../desk/outcome.ts";
+import { rightTo } from "../desk/permit.ts";
 import { isAsSeen, type Seen } from "../desk/plan.ts";
 import { resources, resourcesByDefault } from "../kinds/people.ts";
 import {
@@ -126,7 +127,7 @@ export function credentialOperations(
     path: `${type} revoke`,
     about: words.revoke,
     examples: [`keyhole ${type} revoke 0199a3c4`],
-    right: "keys",
+    right: rightTo(`${type}.revoke`),
     asks: "if it can",
     inputs: { id: id(type) },
     plan: async (admin, { id: asked }) => {

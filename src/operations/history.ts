@@ -3,6 +3,7 @@ import { excerpt } from "../core/visible.ts";
 import { choice, environment, flag, input, project, required, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, list } from "../desk/outcome.ts";
+import { rightTo } from "../desk/permit.ts";
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { listHistory, purgeHistory, type VersionRecord } from "../people/history.ts";
@@ -62,7 +63,7 @@ const purge = operation({
   path: "history purge",
   about: "Remove all earlier versions, for a value that must not be kept. This cannot be undone.",
   examples: ["keyhole history purge acme/web production variables"],
-  right: "operator",
+  right: rightTo("history.purge"),
   asks: "needs --yes",
   inputs: { project, environment, kind },
   plan: async (admin, { project, environment, kind }) => {
@@ -91,7 +92,7 @@ export const rollback = operation({
     "keyhole rollback acme/web production variables --to 3",
     "keyhole rollback acme/web production variables --to 3 --name API_TOKEN",
   ],
-  right: "write",
+  right: rightTo("variables.rollback"),
   asks: "needs --yes",
   inputs: {
     project,
@@ -123,7 +124,7 @@ export const undoOne = operation({
   path: "undo",
   about: "Take back what one version changed. What somebody has written since stays as it is.",
   examples: ["keyhole undo acme/web production variables 7"],
-  right: "write",
+  right: rightTo("variables.rollback"),
   asks: "needs --yes",
   inputs: {
     project,

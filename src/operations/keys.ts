@@ -4,6 +4,7 @@ import type { AdminContext } from "../desk/context.ts";
 import { flag, formOnly, id, input, out, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { list, type Outcome } from "../desk/outcome.ts";
+import { rightTo } from "../desk/permit.ts";
 import { findKeysIn } from "../people/found-keys.ts";
 import {
   createKey,
@@ -43,7 +44,7 @@ export const create = operation({
     "keyhole key create --org acme --resource variables,files --all-projects --env staging --out key.txt",
     "keyhole key create --org acme --name old-deploy --project web --env production --canary",
   ],
-  right: "keys",
+  right: rightTo("key.create"),
   inputs: { ...grantInputs, name: input("--name <name>", "what it is for"), canary, out: outKey, projectIds },
   check: (given) => grantOf(given),
   run: async (admin, { name, projectIds, canary, ...given }) =>
@@ -61,7 +62,7 @@ export const rotate = operation({
   path: "key rotate",
   about: "Create a key with the same rights, and let the old one expire. The new key is printed on stdout once.",
   examples: ["keyhole key rotate 0199a3c4 --overlap 24h"],
-  right: "keys",
+  right: rightTo("key.rotate"),
   inputs: {
     id: id("key"),
     overlapMs: input("--overlap <duration>", "how long the old key stays valid (default: 24h)", parseDuration),

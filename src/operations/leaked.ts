@@ -1,4 +1,4 @@
-import { personText } from "../audit/entry.ts";
+import { personText, searchAction } from "../audit/entry.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
@@ -7,6 +7,7 @@ import type { AdminContext } from "../desk/context.ts";
 import { completed, input, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, list } from "../desk/outcome.ts";
+import { rightTo } from "../desk/permit.ts";
 import { findProject } from "../desk/projects.ts";
 import { auditActions } from "../kinds/people.ts";
 import { listAudit, recordBegins } from "../people/audit.ts";
@@ -22,7 +23,7 @@ const leaked = operation({
   about:
     "Say which stored values stand in files, folders or a text on stdin, such as a log or an image. No value is printed. The audit records that you searched.",
   examples: ["keyhole leaked build.log dist", "git log -p --all | keyhole leaked", "keyhole leaked --git . image.tar"],
-  right: "reveal",
+  right: rightTo(searchAction),
   progress: ["Searching", "MiB"],
   inputs: {
     paths: input("[paths...]", "files and folders (default: stdin); tar and gzip are unpacked"),
@@ -169,7 +170,7 @@ const reuse = operation({
   about:
     "Say which values are stored more than once: under several names, in several environments or projects. No value is printed. The audit records that you compared them.",
   examples: ["keyhole reuse", "keyhole reuse acme"],
-  right: "reveal",
+  right: rightTo(searchAction),
   inputs: { organization: completed(input("[org]", "only this organization"), "organizations"), wide },
   run: async (admin, { organization }) => {
     const reused = await findReuse(admin, organization, { isRecorded: true });

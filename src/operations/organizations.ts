@@ -2,6 +2,7 @@ import { choice, input, organization, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { findOrganization, type Organization } from "../desk/organizations.ts";
 import { type Columns, done, list, noneYet } from "../desk/outcome.ts";
+import { rightTo } from "../desk/permit.ts";
 import { listKeys } from "../people/keys.ts";
 import {
   createOrganization,
@@ -21,7 +22,7 @@ export const create = operation({
   path: "org create",
   about: "Create an organization.",
   examples: ['keyhole org create acme --name "Acme Inc."'],
-  right: "operator",
+  right: rightTo("organization.create"),
   inputs: {
     slug: input("<slug>", "short name: lower-case letters, digits and dashes"),
     name: input("--name <name>", "display name (default: the slug)"),
@@ -62,7 +63,7 @@ const plan = operation({
   path: "org plan",
   about: "Change an organization's plan. It takes effect with the next request.",
   examples: ["keyhole org plan acme pro"],
-  right: "operator",
+  right: rightTo("organization.plan"),
   asks: "needs --yes",
   inputs: { organization, plan: choice("<plan>", "the plan", plans) },
   plan: async (admin, { organization: slug, plan: chosen }) => {
@@ -84,7 +85,7 @@ const remove = operation({
   path: "org delete",
   about: "Delete an organization with its projects, keys and trusts. This cannot be undone. Audit entries stay.",
   examples: ["keyhole org delete old-acme"],
-  right: "operator",
+  right: rightTo("organization.delete"),
   asks: "needs --yes",
   inputs: { organization },
   plan: async (admin, { organization: slug }) => {

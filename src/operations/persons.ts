@@ -6,6 +6,7 @@ import { usageProblem } from "../core/problem.ts";
 import { choices, completed, flag, type Given, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, list, one } from "../desk/outcome.ts";
+import { rightTo } from "../desk/permit.ts";
 import { requireText } from "../desk/validate.ts";
 import {
   addPerson,
@@ -70,7 +71,7 @@ const add = operation({
   path: "person add",
   about: "Add a person, who has no rights yet.",
   examples: ["keyhole person add ana --org acme"],
-  right: "operator",
+  right: rightTo("people.write"),
   inputs: {
     name,
     organization: completed(input("--org <org>", "their organization; optional if only one exists"), "organizations"),
@@ -104,7 +105,7 @@ const grant = operation({
     "keyhole person grant lee see,audit --all-projects --all-environments",
     "keyhole person grant ana reveal --project web --env production --until 4h",
   ],
-  right: "operator",
+  right: rightTo("people.write"),
   inputs: {
     name,
     rights: choices("<rights>", "one or several, comma-separated", everyRight),
@@ -120,7 +121,7 @@ const revoke = operation({
   path: "person revoke",
   about: "Take rights from a person in some places; without RIGHTS, remove the person with all rights.",
   examples: ["keyhole person revoke ana", "keyhole person revoke ana write --project web --env production"],
-  right: "operator",
+  right: rightTo("people.write"),
   asks: "if it can",
   inputs: {
     name,

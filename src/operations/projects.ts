@@ -4,6 +4,7 @@ import type { AdminContext } from "../desk/context.ts";
 import { choices, completed, environmentList, input, project, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { done, list, noneYet } from "../desk/outcome.ts";
+import { rightTo } from "../desk/permit.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { type KeyRecord, listAccess } from "../people/keys.ts";
 import {
@@ -24,7 +25,7 @@ export const makeProject = operation({
   path: "project create",
   about: "Create a project.",
   examples: ['keyhole project create acme/web --name "Web shop"'],
-  right: "write",
+  right: rightTo("project.create"),
   inputs: {
     project,
     name: input("--name <name>", "display name (default: the slug)"),
@@ -65,7 +66,7 @@ const setEnvironments = operation({
   path: "project environments",
   about: "Say which environments a project uses. Pages leave out the others, and nothing new is written there.",
   examples: ["keyhole project environments acme/web --env development,production"],
-  right: "write",
+  right: rightTo("project.environments"),
   inputs: { project, environments: environmentList("the environments that it uses") },
   run: async (admin, { project, environments }) => {
     const changed = await setProjectEnvironments(admin, project, environments);
@@ -79,7 +80,7 @@ const rename = operation({
   about:
     "Give a project another slug. Clients must use it, and keys that list the old one cannot read the project any more.",
   examples: ["keyhole project rename acme/web shop", 'keyhole project rename acme/web shop --name "Web shop"'],
-  right: "write",
+  right: rightTo("project.rename"),
   asks: "needs --yes",
   inputs: {
     project,
@@ -112,7 +113,7 @@ const remove = operation({
   path: "project delete",
   about: "Delete a project with all of its variables, accounts and files. This cannot be undone.",
   examples: ["keyhole project delete acme/old-shop"],
-  right: "write",
+  right: rightTo("project.delete"),
   asks: "needs --yes",
   inputs: { project },
   plan: async (admin, { project }) => {

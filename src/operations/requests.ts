@@ -3,6 +3,7 @@ import { shortIds } from "../desk/ids.ts";
 import { flag, id, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, factsOf, list, one } from "../desk/outcome.ts";
+import { rightTo } from "../desk/permit.ts";
 import {
   approveRequest,
   listRequests,
@@ -57,7 +58,7 @@ export const approve = operation({
     "keyhole request approve 0199a3c4 < value.txt",
     "keyhole request approve 0199a3c4 --file key.pem",
   ],
-  right: "decide",
+  right: rightTo("request.approve"),
   showsFirst: true,
   inputs: {
     id: id("request"),
@@ -92,7 +93,7 @@ export const reject = operation({
   path: "request reject",
   about: "Reject a request. Its agent can read the reason.",
   examples: ["keyhole request reject 0199a3c4 --reason duplicate"],
-  right: "decide",
+  right: rightTo("request.reject"),
   inputs: {
     id: id("request"),
     reason: input("--reason <reason>", "why, in at most 500 characters; agents can read it"),

@@ -2,6 +2,7 @@ import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { completed, flag, input } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { done } from "../desk/outcome.ts";
+import { rightTo } from "../desk/permit.ts";
 import { planFinish, rotateData, rotateRoot } from "../people/rotation.ts";
 import { readConfig } from "../settings/settings.ts";
 import { counted, listed } from "../words/text.ts";
@@ -10,7 +11,7 @@ const root = operation({
   path: "rotate root",
   about: "Rewrap every stored key with the first root key. Values stay as they are, and servers keep running.",
   examples: ["keyhole rotate root --finish", "KEYHOLE_ROOT_KEY=$NEW,$OLD keyhole rotate root"],
-  right: "operator",
+  right: rightTo("root_key.rotate"),
   asks: "needs --yes",
   progress: ["Rewrapping", "keys"],
   inputs: {
@@ -55,7 +56,7 @@ const data = operation({
   path: "rotate data",
   about: "Give a project a new data key and reseal everything in it. Servers keep running.",
   examples: ["keyhole rotate data acme/web"],
-  right: "operator",
+  right: rightTo("data_key.rotate"),
   progress: ["Resealing", "projects"],
   inputs: { project: completed(input("[project]", "ORG/PROJECT (default: every project)"), "projects") },
   run: async (admin, { project }, { report }) => {

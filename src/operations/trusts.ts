@@ -16,6 +16,7 @@ import type { AdminContext } from "../desk/context.ts";
 import { file, id, input, required, typed } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done } from "../desk/outcome.ts";
+import { rightTo } from "../desk/permit.ts";
 import { requireText } from "../desk/validate.ts";
 import { type KeyRecord, permittedReach, showKey } from "../people/keys.ts";
 import type { ReadsPerJob } from "../people/providers.ts";
@@ -37,7 +38,7 @@ const add = operation({
     "keyhole trust add --org acme --name web-pods --issuer https://kubernetes.default.svc.cluster.local --audience keyhole --claim sub=system:serviceaccount:web:web --jwks-file jwks.json --project web --env production",
     "keyhole trust add --org acme --name web --issuer https://oidc.example.org --audience keyhole --spiffe-id spiffe://example.org/web --project web --env production",
   ],
-  right: "keys",
+  right: rightTo("trust.create"),
   inputs: {
     ...grantInputs,
     name: required(input("--name <name>", "what it is for")),

@@ -16,6 +16,7 @@ import {
 } from "../../desk/inputs.ts";
 import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
+import { rightTo } from "../../desk/permit.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
 import { noteInput } from "../../editing/notes.ts";
@@ -37,7 +38,7 @@ export const set = operation({
     "pass show stripe-json | keyhole account set web stripe --env production --machines-only",
     "keyhole account set web stripe --env production --merge < new-password.json",
   ],
-  right: "write",
+  right: rightTo("accounts.write"),
   asks: "needs --yes",
   inputs: {
     project,
@@ -98,7 +99,7 @@ const get = operation({
     "keyhole account get acme/web stripe --env production",
     "keyhole account get acme/web stripe --env production --version 6",
   ],
-  right: "reveal",
+  right: rightTo("accounts.reveal"),
   inputs: {
     project,
     name,
@@ -135,7 +136,7 @@ export const remove = operation({
   path: "account delete",
   about: "Delete a shared account.",
   examples: ["keyhole account delete acme/web stripe"],
-  right: "write",
+  right: rightTo("accounts.write"),
   inputs: { project, name },
   plan: async (admin, { project, name }) => {
     const { environments, seen } = await deleteItem(

@@ -16,6 +16,7 @@ import {
 } from "../../desk/inputs.ts";
 import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done } from "../../desk/outcome.ts";
+import { rightTo } from "../../desk/permit.ts";
 import { findProject } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
 import { noteInput } from "../../editing/notes.ts";
@@ -35,7 +36,7 @@ const put = operation({
     "keyhole file put acme/web ./prod.p12 --path config/tls.p12 --env production",
     "age --decrypt id.age | keyhole file put web - --path .ssh/id_ed25519 --env production",
   ],
-  right: "write",
+  right: rightTo("files.write"),
   inputs: {
     project,
     local: file("<local>", "the local file, or - for stdin", { bytesMax: contentBytesMax }),
@@ -65,7 +66,7 @@ const get = operation({
     "keyhole file get acme/web config/tls.p12 --env production --out tls.p12",
     "keyhole file get acme/web config/tls.p12 --env production --version 6 --out old.p12",
   ],
-  right: "reveal",
+  right: rightTo("files.reveal"),
   inputs: {
     project,
     path,
@@ -109,7 +110,7 @@ const remove = operation({
   path: "file delete",
   about: "Delete a secret file from environments.",
   examples: ["keyhole file delete acme/web config/tls.p12 --env staging,production"],
-  right: "write",
+  right: rightTo("files.write"),
   inputs: { project, path, environments: environmentList("the environments to delete it from") },
   run: async (admin, { project, path, environments }) => {
     await deleteItem(admin, project, { descriptor: files, names: [path], from: environments });

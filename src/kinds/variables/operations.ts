@@ -21,6 +21,7 @@ import {
 } from "../../desk/inputs.ts";
 import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done, list } from "../../desk/outcome.ts";
+import { rightTo } from "../../desk/permit.ts";
 import type { Seen } from "../../desk/plan.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
@@ -69,7 +70,7 @@ export const set = operation({
     "keyhole var set web production SESSION_KEY --machines-only --generate 32",
     'keyhole var set web production STRIPE_KEY --note "Made in the Stripe dashboard; finance rotates it"',
   ],
-  right: "write",
+  right: rightTo("variables.write"),
   inputs: {
     project,
     environments: severalEnvironments,
@@ -144,7 +145,7 @@ export const mark = operation({
     'keyhole var mark acme/web staging,production STRIPE_KEY --note "Made in the Stripe dashboard"',
     "keyhole var mark web production DATABASE_URL,SMTP_PASSWORD --rotate-by 2030-01-31",
   ],
-  right: "write",
+  right: rightTo("variables.write"),
   inputs: {
     project,
     environments: severalEnvironments,
@@ -220,7 +221,7 @@ const get = operation({
     "keyhole var get web production TLS_KEY > key.pem",
     "keyhole var get web production API_TOKEN --version 6",
   ],
-  right: "reveal",
+  right: rightTo("variables.reveal"),
   inputs: { project, environment, name, version: atVersion },
   run: async (admin, { project, environment, name, version }) => {
     const value = await revealVariable(admin, project, environment, name, version);
@@ -256,7 +257,7 @@ const diff = operation({
   about:
     "List the variables that differ from another environment's, or from an earlier version. Values are never shown.",
   examples: ["keyhole var diff acme/web staging production", "keyhole var diff acme/web staging --version 3"],
-  right: "reveal",
+  right: rightTo("variables.reveal"),
   inputs: {
     project,
     environment,
@@ -297,7 +298,7 @@ export const copy = operation({
     "keyhole var copy acme/web staging --to-env production --dry-run",
     "keyhole var copy acme/web staging --to acme/api --keys SMTP_HOST,SMTP_PASSWORD",
   ],
-  right: "write",
+  right: rightTo("variables.write"),
   inputs: {
     project,
     environment,
@@ -375,7 +376,7 @@ export const importAll = operation({
     "keyhole var import acme/web production .env.production",
     "sops decrypt secrets.yaml | keyhole var import web staging - --format yaml",
   ],
-  right: "write",
+  right: rightTo("variables.write"),
   asks: "needs --yes",
   inputs: {
     project,

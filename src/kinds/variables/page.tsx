@@ -7,7 +7,7 @@ import { applyPlan, drafted, planPage } from "../plan-page.tsx";
 import { severalOf } from "../several.tsx";
 import { variables } from "./entry.ts";
 import { comingDay, form } from "./form.tsx";
-import { copy, mark } from "./operations.ts";
+import { copy, importAll, mark } from "./operations.ts";
 import { paste, pastePage } from "./paste-page.tsx";
 import { promote, promotePage } from "./promote-page.tsx";
 import { revealVariable } from "./reveal.ts";
@@ -43,10 +43,10 @@ export const pages: KindPages = {
   Several: several.Several,
   firstStep: "Paste the text of an .env file, or write one variable.",
   routes: [
-    { method: "GET", path: "/p/:org/:project/variables/paste", rights: ["write"], answer: pastePage },
-    { method: "POST", path: "/p/:org/:project/variables/paste", rights: ["write"], answer: paste },
-    { method: "GET", path: "/p/:org/:project/variables/paste/:draft", rights: ["write"], answer: planPage },
-    { method: "POST", path: "/p/:org/:project/variables/paste/:draft", rights: ["write"], answer: applyPlan },
+    { method: "GET", path: "/p/:org/:project/variables/paste", rights: rightsOf(importAll), answer: pastePage },
+    { method: "POST", path: "/p/:org/:project/variables/paste", rights: rightsOf(importAll), answer: paste },
+    { method: "GET", path: "/p/:org/:project/variables/paste/:draft", rights: rightsOf(importAll), answer: planPage },
+    { method: "POST", path: "/p/:org/:project/variables/paste/:draft", rights: rightsOf(importAll), answer: applyPlan },
     ...several.routes,
     { method: "GET", path: "/p/:org/:project/variables/promote", rights: ["reveal"], answer: promotePage },
     { method: "POST", path: "/p/:org/:project/variables/promote", rights: rightsOf(copy), answer: promote },
