@@ -10,13 +10,12 @@ import {
   number,
   type Results,
   type RowReport,
-  rowsTable,
-  scaleTable,
+  type Table,
 } from "./report.ts";
 import { targetsTable } from "./targets.ts";
 
 /*
- * The pages are written by people, except for the parts between these two lines, which are generated from
+ * `docs/performance.md` is written by people, except for the part between these two lines, which is generated from
  * `docs/performance.json`:
  *
  *     <!-- measured: made by `bun run bench` -->
@@ -25,11 +24,6 @@ import { targetsTable } from "./targets.ts";
 
 const begin = "<!-- measured: made by `bun run bench` -->";
 const end = "<!-- end of measured -->";
-const pages: Readonly<Record<string, (results: Results) => string[]>> = {
-  "performance.md": forUsers,
-  "maintainers/performance-method.md": inFull,
-};
-
 /** Reads recorded results; none if there is no file. @throws Error if the file is not a results file */
 export function readResults(file: string): Results {
   if (!existsSync(file)) return { format: 1 };
@@ -38,30 +32,53 @@ export function readResults(file: string): Results {
   return results;
 }
 
-/** Writes the JSON, the plot and the measured parts of the pages. A run replaces only results of its kind. */
+/** Writes the JSON, the plot and the measured part of the page. A run replaces only results of its kind. */
 export function writeResults(folder: string, added: Omit<Results, "format">): void {
   const json = join(folder, "performance.json");
   const results: Results = { ...readResults(json), ...added };
   writeFileSync(json, `${JSON.stringify(results, rounded, 1)}\n`);
   writeFileSync(join(folder, "performance.svg"), plotOf(results));
-  for (const [name, measured] of Object.entries(pages)) {
-    const page = join(folder, name);
-    const text = readFileSync(page, "utf8");
-    const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-    if (from < 0 || to < from) throw new Error(`${page} has lost the lines that mark its measured part`);
-    const parts = measured(results).map(wrapped).join("\n\n");
-    writeFileSync(page, `${text.slice(0, from + begin.length)}\n\n${parts}\n\n${text.slice(to)}`);
-  }
+  const page = join(folder, "performance.md");
+  const text = readFileSync(page, "utf8");
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`${page} has lost the lines that mark its measured part`);
+  const parts = measuredParts(results).map(wrapped).join("\n\n");
+  writeFileSync(page, `${text.slice(0, from + begin.length)}\n\n${parts}\n\n${text.slice(to)}`);
 }
 
-function forUsers({ run, scale }: Results): string[] {
+function measuredParts(results: Results): string[] {
+  const { run, scale } = results;
   const parts: string[] = [];
   if (run) {
     parts.push("### What a request costs", conditionsOf(run), markdownOf(costsTable(run.rows)), floorOf(run.rows));
     parts.push("### What a server takes", markdownOf(extrasTable(run.extras)));
   }
   if (scale) parts.push("### How it scales", conditionsOf(scale), markdownOf(growthTable(scale.scales)));
-  return [...parts, "![Requests per second, by connections and by sizes](performance.svg)"];
+  parts.push("![Requests per second, by connections and by sizes](performance.svg)");
+  const targets = briefly(targetsTable(results));
+  const missed = targets.flat().filter((cell) => cell.startsWith("**")).length;
+  const all = targets
+    .slice(1)
+    .flatMap((row) => row.slice(2))
+    .filter(Boolean).length;
+  const words = "targets, which are in bold. Each is for 64 connections unless it says otherwise.";
+  return [...parts, "### Targets", `We miss ${missed} of our ${all} ${words}`, markdownOf(targets)];
+}
+
+/** The bars of both databases in a row each, without the aims beyond them. */
+function briefly([, ...rows]: Table): Table {
+  const met = new Map<string, Map<string, string>>();
+  for (const [what = "", bar = "", , measured = "", reached = ""] of rows) {
+    const [database = "", target = ""] = what.split(/: (.*)/);
+    const name = `${target} | ${bar}`;
+    const cells = met.get(name) ?? new Map<string, string>();
+    met.set(name, cells.set(database, reached === "missed" ? `**${measured}**` : measured));
+  }
+  const cells = (name: string, of: ReadonlyMap<string, string>) => [
+    ...name.split(" | "),
+    ...["PostgreSQL", "SQLite"].map((database) => of.get(database) ?? ""),
+  ];
+  return [["", "bar", "PostgreSQL", "SQLite"], ...[...met].map(([name, of]) => cells(name, of))];
 }
 
 /** What the machine could do in that hour. */
@@ -71,21 +88,6 @@ function floorOf(rows: readonly RowReport[]): string {
   const words = "Compare rows rather than rates, which depend on the machine and its hour";
   if (rate === undefined) return `${words}.`;
   return `${words}: a bare server with one \`select 1\` answered ${number(rate)} requests a second here at 64.`;
-}
-
-function inFull(results: Results): string[] {
-  const { run, scale, tax } = results;
-  const parts = ["### Targets", markdownOf(targetsTable(results))];
-  if (run) {
-    const points = run.rows.flatMap((row) => row.points);
-    parts.push("### Rows", conditionsOf(run, points), markdownOf(rowsTable(run.rows)));
-  }
-  if (scale) {
-    const points = scale.scales.flatMap((line) => line.points);
-    parts.push("### How cost grows", conditionsOf(scale, points), markdownOf(scaleTable(scale.scales)));
-  }
-  if (tax) parts.push("### What the audit costs", conditionsOf(tax), markdownOf(tax.table));
-  return parts;
 }
 
 /** Prose in lines of at most 120 characters; a table as it is. */

@@ -200,7 +200,9 @@ export function extrasTable(extras: RunReport["extras"]): Table {
     line("`keyhole leaked`, 1 GiB against 10,000 values: MB per second of one core, memory", ({ leaked }) =>
       leaked ? `${number(leaked.mbPerCpuSecond)}, ${mib(leaked.rssMib)}` : "",
     ),
-    line("faults", (extras) => faultsOf(extras).join("; ")),
+    ...(measured.some(([, found]) => faultsOf(found).length > 0)
+      ? [line("faults", (extras) => faultsOf(extras).join("; "))]
+      : []),
   ];
 }
 

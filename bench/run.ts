@@ -60,7 +60,7 @@ import { targetsTable } from "./targets.ts";
 const help = `Usage: bun run bench [options]
 
 Measures the compiled server on PostgreSQL and SQLite, and bare servers for comparison, on loopback, and prints tables.
-Without options it takes about fifteen minutes and writes docs/performance.json, .svg and the tables of the two pages.
+Without options it takes about fifteen minutes and writes docs/performance.json, .svg and the tables of the page.
 
   --quick               takes two minutes: 1 and 64 connections, fewer repeats, writes nothing
   --scale               measures how cost grows with variables, keys, projects that a key lists, trusts, persons, names,

@@ -59,7 +59,7 @@ withPrograms(["chromium"], "a first visit to the dashboard, in Chromium", (chrom
     await dashboard.stop();
   }, 60_000);
 
-  test("the parts look as their pictures do, wide and on a phone, with a value shown and a form refused", async () => {
+  test("the parts fit a wide page and a phone, with a value shown and a form refused", async () => {
     const workshop = await startWorkshop(site);
     const context = await fresh();
     const page = await signIn(context, workshop.link);
@@ -73,8 +73,7 @@ withPrograms(["chromium"], "a first visit to the dashboard, in Chromium", (chrom
       }
       await page.waitForSelector("main [role=alert] a");
       await page.waitForFunction(`document.querySelectorAll("output:not(:empty)").length === 3`);
-      await page.setViewport({ width, height: await page.$eval("html", (one) => one.scrollHeight) });
-      await picture(page, `../maintainers/parts-${width}`, `Every part of the dashboard at ${width} pixels`, "h2", 30);
+      expect(await page.$eval("html", (one) => one.scrollWidth)).toBeLessThanOrEqual(width);
       await page.evaluate("unsaved.clear()");
     }
     await context.overridePermissions(workshop.origin, []);
@@ -98,13 +97,11 @@ withPrograms(["chromium"], "a first visit to the dashboard, in Chromium", (chrom
   }
 });
 
-/** Compares what a page says with the picture of it, or takes the picture. @param of - what of the page is compared */
-async function picture(page: Page, name: string, title: string, of = "body", quality = 85): Promise<void> {
+/** Compares what a page says with the picture of it, or takes the picture. */
+async function picture(page: Page, name: string, title: string): Promise<void> {
   const file = join(pictures, `${name}.svg`);
   await page.mouse.move(0, 0); // away from rows, which have buttons under the pointer
-  const text = String(
-    await page.evaluate(`[...document.querySelectorAll("${of}")].map((one) => one.innerText).join(" ")`),
-  )
+  const text = String(await page.evaluate("document.body.innerText"))
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
     .replace(/\b\d{4}-\d\d-\d\d [\d:]{8} \S+?(?=[\s,.]|$)/g, "TIME")
     .replace(/\b([A-Z][a-z]+day )?\d{4}-\d\d-\d\d\b/g, "DAY")
@@ -112,17 +109,17 @@ async function picture(page: Page, name: string, title: string, of = "body", qua
     .replace(/\b(just now|\d+ minutes? ago)\b/g, "just now")
     .replace(/Hide \(\d+ s\)/g, "Hide (30 s)")
     .replace(/\s+/g, " ");
-  if (process.env["TRANSCRIBE"] === "1") writeFileSync(file, await drawn(page, title, text, quality));
+  if (process.env["TRANSCRIBE"] === "1") writeFileSync(file, await drawn(page, title, text));
   expect([name, descriptionOf(readFileSync(file, "utf8"))]).toEqual([name, text]);
 }
 
 /** Both looks of a page in one picture: whoever shows it in the dark gets the dark one. */
-async function drawn(page: Page, title: string, text: string, quality: number): Promise<string> {
+async function drawn(page: Page, title: string, text: string): Promise<string> {
   const { width, height } = page.viewport() as { width: number; height: number };
   const shots: string[] = [];
   for (const value of ["light", "dark"]) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
-    const bytes = await page.screenshot({ type: "webp", quality, encoding: "base64" });
+    const bytes = await page.screenshot({ type: "webp", quality: 85, encoding: "base64" });
     shots.push(`<image class="${value}" width="${width}" height="${height}" href="data:image/webp;base64,${bytes}"/>`);
   }
   await page.emulateMediaFeatures([]);
