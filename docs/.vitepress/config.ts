@@ -79,7 +79,7 @@ export default defineConfig({
     search: {
       provider: "local",
       options: {
-        _render: (text, env, md) => (isForMaintainers(env.relativePath) ? "" : md.render(searched(text, env), env)),
+        _render: (text, env, md) => (isForMaintainers(env.relativePath) ? "" : md.render(expand(text), env)),
         // A short word with one letter changed is another word: 429 and 422, helm and held.
         miniSearch: { searchOptions: { fuzzy: (term) => (term.length > 6 ? 0.2 : false) } },
       },
@@ -89,11 +89,6 @@ export default defineConfig({
 
 function isForMaintainers(page: string): boolean {
   return page.startsWith("maintainers/");
-}
-
-/** Of the story, only what it is about: what is typed there would hide the pages that answer a question. */
-function searched(text: string, { relativePath }: { relativePath: string }): string {
-  return relativePath === "month.md" ? text.replace(/^## .*/ms, "") : expand(text);
 }
 
 function expand(text: string, all = parts): string {
