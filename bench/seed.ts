@@ -180,7 +180,7 @@ export function variableName(index: number): string {
 
 /** As many accounts as variables, with as many bytes each, in one write. */
 async function setAccounts(admin: AdminContext, where: string): Promise<void> {
-  await writingProject(admin, await findProject(admin, where, "write"), accounts, async (project) => {
+  await writingProject(admin, await findProject(admin, where, "write"), accounts, async (admin, project) => {
     const items = variablesOf(where, variablesPerProject).map(({ name, value }) => {
       const item = { entry: { name, updatedAt: project.now }, value: Buffer.from(JSON.stringify({ password: value })) };
       return [name, item] as const;

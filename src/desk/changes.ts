@@ -4,7 +4,7 @@ import { type Head, isNext, isWhole, rosterAction, sealHead } from "../audit/hea
 import { commandsLane, encodeEntries, segmentMac } from "../audit/segment.ts";
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import type { Database, Db } from "../store/database.ts";
+import type { Database } from "../store/database.ts";
 import { laneEnd } from "../store/lane-end.ts";
 import { segmentsByLane } from "../store/segments.ts";
 
@@ -35,13 +35,12 @@ const clockStepMsMax = 3_600_000;
  */
 export async function recordChanges(
   admin: Locking & { readonly actor: PersonActor; readonly now: () => number },
-  db: Db,
   changes: readonly Change[],
 ): Promise<void> {
   if (changes.length === 0) return;
   const { auditSegments: s, auditHeads: h } = admin.database.tables;
   const lane = commandsLane;
-  const head = await lockCommands(admin, db);
+  const head = await lockCommands(admin);
   const segment = {
     lane,
     firstSeq: head.seq + 1,
@@ -55,8 +54,8 @@ export async function recordChanges(
   const roster = named ?? head.roster;
   const next = { lane, seq: segment.lastSeq, at: segment.at, mac, roster: roster ?? null };
   const end = { ...next, seal: roster === undefined ? null : sealHead(admin.systemKeys.audit, next) };
-  await db.insert(s).values({ ...segment, mac });
-  await db.update(h).set(end).where(eq(h.lane, lane));
+  await admin.database.db.insert(s).values({ ...segment, mac });
+  await admin.database.db.update(h).set(end).where(eq(h.lane, lane));
 }
 
 /**
@@ -72,22 +71,21 @@ type Locking = { readonly database: Database; readonly systemKeys: { readonly au
 type End = Omit<Head, "roster"> & { readonly roster: string | null | undefined };
 
 /** Keeps every other change out until the transaction ends. @returns the end of the lane of commands */
-export async function lockCommands({ database, systemKeys }: Locking, db: Db): Promise<End> {
+export async function lockCommands({ database, systemKeys }: Locking): Promise<End> {
   const { auditHeads: h } = database.tables;
   const lane = commandsLane;
-  const inside = { ...database, db };
   const fresh = { lane, seq: 0, at: 0, mac: Buffer.alloc(0), roster: null };
-  await db
+  await database.db
     .insert(h)
     .values({ ...fresh, seal: sealHead(systemKeys.audit, fresh) })
     .onConflictDoNothing();
-  await database.locked(db.select().from(h).where(eq(h.lane, lane)));
-  const end = await laneEnd(inside, lane);
+  await database.locked(database.db.select().from(h).where(eq(h.lane, lane)));
+  const end = await laneEnd(database, lane);
   if (end.head === null) throw new Refused("unavailable", "The database lost the end of the audit. Nothing was done.");
   if (isWhole(systemKeys.audit, end)) return end.head;
   let last: End = { ...end.head, roster: undefined };
   // A head that was put back must not lead to a second entry of the same number.
-  for await (const one of segmentsByLane(inside, {}, { lane, seq: last.seq + 1 })) {
+  for await (const one of segmentsByLane(database, {}, { lane, seq: last.seq + 1 })) {
     if (!isNext(systemKeys.audit, last, one)) break;
     last = { ...last, seq: one.lastSeq, at: one.at, mac: one.mac };
   }

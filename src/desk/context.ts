@@ -3,7 +3,7 @@ import { type PersonActor, searchAction } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Installation } from "../installation/installation.ts";
-import type { Database, Db } from "../store/database.ts";
+import type { Database } from "../store/database.ts";
 import { type Change, recordChanges } from "./changes.ts";
 import { type Permit, requirePermitted } from "./permit.ts";
 
@@ -36,6 +36,8 @@ export type AdminContext = Pick<Installation, "keyring" | "systemKeys" | "histor
     readonly now: () => number;
     /** When this process began, in epoch milliseconds. */
     readonly startedAt: number;
+    /** Whether this is the context of a transaction: {@link within}. */
+    readonly isWithin?: true;
   };
 
 /** Works in an installation. Closing closes its database. */
@@ -51,26 +53,36 @@ export function adminContextOf(
 }
 
 /**
- * Runs `work` in one write transaction and records the changes that it returns: all of it happens, or nothing. A change
- * without a record does not compile, and neither does one without a permit. {@link Database.transaction} alone is for
- * work that changes nothing that people see, such as the steps of a rotation.
+ * Runs `work` in one write transaction, with a context that is the transaction's: all that `work` does with it, reads
+ * included, happens there. In the context of a transaction, it is a part of that one.
+ */
+export function within<T>(admin: AdminContext, work: (admin: AdminContext) => Promise<T>): Promise<T> {
+  if (admin.isWithin) return work(admin);
+  const { database } = admin;
+  return database.transaction((db) => work({ ...admin, database: { ...database, db }, isWithin: true }));
+}
+
+/**
+ * Runs `work` {@link within} a transaction and records the changes that it returns: all of it happens, or nothing. A change
+ * without a record does not compile, and neither does one without a permit. {@link within} alone is for work that
+ * changes nothing that people see, such as the steps of a rotation.
  *
  * @example
  * const permit = Permit.operator(admin);
- * const result = await writing(admin, permit, async (db) => [await work(db), [change]]);
+ * const result = await writing(admin, permit, async (admin) => [await work(admin), [change]]);
  */
 export function writing<T>(
   admin: AdminContext,
   permits: Permit | readonly Permit[],
-  work: (db: Db) => Promise<readonly [result: T, changes: readonly Change[]]>,
+  work: (admin: AdminContext) => Promise<readonly [result: T, changes: readonly Change[]]>,
 ): Promise<T> {
-  return admin.database.transaction(async (db) => {
-    const [result, changes] = await work(db);
+  return within(admin, async (admin) => {
+    const [result, changes] = await work(admin);
     requirePermitted([permits].flat(), changes);
     requireFresh(admin, [permits].flat(), changes);
-    await recordChanges(admin, db, changes);
+    await recordChanges(admin, changes);
     // No right is taken between this question and the end of the transaction: both lock the lane of commands.
-    await admin.requireSameRights?.({ ...admin, database: { ...admin.database, db } });
+    await admin.requireSameRights?.(admin);
     return result;
   });
 }

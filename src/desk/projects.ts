@@ -4,7 +4,6 @@ import { Fault } from "../core/fault.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { DataKey } from "../seal/keyring.ts";
-import type { Db } from "../store/database.ts";
 import { didYouMean } from "../words/nearest.ts";
 import type { AdminContext } from "./context.ts";
 import { findOrganization, type Organization } from "./organizations.ts";
@@ -103,26 +102,23 @@ function noRight(
 }
 
 /** Keeps other writers out until the transaction ends; undefined if the project is gone. */
-export async function lockProject(
-  admin: AdminContext,
-  db: Db,
-  found: FoundProject,
-): Promise<LockedProject | undefined> {
+export async function lockProject(admin: AdminContext, found: FoundProject): Promise<LockedProject | undefined> {
   const { projects: p } = admin.database.tables;
-  await admin.database.lockProject(db, found.id);
-  const [project] = await db
+  await admin.database.lockProject(admin.database.db, found.id);
+  const [project] = await admin.database.db
     .select({ ...projectColumns(admin), changedAt: p.changedAt })
     .from(p)
     .where(eq(p.id, found.id));
   if (!project) return undefined;
-  const dataKey = await newestDataKey(admin, db, found);
+  const dataKey = await newestDataKey(admin, found);
   // A set that was sealed under another slug since does not open.
-  return { ...found, ...project, slug: found.slug, db, dataKey, now: admin.now() };
+  return { ...found, ...project, slug: found.slug, dataKey, now: admin.now() };
 }
 
 /** A project's newest data key, opened. @throws Fault `decryption_failed` if it does not open or is missing */
-async function newestDataKey(admin: AdminContext, db: Db, project: FoundProject): Promise<DataKey> {
+async function newestDataKey(admin: AdminContext, project: FoundProject): Promise<DataKey> {
   const { dataKeys: d } = admin.database.tables;
+  const { db } = admin.database;
   const [newest] = await db.select().from(d).where(eq(d.projectId, project.id)).orderBy(desc(d.generation)).limit(1);
   if (newest === undefined) throw new Fault("decryption_failed", `project ${project.id} has no data key`);
   return admin.keyring.dataKey(project.id, newest.generation, newest.rootId, newest.wrapped);
@@ -185,7 +181,6 @@ export type FoundProject = {
 
 /** A project that no other writer can change before the transaction ends. */
 export type LockedProject = FoundProject & {
-  readonly db: Db;
   /** Seals under the project's newest data key. */
   readonly dataKey: DataKey;
   readonly now: number;
@@ -194,4 +189,4 @@ export type LockedProject = FoundProject & {
 };
 
 /** A project for a plan. It is locked if the plan is carried out at once. */
-export type PlannedProject = FoundProject & Pick<LockedProject, "now"> & Partial<Pick<LockedProject, "db">>;
+export type PlannedProject = FoundProject & Pick<LockedProject, "now">;

@@ -7,7 +7,7 @@ import { commandsLane } from "../audit/segment.ts";
 import { isSameMac } from "../core/hash.ts";
 import { Refused } from "../core/refused.ts";
 import type { Installation } from "../installation/installation.ts";
-import { clockOf, type Db } from "../store/database.ts";
+import { clockOf } from "../store/database.ts";
 import { laneEnd } from "../store/lane-end.ts";
 import { type Change, notBefore } from "./changes.ts";
 import type { KeyedDatabase, Who } from "./context.ts";
@@ -103,8 +103,9 @@ export async function rightsInForce(
  * @param names - of the persons that differ
  * @returns the change to put on record
  */
-export async function writeRoster(admin: KeyedDatabase, db: Db, listing: string, ...names: string[]): Promise<Change> {
+export async function writeRoster(admin: KeyedDatabase, listing: string, ...names: string[]): Promise<Change> {
   const { rosters: r } = admin.database.tables;
+  const { db } = admin.database;
   const [last] = await db.select({ version: r.version }).from(r).orderBy(desc(r.version)).limit(1);
   const stored = { id: Bun.randomUUIDv7(), version: (last?.version ?? 0) + 1, listing };
   await db.insert(r).values({ ...stored, mac: sealRoster(admin.systemKeys.grant, stored) });

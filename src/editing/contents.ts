@@ -6,7 +6,6 @@ import type { FoundProject, LockedProject } from "../desk/projects.ts";
 import { contentAssociatedData } from "../seal/associated-data.ts";
 import { open, orUndefined, seal } from "../seal/envelope.ts";
 import type { ContentEntry, Entry, KindDescriptor } from "../sets/kind.ts";
-import type { Db } from "../store/database.ts";
 import { findSet, keptVersions } from "./open.ts";
 import { forMachinesOnly } from "./stored-value.ts";
 
@@ -23,23 +22,21 @@ export function namesContent(descriptor: KindDescriptor, _entry: Entry): _entry 
 /** A content that a person reads, as {@link openContent}. @throws Refused `forbidden` if it is for machines only */
 export async function showContent(
   admin: AdminContext,
-  db: Db,
   projectId: string,
   { entry, isHidden }: { readonly entry: ContentEntry & { readonly path?: string }; readonly isHidden: boolean },
 ): Promise<Buffer | undefined> {
   if (isHidden) throw forMachinesOnly(entry.path ?? entry.id);
-  return openContent(admin, db, projectId, entry);
+  return openContent(admin, projectId, entry);
 }
 
 /** A content, opened for what shows it to nobody; undefined if it is missing or does not open. The caller zeroes it. */
 export async function openContent(
   admin: AdminContext,
-  db: Db,
   projectId: string,
   { id, size, sha256 }: ContentIdentity,
 ): Promise<Buffer | undefined> {
   const { fileContents: c, dataKeys: d } = admin.database.tables;
-  const [row] = await db
+  const [row] = await admin.database.db
     .select({ content: c, dataKey: d })
     .from(c)
     .innerJoin(d, and(eq(d.projectId, c.projectId), eq(d.generation, c.generation)))
@@ -69,7 +66,7 @@ type ListedContent = { readonly entry: ContentEntry; readonly what: string };
 /** The contents that a project's listings name, kept versions included, by id; and the damaged listings, in words. */
 export async function findListed(
   admin: AdminContext,
-  project: FoundProject & Pick<LockedProject, "db">,
+  project: FoundProject,
   kinds: readonly KindDescriptor[],
 ): Promise<{ readonly contents: ReadonlyMap<string, ListedContent>; readonly damaged: readonly string[] }> {
   const contents = new Map<string, ListedContent>();
@@ -107,8 +104,10 @@ export async function deleteUnusedContents(
   const { fileContents: c } = admin.database.tables;
   const { contents, damaged } = await findListed(admin, project, kinds);
   if (damaged.length > 0) return damaged;
-  const rows = await project.db.select({ id: c.id }).from(c).where(eq(c.projectId, project.id));
+  const rows = await admin.database.db.select({ id: c.id }).from(c).where(eq(c.projectId, project.id));
   const unused = JSON.stringify(rows.map(({ id }) => id).filter((id) => !contents.has(id)));
-  await project.db.delete(c).where(and(eq(c.projectId, project.id), admin.database.isMember(c.id, sql`${unused}`)));
+  await admin.database.db
+    .delete(c)
+    .where(and(eq(c.projectId, project.id), admin.database.isMember(c.id, sql`${unused}`)));
   return [];
 }

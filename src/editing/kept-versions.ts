@@ -3,7 +3,6 @@ import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { arrayOf } from "../desk/validate.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
-import type { Db } from "../store/database.ts";
 import { isOfSet, type SetName } from "./version-records.ts";
 
 /* How long versions are kept: by age, by number and by bytes. */
@@ -19,7 +18,6 @@ const sparedMs = 86_400_000;
 /** The versions of a set, as a transaction sees them. */
 type Versions = {
   readonly admin: Pick<AdminContext, "database" | "historyBytesMax" | "rights">;
-  readonly db: Db;
   readonly set: SetName & { readonly descriptor: KindDescriptor };
   /** The version that is in force. */
   readonly current: { readonly version: number; readonly entries: readonly unknown[] };
@@ -32,7 +30,8 @@ type Versions = {
  *   person who may write must not remove earlier values
  */
 export async function pruneVersions(versions: Versions, now: number): Promise<boolean> {
-  const { admin, db, set, current } = versions;
+  const { admin, set, current } = versions;
+  const { db } = admin.database;
   const { setVersions: v } = admin.database.tables;
   const ofVersions = isOfSet(v, set);
   // A version is kept for 90 days from when it was replaced: when the next one was written. A version dated too early
@@ -75,7 +74,8 @@ function contentOf(entry: unknown): unknown {
 
 /** The newest version that has no room; undefined if all have room. */
 async function firstBeyond(versions: Versions): Promise<number | undefined> {
-  const { admin, db, set } = versions;
+  const { admin, set } = versions;
+  const { db } = admin.database;
   const among = (sizes: readonly Size[], moreBytes = 0) => {
     let bytes = moreBytes;
     return sizes.find((kept, index) => {
@@ -110,7 +110,8 @@ type Size = { readonly version: number; readonly bytes: number };
  * rows are believed without verification, since only room depends on them.
  */
 export async function keptSizes(versions: Versions): Promise<readonly Size[]> {
-  const { admin, db, set, current } = versions;
+  const { admin, set, current } = versions;
+  const { db } = admin.database;
   const { setVersions: v } = admin.database.tables;
   const kept = await keptRows(versions);
   if (set.descriptor.hasValues) return kept;
@@ -128,11 +129,11 @@ export async function keptSizes(versions: Versions): Promise<readonly Size[]> {
 }
 
 /** The kept versions before the current one, newest first, with the bytes of their rows. */
-function keptRows({ admin, db, set, current }: Versions): Promise<Size[]> {
+function keptRows({ admin, set, current }: Versions): Promise<Size[]> {
   const { setVersions: v } = admin.database.tables;
   const isKept = and(isOfSet(v, set), isNotNull(v.listing), lt(v.version, current.version));
   const bytes = sql`octet_length(${v.listing}) + coalesce(octet_length(${v.sealed}), 0)`.mapWith(Number);
-  return db.select({ version: v.version, bytes }).from(v).where(isKept).orderBy(desc(v.version));
+  return admin.database.db.select({ version: v.version, bytes }).from(v).where(isKept).orderBy(desc(v.version));
 }
 
 /** The bytes of the contents that `named` does not have yet. Adds them to it. */

@@ -8,7 +8,6 @@ import { type FoundProject, findProject, placeOf, projectPath, requireSeenProjec
 import { orUndefined } from "../seal/envelope.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import { VerifiedSet } from "../sets/verified-set.ts";
-import type { Db } from "../store/database.ts";
 import { inWords } from "../words/ago.ts";
 import { listed } from "../words/text.ts";
 import { noted } from "./notes.ts";
@@ -20,9 +19,9 @@ import { isOfSet, type SetName, writtenSince } from "./version-records.ts";
  * empty one.
  */
 
-/** One set. With a `db`, it is read in that transaction. */
+/** One set. */
 export type SetOf<E extends Entry = Entry> = SetName & {
-  readonly project: FoundProject & { readonly db?: Db };
+  readonly project: FoundProject;
   readonly descriptor: KindDescriptor<E>;
 };
 
@@ -125,7 +124,7 @@ export async function requireSeen(
   // Somebody who may not see the names must not learn which of them are written.
   const isTold = may(admin.rights, "see", placeOf(of.project), of.environment);
   const shown = Number(seen[what]);
-  const since = names && isTold ? await writtenSince(admin, dbOf(admin, of), { ...of, version }, shown) : undefined;
+  const since = names && isTold ? await writtenSince(admin, { ...of, version }, shown) : undefined;
   const where = setName(of);
   if (names === undefined || since === undefined) {
     const words = `${where.replace("the", "The")} are at version ${version} now, not ${shown}.`;
@@ -205,7 +204,7 @@ export async function* keptVersions<E extends Entry>(
   of: SetOf<E>,
 ): AsyncGenerator<readonly [version: number, set: VerifiedSet<E> | undefined]> {
   const { setVersions: v } = admin.database.tables;
-  const rows = await dbOf(admin, of)
+  const rows = await admin.database.db
     .select({ version: v.version })
     .from(v)
     .where(and(isOfSet(v, of), isNotNull(v.listing)))
@@ -300,10 +299,6 @@ function setName({ project, descriptor, environment }: SetOf): string {
   return `the ${descriptor.kind} of ${projectPath(project)} in ${environment}`;
 }
 
-function dbOf(admin: AdminContext, { project }: SetOf): Db {
-  return project.db ?? admin.database.db;
-}
-
 /** @throws Error if the permit does not cover this: a defect of this program */
 function requirePermit({ project, environment }: SetOf, needed: readonly Right[]): void {
   if (needed.some((right) => project.permit.allows(right, environment))) return;
@@ -315,7 +310,7 @@ async function findRow(admin: AdminContext, of: SetOf, version?: number) {
   const { sets, setVersions, dataKeys: d } = admin.database.tables;
   const s = version === undefined ? sets : setVersions;
   const ofVersion = version === undefined ? undefined : eq(s.version, version);
-  const [row] = await dbOf(admin, of)
+  const [row] = await admin.database.db
     .select({ set: s, dataKey: { rootId: d.rootId, wrapped: d.wrapped } })
     .from(s)
     .leftJoin(d, and(eq(d.projectId, s.projectId), eq(d.generation, s.generation)))

@@ -6,7 +6,6 @@ import { type AdminContext, writing } from "../desk/context.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { isCanary } from "../seal/canary.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
-import type { Db } from "../store/database.ts";
 import { didYouMean } from "../words/nearest.ts";
 import { findSet, type Item, lastChangedIn, openSetAt, type SetOf } from "./open.ts";
 
@@ -28,11 +27,10 @@ export async function revealItem<E extends Entry, T>(
   admin: AdminContext,
   descriptor: KindDescriptor<E>,
   { where, name, environment: only, version }: RevealAsked,
-  use: (item: Item<E>, environment: Environment, project: FoundProject & { readonly db: Db }) => T | Promise<T>,
+  use: (item: Item<E>, environment: Environment, project: FoundProject, admin: AdminContext) => T | Promise<T>,
 ): Promise<T> {
-  const found = await findProject(admin, where, "reveal", only && [only]);
-  return writing(admin, found.permit, async (db) => {
-    const project = { ...found, db };
+  const project = await findProject(admin, where, "reveal", only && [only]);
+  return writing(admin, project.permit, async (admin) => {
     const environment = only ?? (await lastChangedIn(admin, { project, descriptor }, name));
     const set = environment && (await openSetAt(admin, { project, descriptor, environment }, version));
     const item = set?.items.get(name);
@@ -40,7 +38,7 @@ export async function revealItem<E extends Entry, T>(
       const among = only ? [only] : project.permit.environments;
       throw await noItem(admin, { project, descriptor }, name, among, `${where}${only ? ` ${only}` : ""}`, version);
     }
-    const shown = await use(item, environment, project);
+    const shown = await use(item, environment, project, admin);
     return [shown, [revealOf(admin, { project, descriptor, environment }, [item])]];
   });
 }

@@ -5,7 +5,7 @@ import { isSameMac } from "../core/hash.ts";
 import type { Environment } from "../core/names.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import { type SetVersion, versionMac } from "../seal/set.ts";
-import type { Database, Db, Tables } from "../store/database.ts";
+import type { Database, Tables } from "../store/database.ts";
 
 /*
  * The records of a set's versions: who wrote each, when, and which names. The mac of a record covers that of the
@@ -29,7 +29,6 @@ export function isOfSet(table: Tables["sets"] | Tables["setVersions"], { project
 /** Stores the record of the version that has just become current. A forged record of that number is replaced. */
 export async function insertRecord(
   admin: Admin & { readonly actor: PersonActor },
-  db: Db,
   { projectId, kind, environment, version, listingMac }: Tables["sets"]["$inferSelect"],
   at: number,
   names: NamesWritten,
@@ -38,7 +37,7 @@ export async function insertRecord(
   const identity = { projectId, kind, environment, version };
   const record = { ...identity, at, actor: personText(admin.actor), names: JSON.stringify(names), listingMac };
   const row = { ...record, mac: versionMac(admin.systemKeys.listing, record) };
-  await db
+  await admin.database.db
     .insert(v)
     .values(row)
     .onConflictDoUpdate({
@@ -63,9 +62,9 @@ export function isVerified({ systemKeys }: Keys, record: SetVersion & { readonly
  * The number of the version that follows the current one. If SQL put the set back to an earlier version, it follows
  * the newest record: no number is given twice.
  */
-export async function nextVersion(admin: Admin, db: Db, of: SetName, version: number): Promise<number> {
+export async function nextVersion(admin: Admin, of: SetName, version: number): Promise<number> {
   const { setVersions: v } = admin.database.tables;
-  const newer = await db
+  const newer = await admin.database.db
     .select(recordColumns(admin))
     .from(v)
     .where(and(isOfSet(v, of), gt(v.version, version)))
@@ -82,12 +81,11 @@ export type Writing = NamesWritten & { readonly version: number; readonly at: nu
  */
 export async function writtenSince(
   admin: Admin,
-  db: Db,
   of: SetName & { readonly version: number },
   seen: number,
 ): Promise<readonly Writing[] | undefined> {
   const { setVersions: v } = admin.database.tables;
-  const rows = await db
+  const rows = await admin.database.db
     .select(recordColumns(admin))
     .from(v)
     .where(and(isOfSet(v, of), gt(v.version, seen), lte(v.version, of.version)))
@@ -106,9 +104,9 @@ export async function writtenSince(
  * The macs of a version's record after the version was sealed again as it is; undefined unless the record is verified
  * and of this content.
  */
-export async function resealedRecord(admin: Admin, db: Db, of: SetName, stored: StoredSet, listingMac: Buffer) {
+export async function resealedRecord(admin: Admin, of: SetName, stored: StoredSet, listingMac: Buffer) {
   const { setVersions: v } = admin.database.tables;
-  const [record] = await db
+  const [record] = await admin.database.db
     .select(recordColumns(admin))
     .from(v)
     .where(and(isOfSet(v, of), eq(v.version, stored.version)));

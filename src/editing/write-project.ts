@@ -28,14 +28,15 @@ export async function writingProject<T>(
   found: FoundProject,
   descriptor: KindDescriptor,
   work: (
+    admin: AdminContext,
     project: LockedProject,
   ) => Promise<readonly [result: T, writes: SetWrites, more?: readonly Change[] | undefined]>,
   { action = "write", permits = [], kinds }: ChangeOptions = {},
 ): Promise<T> {
-  return writing(admin, [found.permit, ...permits], async (db) => {
-    const locked = await lockProject(admin, db, found);
+  return writing(admin, [found.permit, ...permits], async (admin) => {
+    const locked = await lockProject(admin, found);
     if (!locked) throw noProject(projectPath(found));
-    const [result, writes, more = []] = await work(locked);
+    const [result, writes, more = []] = await work(admin, locked);
     const isPruned = [...writes.values()].some(({ pruned }) => pruned);
     if (isPruned && kinds && !descriptor.hasValues) await deleteUnusedContents(admin, locked, kinds);
     await requireRoom(admin, locked, descriptor);
@@ -77,15 +78,15 @@ export async function changingProject<E extends Entry, T>(
   admin: AdminContext,
   found: FoundProject,
   descriptor: KindDescriptor<E>,
-  plan: (project: PlannedProject) => Promise<ProjectPlan<E, T>>,
+  plan: (admin: AdminContext, project: PlannedProject) => Promise<ProjectPlan<E, T>>,
   { dryRun = false, ...options }: DryRun & ChangeOptions = {},
 ): Promise<T> {
   if (dryRun) {
-    const { changes, outcomeOf } = await plan({ ...found, now: admin.now() });
+    const { changes, outcomeOf } = await plan(admin, { ...found, now: admin.now() });
     return outcomeOf(planSets(found, changes));
   }
-  const work = async (project: LockedProject) => {
-    const { changes, outcomeOf, more } = await plan(project);
+  const work = async (admin: AdminContext, project: LockedProject) => {
+    const { changes, outcomeOf, more } = await plan(admin, project);
     const writes = await writeSets(admin, project, descriptor, changes);
     return [outcomeOf(writes), writes, more] as const;
   };
@@ -93,11 +94,11 @@ export async function changingProject<E extends Entry, T>(
 }
 
 /** @throws Refused `bound` if the project has too many items of this kind after a write */
-async function requireRoom(admin: AdminContext, { db, id }: LockedProject, descriptor: KindDescriptor) {
+async function requireRoom(admin: AdminContext, { id }: LockedProject, descriptor: KindDescriptor) {
   const { projects: p } = admin.database.tables;
   const { kind, projectItemsMax } = descriptor;
   if (projectItemsMax === undefined) return;
-  const [row] = await db.select().from(p).where(eq(p.id, id));
+  const [row] = await admin.database.db.select().from(p).where(eq(p.id, id));
   if (row === undefined || countIn(row, descriptor) <= projectItemsMax) return;
   throw new Refused("bound", `A project holds at most ${projectItemsMax} ${kind}.`);
 }

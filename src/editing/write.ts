@@ -17,7 +17,6 @@ import {
   type Written,
 } from "../sets/kind.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
-import type { Db } from "../store/database.ts";
 import { countsOf } from "./counts.ts";
 import { pruneVersions } from "./kept-versions.ts";
 import { type OpenSet, openItems, type SetOf } from "./open.ts";
@@ -53,13 +52,13 @@ export type SetWrites<E extends Entry = Entry> = ReadonlyMap<Environment, SetWri
 /** Makes a project's first data key and an empty set for each kind and environment. */
 export async function createSets(
   admin: AdminContext,
-  db: Db,
   project: FoundProject,
   kinds: readonly KindDescriptor[],
   now: number,
 ): Promise<void> {
   const { dataKeys, sets } = admin.database.tables;
-  const wrapped = admin.keyring.wrapDataKey(project.id, 1, newKey(), await currentRootId(admin.database, db));
+  const wrapped = admin.keyring.wrapDataKey(project.id, 1, newKey(), await currentRootId(admin.database));
+  const { db } = admin.database;
   await db.insert(dataKeys).values({ projectId: project.id, generation: 1, ...wrapped, createdAt: now });
   const dataKey = admin.keyring.dataKey(project.id, 1, wrapped.rootId, wrapped.wrapped);
   const rows = kinds.flatMap((descriptor) =>
@@ -70,7 +69,7 @@ export async function createSets(
   );
   await db.insert(sets).values(rows);
   const nothing = { added: [], changed: [], deleted: [] };
-  for (const row of rows) await insertRecord(admin, db, row, now, nothing);
+  for (const row of rows) await insertRecord(admin, row, now, nothing);
 }
 
 /**
@@ -115,7 +114,7 @@ async function writeSet(
   before: OpenSet,
   changes: SetChanges,
 ): Promise<SetWrite> {
-  const version = await nextVersion(admin, project.db, before, before.version);
+  const version = await nextVersion(admin, before, before.version);
   const { layout, ...planned } = planSet(project, before, changes, version);
   const { added, changed, deleted } = planned;
   const pruned = await storeSet(admin, project, before, version, layout, { added, changed, deleted });
@@ -185,16 +184,16 @@ export async function resealSet<E extends Entry>(
   const of = { project, descriptor, environment };
   const opened = openItems({ ...of, project: { ...project, slug: before.project.slug } }, before, { isKept });
   const row = sealedRow(admin, of, version, layOut(of, [...opened.items.values()]), project.dataKey);
-  const record = await resealedRecord(admin, project.db, of, stored, row.listingMac);
+  const record = await resealedRecord(admin, of, stored, row.listingMac);
   const ofVersion = and(isOfSet(v, of), eq(v.version, version));
   if (isKept) {
     const resealed = { ...row, ...record };
-    await project.db.update(v).set(resealed).where(ofVersion);
+    await admin.database.db.update(v).set(resealed).where(ofVersion);
   } else {
-    await project.db.update(s).set(row).where(isOfSet(s, of));
+    await admin.database.db.update(s).set(row).where(isOfSet(s, of));
     // If SQL put the set back, the record belongs to the kept version, which is resealed by itself.
     const isUnkept = and(ofVersion, isNull(v.listing));
-    if (record !== undefined) await project.db.update(v).set(record).where(isUnkept);
+    if (record !== undefined) await admin.database.db.update(v).set(record).where(isUnkept);
   }
   zeroValues(opened);
 }
@@ -211,7 +210,8 @@ async function storeSet(
   layout: Layout,
   names: NamesWritten,
 ): Promise<boolean> {
-  const { db, now } = project;
+  const { now } = project;
+  const { db } = admin.database;
   const { sets: s, setVersions: v } = admin.database.tables;
   const row = sealedRow(admin, of, version, layout, project.dataKey);
   const [generation, listingMac] = [sql`${s.generation}`, sql`${s.listingMac}`];
@@ -221,9 +221,9 @@ async function storeSet(
     .from(s)
     .where(and(isOfSet(s, of), isOfSet(v, of), eq(v.version, s.version)));
   await db.update(s).set(row).where(isOfSet(s, of));
-  await insertRecord(admin, db, row, now, names);
+  await insertRecord(admin, row, now, names);
   const current = { version, entries: layout.items.map(({ entry }) => entry) };
-  return pruneVersions({ admin, db, set: of, current }, now);
+  return pruneVersions({ admin, set: of, current }, now);
 }
 
 /** What a set holds, in the order in which it is sealed. */
@@ -283,7 +283,7 @@ async function updateCounts(
   const changedAt = environments.map((environment, index) =>
     Math.max(written.includes(environment) ? project.now : 0, times[index] ?? 0),
   );
-  await project.db
+  await admin.database.db
     .update(p)
     .set({ [countsColumnOf(descriptor)]: JSON.stringify(counts), changedAt: JSON.stringify(changedAt) })
     .where(eq(p.id, project.id));
@@ -293,9 +293,9 @@ async function updateCounts(
  * The listings of a kind as they are stored. They are not verified: damage in another environment must not stop this
  * write, and counts are not sealed either.
  */
-async function listings(admin: AdminContext, { db, id }: LockedProject, { kind }: KindDescriptor) {
+async function listings(admin: AdminContext, { id }: LockedProject, { kind }: KindDescriptor) {
   const { sets: s } = admin.database.tables;
-  const rows = await db
+  const rows = await admin.database.db
     .select({ environment: s.environment, listing: s.listing })
     .from(s)
     .where(and(eq(s.projectId, id), eq(s.kind, kind)));

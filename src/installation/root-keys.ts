@@ -9,7 +9,7 @@ import { removeDrafts, writeWholeSync } from "../core/whole-file.ts";
 import { Keyring, newKey, parseRootKeys } from "../seal/keyring.ts";
 import { warnOfReaders } from "../settings/secret-file.ts";
 import type { Config, RootKeySource } from "../settings/settings.ts";
-import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
+import { type Database, databaseErrorCode } from "../store/database.ts";
 
 /**
  * Opens the keyring with the root keys that the settings name. If they come from a file, the keyring reads it again
@@ -52,9 +52,9 @@ export async function openKeyring(
  *
  * @param db - a transaction; until it ends, no rotation continues
  */
-export async function currentRootId(database: Database, db: Db): Promise<string> {
+export async function currentRootId(database: Database): Promise<string> {
   const { systemKeys: s } = database.tables;
-  const query = db.select({ rootId: s.rootId }).from(s).where(eq(s.purpose, "pepper"));
+  const query = database.db.select({ rootId: s.rootId }).from(s).where(eq(s.purpose, "pepper"));
   const [row] = await database.locked(query, "share");
   return row?.rootId ?? "";
 }

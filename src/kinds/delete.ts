@@ -31,7 +31,7 @@ export async function deleteItem<E extends Entry>(
 ) {
   const targets = from && environmentsOf(requireEnvironments(from));
   const found = await findProject(admin, where, "write", targets);
-  const plan = async (project: PlannedProject) => {
+  const plan = async (admin: AdminContext, project: PlannedProject) => {
     const sets = await requireSets(admin, project, descriptor, seen, names, targets);
     const there = new Map(sets.map((set) => [set, new Set(names).intersection(new Set(set.names))]));
     for (const name of names) {

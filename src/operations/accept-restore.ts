@@ -56,10 +56,10 @@ export const acceptRestore = operation({
     const before = counted(size, "segment");
     const { signers } = await openSigners(database, keyring, systemKeys.audit);
     const change = { action, organization: null, names: [String(size)] } as const;
-    await writing(admin, permit, async (db) => {
+    await writing(admin, permit, async (admin) => {
       // Nobody else accepts from here on, and what was shown is still so.
-      await lockCommands(admin, db);
-      const inside = { ...database, db };
+      await lockCommands(admin);
+      const { database: inside } = admin;
       const end = await treeEnd(inside);
       const isSigned = (openTreeHead(end.head?.note ?? "", signers)?.acceptedAt ?? 0) > acceptedAt;
       if (isSigned || (await isOnRecord(inside, systemKeys.audit, end.size))) return [undefined, []];

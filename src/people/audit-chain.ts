@@ -10,7 +10,7 @@ import { AuditWalk, type Dropped, headFlaws, knownLeaves, type StoredSegment, se
 import { type Environment, environmentMask } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
-import { type AdminContext, writing } from "../desk/context.ts";
+import { type AdminContext, within, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { findVerifiers } from "../notary/signers.ts";
 import { StateWatch } from "../notary/state-watch.ts";
@@ -18,7 +18,7 @@ import type { HeadComparison } from "../notary/witnessed-heads.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
 import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months.ts";
 import { chainOf } from "../store/chain.ts";
-import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
+import { type Database, databaseErrorCode } from "../store/database.ts";
 import { endException, readExceptions } from "../store/exceptions.ts";
 import { segmentsByLane } from "../store/segments.ts";
 import { treeEnd } from "../store/tree-end.ts";
@@ -162,8 +162,8 @@ export async function acceptGaps(admin: AdminContext, found: Audited, gaps: read
     ...differences.map(({ subject, found, isOver }) => (isOver ? [subject] : [subject, found])),
   ];
   const changes = names.map((names): Change => ({ action: "audit.accept", organization: null, names }));
-  await writing(admin, Permit.operator(admin), async (db) => {
-    for (const subject of subjects) await endException(admin.database, db, subject);
+  await writing(admin, Permit.operator(admin), async ({ database }) => {
+    for (const subject of subjects) await endException(database, database.db, subject);
     return [undefined, changes];
   });
   return {
@@ -271,8 +271,9 @@ async function* marking(segments: AsyncIterable<StoredSegment>, marks: Mark[]): 
 async function dropMonths(admin: AdminContext, lanes: readonly Mark[], pruning: Pruning): Promise<void> {
   try {
     await dropAuditMonths(admin.database, pruning.keptFromAt, async (db) => {
-      if (lanes.length > 0) await recordPruning(admin, db, pruning);
-      for (const mark of lanes) await keep(admin, db, mark);
+      const inside = { ...admin, database: { ...admin.database, db } };
+      if (lanes.length > 0) await recordPruning(inside, pruning);
+      for (const mark of lanes) await keep(inside, mark);
     });
   } catch (error) {
     if (databaseErrorCode(error) !== "55P03") throw error;
@@ -283,26 +284,26 @@ async function dropMonths(admin: AdminContext, lanes: readonly Mark[], pruning: 
 /** Deletes a part of a lane and writes its checkpoint; the rest of the chain verifies after each part. */
 async function deleteUpTo(admin: AdminContext, mark: Mark, pruning: Pruning, isFirst: boolean): Promise<void> {
   const { auditSegments: s } = admin.database.tables;
-  await admin.database.transaction(async (db) => {
-    if (isFirst) await recordPruning(admin, db, pruning);
-    await keep(admin, db, mark);
+  await within(admin, async (admin) => {
+    if (isFirst) await recordPruning(admin, pruning);
+    await keep(admin, mark);
     const isDue = and(eq(s.lane, mark.lane), lte(s.lastSeq, mark.seq), lt(s.at, pruning.keptFromAt));
-    await db.delete(s).where(isDue);
+    await admin.database.db.delete(s).where(isDue);
   });
   await Bun.sleep(pauseMs);
 }
 
 /** Records the pruning; `names` has the first day that is kept, and the leaves whose segments are gone from then on. */
-async function recordPruning(admin: AdminContext, db: Db, { keptFromAt, leaves }: Pruning): Promise<void> {
+async function recordPruning(admin: AdminContext, { keptFromAt, leaves }: Pruning): Promise<void> {
   const day = new Date(keptFromAt).toISOString().slice(0, 10);
-  return recordChanges(admin, db, [{ action: "audit.prune", organization: null, names: [day, leaves] }]);
+  return recordChanges(admin, [{ action: "audit.prune", organization: null, names: [day, leaves] }]);
 }
 
-async function keep(admin: AdminContext, db: Db, mark: Mark): Promise<void> {
+async function keep(admin: AdminContext, mark: Mark): Promise<void> {
   const { auditCheckpoints: c } = admin.database.tables;
   const { seq, mac } = mark;
   const seal = sealDropped(admin.systemKeys.audit, mark);
-  await db
+  await admin.database.db
     .insert(c)
     .values({ ...mark, seal })
     .onConflictDoUpdate({ target: c.lane, set: { seq, mac, seal } });

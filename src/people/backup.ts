@@ -245,8 +245,9 @@ async function recordRestore(
     const admin = { database, systemKeys, ...operator(name), now: Date.now };
     const change = { action: "restore", organization: null, names: [] } as const;
     await database.transaction(async (db) => {
-      await beginAgain({ ...database, db }, admin.now());
-      await recordChanges(admin, db, [change]);
+      const inside = { ...database, db };
+      await beginAgain(inside, admin.now());
+      await recordChanges({ ...admin, database: inside }, [change]);
     });
   } finally {
     await database.close();

@@ -71,8 +71,8 @@ function revealSet(
   withMachinesOnly: boolean,
 ): Promise<{ readonly set: OpenSet; readonly hidden: readonly string[] }> {
   const { project } = of;
-  return writing(admin, project.permit, async (db) => {
-    const found = await requireSet(admin, { ...of, project: { ...project, db } });
+  return writing(admin, project.permit, async (admin) => {
+    const found = await requireSet(admin, of);
     const opened = openItems(of, found, { withMachinesOnly });
     const items = new Map([...opened.items].filter(([, { isHidden }]) => !isHidden));
     const hidden = [...opened.items.keys()].filter((name) => !items.has(name));
@@ -90,7 +90,7 @@ async function* filesOf(admin: AdminContext, set: OpenSet, ask: ExportAsk): Asyn
       yield textFile(path, item.text);
       continue;
     }
-    const content = await showContent(admin, admin.database.db, project.id, item.item);
+    const content = await showContent(admin, project.id, item.item);
     if (content === undefined) {
       const words = `The content of ${item.path} of ${projectPath(project)} in ${environment} does not open`;
       throw new Refused("conflict", `${words}: somebody has just changed it, or it was changed by other means.`);

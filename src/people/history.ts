@@ -12,7 +12,6 @@ import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "..
 import { everyKind } from "../kinds/kind.ts";
 import { descriptorOf } from "../kinds/people.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
-import type { Db } from "../store/database.ts";
 
 /* The history of a set, version by version. */
 
@@ -49,7 +48,7 @@ export async function listHistory(admin: AdminContext, { where, environment, kin
     warnings.push(`Somebody put ${what} back to an earlier version with SQL. ${were} lost.`);
   }
   const newest = { version: current?.stored.version ?? Number.MAX_SAFE_INTEGER, entries: current?.entries ?? [] };
-  const sizes = await keptSizes({ admin, db: admin.database.db, set: of, current: newest });
+  const sizes = await keptSizes({ admin, set: of, current: newest });
   const kept = { versions: sizes.length, bytes: sizes.reduce((sum, { bytes }) => sum + bytes, 0) };
   const all = records.map(({ isKept: _, ...record }) => record);
   const { versions, earlier } = name === undefined ? { versions: all } : await ofItem(admin, of, all, name);
@@ -112,7 +111,7 @@ export function namesOf({ added, changed, deleted }: NamesWritten): string[] {
  */
 export async function readRecords(
   admin: AdminContext,
-  of: SetName & { readonly project: { readonly db?: Db } },
+  of: SetName,
   current: { readonly stored: Pick<VerifiedSet["stored"], "version" | "listingMac"> } | undefined,
   name?: string,
 ) {
@@ -120,7 +119,7 @@ export async function readRecords(
   // A backslash would escape what follows it, on one database alone.
   const pattern = name && `%${JSON.stringify(name).replaceAll("\\", "_")}%`;
   const isKept = sql`${v.listing} is not null`.mapWith(Boolean);
-  const rows = await (of.project.db ?? admin.database.db)
+  const rows = await admin.database.db
     .select({ ...recordColumns(admin), isKept })
     .from(v)
     .where(and(isOfSet(v, of), pattern === undefined ? undefined : like(v.names, pattern)))
@@ -149,8 +148,9 @@ export async function purgeHistory(admin: AdminContext, { where, environment, ki
   const found = await findProject(admin, where, "write", [environment]);
   requireSeenProject(found, seen);
   const { sets: s, setVersions: v } = admin.database.tables;
-  return writing(admin, permit, async (db) => {
-    const project = await lockProject(admin, db, found);
+  return writing(admin, permit, async (admin) => {
+    const { db } = admin.database;
+    const project = await lockProject(admin, found);
     if (!project) throw noProject(where);
     const of = { project, descriptor, environment };
     const current = db.select({ version: s.version }).from(s).where(isOfSet(s, of));

@@ -23,7 +23,6 @@ import { findProject, nearestProject, noProject, projectPath, requireSeenProject
 import { displayName, requireEnvironments, requireMembers } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { resources, resourcesByDefault } from "../kinds/people.ts";
-import type { Db } from "../store/database.ts";
 import { projectsBytesMax } from "../store/reach.ts";
 import { type Gets, keyGets } from "./readers.ts";
 
@@ -112,8 +111,8 @@ export async function createCredential(admin: AdminContext, asked: NewKey, prese
     createdAt: now,
     grantSeal: (asked.canary ? sealCanary : sealGrant)(admin.systemKeys.grant, digest, grant),
   };
-  await writing(admin, permits, async (db) => {
-    await db.insert(admin.database.tables.apiKeys).values(row);
+  await writing(admin, permits, async (admin) => {
+    await admin.database.db.insert(admin.database.tables.apiKeys).values(row);
     return [undefined, [{ action: `${type}.create`, organization, names: [id] }]];
   });
   return recordOf(admin, row, organization.slug, null);
@@ -257,15 +256,15 @@ export async function revokeKey(admin: AdminContext, asked: string, type?: Crede
   const { apiKeys: k } = admin.database.tables;
   const found = await findKey(admin, asked, type);
   const { id } = found;
-  await writing(admin, requirePermits(admin, found), async (db) => {
-    const [revoked] = await db
+  await writing(admin, requirePermits(admin, found), async (admin) => {
+    const [revoked] = await admin.database.db
       .update(k)
       // Without its seal the key stays invalid, even if SQL sets the time of its revocation before or removes it later.
       .set({ revokedAt: sql`coalesce(${k.revokedAt}, ${admin.now()})`, grantSeal: Buffer.alloc(32) })
       .where(eq(k.id, id))
       .returning();
     if (revoked === undefined) throw noKey(found);
-    const organization = await organizationOf(admin, db, revoked);
+    const organization = await organizationOf(admin, revoked);
     return [undefined, [{ action: `${typeOf(found)}.revoke`, organization, names: [id] }]];
   });
   return recordAt(admin, found);
@@ -291,7 +290,8 @@ export async function rotateKey(
   const successorId = Bun.randomUUIDv7();
   const found = await findKey(admin, asked, "key");
   const { id } = found;
-  await writing(admin, requirePermits(admin, found), async (db) => {
+  await writing(admin, requirePermits(admin, found), async (admin) => {
+    const { db } = admin.database;
     const [old] = await admin.database.locked(db.select().from(k).where(eq(k.id, id)));
     if (!old) throw noKey(found);
     const now = admin.now();
@@ -322,7 +322,7 @@ export async function rotateKey(
       .update(k)
       .set({ expiresAt: endsAt, grantSeal: sealOf(admin, { ...old, expiresAt: endsAt }) })
       .where(eq(k.id, id));
-    const organization = await organizationOf(admin, db, old);
+    const organization = await organizationOf(admin, old);
     return [undefined, [{ action: "key.rotate", organization, names: [id, successorId] }]];
   });
   return {
@@ -331,9 +331,9 @@ export async function rotateKey(
   };
 }
 
-async function organizationOf(admin: AdminContext, db: Db, { organizationId }: Reach): Promise<Organization | null> {
+async function organizationOf(admin: AdminContext, { organizationId }: Reach): Promise<Organization | null> {
   const { organizations: o } = admin.database.tables;
-  const [found = null] = await db.select().from(o).where(eq(o.id, organizationId));
+  const [found = null] = await admin.database.db.select().from(o).where(eq(o.id, organizationId));
   return found;
 }
 

@@ -24,7 +24,8 @@ export function judgeOrganization({ slug, name = slug, plan = "pro" }: AskedOrga
 export async function createOrganization(admin: AdminContext, asked: AskedOrganization): Promise<Organization> {
   const permit = Permit.operator(admin);
   const organization = { id: Bun.randomUUIDv7(), ...judgeOrganization(asked), createdAt: admin.now() };
-  const work = writing(admin, permit, async (db) => {
+  const work = writing(admin, permit, async (admin) => {
+    const { db } = admin.database;
     const seal = sealOrganization(admin.systemKeys.grant, organization);
     await db.insert(admin.database.tables.organizations).values({ ...organization, seal });
     return [organization, [{ action: "organization.create", organization, names: [] }]];
@@ -40,7 +41,8 @@ export async function setPlan(admin: AdminContext, slug: string, plan: string, s
   const { organizations } = admin.database.tables;
   const permit = Permit.operator(admin);
   const chosen = requirePlan(plan);
-  return writing(admin, permit, async (db) => {
+  return writing(admin, permit, async (admin) => {
+    const { db } = admin.database;
     const [changed] = await db
       .update(organizations)
       .set({ plan: chosen })
@@ -68,7 +70,8 @@ export async function deleteOrganization(
 ): Promise<OrganizationCounts> {
   const permit = Permit.operator(admin);
   const { organizations: o, projects: p, apiKeys: k } = admin.database.tables;
-  return writing(admin, permit, async (db) => {
+  return writing(admin, permit, async (admin) => {
+    const { db } = admin.database;
     // Locked, so that nobody adds to it before the end.
     const [found] = await admin.database.locked(db.select().from(o).where(eq(o.slug, slug)));
     if (!found) throw noOrganization(slug);

@@ -319,10 +319,9 @@ async function changePerson(
   trust: Trust,
   change: (before: Person | undefined, others: readonly Person[], at: number) => Person | undefined,
 ): Promise<PersonRecord> {
-  return writing(admin, Permit.operator(admin), async (db) => {
-    await lockCommands(admin, db);
-    const inside = { ...admin, database: { ...admin.database, db } };
-    const { persons, at } = await readPersons(inside, trust);
+  return writing(admin, Permit.operator(admin), async (admin) => {
+    await lockCommands(admin);
+    const { persons, at } = await readPersons(admin, trust);
     const before = persons.find((one) => one.name === name);
     const others = persons.filter((one) => one !== before);
     const after = change(before, others, at);
@@ -331,7 +330,7 @@ async function changePerson(
     if (Buffer.byteLength(listing) > listingBytesMax) {
       throw new Refused("bound", `The persons and their rights take more than ${listingBytesMax / 1024} KiB.`);
     }
-    const slugs = await slugsOf(inside);
+    const slugs = await slugsOf(admin);
     const lines = (one: Person | undefined) => (one === undefined ? [] : linesOf(shown(slugs, one, at)));
     const [old, now] = [lines(before), lines(after)];
     const write = {
@@ -339,7 +338,7 @@ async function changePerson(
       changed: [],
       deleted: old.filter((line) => !now.includes(line)),
     };
-    return [shown(slugs, person, at), [{ ...(await writeRoster(admin, db, listing, name)), write }]];
+    return [shown(slugs, person, at), [{ ...(await writeRoster(admin, listing, name)), write }]];
   });
 }
 

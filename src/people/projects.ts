@@ -61,9 +61,9 @@ export async function createProject(
     createdAt: now,
     environments: used,
   };
-  const work = writing(admin, permit, async (db) => {
-    await db.insert(admin.database.tables.projects).values(row);
-    await createSets(admin, db, { ...row, organization, permit }, everyKind, now);
+  const work = writing(admin, permit, async (admin) => {
+    await admin.database.db.insert(admin.database.tables.projects).values(row);
+    await createSets(admin, { ...row, organization, permit }, everyKind, now);
     return [
       recordOf(row, organization.slug, environments),
       [{ action: "project.create", organization, project: { id, slug }, names: [] }],
@@ -151,8 +151,8 @@ export async function deleteProject(
   const { organization, id, slug, permit } = found;
   const project = { id, slug };
   const { projects } = admin.database.tables;
-  return writing(admin, permit, async (db) => {
-    const [gone] = await db.delete(projects).where(eq(projects.id, project.id)).returning();
+  return writing(admin, permit, async (admin) => {
+    const [gone] = await admin.database.db.delete(projects).where(eq(projects.id, project.id)).returning();
     if (!gone) throw noProject(where);
     const counts = Object.fromEntries(everyKind.map((descriptor) => [descriptor.kind, countIn(gone, descriptor)]));
     if (!isAsSeen(seen, counts)) {
@@ -172,9 +172,9 @@ export async function setProjectEnvironments(admin: AdminContext, where: string,
   const used = requireEnvironments(asked);
   const found = await findProject(admin, where, ["see", "write"], environments);
   const { organization, id, slug } = found;
-  return writing(admin, found.permit, async (db) => {
-    if (!(await lockProject(admin, db, found))) throw noProject(where);
-    const [row] = await db.update(p).set({ environments: used }).where(eq(p.id, id)).returning();
+  return writing(admin, found.permit, async (admin) => {
+    if (!(await lockProject(admin, found))) throw noProject(where);
+    const [row] = await admin.database.db.update(p).set({ environments: used }).where(eq(p.id, id)).returning();
     if (!row) throw noProject(where);
     for (const environment of environmentsOf(everyEnvironment & ~used)) {
       if (everyKind.every((kind) => countIn(row, kind, environmentMask(environment)) === 0)) continue;
@@ -208,8 +208,8 @@ export async function renameProject(
   const found = await findRenamable(admin, where, slug);
   requireSeenProject(found, seen);
   const { organization, id, permit } = found;
-  const work = writing(admin, permit, async (db) => {
-    const project = await lockProject(admin, db, found);
+  const work = writing(admin, permit, async (admin) => {
+    const project = await lockProject(admin, found);
     if (!project) throw noProject(where);
     for (const descriptor of slug === found.slug ? [] : everyKind) {
       for (const set of await requireSets(admin, project, descriptor)) {
@@ -221,7 +221,7 @@ export async function renameProject(
         }
       }
     }
-    const [row] = await db
+    const [row] = await admin.database.db
       .update(p)
       .set({ slug, ...name })
       .where(eq(p.id, id))

@@ -17,7 +17,6 @@ import { nameWarnings, valueWarnings } from "../kinds/variables/env-file.ts";
 import { validateVariables, variableItem } from "../kinds/variables/write.ts";
 import { newCoin } from "../seal/canary.ts";
 import { digestOf } from "../sets/verified-set.ts";
-import type { Db } from "../store/database.ts";
 import { type KeyRecord, keyStatus } from "./keys.ts";
 
 /** A variable that a machine asks people for. Anybody who can write to the database can have written any of it. */
@@ -35,7 +34,7 @@ export type RequestRecord = Omit<RequestRow, "number" | "organizationId" | "proj
 export async function listRequests(admin: AdminContext, organization?: string): Promise<RequestRecord[]> {
   const { variableRequests: r } = admin.database.tables;
   const only = await ofOrganization(admin, r, organization);
-  const rows = await rowsOf(admin, admin.database.db, only).orderBy(asc(r.createdAt), asc(r.id));
+  const rows = await rowsOf(admin, only).orderBy(asc(r.createdAt), asc(r.id));
   return rows.filter(({ request }) => isSeen(admin, request)).map((row) => recordOf(admin, row));
 }
 
@@ -55,7 +54,7 @@ export async function countPending(admin: AdminContext): Promise<number> {
 export async function showRequest(admin: AdminContext, asked: string): Promise<RequestRecord> {
   const { variableRequests: r } = admin.database.tables;
   const { id } = await findById(admin, r, "request", asked, { isSeen: (row) => isSeen(admin, row) });
-  const [found] = await rowsOf(admin, admin.database.db, eq(r.id, id));
+  const [found] = await rowsOf(admin, eq(r.id, id));
   if (found === undefined) throw noId("request", id);
   return recordOf(admin, found);
 }
@@ -112,8 +111,8 @@ export async function approveRequest(admin: AdminContext, shown: RequestRecord, 
   const text = validateVariables([{ name, value }]).get(name)?.value ?? "";
   const where = `${shown.organization}/${shown.project}`;
   const found = await findProject(admin, where, decideRights, [environment]);
-  return writingProject(admin, found, variables, async (project) => {
-    const request = await lockPending(admin, project.db, id);
+  return writingProject(admin, found, variables, async (admin, project) => {
+    const request = await lockPending(admin, id);
     if (asksFor(request.record) !== asksFor(shown) || request.project.id !== project.id) {
       const words = `The request ${id} has changed since it was shown: look at it again. Nothing was written.`;
       throw new Refused("conflict", words);
@@ -125,7 +124,7 @@ export async function approveRequest(admin: AdminContext, shown: RequestRecord, 
     const entry = { key: name, updatedAt: project.now, coin: newCoin(admin.systemKeys.listing, false) };
     const changes = new Map([[name, variableItem(entry, text)]]);
     const writes = await writeSets(admin, project, variables, new Map([[before, changes]]));
-    const decided = await decide(admin, project.db, request, "approved", null);
+    const decided = await decide(admin, request, "approved", null);
     const warnings = [
       ...valueWarnings(name, Buffer.from(text)),
       ...variables.warningsOf(where, environment, { total: before.items.size + 1, replaced: [] }),
@@ -144,8 +143,8 @@ export async function rejectRequest(admin: AdminContext, asked: string, reason?:
   }
   const { id, organization, project, environment } = await showRequest(admin, asked);
   const { permit } = await findProject(admin, `${organization}/${project}`, decideRights, [environment]);
-  return writing(admin, permit, async (db) => {
-    const decided = await decide(admin, db, await lockPending(admin, db, id), "rejected", reason ?? null);
+  return writing(admin, permit, async (admin) => {
+    const decided = await decide(admin, await lockPending(admin, id), "rejected", reason ?? null);
     return [decided.record, [decided.change]];
   });
 }
@@ -162,9 +161,9 @@ function asksFor({ organization, project, environment, name, keyId, keyStatus, r
 type Row = Awaited<ReturnType<typeof rowsOf>>[number];
 type PendingRequest = Pick<Row, "organization" | "project"> & { readonly record: RequestRecord };
 
-function rowsOf(admin: AdminContext, db: Db, where: SQL | undefined) {
+function rowsOf(admin: AdminContext, where: SQL | undefined) {
   const { variableRequests: r, organizations: o, projects: p, apiKeys: k } = admin.database.tables;
-  return db
+  return admin.database.db
     .select({ request: r, organization: { id: o.id, slug: o.slug }, project: { id: p.id, slug: p.slug }, key: k })
     .from(r)
     .innerJoin(o, eq(o.id, r.organizationId))
@@ -187,9 +186,9 @@ function recordOf(admin: AdminContext, { request, organization, project, key }: 
 }
 
 /** A request that nobody else can decide about before the transaction ends. */
-async function lockPending(admin: AdminContext, db: Db, id: string): Promise<PendingRequest> {
+async function lockPending(admin: AdminContext, id: string): Promise<PendingRequest> {
   const { variableRequests: r } = admin.database.tables;
-  const [row] = await admin.database.locked(rowsOf(admin, db, eq(r.id, id)), "update", r);
+  const [row] = await admin.database.locked(rowsOf(admin, eq(r.id, id)), "update", r);
   if (!row) throw noId("request", id);
   const record = recordOf(admin, row);
   requirePending(record);
@@ -198,14 +197,13 @@ async function lockPending(admin: AdminContext, db: Db, id: string): Promise<Pen
 
 async function decide(
   admin: AdminContext,
-  db: Db,
   { record, organization, project }: PendingRequest,
   status: "approved" | "rejected",
   decisionReason: string | null,
 ): Promise<{ readonly record: RequestRecord; readonly change: Change }> {
   const { variableRequests: r } = admin.database.tables;
   const decision = { status, decidedAt: admin.now(), decidedBy: personText(admin.actor), decisionReason };
-  await db.update(r).set(decision).where(eq(r.id, record.id));
+  await admin.database.db.update(r).set(decision).where(eq(r.id, record.id));
   const action = status === "approved" ? "request.approve" : "request.reject";
   const { id, name, environment } = record;
   return {

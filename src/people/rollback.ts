@@ -57,7 +57,7 @@ export type Undo = RevertPlan & {
  *   `conflict` if something does not open, `ambiguous`
  */
 export async function planRollback(admin: AdminContext, set: SetAt, to: number, name?: string): Promise<Rollback> {
-  return (await revert(admin, set, {}, revertTo(admin, to, name), true)).plan;
+  return (await revert(admin, set, {}, revertTo(to, name), true)).plan;
 }
 
 /**
@@ -69,7 +69,7 @@ export async function planRollback(admin: AdminContext, set: SetAt, to: number, 
  *   the project would have too many files
  */
 export function rollBack(admin: AdminContext, set: SetAt, { seen, to, name }: Planned<"to" | "name", Rollback>) {
-  return revert(admin, set, seen, revertTo(admin, to, name));
+  return revert(admin, set, seen, revertTo(to, name));
 }
 
 /**
@@ -79,7 +79,7 @@ export function rollBack(admin: AdminContext, set: SetAt, { seen, to, name }: Pl
  *   `conflict` if something does not open, or if SQL changed the record of a version since
  */
 export async function planUndo(admin: AdminContext, set: SetAt, version: number): Promise<Undo> {
-  return (await revert(admin, set, {}, revertOf(admin, version), true)).plan;
+  return (await revert(admin, set, {}, revertOf(version), true)).plan;
 }
 
 /**
@@ -91,7 +91,7 @@ export async function planUndo(admin: AdminContext, set: SetAt, version: number)
  *   since; `bound` if the project would have too many files
  */
 export function undo(admin: AdminContext, set: SetAt, { seen, version }: Planned<"version", Undo>) {
-  return revert(admin, set, seen, revertOf(admin, version));
+  return revert(admin, set, seen, revertOf(version));
 }
 
 /** @throws Refused `invalid` if somebody has written all names since */
@@ -114,6 +114,7 @@ type Current = { readonly verified: VerifiedSet; readonly before: OpenSet };
 
 /** Finds out the changes that carry a plan out, and the plan with the names that they write. */
 type FindRevert<Plan> = (
+  admin: AdminContext,
   current: Current,
   now: number,
 ) => Promise<{ readonly changes: SetChanges; readonly planOf: (names: NamesWritten) => Plan }>;
@@ -127,11 +128,11 @@ async function revert<Plan>(
 ) {
   const descriptor = descriptorOf(kind);
   const found = await findProject(admin, where, rights, [environment]);
-  const work = async (project: PlannedProject) => {
+  const work = async (admin: AdminContext, project: PlannedProject) => {
     const of = { project, descriptor, environment };
     const [verified] = (await requireSets(admin, project, descriptor, seen, undefined, [environment])) as [VerifiedSet];
     const before = openItems(of, verified);
-    const { changes, planOf } = await find({ verified, before }, project.now);
+    const { changes, planOf } = await find(admin, { verified, before }, project.now);
     const outcomeOf = (writes: ReadonlyMap<Environment, PlannedSet>) => {
       const write = writes.get(environment) as PlannedSet;
       const { added, changed, deleted, version } = write;
@@ -144,8 +145,8 @@ async function revert<Plan>(
 }
 
 /** Reverts to an earlier version, or with a name only that item. */
-function revertTo(admin: AdminContext, to: number, name: string | undefined): FindRevert<Rollback> {
-  return async ({ verified, before }, now) => {
+function revertTo(to: number, name: string | undefined): FindRevert<Rollback> {
+  return async (admin, { verified, before }, now) => {
     const { version: from, project, descriptor, environment } = before;
     requireFreshToCompare(admin, placeOf(project), [environment]);
     if (from === to) throw new Refused("invalid", `Version ${to} is the current version: nothing was changed.`);
@@ -180,8 +181,8 @@ function revertTo(admin: AdminContext, to: number, name: string | undefined): Fi
 }
 
 /** Reverts what one version changed, for the names that nobody has written since. */
-function revertOf(admin: AdminContext, version: number): FindRevert<Undo> {
-  return async ({ verified, before }, now) => {
+function revertOf(version: number): FindRevert<Undo> {
+  return async (admin, { verified, before }, now) => {
     const { version: from, project } = before;
     const { records } = await readRecords(admin, before, verified);
     const undone = records.find((one) => one.version === version);
@@ -238,7 +239,7 @@ async function changesOf(
     }
     changes.set(name, dated(descriptor, item, now));
     if (!namesContent(descriptor, item.entry)) continue;
-    const content = await openContent(admin, project.db ?? admin.database.db, project.id, item.entry);
+    const content = await openContent(admin, project.id, item.entry);
     if (content === undefined) throw damagedVersion(before, version);
     content.fill(0);
   }

@@ -3,7 +3,7 @@ import { Fault } from "../core/fault.ts";
 import { environments, itemsMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
-import type { AdminContext } from "../desk/context.ts";
+import { type AdminContext, within } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { isAsSeen, type Seen } from "../desk/plan.ts";
 import {
@@ -25,7 +25,7 @@ import { orUndefined } from "../seal/envelope.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
 import type { ContentEntry, Entry } from "../sets/kind.ts";
 import type { Config } from "../settings/settings.ts";
-import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
+import { databaseErrorCode, type Tables } from "../store/database.ts";
 import { listed } from "../words/text.ts";
 import { addRootKey, dropOlderRootKeys, lockKeyFile } from "./root-keys.ts";
 
@@ -132,7 +132,7 @@ async function rewrapAll(admin: AdminContext, source: string, report: Report) {
   const broken: string[] = [];
   for (let from = 0; from < due.length; from += rewrappedAtOnce) {
     const projectIds = due.slice(from, from + rewrappedAtOnce).map(({ id }) => id);
-    const batch = await inTurn(admin, (db) => rewrapDataKeys(admin, db, projectIds));
+    const batch = await inTurn(admin, (admin) => rewrapDataKeys(admin, projectIds));
     dataKeys += batch.moved;
     broken.push(...batch.broken);
     report(systemKeys + dataKeys, left);
@@ -193,7 +193,8 @@ async function requireKnownRoots(admin: AdminContext, source: string): Promise<n
  */
 function rewrapSystemKeys(admin: AdminContext): Promise<number> {
   const { systemKeys: s, auditSigners: a } = admin.database.tables;
-  return inTurn(admin, async (db) => {
+  return inTurn(admin, async (admin) => {
+    const { db } = admin.database;
     const query = db.select().from(s).where(ne(s.rootId, admin.keyring.rootId)).orderBy(asc(s.purpose));
     const rows = await admin.database.locked(query);
     for (const row of rows) {
@@ -208,15 +209,18 @@ function rewrapSystemKeys(admin: AdminContext): Promise<number> {
     }
     const change: Change = { action: "root_key.rotate", organization: null, names: [admin.keyring.rootId] };
     const moved = rows.length + signers.length;
-    await recordChanges(admin, db, moved > 0 ? [change] : []);
+    await recordChanges(admin, moved > 0 ? [change] : []);
     return moved;
   });
 }
 
-async function rewrapDataKeys(admin: AdminContext, db: Db, projectIds: readonly string[]) {
+async function rewrapDataKeys(admin: AdminContext, projectIds: readonly string[]) {
   const { dataKeys: d } = admin.database.tables;
-  const { keyring } = admin;
-  if ((await currentRootId(admin.database, db)) !== keyring.rootId) {
+  const {
+    keyring,
+    database: { db },
+  } = admin;
+  if ((await currentRootId(admin.database)) !== keyring.rootId) {
     throw new Refused("conflict", "Another rotation, to another root key, has begun: run this one again.");
   }
   const due = and(ne(d.rootId, keyring.rootId), inArray(d.projectId, [...projectIds]));
@@ -254,14 +258,14 @@ export async function rotateData(admin: AdminContext, where: string | undefined,
   const { unfinished, due, lost } = await planRotation(admin, targets);
   const begunAt = admin.now();
   for (let from = 0; from < due.length; from += begunAtOnce) {
-    await inTurn(admin, async (db) => {
+    await inTurn(admin, async (admin) => {
       const changes: Change[] = [];
       for (const one of due.slice(from, from + begunAtOnce)) {
-        if (!(await beginGeneration(admin, db, one, begunAt))) continue;
+        if (!(await beginGeneration(admin, one, begunAt))) continue;
         const { organization, ...project } = one.project;
         changes.push({ action: "data_key.rotate", organization, project, names: [] });
       }
-      await recordChanges(admin, db, changes);
+      await recordChanges(admin, changes);
     });
   }
   const tally = { sets: 0, versions: 0, contents: 0, deletedKeys: 0 };
@@ -283,7 +287,7 @@ async function* resealProject(admin: AdminContext, project: FoundProject): Async
     let after: string | undefined = "";
     while (after !== undefined) {
       const from: string = after;
-      const part = await inTurn(admin, (db) => withLock(admin, db, project, from, step));
+      const part = await inTurn(admin, (admin) => withLock(admin, project, from, step));
       yield part;
       after = part.after;
     }
@@ -312,12 +316,13 @@ async function planRotation(admin: AdminContext, targets: readonly FoundProject[
 }
 
 /** Makes a project's next data key. @returns false if another run was first or the project is gone */
-async function beginGeneration(admin: AdminContext, db: Db, { project, generation }: Due, begunAt: number) {
+async function beginGeneration(admin: AdminContext, { project, generation }: Due, begunAt: number) {
   const { dataKeys: d } = admin.database.tables;
+  const { db } = admin.database;
   await admin.database.lockProject(db, project.id);
   const keys = await db.select({ generation: d.generation }).from(d).where(eq(d.projectId, project.id));
   if (keys.length !== 1 || keys[0]?.generation !== generation) return false;
-  const rootId = await currentRootId(admin.database, db);
+  const rootId = await currentRootId(admin.database);
   const next = generation + 1;
   const wrapped = admin.keyring.wrapDataKey(project.id, next, newKey(), rootId);
   await db.insert(d).values({ projectId: project.id, generation: next, ...wrapped, createdAt: begunAt });
@@ -335,13 +340,12 @@ type Part = { readonly [what in (typeof tallied)[number]]?: number } & {
 /** Runs a step with the project locked. A project whose data key does not open stays as it is. */
 async function withLock(
   admin: AdminContext,
-  db: Db,
   project: FoundProject,
   after: string,
   step: (admin: AdminContext, project: LockedProject, after: string) => Promise<Part>,
 ): Promise<Part> {
   try {
-    const locked = await lockProject(admin, db, project);
+    const locked = await lockProject(admin, project);
     return locked === undefined ? {} : await step(admin, locked, after);
   } catch (error) {
     if (!(error instanceof Fault && error.code === "decryption_failed")) throw error;
@@ -381,7 +385,7 @@ async function reseal(...version: Parameters<typeof resealSet<Entry>>): Promise<
 async function resealVersions(admin: AdminContext, project: LockedProject, after: string): Promise<Part> {
   const { setVersions: v } = admin.database.tables;
   const [kind = "", environment = "", version = 0] = after.split(" ");
-  const rows = await project.db
+  const rows = await admin.database.db
     .select({
       kind: v.kind,
       environment: v.environment,
@@ -419,7 +423,8 @@ async function resealVersions(admin: AdminContext, project: LockedProject, after
  */
 async function resealContents(admin: AdminContext, project: LockedProject, after: string): Promise<Part> {
   const { fileContents: c } = admin.database.tables;
-  const { db, dataKey } = project;
+  const { dataKey } = project;
+  const { db } = admin.database;
   const { contents: listed, damaged } = await findListed(admin, project, everyKind);
   const rows = await db
     .select({ id: c.id, size: c.size })
@@ -444,18 +449,19 @@ async function resealContents(admin: AdminContext, project: LockedProject, after
 /** @returns whether it opened */
 async function resealContent(admin: AdminContext, project: LockedProject, entry: ContentEntry): Promise<boolean> {
   const { fileContents: c } = admin.database.tables;
-  const opened = await openContent(admin, project.db, project.id, entry);
+  const opened = await openContent(admin, project.id, entry);
   if (opened === undefined) return false;
   const sealed = sealContent(project, entry, opened);
   opened.fill(0);
-  await project.db.update(c).set(sealed).where(eq(c.id, entry.id));
+  await admin.database.db.update(c).set(sealed).where(eq(c.id, entry.id));
   return true;
 }
 
 /** Deletes the data keys before the newest, unless something is still under one of them. */
 async function deleteOlderKeys(admin: AdminContext, project: LockedProject): Promise<Part> {
   const { sets, setVersions, fileContents, dataKeys: d } = admin.database.tables;
-  const { db, dataKey } = project;
+  const { dataKey } = project;
+  const { db } = admin.database;
   for (const table of [sets, setVersions, fileContents]) {
     const old = and(eq(table.projectId, project.id), isNotNull(table.sealed), isUnderOther(table, dataKey));
     const [found] = await db.select({ one: sql`1` }).from(table).where(old).limit(1);
@@ -479,13 +485,13 @@ function isUnderOther(table: Tables["sets"] | Tables["setVersions"] | Tables["fi
  * One write transaction, retried if it lost a race for a lock: `work` must change nothing but the database. The
  * embedded database has one writer at a time, so the server's journal then gets as long a turn as the transaction took.
  */
-async function inTurn<T>(admin: AdminContext, work: (db: Db) => Promise<T>): Promise<T> {
+async function inTurn<T>(admin: AdminContext, work: (admin: AdminContext) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     let heldFromMs = performance.now();
     try {
-      const result = await admin.database.transaction((db) => {
+      const result = await within(admin, (admin) => {
         heldFromMs = performance.now();
-        return work(db);
+        return work(admin);
       });
       if (admin.database.dialect === "sqlite") await Bun.sleep(Math.max(1, performance.now() - heldFromMs));
       return result;

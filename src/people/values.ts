@@ -91,7 +91,7 @@ async function valuesOf(
             note(entry.sha256, place, Buffer.alloc(0));
             continue;
           }
-          const content = await showContent(admin, admin.database.db, project.id, { entry, isHidden });
+          const content = await showContent(admin, project.id, { entry, isHidden });
           if (content === undefined)
             throw new Refused("conflict", `The content of ${JSON.stringify(name)} does not open.`);
           add(place, content);

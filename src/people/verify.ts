@@ -139,7 +139,7 @@ function checkItems(descriptor: KindDescriptor, entries: readonly Entry[], { all
 
 /** One at a time: each may have 8 MiB. */
 async function checkContent(admin: AdminContext, project: FoundProject, name: string, entry: ContentEntry) {
-  const content = await openContent(admin, admin.database.db, project.id, entry);
+  const content = await openContent(admin, project.id, entry);
   check(`the ${name} of ${projectPath(project)}`, () => {
     const sha256 = content && sha256Of(content);
     if (sha256 !== entry.sha256) throw new Error("its content is missing or another one");

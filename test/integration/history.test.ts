@@ -293,10 +293,10 @@ describeOnce("a rollback", (w) => {
     const { back } = rollbacks(w, where);
     const paths = numbered("f/", 2);
     await insertFiles(w, project, paths, ["production"]);
-    await writingProject(w.admin, await findProject(w.admin, where, "write"), files, async (locked) => {
+    await writingProject(w.admin, await findProject(w.admin, where, "write"), files, async (admin, locked) => {
       const gone = new Map(paths.map((path) => [path, null]));
-      const set = await openSet(w.admin, { project: locked, descriptor: files, environment: "production" });
-      return [undefined, await writeSets(w.admin, locked, files, new Map([[set, gone]]))];
+      const set = await openSet(admin, { project: locked, descriptor: files, environment: "production" });
+      return [undefined, await writeSets(admin, locked, files, new Map([[set, gone]]))];
     });
     await insertFiles(w, project, numbered("g/", 999), ["staging"]);
     const before = await rowsOf(w, project);

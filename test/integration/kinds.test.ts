@@ -78,13 +78,13 @@ for (const dialect of ["postgres", "sqlite"] as const) {
 
 /** Writes notes, and deletes those whose text is null. */
 async function writeNotes(w: World, where: string, texts: Readonly<Record<string, string | null>>): Promise<void> {
-  return writingProject(w.admin, await findProject(w.admin, where, "write"), notes, async (project) => {
+  return writingProject(w.admin, await findProject(w.admin, where, "write"), notes, async (admin, project) => {
     const changes = Object.entries(texts).map(([title, text]) => {
       const entry = { title, updatedAt: project.now };
       return [title, text === null ? null : { entry, value: Buffer.from(JSON.stringify(text)) }] as const;
     });
-    const before = await openSet(w.admin, { project, descriptor: notes, environment: "production" });
-    return [undefined, await writeSets(w.admin, project, notes, new Map([[before, new Map(changes)]]))];
+    const before = await openSet(admin, { project, descriptor: notes, environment: "production" });
+    return [undefined, await writeSets(admin, project, notes, new Map([[before, new Map(changes)]]))];
   });
 }
 

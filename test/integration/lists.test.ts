@@ -186,9 +186,9 @@ describeBoth("a list", (w) => {
     const everybody = numbered("person", count).map((name, n) => {
       return { name, organizationId: placeOf(n).organization.id, signIn: null, holdings: [] };
     });
-    await writing(w.admin, Permit.operator(w.admin), async (db) => {
-      await lockCommands(w.admin, db);
-      return [undefined, [await writeRoster(w.admin, db, encodePersons(everybody), "person0000")]];
+    await writing(w.admin, Permit.operator(w.admin), async (admin) => {
+      await lockCommands(admin);
+      return [undefined, [await writeRoster(admin, encodePersons(everybody), "person0000")]];
     });
 
     const rights = ["see", "decide"] as const satisfies Right[];

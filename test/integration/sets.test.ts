@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Environment } from "../../src/core/names.ts";
-import type { AdminContext } from "../../src/desk/context.ts";
+import { type AdminContext, within } from "../../src/desk/context.ts";
 import { findProject, type LockedProject, lockProject } from "../../src/desk/projects.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
@@ -237,8 +237,8 @@ describeOnce("an envelope with one item more than its listing", (w) => {
     const { where } = project;
     const found = await findProject(w.admin, where, "write");
     const [version, field] = [7, kind === "variables" ? "key" : "name"];
-    const sealed = await w.admin.database.transaction(async (db) => {
-      const { dataKey } = (await lockProject(w.admin, db, found)) as LockedProject;
+    const sealed = await within(w.admin, async (admin) => {
+      const { dataKey } = (await lockProject(admin, found)) as LockedProject;
       const identity = { organizationId: found.organization.id, projectId: found.id, slug: "web", kind };
       const listing = JSON.stringify([{ [field]: "A", updatedAt: 1, version }]);
       const value = (key: string) =>

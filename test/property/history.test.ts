@@ -340,7 +340,7 @@ class Play {
         found[name] = { value: value.updatedAt, updatedAt };
       } else {
         const { id, mode } = entry as FileEntry;
-        const content = await openContent(admin, admin.database.db, project.id, entry as FileEntry);
+        const content = await openContent(admin, project.id, entry as FileEntry);
         expect(content?.toString("utf8")).toBe(this.#contents.get(id));
         expect(mode).toBe(this.#contents.get(id) === "x" ? "0400" : "0600");
         found[name] = { value: id, updatedAt };

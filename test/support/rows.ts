@@ -62,15 +62,15 @@ export async function insertAccounts(
   environments: readonly Environment[],
   valueFor: (name: string) => string = (name) => name,
 ): Promise<void> {
-  await writingProject(w.admin, await findProject(w.admin, where, "write"), accounts, async (locked) => {
+  await writingProject(w.admin, await findProject(w.admin, where, "write"), accounts, async (admin, locked) => {
     const items = names.map((name) => {
       const value = Buffer.from(JSON.stringify({ a: valueFor(name) }));
       return [name, { entry: { name, updatedAt: locked.now }, value }] as const;
     });
     const sets = await Array.fromAsync(environments, (environment) =>
-      openSet(w.admin, { project: locked, descriptor: accounts, environment }),
+      openSet(admin, { project: locked, descriptor: accounts, environment }),
     );
-    return [undefined, await writeSets(w.admin, locked, accounts, new Map(sets.map((set) => [set, new Map(items)])))];
+    return [undefined, await writeSets(admin, locked, accounts, new Map(sets.map((set) => [set, new Map(items)])))];
   });
 }
 
@@ -88,28 +88,33 @@ export async function insertFiles(
   recordedSize?: number,
 ): Promise<void> {
   const unbounded = { ...files, projectItemsMax: Number.POSITIVE_INFINITY };
-  await writingProject(w.admin, await findProject(w.admin, project.where, "write"), unbounded, async (locked) => {
-    const items: (readonly [string, NewItem<FileEntry>])[] = [];
-    for (const path of paths) {
-      const bytes = typeof content === "number" ? randomContent(content) : Buffer.from(content(path));
-      const entry = {
-        id: Bun.randomUUIDv7(),
-        path,
-        name: "a file",
-        mode: "0600" as const,
-        size: recordedSize ?? bytes.length,
-        sha256: sha256(bytes),
-        contentType: "text/plain",
-        updatedAt: locked.now,
-      };
-      await storeContent(w.admin, locked, entry, bytes);
-      items.push([path, { entry, value: null }]);
-    }
-    const sets = await Array.fromAsync(environments, (environment) =>
-      openSet(w.admin, { project: locked, descriptor: files, environment }),
-    );
-    return [undefined, await writeSets(w.admin, locked, files, new Map(sets.map((set) => [set, new Map(items)])))];
-  });
+  await writingProject(
+    w.admin,
+    await findProject(w.admin, project.where, "write"),
+    unbounded,
+    async (admin, locked) => {
+      const items: (readonly [string, NewItem<FileEntry>])[] = [];
+      for (const path of paths) {
+        const bytes = typeof content === "number" ? randomContent(content) : Buffer.from(content(path));
+        const entry = {
+          id: Bun.randomUUIDv7(),
+          path,
+          name: "a file",
+          mode: "0600" as const,
+          size: recordedSize ?? bytes.length,
+          sha256: sha256(bytes),
+          contentType: "text/plain",
+          updatedAt: locked.now,
+        };
+        await storeContent(admin, locked, entry, bytes);
+        items.push([path, { entry, value: null }]);
+      }
+      const sets = await Array.fromAsync(environments, (environment) =>
+        openSet(admin, { project: locked, descriptor: files, environment }),
+      );
+      return [undefined, await writeSets(admin, locked, files, new Map(sets.map((set) => [set, new Map(items)])))];
+    },
+  );
 }
 
 /** Many projects at once, with nothing in them that could be read. */

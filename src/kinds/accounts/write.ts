@@ -61,7 +61,7 @@ export async function setAccount(
   const note = options.note === undefined ? undefined : requireNote(name, options.note);
   await findProject(admin, where, "write", targets);
   const found = await findProject(admin, where, "write");
-  const plan = async (project: PlannedProject) => {
+  const plan = async (admin: AdminContext, project: PlannedProject) => {
     const sets = await requireSets(admin, project, accounts, seen, [name]);
     const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
     const stays = [...targets, ...(leave ?? (merge ? holders : []))];

@@ -8,8 +8,8 @@ import { files } from "./entry.ts";
 /** The file at a path, as {@link revealItem}. @throws Refused `conflict` if its content does not open */
 export function revealFile(admin: AdminContext, where: string, path: string, only?: Environment, version?: number) {
   const asked = { where, name: path, environment: only, version };
-  return revealItem(admin, files, asked, async (item, environment, project) => {
-    const content = await showContent(admin, project.db, project.id, item);
+  return revealItem(admin, files, asked, async (item, environment, project, admin) => {
+    const content = await showContent(admin, project.id, item);
     if (content === undefined) {
       throw new Refused("conflict", `The content of ${JSON.stringify(path)} was deleted or changed by other means.`);
     }

@@ -39,7 +39,7 @@ export async function putFile(admin: AdminContext, where: string, asked: NewFile
   const { content, environments, note, ...file } = validate(asked);
   const { machinesOnly } = asked;
   const found = await findProject(admin, where, "write", environments);
-  const work = async (project: LockedProject) => {
+  const work = async (admin: AdminContext, project: LockedProject) => {
     const sets = await Array.fromAsync(environments, (environment) =>
       openSet(admin, { project, descriptor: files, environment }),
     );
@@ -88,7 +88,7 @@ export async function storeContent(
 ): Promise<void> {
   const { id, size } = file;
   const row = { id, projectId: project.id, size, ...sealContent(project, file, content) };
-  await project.db.insert(admin.database.tables.fileContents).values(row);
+  await admin.database.db.insert(admin.database.tables.fileContents).values(row);
 }
 
 /** @throws Refused `invalid`, `bound` */

@@ -41,8 +41,8 @@ export async function revealVariables(
 }> {
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "reveal", [target]);
-  return writing(admin, project.permit, async (db) => {
-    const of = { project: { ...project, db }, descriptor: variables, environment: target };
+  return writing(admin, project.permit, async (admin) => {
+    const of = { project, descriptor: variables, environment: target };
     const set = await requireSet(admin, of);
     const { items } = openItems(of, set);
     const shown = [...items.values()].filter(({ isHidden }) => !isHidden);

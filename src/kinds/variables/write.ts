@@ -97,7 +97,7 @@ export async function writeVariables(
   const isPruned = [...asked.values()].some(({ options }) => options.prune);
   const needed = isPruned ? (["write", "see"] as const) : "write";
   const found = await findProject(admin, where, needed, [...asked.keys()]);
-  const plan = async (project: PlannedProject) => {
+  const plan = async (admin: AdminContext, project: PlannedProject) => {
     const plans = await Array.fromAsync(asked, async ([environment, { given, options }]) => {
       const before = await openSet(admin, { project, descriptor: variables, environment });
       const isCompared = mayCompare(admin, placeOf(found), environment);
@@ -227,9 +227,8 @@ export async function copyVariables(
     const words = "The source and the target are the same environment: name another with --to-env or --to.";
     throw new Refused("invalid", words);
   }
-  const plan = async (project: PlannedProject) => {
-    const db = project.db && { db: project.db };
-    const opened = await openSet(admin, { project: { ...origin, ...db }, descriptor: variables, environment: source });
+  const plan = async (admin: AdminContext, project: PlannedProject) => {
+    const opened = await openSet(admin, { project: origin, descriptor: variables, environment: source });
     if (isWithin) await requireSeen(admin, opened, seen, names);
     else {
       requireSeenProject(origin, { project: seen["source"] as string | undefined });
