@@ -21,6 +21,7 @@ import {
 import {
   admit,
   audienceOf,
+  awaitTurn,
   contextOf,
   cookieOf,
   type DashboardParts,
@@ -28,12 +29,12 @@ import {
   formText,
   isLinkFromElsewhere,
   judgeSource,
-  sessionAndForm,
   sessionOf,
   tokenOf,
   uncut,
 } from "./gate.ts";
 import icon from "./icon.svg" with { type: "file" };
+import { Lending } from "./lending.ts";
 import { recentMax } from "./projects.tsx";
 import { forLog } from "./provider.ts";
 import { refusalOf } from "./refusal.ts";
@@ -68,9 +69,15 @@ export function createDashboard(parts: DashboardParts) {
     app.get("/signed-in", ({ request }) => finishSignIn(parts, entrance.signIn, request).catch(failed));
   } else app.post("/unlock", ({ request }) => unlock(parts, entrance, request), { parse: "none" });
   app.post("/lock", ({ request }) => lock(parts, request), { parse: "none" });
+  const open = () => parts.installation.open("admin");
+  const databases = { short: new Lending(4, open), long: new Lending(2, open) };
   for (const route of routes) {
+    const lending = route.isLong ? databases.long : databases.short;
     const handle = async ({ request, params }: { request: Request; params: unknown }) =>
-      compressed(request, await answered(parts, route, request, (params ?? {}) as Readonly<Record<string, string>>));
+      compressed(
+        request,
+        await answered(parts, lending, route, request, (params ?? {}) as Readonly<Record<string, string>>),
+      );
     if (route.method === "GET") app.get(route.path, handle);
     else app.post(route.path, handle, { parse: "none" });
   }
@@ -98,6 +105,7 @@ function textOf(file: string): Promise<string> {
 
 async function answered(
   parts: DashboardParts,
+  databases: Lending,
   route: Route,
   request: Request,
   params: Readonly<Record<string, string>>,
@@ -106,15 +114,15 @@ async function answered(
   await using opened = new AsyncDisposableStack();
   let reader: Reader | undefined;
   try {
-    const sent = await sessionAndForm(request, parts, route.isLong ? undefined : opened);
+    const sent = await awaitTurn(request, parts, route, databases, opened);
     if (sent === undefined) {
       const message = "Nobody is signed in here any more. Nothing was done.";
       if (byScript) return json(401, { error: message, again: againFor(parts) });
       return closed(parts, request, route.method === "POST" ? message : "");
     }
-    const { session, form } = sent;
+    const { session, form, database } = sent;
     const { identity } = session;
-    const admin = opened.adopt(await contextOf(parts, session), ({ close }) => close());
+    const admin = await contextOf(parts, session, database);
     const { rights, actor } = admin;
     if (identity !== undefined && !hasSomewhere(rights, ...everyRight)) {
       if (byScript) return json(403, { error: "You have no rights here yet." });

@@ -4,7 +4,9 @@ import { Refused } from "../core/refused.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
 import type { Audience } from "../desk/failure.ts";
 import type { Installation } from "../installation/installation.ts";
+import type { Route } from "../pages/route.ts";
 import { Form, formBytesMax, Visit } from "../pages/visit.ts";
+import type { Lending, LentDatabase } from "./lending.ts";
 import { refusalOf } from "./refusal.ts";
 import { type Session, type Sessions, type SignInCode, turnOf } from "./sessions.ts";
 import type { SignIn } from "./sign-in.ts";
@@ -121,35 +123,53 @@ export async function uncut<T>({ cutAfter }: DashboardParts, request: Request, w
 }
 
 /**
- * The session and the form of a request, when its turn comes; undefined if nobody is signed in. Both may take long, so
- * the session is looked up again at their end, and rights are judged later still.
- * @param opened - what is closed at the request's end, which ends its turn; undefined for one that waits for no turn
+ * The session, the form and the database of a request, when its turn comes; undefined if nobody is signed in. All may
+ * take long, so the session is looked up again at their end, and rights are judged later still.
+ * @param databases - those for pages of this length
+ * @param opened - what is closed at the request's end: that ends its turn, and gives its database back
+ * @throws Refused `unavailable` if there is no database: that is reported
  */
-export async function sessionAndForm(
+export async function awaitTurn(
   request: Request,
   parts: DashboardParts,
-  opened: AsyncDisposableStack | undefined,
-): Promise<{ readonly session: Session; readonly form: Form } | undefined> {
+  { isLong }: Pick<Route, "isLong">,
+  databases: Lending,
+  opened: AsyncDisposableStack,
+): Promise<{ readonly session: Session; readonly form: Form; readonly database: LentDatabase } | undefined> {
   const early = sessionOf(request, parts);
   if (early === undefined) return undefined;
   const form = new Form(request.method === "POST" ? await formText(request) : "");
-  opened?.defer(await uncut(parts, request, turnOf(early)));
-  // A page for which nobody waits any more is not made.
-  const isLeft = request.method === "GET" && request.signal.aborted;
-  const session = isLeft ? undefined : sessionOf(request, parts);
-  return session && { session, form };
+  const findSession = () => {
+    // A page for which nobody waits any more is not made.
+    const isLeft = request.method === "GET" && request.signal.aborted;
+    return isLeft ? undefined : sessionOf(request, parts);
+  };
+  const wait = async () => {
+    opened.defer(await (isLong ? early.longPages.take() : turnOf(early)));
+    if (findSession() === undefined) return undefined;
+    const lent = await databases.lend().catch((error: unknown) => noDatabase(parts, error));
+    return opened.adopt(lent, ({ close }) => close());
+  };
+  const database = await uncut(parts, request, wait());
+  const session = findSession();
+  return database && session && { session, form, database };
+}
+
+function noDatabase(parts: DashboardParts, error: unknown): never {
+  parts.report(error);
+  throw new Refused("unavailable", refusalOf(error, audienceOf(parts)).message);
 }
 
 /** An admin context for one request of a session. @throws Refused `unavailable` if there is none: that is reported */
 export async function contextOf(
   parts: DashboardParts,
   { identity, freshUntil }: Session,
-): Promise<AdminContext & { close: () => Promise<void> }> {
-  const { entrance, installation, now, report } = parts;
+  database: LentDatabase,
+): Promise<AdminContext> {
+  const { entrance, installation, now } = parts;
   const person = "signIn" in entrance ? { actor: operator("").actor, rights: [] } : operator(entrance.operator);
-  let admin: ReturnType<typeof adminContextOf> | undefined;
   try {
-    admin = adminContextOf(installation, person, now);
+    const admin = adminContextOf(installation, person, now, database);
     await installation.checkpoint.requireServed(admin.database);
     if (identity === undefined || !("signIn" in entrance)) return admin;
     return {
@@ -158,9 +178,7 @@ export async function contextOf(
       ...(freshUntil !== undefined && { freshUntil }),
     };
   } catch (error) {
-    await admin?.close();
-    report(error);
-    throw new Refused("unavailable", refusalOf(error, audienceOf(parts)).message);
+    return noDatabase(parts, error);
   }
 }
 

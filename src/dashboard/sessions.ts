@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isSameMac, sha256Of } from "../core/hash.ts";
 import { type Choices, Drafts } from "../pages/visit.ts";
+import { Slots } from "./lending.ts";
 import type { Identity } from "./sign-in.ts";
 
 /** A browser that signed in. Sessions are in memory only, so they end with the process. */
@@ -17,6 +18,8 @@ export type Session = {
   readonly notices: Map<string, string>;
   /** Resolves when the requests so far have been answered. */
   turn: Promise<unknown>;
+  /** For pages that may take minutes: one at a time, and no other page waits for it. */
+  readonly longPages: Slots;
 };
 
 /**
@@ -110,8 +113,12 @@ export class Sessions {
 }
 
 /** What a new session holds. */
-export function nothingBegun(): Pick<Session, "drafts" | "choices" | "notices" | "turn"> {
-  return { drafts: new Drafts(), choices: {}, notices: new Map(), turn: Promise.resolve() };
+export function nothingBegun(): Pick<Session, "drafts" | "choices" | "notices" | "turn" | "longPages"> {
+  const longPages = new Slots(
+    1,
+    "Another long page of yours is still being made: close it, or wait for it. Try again.",
+  );
+  return { drafts: new Drafts(), choices: {}, notices: new Map(), turn: Promise.resolve(), longPages };
 }
 
 function isSamePerson(one: Identity | undefined, other: Identity | undefined): boolean {

@@ -40,13 +40,13 @@ export type AdminContext = Pick<Installation, "keyring" | "systemKeys" | "histor
     readonly isWithin?: true;
   };
 
-/** Works in an installation. Closing closes its database. */
+/** Works in an installation. Closing closes its database. @param database - by default a connection of its own */
 export function adminContextOf(
   installation: Installation,
   who: Who,
   now: () => number = Date.now,
+  database = installation.open("admin"),
 ): AdminContext & { close(): Promise<void> } {
-  const database = installation.open("admin");
   const { keyring, systemKeys, historyBytesMax, checkpoint } = installation;
   const opened = { keyring, systemKeys, historyBytesMax, checkpoint, database, now, startedAt: performance.timeOrigin };
   return { ...opened, ...who, close: () => database.close() };

@@ -3,13 +3,15 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { createDashboard } from "../../src/dashboard/app.ts";
+import { Slots } from "../../src/dashboard/lending.ts";
 import { startDashboard } from "../../src/dashboard/serve.ts";
 import { Sessions, SignInCode, turnOf } from "../../src/dashboard/sessions.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { visitorOf } from "../support/pages.ts";
-import { describeBoth } from "../support/world.ts";
+import { describeBoth, type World } from "../support/world.ts";
 
 const minuteMs = 60_000;
+const origin = "http://keyhole-test.localhost:4300";
 
 describe("a session", () => {
   test("ends after 15 minutes without use, and each use begins them again", () => {
@@ -46,6 +48,18 @@ describe("a session", () => {
     const session = { turn: Promise.resolve() };
     await turnOf(session, 1);
     await turnOf(session);
+  });
+
+  test("a page that waits for its turn too long is refused with a reason, and the next one has its turn", async () => {
+    const slots = new Slots(1, "Try again.", 1);
+    const giveBack = await slots.take();
+    await expect(slots.take()).rejects.toThrow("Try again.");
+    const next = new Slots(1, "Try again.");
+    const [first, second] = [await next.take(), next.take()];
+    first();
+    (await second)();
+    giveBack();
+    await slots.take();
   });
 });
 
@@ -135,7 +149,7 @@ describeBoth("the dashboard's sessions", (w) => {
     expect(await stopped.stopped).toEqual({ unused: false });
   });
 
-  test("each request has an admin context of its own, closed at its end, refused or not", async () => {
+  test("each request has a database to itself, given back at its end, refused or not", async () => {
     const contexts = { opened: 0, closed: 0 };
     const open: typeof w.installation.open = (use) => {
       contexts.opened += 1;
@@ -150,7 +164,37 @@ describeBoth("the dashboard's sessions", (w) => {
     const paths = ["/", "/projects", "/nothing", "/p/no/no/variables", "/audit/export", "/audit?since=wrong"];
     for (const path of paths) await visitor.page(path);
     await visitor.send("/projects", { org: "none", slug: "!" });
-    expect(contexts).toEqual({ opened: paths.length, closed: paths.length });
+    // On PostgreSQL the next request takes the connection of the one before: one for short pages, one for long ones.
+    const isKept = w.admin.database.dialect === "postgres";
+    expect(contexts).toEqual(isKept ? { opened: 2, closed: 0 } : { opened: paths.length, closed: paths.length });
+  });
+
+  test("many pages at once take six connections at most, and the long ones of a session one", async () => {
+    const { where } = await w.place();
+    const open = new Set<object>();
+    let most = 0;
+    const counted: typeof w.installation.open = (use) => {
+      const database = w.installation.open(use);
+      const one = { ...database, close: () => database.close().finally(() => open.delete(one)) };
+      most = Math.max(most, open.add(one).size);
+      return one;
+    };
+    const sessions = new Sessions(Date.now);
+    const { handle } = createDashboard({ ...partsOf(w, sessions), installation: { ...w.installation, open: counted } });
+    const ask = async (token: string, path: string) => {
+      const headers = { host: new URL(origin).host, cookie: `__Host-keyhole=${token}` };
+      const answer = await handle(new Request(`${origin}${path}`, { headers }));
+      await answer.text();
+      return answer.status;
+    };
+    const tokens = Array.from({ length: 8 }, () => sessions.begin());
+    const long = ["/audit", "/audit/export", "/audit/verify"];
+    const alone = await Promise.all(Array.from({ length: 20 }, (_, at) => ask(tokens[0] ?? "", long[at % 3] ?? "")));
+    expect([alone, most]).toEqual([alone.map(() => 200), 1]);
+    const paths = [...long, "/", `/p/${where}/variables`];
+    const all = await Promise.all(tokens.flatMap((token) => paths.map((path) => ask(token, path))));
+    expect(all).toEqual(all.map(() => 200));
+    expect(most).toBeLessThanOrEqual(6);
   });
 
   test("the pages of one session are made in turn, and keep nobody else's waiting", async () => {
@@ -164,17 +208,11 @@ describeBoth("the dashboard's sessions", (w) => {
       if (asking.getStore() === "cal's") sessions.end(cal);
       return w.installation.open(use);
     };
-    const origin = "http://keyhole-test.localhost:4300";
     const cuts = new Map<Request, number[]>();
     const { handle } = createDashboard({
+      ...partsOf(w, sessions),
       installation: { ...w.installation, open },
       cutAfter: (request, seconds) => cuts.set(request, [...(cuts.get(request) ?? []), seconds]),
-      sessions,
-      entrance: { code: new SignInCode(Date.now), operator: "ann@host" },
-      origin,
-      now: Date.now,
-      used: () => {},
-      report: () => {},
     });
     const ask = (name: string, token: string, path = `/p/${where}/variables`, signal?: AbortSignal) =>
       asking.run(name, async () => {
@@ -196,10 +234,11 @@ describeBoth("the dashboard's sessions", (w) => {
     expect(Object.values(answers).flatMap((all) => all?.map((one) => one.join()))).toEqual([
       "long,200",
       "ben's,200",
-      "cal's,200",
+      "cal's,401",
       "cal's,401",
     ]);
     await left;
+    if (w.admin.database.dialect === "postgres") return; // there a connection goes from one to the next
     expect(began.slice(0, 4).sort()).toEqual(["ann's", "ben's", "cal's", "long"]);
     expect(began.slice(4)).toEqual(Array.from({ length: 9 }, () => "ann's"));
   });
@@ -320,3 +359,8 @@ describeBoth("the dashboard's sessions", (w) => {
     expect((await visitor.page(`/p/${where}/variables`)).html).toContain("Missing in production <b>1</b>");
   });
 });
+
+function partsOf({ installation }: World, sessions: Sessions) {
+  const entrance = { code: new SignInCode(Date.now), operator: "ann@host" };
+  return { installation, sessions, entrance, origin, now: Date.now, used: () => {}, report: () => {} };
+}
