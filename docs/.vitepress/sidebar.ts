@@ -39,7 +39,6 @@ export const shelves: readonly Shelf[] = [
           { text: "Docker Compose", page: "compose" },
           { text: "SPIFFE", page: "spiffe" },
           { text: "systemd", page: "systemd" },
-          { text: "direnv", page: "direnv" },
           { text: "Inside other tools", page: "tools" },
           { text: "Terraform, OpenTofu", page: "terraform" },
           { text: "Ansible", page: "ansible" },
