@@ -47,7 +47,11 @@ const edit = processCommand({
         return setVariables(admin, project, environment, changed, options);
       });
     });
-    const { updated: _, ...done } = written ?? { updated: 0, added: [], changed: [], deleted: [], warnings: [] };
+    const {
+      updated: _,
+      same: __,
+      ...done
+    } = written ?? { updated: 0, same: [], added: [], changed: [], deleted: [], warnings: [] };
     for (const warning of done.warnings) context.say(warning);
     const sentence = written === undefined ? "Nothing was changed." : wroteSentence(project, environment, written);
     await answer(context, { project, environment, ...done }, sentence);

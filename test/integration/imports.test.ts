@@ -5,6 +5,7 @@ import { seenAt } from "../../src/editing/open.ts";
 import type { DryRun } from "../../src/editing/write-project.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
+import { importAll } from "../../src/kinds/variables/operations.ts";
 import {
   copyVariables,
   listVariables,
@@ -16,8 +17,13 @@ import {
   warningsIn,
   writeVariables,
 } from "../../src/kinds/variables/write.ts";
+import { typedIn } from "../../src/pages/carry-out.ts";
 import { listAudit } from "../../src/people/audit.ts";
+import { listHistory } from "../../src/people/history.ts";
+import { planUndo } from "../../src/people/rollback.ts";
 import { entriesOf } from "../support/entries.ts";
+import { performed } from "../support/perform.ts";
+import { personIn } from "../support/persons.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 
@@ -49,7 +55,7 @@ describeBoth("an import", (w, _, once) => {
   test("that is a dry run says what would be added, changed and deleted, and writes and records nothing", async () => {
     const web = await project();
     const untouched = await stored(w);
-    const names = { added: ["ADDED"], changed: ["CHANGED"], deleted: [] };
+    const names = { added: ["ADDED"], changed: ["CHANGED"], same: ["KEPT"], deleted: [] };
     expect(await load(w, web, file, { dryRun: true })).toEqual({ updated: 2, ...names, warnings: [] });
     expect(await load(w, web, file, { dryRun: true, prune: true })).toMatchObject({ ...names, deleted: ["GONE"] });
     const planned = await load(w, web, {}, { dryRun: true, prune: true });
@@ -58,6 +64,46 @@ describeBoth("an import", (w, _, once) => {
     // And no lock stays.
     await load(w, web, file);
     expect(await valuesOf(w, web)).toEqual({ ...before, ...file });
+  });
+
+  test("writes what differs: history, undo and who polls see nothing of the rest, unless it is touched", async () => {
+    const values = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`N_${at}`, `${at}`]));
+    const { project: web, key } = await w.place({ variables: { staging: values }, key: {} });
+    const at = { where: web.where, environment: "staging", kind: "variables" } as const;
+    const read = async () =>
+      (await w.client().ask(`/projects/${web.slug}/variables?environment=staging`, { key })).json;
+    const moments = async () =>
+      new Map((await listVariables(w.admin, web.where, "staging")).map(({ name, updatedAt }) => [name, updatedAt]));
+    const run = (changes: Values, options: object = {}) => {
+      const text = Object.entries({ ...values, ...changes }).map(([name, value]) => `${name}=${value}\n`);
+      return performed(importAll, w.admin, {
+        ...{ project: web.where, environment: "staging", ...options },
+        file: typedIn(text.join("")),
+      });
+    };
+    const [sent, written] = [await read(), await moments()];
+    const untouched = await stored(w);
+    expect(await run({})).toMatchObject({ document: { created: 0, updated: 0, same: 40 } });
+    expect([await stored(w), await read(), await moments()]).toEqual([untouched, sent, written]);
+    const done = await run({ N_1: "other", MORE: "1" });
+    expect(done).toMatchObject({
+      document: { created: 1, updated: 1, same: 39 },
+      sentence: "Imported 2 variables: 1 created, 1 updated, 39 as before.",
+    });
+    expect(await newest(w)).toMatchObject({ names: ["MORE", "N_1"], added: ["MORE"], changed: ["N_1"] });
+    const [{ version = 0 } = {}] = (await listHistory(w.admin, at)).versions;
+    await run({ N_1: "third" });
+    // What the third import did not write can still be taken back.
+    expect(await planUndo(w.admin, at, version)).toMatchObject({ deleted: ["MORE"], left: [{ name: "N_1" }] });
+    expect(await run({ N_1: "third" }, { touch: true })).toMatchObject({ document: { updated: 40, same: 0 } });
+    expect((await newest(w))?.names).toHaveLength(40);
+  });
+
+  once("by somebody who may not see values writes all of them, or it would confirm a guess", async () => {
+    const web = await project();
+    const writer = await personIn(w.admin, web.where, ["see", "write"]);
+    const written = await setVariables(writer, web.where, "staging", entriesOf(before), { onlyChanges: true });
+    expect(written).toMatchObject({ updated: 3, same: [] });
   });
 
   test("that prunes deletes what the file does not have, in that environment alone, and is one entry on record", async () => {

@@ -42,11 +42,11 @@ describeBoth("a write of several environments", (w) => {
       ]),
       { seen: { "version.production": 2, "version.development": 2 } },
     );
-    const nothing = { added: [], updated: 0, changed: [], deleted: [], warnings: [] };
+    const nothing = { added: [], updated: 0, changed: [], same: [], deleted: [], warnings: [] };
     expect([...written]).toEqual([
       ["production", { ...nothing, updated: 1, changed: ["A"] }],
       ["development", { ...nothing, added: ["B"], deleted: ["OLD"] }],
-      ["staging", { ...nothing, updated: 1, deleted: ["OLD"] }],
+      ["staging", { ...nothing, updated: 1, same: ["A"], deleted: ["OLD"] }],
     ]);
     expect(await revealVariable(w.admin, where, "production", "A")).toBe("new p");
     expect(await revealVariable(w.admin, where, "development", "A")).toBe("d");

@@ -384,6 +384,7 @@ export const importAll = operation({
     file: file("<file>", "the file, or - for stdin", { bytesMax: setBytesMax }),
     format: choice("--format <format>", "what the file is (default: env)", ["env", "json", "yaml"]),
     prune: flag("--prune", "also delete the variables that the file does not have; asks first"),
+    touch: flag("--touch", "also write the variables that have their value already, which makes them new versions"),
     allowEmpty: flag("--allow-empty", "succeed if it holds no variables"),
     literal,
     notes: flag("--notes", "in env and yaml text, the comment above a variable becomes its note"),
@@ -391,7 +392,7 @@ export const importAll = operation({
   },
   plan: async (
     admin,
-    { project, environment, file, format = "env", prune = false, allowEmpty, literal, notes, version },
+    { project, environment, file, format = "env", prune = false, touch = false, allowEmpty, literal, notes, version },
   ) => {
     const sets = await seenAt(admin, project, prune ? ["write", "see"] : "write", variables, [environment]);
     requireFreshToCompare(admin, placeOf(await findProject(admin, project, "write")), [environment]);
@@ -402,7 +403,7 @@ export const importAll = operation({
       throw usageProblem(`${file.name || "The text"} holds no variables${how}.`);
     }
     const place = { project, environment };
-    const asked = { prune, warnings };
+    const asked = { prune, onlyChanges: !touch, warnings };
     const only = ifAt([environment], version);
     const would = await setVariables(admin, project, environment, entries, { ...asked, seen: only, dryRun: true });
     const { added, changed, deleted } = would;
@@ -414,7 +415,7 @@ export const importAll = operation({
       ...(prune && { deed: `${imports}, and delete ${deletions(deleted)}` }),
       seen,
       names: would,
-      same: would.updated - changed.length,
+      same: would.same.length,
       ...eachChange(place, { added, changed, deleted }, "WOULD BE", "Each variable of the file has its value already."),
       warnings: would.warnings,
       sentence: `Nothing was written. The import would ${counts}.`,
@@ -422,12 +423,18 @@ export const importAll = operation({
         setVariables(admin, project, environment, entries, { ...asked, seen: { ...seen, ...only } }),
     };
   },
-  run: async (_, { project, environment, prune }, { seen, write }) => {
-    const { added, updated, deleted, warnings } = await write(seen);
+  run: async (_, { project, environment, prune, touch }, { seen, write }) => {
+    const { added, updated, same, deleted, warnings } = await write(seen);
     const created = added.length;
-    const counts = [`${created} created`, `${updated} updated`, ...(prune ? [`${deleted.length} deleted`] : [])];
+    const left = touch ? 0 : same.length;
+    const counts = [
+      `${created} created`,
+      `${updated} updated`,
+      ...(prune ? [`${deleted.length} deleted`] : []),
+      ...(left > 0 ? [`${left} as before`] : []),
+    ];
     const sentence = `Imported ${counted(created + updated, "variable")}: ${counts.join(", ")}.`;
-    return done({ project, environment, created, updated, ...(prune && { deleted }) }, sentence, warnings);
+    return done({ project, environment, created, updated, same: left, ...(prune && { deleted }) }, sentence, warnings);
   },
 });
 

@@ -42,6 +42,8 @@ export type NewVariable = {
 export type WriteOptions = {
   /** Whether the environment's other variables are deleted. */
   readonly prune?: boolean;
+  /** Whether what would stay as it is, except for its time, is not written. Of values that a person may not compare, all are. */
+  readonly onlyChanges?: boolean | undefined;
   /** Variables that are deleted. */
   readonly remove?: readonly string[];
   /** What the reader of a text warns of, line by line. Default: what there is to say about each name and value. */
@@ -51,10 +53,12 @@ export type WriteOptions = {
 /** What a write did, or would do. Names are in byte order. */
 export type VariablesWrite = {
   readonly added: readonly string[];
-  /** How many existed before, those with the same value included. */
+  /** How many of those that are written existed before. */
   readonly updated: number;
   /** Those of them that get another value, or another note. */
   readonly changed: readonly string[];
+  /** Those that have this value, day of rotation and note already. */
+  readonly same: readonly string[];
   readonly deleted: readonly string[];
   /** What a person must be warned of. */
   readonly warnings: readonly string[];
@@ -106,7 +110,11 @@ export async function writeVariables(
       return plan;
     });
     return {
-      changes: new Map(plans.map(({ before, changes }) => [before, changes])),
+      changes: new Map(
+        plans.flatMap(({ before, changes, same }) => {
+          return changes.size === 0 && same.length > 0 ? [] : [[before, changes] as const];
+        }),
+      ),
       outcomeOf: (writes: Writes) =>
         new Map(plans.map((plan) => [plan.before.environment, writtenBy(where, plan, writes)])),
     };
@@ -117,10 +125,10 @@ export async function writeVariables(
 type Writes = ReadonlyMap<Environment, PlannedSet<VariableEntry>>;
 
 /** What a write did, or would do. */
-function writtenBy(where: string, { before: { environment }, changed, warnings }: Plan, writes: Writes) {
+function writtenBy(where: string, { before: { environment }, changed, same, warnings }: Plan, writes: Writes) {
   const write = writes.get(environment) ?? { added: [], changed: [], deleted: [], total: 0, replaced: [] };
   const { added, changed: updated, deleted } = write;
-  const names = { added: added.toSorted(compareBytes), updated: updated.length, changed, deleted };
+  const names = { added: added.toSorted(compareBytes), updated: updated.length, changed, same, deleted };
   return { ...names, warnings: [...warnings, ...variables.warningsOf(where, environment, write)] };
 }
 
@@ -135,6 +143,7 @@ type Plan = {
   readonly changes: SetChanges<VariableEntry>;
   /** Those that get another value, or another note. */
   readonly changed: readonly string[];
+  readonly same: readonly string[];
   readonly warnings: readonly string[];
 };
 
@@ -142,13 +151,14 @@ function planWrite(
   { rights, systemKeys: { listing } }: AdminContext,
   before: OpenSet<VariableEntry>,
   given: ReadonlyMap<string, CheckedVariable>,
-  { prune = false, remove = [], warnings }: WriteOptions,
+  { prune = false, onlyChanges = false, remove = [], warnings }: WriteOptions,
   now: number,
   isCompared: boolean,
 ): Plan {
   const changes = new Map<string, NewItem<VariableEntry> | null>();
   const maySee = may(rights, "see", placeOf(before.project), before.environment);
   const changed: string[] = [];
+  const same: string[] = [];
   const canaries: string[] = [];
   for (const [key, { value, rotateBy: mark, canary, machinesOnly, note }] of given) {
     const old = before.items.get(key);
@@ -168,6 +178,9 @@ function planWrite(
     if (old !== undefined && (!isSame || isNoted)) changed.push(key);
     const rotateBy = mark === undefined && isSame ? old.entry.rotateBy : mark;
     const was = isCanary(listing, old?.entry ?? {});
+    const isEqual = isSame && !isNoted && (rotateBy ?? undefined) === old.entry.rotateBy && (canary ?? was) === was;
+    if (isEqual) same.push(key);
+    if (isEqual && onlyChanges) continue;
     if (was && canary === undefined) canaries.push(key);
     const coin = newCoin(listing, canary ?? was, machinesOnly ?? old?.isHidden);
     const said = { ...(rotateBy && { rotateBy }), ...noted(note, old?.entry) };
@@ -181,7 +194,8 @@ function planWrite(
   const entries = [...given.values()];
   const about = warnings ? [...warnings, ...unseenInValues(entries.filter(hasValue))] : entries.flatMap(warningsAbout);
   const stay = maySee ? canaries.map(staysCanary) : [];
-  return { before, changes, changed: changed.sort(compareBytes), warnings: [...about, ...stay] };
+  const named = { changed: changed.sort(compareBytes), same: same.sort(compareBytes) };
+  return { before, changes, ...named, warnings: [...about, ...stay] };
 }
 
 function warningsAbout({ name, value }: CheckedVariable): string[] {
@@ -200,10 +214,7 @@ function nameSentences(name: string): string[] {
 export type Place = { readonly project: string; readonly environment: string };
 
 /** What a copy did, or would do. Names are in byte order. */
-export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted"> & {
-  /** The variables that the target already had with this value, day of rotation and note. They are not written again. */
-  readonly same: readonly string[];
-};
+export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted">;
 
 /**
  * Copies variables to another environment or project with their days of rotation and, as far as the person may see
@@ -240,21 +251,16 @@ export async function copyVariables(
     requireKeysToCopy(admin, origin, source, chosen);
     const given = validateVariables(chosen.map((item) => copied(admin, item, maySee)));
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
-    const plan = planWrite(admin, before, given, {}, project.now, true);
-    const isMade = (name: string) => {
-      const old = before.items.get(name)?.entry;
-      return given.get(name)?.canary === true && old !== undefined && !isCanary(admin.systemKeys.listing, old);
-    };
+    const plan = planWrite(admin, before, given, { onlyChanges: true }, project.now, true);
     const isEqual = (name: string) => {
       const old = before.items.get(name)?.entry;
       const day = given.get(name)?.rotateBy;
       return old && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
     };
-    const equal = [...given.keys()].filter(isEqual).sort(compareBytes);
-    const same = equal.filter((name) => !isMade(name));
     // Which of the target's are canaries is for those who may see them.
-    const shown = may(admin.rights, "see", placeOf(found), target) ? same : equal;
-    const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
+    const equal = [...given.keys()].filter(isEqual).sort(compareBytes);
+    const shown = may(admin.rights, "see", placeOf(found), target) ? plan.same : equal;
+    const { changes } = plan;
     await requireSeen(admin, before, seen, changes.keys());
     const writes = chosen.filter(({ entry }) => changes.has(entry.key));
     const isNothing = writes.length === 0;
