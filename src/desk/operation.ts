@@ -2,7 +2,7 @@ import type { Right } from "../access/rights.ts";
 import type { AdminContext } from "./context.ts";
 import type { Given, Inputs } from "./inputs.ts";
 import type { Outcome } from "./outcome.ts";
-import type { Plan } from "./plan.ts";
+import { applying, idsIn, type OldPlan, type Plan, unasked } from "./plan.ts";
 
 /*
  * What people do with an installation is a row. The command line, its help, the door over SSH, the sender over SSH,
@@ -22,13 +22,16 @@ import type { Plan } from "./plan.ts";
  *   inputs: { project, slug: input("<slug>", "the new slug") },
  *   plan: async (admin, { project, slug }) => {
  *     const { id } = await findRenamable(admin, project, slug);
- *     return { deed: `rename project ${project} to ${slug}`, seen: { project: id }, document: { project, slug } };
+ *     return {
+ *       deed: `rename project ${project} to ${slug}`,
+ *       seen: { project: id },
+ *       document: { project, slug },
+ *       apply: async () => done(await renameProject(admin, project, { slug }), `Renamed project ${project} to ${slug}.`),
+ *     };
  *   },
- *   run: async (admin, { project, slug }, { seen }) =>
- *     done(await renameProject(admin, project, { slug }, seen), `Renamed project ${project} to ${slug}.`),
  * });
  */
-export type Operation<I extends Inputs = Inputs> = Immediate<I> | Planned<I>;
+export type Operation<I extends Inputs = Inputs> = Immediate<I> | Asking<I> | Planned<I>;
 
 /** An operation that does at once what it is told. */
 export type Immediate<I extends Inputs = Inputs> = Row<I> & {
@@ -37,8 +40,19 @@ export type Immediate<I extends Inputs = Inputs> = Row<I> & {
   run(admin: AdminContext, given: Given<I>, person: Interaction): Promise<Outcome>;
 };
 
-/** An operation that says first what it would do: before it asks, on a page, and for `--dry-run`. */
-export type Planned<I extends Inputs = Inputs, P extends Plan = Plan> = Row<I> & {
+/**
+ * An operation that says first what it would do: before it asks, on a page, and for `--dry-run`. Its plan is found out
+ * again in the transaction that makes the change. It refuses everything that may refuse the operation.
+ */
+export type Asking<I extends Inputs = Inputs, P extends Plan = Plan> = Row<I> & {
+  plan(admin: AdminContext, given: Given<I>, person: Interaction): Promise<P>;
+  readonly run?: never;
+  /** One transaction is not enough: `apply` of the plan that was shown makes the change, and judges what has changed. */
+  readonly isLong?: true;
+};
+
+/** Old. */
+export type Planned<I extends Inputs = Inputs, P extends OldPlan = OldPlan> = Row<I> & {
   /** Refuses everything that may refuse the operation. */
   plan(admin: AdminContext, given: Given<I>, person: Interaction): Promise<P>;
   /** Does what the plan says. @throws Refused `conflict` if something is no longer as `plan.seen` says */
@@ -85,7 +99,8 @@ export type Interaction = {
 };
 
 /** A row of the table. It is a function so that the types of its inputs and of its plan are inferred. */
-export function operation<const I extends Inputs, P extends Plan>(row: Planned<I, P>): Planned<I, P>;
+export function operation<const I extends Inputs, P extends Plan>(row: Asking<I, P>): Asking<I, P>;
+export function operation<const I extends Inputs, P extends OldPlan>(row: Planned<I, P>): Planned<I, P>;
 export function operation<const I extends Inputs>(row: Immediate<I>): Immediate<I>;
 export function operation(row: Operation): Operation {
   return row;
@@ -93,3 +108,21 @@ export function operation(row: Operation): Operation {
 
 /** The operations whose first word is the same, and a sentence about them, unless that word is an operation itself. */
 export type Operations = { readonly about?: string; readonly rows: readonly Operation[] };
+
+/**
+ * Does what somebody agreed to.
+ * @param plan - as it was shown
+ * @param shown - what they saw of it; of what nobody was asked about, the ids alone count
+ */
+export function carryOutShown<I extends Inputs>(
+  admin: AdminContext,
+  row: Asking<I> | Planned<I>,
+  given: Given<I>,
+  person: Interaction,
+  plan: OldPlan | Plan,
+): Promise<Outcome> {
+  if (row.run !== undefined) return row.run(admin, given, plan.deed === undefined ? unasked(plan) : plan, person);
+  if (row.isLong) return (plan as Plan).apply();
+  const shown = plan.deed === undefined && !row.showsFirst ? idsIn(plan.seen) : plan.seen;
+  return applying(admin, (admin) => row.plan(admin, given, person), shown);
+}

@@ -1,5 +1,7 @@
 import type { NamesWritten } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { type AdminContext, within } from "./context.ts";
 import { done, type Outcome } from "./outcome.ts";
 
 /* What asks first has a plan: somebody agrees to it, and what is done is refused unless it is still so. */
@@ -19,19 +21,18 @@ export function seenOf({ id }: { readonly id: string }, sets: readonly Versioned
   return { project: id, ...(Object.fromEntries(versions) as Readonly<Record<string, number>>) };
 }
 
-/** What an operation would do. */
-export type Plan<S extends Seen = Seen> = Pick<Outcome, "shows" | "warnings"> & {
-  /** What somebody is asked to agree to, such as `delete project acme/web`. Left out: nothing that must be asked. */
-  readonly deed?: string | undefined;
-  /** What that was found out from. The operation refuses what is no longer so. */
-  readonly seen: S;
-  /** The names that it would write. */
-  readonly names?: NamesWritten | undefined;
-  /** What a dry run answers with `--json`. */
-  readonly document: object;
-  /** What a dry run says. Default: that it would do the deed. */
-  readonly sentence?: string | undefined;
+/** A change before it is made. It is found out once to be shown, and again in the transaction that makes it. */
+export type PlannedChange<T> = {
+  /** What it was found out from. */
+  readonly seen: Seen;
+  /** Refuses a difference from what somebody saw, or lets it pass. Left out: each is refused. */
+  readonly differs?: (what: string, shown: string | number) => Promise<void>;
+  /** Makes the change, in the transaction in which it was planned. */
+  readonly apply: () => Promise<T>;
 };
+
+/** A plan of a row that has a `run`. */
+export type OldPlan<S extends Seen = Seen> = Omit<Plan, "apply" | "differs" | "seen"> & { readonly seen: S };
 
 /** Whether what is there now is what somebody saw. */
 export function isAsSeen(seen: Seen, now: Seen): boolean {
@@ -39,13 +40,66 @@ export function isAsSeen(seen: Seen, now: Seen): boolean {
 }
 
 /** A plan that nobody was asked about: it is still for the same things, at whatever version. */
-export function unasked<P extends Plan>(plan: P): P {
-  const ids = Object.entries(plan.seen).filter(([, value]) => typeof value === "string");
-  return { ...plan, seen: Object.fromEntries(ids) };
+export function unasked<P extends OldPlan>(plan: P): P {
+  return { ...plan, seen: idsIn(plan.seen) };
+}
+
+/** What an operation would do. */
+export type Plan = PlannedChange<Outcome> &
+  Pick<Outcome, "shows" | "warnings"> & {
+    /** What somebody is asked to agree to, such as `delete project acme/web`. Left out: nothing that must be asked. */
+    readonly deed?: string | undefined;
+    /** The names that it would write. */
+    readonly names?: NamesWritten | undefined;
+    /** What a dry run answers with `--json`. */
+    readonly document: object;
+    /** What a dry run says. Default: that it would do the deed. */
+    readonly sentence?: string | undefined;
+  };
+
+/**
+ * Makes a change in one transaction, as it is planned there.
+ * @param shown - what somebody saw; or what they saw of such things, as a form has it
+ * @throws Refused `conflict` if it is no longer so
+ */
+export function applying<T>(
+  admin: AdminContext,
+  plan: (admin: AdminContext) => Promise<PlannedChange<T>>,
+  shown: Seen | ((now: Seen) => Seen) = {},
+): Promise<T> {
+  return within(admin, async (admin) => {
+    const now = await plan(admin);
+    await requireAsSeen(now, typeof shown === "function" ? shown(now.seen) : shown);
+    return now.apply();
+  });
+}
+
+/** The one place that compares what somebody saw with what there is. @throws Refused `conflict` if that differs */
+export async function requireAsSeen({ seen: now, differs }: Omit<PlannedChange<unknown>, "apply">, shown: Seen) {
+  for (const [what, value] of Object.entries(now)) {
+    const before = shown[what];
+    if (before === undefined || before === value) continue;
+    if (differs === undefined) throw changedSince(what, before, value);
+    await differs(what, before);
+  }
+}
+
+/** The refusal of what is no longer as somebody saw it. */
+export function changedSince(what: string, shown: string | number, now: string | number): Refused {
+  const words =
+    typeof now === "number"
+      ? `${what}: ${shown} when this was shown, and ${now} now`
+      : `The ${what} that this was shown for ${what.endsWith("s") ? "are others" : "is another one"} now`;
+  return new Refused("conflict", `${words}. Nothing was done: look at it again.`);
+}
+
+/** What counts of a plan that nobody was asked about: it is still for the same things, at whatever version. */
+export function idsIn(seen: Seen): Seen {
+  return Object.fromEntries(Object.entries(seen).filter(([, value]) => typeof value === "string"));
 }
 
 /** A dry run: what would be done. */
-export function wouldDo({ deed, document, warnings = [], shows, sentence }: Plan): Outcome {
+export function wouldDo({ deed, document, warnings = [], shows, sentence }: OldPlan): Outcome {
   const words = sentence ?? `Nothing was written. It would ${deed}.`;
   return { ...done(document, words, warnings), ...(shows && { shows }) };
 }

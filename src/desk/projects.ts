@@ -6,7 +6,7 @@ import { Refused } from "../core/refused.ts";
 import type { DataKey } from "../seal/keyring.ts";
 import { didYouMean } from "../words/nearest.ts";
 import type { AdminContext } from "./context.ts";
-import { findOrganization, type Organization } from "./organizations.ts";
+import { findOrganization, type Organization, verified } from "./organizations.ts";
 import { Permit } from "./permit.ts";
 
 /**
@@ -22,19 +22,54 @@ export async function findProject(
   needed: Right | readonly Right[],
   among?: readonly Environment[],
 ): Promise<FoundProject> {
-  const { organization, slug } = await splitPlace(admin, where);
-  const { projects: p } = admin.database.tables;
-  const [found] = await admin.database.db
-    .select(projectColumns(admin))
-    .from(p)
-    .where(and(eq(p.organizationId, organization.id), eq(p.slug, slug)));
+  return findAt(admin, where, needed, among, false);
+}
+
+/**
+ * The project of a change, as {@link findProject}. In a transaction, no other writer changes it before the end: what is
+ * read of it afterwards stays so.
+ */
+export async function findToChange(
+  admin: AdminContext,
+  where: string,
+  needed: Right | readonly Right[],
+  among?: readonly Environment[],
+): Promise<PlannedProject> {
+  return { ...(await findAt(admin, where, needed, among, admin.isWithin === true)), now: admin.now() };
+}
+
+async function findAt(
+  admin: AdminContext,
+  where: string,
+  needed: Right | readonly Right[],
+  among: readonly Environment[] | undefined,
+  locks: boolean,
+) {
+  const found = await findRow(admin, where, locks);
   const rights = [needed].flat();
-  const permit = found && Permit.find(admin, rights, placeOf({ ...found, organization }), among);
-  if (!(found && permit)) {
-    const nearest = await nearestProject(admin, organization, where, rights, among);
-    throw admin.rights === "operator" ? noProject(where, nearest) : noRight(where, rights, among, nearest);
+  const permit = found && Permit.find(admin, rights, placeOf(found), among);
+  if (found && permit) return { ...found, organization: verified(admin, found.organization), permit };
+  const { organization } = await splitPlace(admin, where);
+  const nearest = await nearestProject(admin, organization, where, rights, among);
+  throw admin.rights === "operator" ? noProject(where, nearest) : noRight(where, rights, among, nearest);
+}
+
+/** The row at a path, whoever asks. */
+async function findRow(admin: AdminContext, where: string, locks: boolean) {
+  const { database } = admin;
+  const { projects: p, organizations: o } = database.tables;
+  const [first = "", second, ...rest] = where.split("/");
+  if (!second || first === "" || rest.length > 0) {
+    const { organization, slug } = await splitPlace(admin, where);
+    return findRow(admin, `${organization.slug}/${slug}`, locks);
   }
-  return { ...found, organization, permit };
+  const query = database.db
+    .select({ own: { ...projectColumns(admin), changedAt: p.changedAt }, organization: o })
+    .from(p)
+    .innerJoin(o, eq(o.id, p.organizationId))
+    .where(and(eq(o.slug, first), eq(p.slug, second)));
+  const [found] = await (locks ? database.locked(query, "update", p) : query);
+  return found && { ...found.own, organization: found.organization };
 }
 
 /** What is read of a project wherever one is found. A new column stands here, in {@link FoundProject}, and in its table. */
@@ -188,5 +223,5 @@ export type LockedProject = FoundProject & {
   readonly changedAt: string;
 };
 
-/** A project for a plan. It is locked if the plan is carried out at once. */
-export type PlannedProject = FoundProject & Pick<LockedProject, "now">;
+/** A project for a plan. In a transaction it is locked. */
+export type PlannedProject = FoundProject & Pick<LockedProject, "now" | "changedAt">;

@@ -98,7 +98,7 @@ export async function findListed(
  */
 export async function deleteUnusedContents(
   admin: AdminContext,
-  project: LockedProject,
+  project: FoundProject,
   kinds: readonly KindDescriptor[],
 ): Promise<readonly string[]> {
   const { fileContents: c } = admin.database.tables;

@@ -82,7 +82,7 @@ export async function changingProject<E extends Entry, T>(
   { dryRun = false, ...options }: DryRun & ChangeOptions = {},
 ): Promise<T> {
   if (dryRun) {
-    const { changes, outcomeOf } = await plan(admin, { ...found, now: admin.now() });
+    const { changes, outcomeOf } = await plan(admin, { ...found, now: admin.now(), changedAt: "" });
     return outcomeOf(planSets(found, changes));
   }
   const work = async (admin: AdminContext, project: LockedProject) => {

@@ -3,7 +3,7 @@ import type { NamesWritten } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
 import type { Inputs } from "../desk/inputs.ts";
 import type { Planned } from "../desk/operation.ts";
-import type { Plan } from "../desk/plan.ts";
+import type { OldPlan } from "../desk/plan.ts";
 import { carryOut, type Filled, planned } from "../pages/carry-out.ts";
 import { Change, Changed, changesOf, counted, Empty, Env, LoneLink, NameAgain, Warnings } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
@@ -22,7 +22,7 @@ type Draft = ReturnType<typeof drafted> & {
 };
 
 /** A plan that names what would change, and says how many variables are the same already. */
-type ShownPlan = Plan & { readonly names: NamesWritten; readonly same: number };
+type ShownPlan = OldPlan & { readonly names: NamesWritten; readonly same: number };
 
 /** An operation with what a person gave it. */
 export function drafted<const I extends Inputs>(operation: Planned<I, ShownPlan>, given: Filled<I>) {

@@ -3,11 +3,10 @@ import { openTreeHead } from "../audit/tree-note.ts";
 import { AuditWalk } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
 import { lockCommands } from "../desk/changes.ts";
-import { writing } from "../desk/context.ts";
+import { type AdminContext, writing } from "../desk/context.ts";
 import { operation } from "../desk/operation.ts";
 import { done, type Outcome } from "../desk/outcome.ts";
 import { Permit, rightTo } from "../desk/permit.ts";
-import { isAsSeen } from "../desk/plan.ts";
 import { kindsByRead } from "../kinds/kind.ts";
 import { Notary } from "../notary/notary.ts";
 import { openSigners } from "../notary/signers.ts";
@@ -31,6 +30,7 @@ export const acceptRestore = operation({
   examples: ["keyhole audit accept-restore"],
   right: rightTo("audit.accept-restore"),
   asks: "needs --yes",
+  isLong: true,
   inputs: {},
   plan: async (admin) => {
     Permit.operator(admin);
@@ -42,62 +42,62 @@ export const acceptRestore = operation({
     const isAtOnce = acceptedAt > startedAt && acceptedAt <= now();
     if (checkpoint.putBack === undefined && isAtOnce) {
       const already = acceptedAlready(head);
-      return { seen, document: { size }, sentence: already.sentence, already };
+      return { seen, document: { size }, sentence: already.sentence, apply: async () => already };
     }
     if (isPart) throw new Refused("conflict", checkpoint.putBack ?? "");
     const deed = `accept the database as it is, with ${counted(size, "segment")} in its tree. What was written after them is lost: keys that were revoked and persons who were removed since then are back`;
-    return { deed, seen, document: { size }, already: undefined };
-  },
-  run: async (admin, _, { already: accepted, seen }) => {
-    if (accepted !== undefined) return accepted;
-    const permit = Permit.operator(admin);
-    const { checkpoint, database, keyring, systemKeys, now } = admin;
-    const { segments: size, acceptedAt } = seen;
-    const before = counted(size, "segment");
-    const { signers } = await openSigners(database, keyring, systemKeys.audit);
-    const change = { action, organization: null, names: [String(size)] } as const;
-    await writing(admin, permit, async (admin) => {
-      // Nobody else accepts from here on, and what was shown is still so.
-      await lockCommands(admin);
-      const { database: inside } = admin;
-      const end = await treeEnd(inside);
-      const isSigned = (openTreeHead(end.head?.note ?? "", signers)?.acceptedAt ?? 0) > acceptedAt;
-      if (isSigned || (await isOnRecord(inside, systemKeys.audit, end.size))) return [undefined, []];
-      if (!isAsSeen(seen, { segments: end.size, commands: end.commands?.seq ?? 0 }))
-        throw new Refused("conflict", changedSince);
-      await beginAgain(inside, now());
-      return [undefined, [change]];
-    });
-    const isAccepted = async () => {
-      const compared = await checkpoint.compare(database);
-      return (compared.signed?.acceptedAt ?? 0) > acceptedAt ? acceptedAlready(compared.head) : undefined;
-    };
-    const already = await isAccepted();
-    if (already !== undefined) return already;
-    let signed: { size: number; note: string } | undefined;
-    let flaw = "Another notary signed the tree at the same moment: run this again.";
-    const notary = new Notary({
-      database,
-      auditKey: systemKeys.audit,
-      signers,
-      kindsByRead,
-      checkpoint,
-      accepts: true,
-      now,
-      log: (event) => {
-        if (event.event === "signed_checkpoint") signed = event as unknown as typeof signed;
-        else if (signed === undefined && typeof event["flaw"] === "string") flaw = event["flaw"];
-      },
-    });
-    await notary.round();
-    const meanwhile = signed ?? (await isAccepted());
-    if (meanwhile === undefined) throw new Refused("conflict", flaw);
-    if ("sentence" in meanwhile) return meanwhile;
-    const warnings = checkpoint.unwritten === undefined ? [] : [checkpoint.unwritten];
-    const sentence = `The database is accepted as it is: what was revoked or removed after its newest entry is back. Its tree goes on after ${before}; servers answer again within 10 s.`;
-    return { ...done({ ...meanwhile }, sentence), warnings };
+    return { deed, seen, document: { size }, apply: () => accept(admin, seen) };
   },
 });
+
+type Compared = { readonly segments: number; readonly commands: number; readonly acceptedAt: number };
+
+async function accept(admin: AdminContext, { segments: size, commands, acceptedAt }: Compared): Promise<Outcome> {
+  const permit = Permit.operator(admin);
+  const { checkpoint, database, keyring, systemKeys, now } = admin;
+  const before = counted(size, "segment");
+  const { signers } = await openSigners(database, keyring, systemKeys.audit);
+  const change = { action, organization: null, names: [String(size)] } as const;
+  await writing(admin, permit, async (admin) => {
+    // Nobody else accepts from here on, and what was shown is still so.
+    await lockCommands(admin);
+    const { database: inside } = admin;
+    const end = await treeEnd(inside);
+    const isSigned = (openTreeHead(end.head?.note ?? "", signers)?.acceptedAt ?? 0) > acceptedAt;
+    if (isSigned || (await isOnRecord(inside, systemKeys.audit, end.size))) return [undefined, []];
+    if (end.size !== size || (end.commands?.seq ?? 0) !== commands) throw new Refused("conflict", changedSince);
+    await beginAgain(inside, now());
+    return [undefined, [change]];
+  });
+  const isAccepted = async () => {
+    const compared = await checkpoint.compare(database);
+    return (compared.signed?.acceptedAt ?? 0) > acceptedAt ? acceptedAlready(compared.head) : undefined;
+  };
+  const already = await isAccepted();
+  if (already !== undefined) return already;
+  let signed: { size: number; note: string } | undefined;
+  let flaw = "Another notary signed the tree at the same moment: run this again.";
+  const notary = new Notary({
+    database,
+    auditKey: systemKeys.audit,
+    signers,
+    kindsByRead,
+    checkpoint,
+    accepts: true,
+    now,
+    log: (event) => {
+      if (event.event === "signed_checkpoint") signed = event as unknown as typeof signed;
+      else if (signed === undefined && typeof event["flaw"] === "string") flaw = event["flaw"];
+    },
+  });
+  await notary.round();
+  const meanwhile = signed ?? (await isAccepted());
+  if (meanwhile === undefined) throw new Refused("conflict", flaw);
+  if ("sentence" in meanwhile) return meanwhile;
+  const warnings = checkpoint.unwritten === undefined ? [] : [checkpoint.unwritten];
+  const sentence = `The database is accepted as it is: what was revoked or removed after its newest entry is back. Its tree goes on after ${before}; servers answer again within 10 s.`;
+  return { ...done({ ...meanwhile }, sentence), warnings };
+}
 
 function acceptedAlready(head: Pick<SignedHead, "size" | "note"> | undefined): Outcome {
   return done(

@@ -192,6 +192,7 @@ export const prune = operation({
   examples: ["keyhole audit prune --keep 800d"],
   right: rightTo("audit.prune"),
   asks: "needs --yes",
+  isLong: true,
   inputs: {
     keepMs: input("--keep <duration>", "the least time to keep entries (default: 400d)", parseDuration),
     force: flag("--force", "also delete entries that do not verify"),
@@ -202,12 +203,12 @@ export const prune = operation({
     const { keptFromAt, entries } = plan.pruned;
     const which = force ? "audit entries, even those that do not verify," : "audit entries";
     const deed = `delete all ${which} from before ${formatTime(keptFromAt).slice(0, 10)}`;
-    return { deed, seen: { keptFromAt, entries }, document: plan.pruned, apply: plan.apply };
-  },
-  run: async (_admin, _given, { document: pruned, apply }) => {
-    await apply();
-    const entries = counted(pruned.entries, "entry", "entries");
-    return done(pruned, `Deleted ${entries} from before ${formatTime(pruned.keptFromAt).slice(0, 10)}.`);
+    const apply = async () => {
+      await plan.apply();
+      const gone = counted(entries, "entry", "entries");
+      return done(plan.pruned, `Deleted ${gone} from before ${formatTime(keptFromAt).slice(0, 10)}.`);
+    };
+    return { deed, seen: { keptFromAt, entries }, document: plan.pruned, apply };
   },
 });
 

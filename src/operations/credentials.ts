@@ -1,14 +1,12 @@
 import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
-import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import { shortIds } from "../desk/ids.ts";
 import { choices, completed, flag, type Given, id, input, ofOrganization, wide } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
 import { type Columns, done, list, noneYet, one, pick, textOf } from "../desk/outcome.ts";
 import { rightTo } from "../desk/permit.ts";
-import { isAsSeen, type Seen } from "../desk/plan.ts";
 import { resources, resourcesByDefault } from "../kinds/people.ts";
 import {
   type CredentialType,
@@ -133,12 +131,12 @@ export function credentialOperations(
     plan: async (admin, { id: asked }) => {
       const found = await showKey(admin, asked, type);
       const { id, name, organization } = found;
-      const deed = `revoke ${nameOf(found)} of ${organization}, for good`;
-      return { deed, seen: { [type]: id }, document: { id, name, organization } };
-    },
-    run: async (admin, _, { document }) => {
-      const revoked = await revokeKey(admin, document.id, type);
-      return done(revoked, `Revoked ${nameOf(revoked)} of ${revoked.organization}.`);
+      return {
+        deed: `revoke ${nameOf(found)} of ${organization}, for good`,
+        seen: { [type]: id },
+        document: { id, name, organization },
+        apply: async () => done(await revokeKey(admin, id, type), `Revoked ${nameOf(found)} of ${organization}.`),
+      };
     },
   });
 
@@ -168,12 +166,6 @@ export function cuttingOff(deed: string, found: readonly KeyRecord[]) {
   const active = found.filter(({ status }) => status === "active");
   const words = active.length === 0 ? deed : `${deed}, and cut off ${listed(active.map(nameOf))}`;
   return { deed: words, keys: idsOf(active), active };
-}
-
-/** @throws Refused `conflict` if other keys and trusts would be cut off than somebody saw */
-export function requireSeenKeys(seen: Seen, found: readonly KeyRecord[]): void {
-  if (isAsSeen(seen, { keys: idsOf(found.filter(({ status }) => status === "active")) })) return;
-  throw new Refused("conflict", "The keys that this cuts off are not those that were shown any more: run it again.");
 }
 
 function idsOf(records: readonly KeyRecord[]): string {

@@ -4,9 +4,8 @@ import { choice, environment, flag, input, project, required, wide } from "../de
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, list } from "../desk/outcome.ts";
 import { rightTo } from "../desk/permit.ts";
-import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { listHistory, purgeHistory, type VersionRecord } from "../people/history.ts";
+import { listHistory, planPurge, type VersionRecord } from "../people/history.ts";
 import { planRollback, planUndo, rollBack, undo, type Writer } from "../people/rollback.ts";
 import { parseCount } from "../words/parse.ts";
 import { counted, joined, listed } from "../words/text.ts";
@@ -67,14 +66,18 @@ const purge = operation({
   asks: "needs --yes",
   inputs: { project, environment, kind },
   plan: async (admin, { project, environment, kind }) => {
-    const { id } = await findProject(admin, project, "write", [environment]);
-    const deed = `remove all earlier versions of ${setText({ project, environment, kind })}, for good`;
-    return { deed, seen: { project: id }, document: { project, environment, kind } };
-  },
-  run: async (admin, { project, environment, kind }, { seen, document }) => {
-    const { removed, warnings } = await purgeHistory(admin, { where: project, environment, kind }, seen);
-    const words = `Removed ${counted(removed, "earlier version")} of ${setText(document)}.`;
-    return done({ ...document, removed }, `${words} Older backups still have them.`, warnings);
+    const { versions, seen, apply } = await planPurge(admin, { where: project, environment, kind });
+    const document = { project, environment, kind };
+    const those = `${counted(versions, "earlier version")} of ${setText(document)}`;
+    return {
+      deed: `remove ${those}, for good`,
+      seen,
+      document: { ...document, versions },
+      apply: async () => {
+        const { removed, warnings } = await apply();
+        return done({ ...document, removed }, `Removed ${those}. Older backups still have them.`, warnings);
+      },
+    };
   },
 });
 

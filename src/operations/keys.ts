@@ -68,15 +68,18 @@ export const rotate = operation({
     overlapMs: input("--overlap <duration>", "how long the old key stays valid (default: 24h)", parseDuration),
     out: outKey,
   },
-  plan: async (admin, { id: asked }) => {
+  plan: async (admin, { id: asked, overlapMs = dayMs }) => {
     const found = await showKey(admin, asked, "key");
     const { id, name } = found;
-    const sentence = `Nothing was changed. It would make a new key in place of key ${id} (${excerpt(name)}).`;
-    return { seen: seenKey(found), document: { id, name }, sentence };
-  },
-  run: async (admin, { overlapMs = dayMs }, { document: { id }, seen }) => {
-    const { successor, predecessor } = await rotateKey(admin, id, overlapMs, seen);
-    return handedOver(successor, predecessor);
+    return {
+      seen: seenKey(found),
+      document: { id, name },
+      sentence: `Nothing was changed. It would make a new key in place of key ${id} (${excerpt(name)}).`,
+      apply: async () => {
+        const { successor, predecessor } = await rotateKey(admin, id, overlapMs);
+        return handedOver(successor, predecessor);
+      },
+    };
   },
 });
 
@@ -94,6 +97,7 @@ export const find = operation({
   examples: ["keyhole key find < build.log", "git log -p | keyhole key find --revoke"],
   right: ["see", "keys"],
   asks: "if it can",
+  isLong: true,
   inputs: {
     text: typed({ bytesMax: Number.POSITIVE_INFINITY }),
     revoke: flag("--revoke", "revoke those that are active. The next request with them is refused"),
@@ -113,21 +117,33 @@ export const find = operation({
     const warnings = [...unreadWords(unread), ...none];
     const sentence = `Nothing was changed.${deed === undefined ? "" : ` It would ${deed}.`}`;
     const document = { keys: found, others, unread };
-    return { deed, seen: { keys: active.map(({ id }) => id).join() }, document, warnings, sentence, found, active };
-  },
-  run: async (admin, _, { found, active, warnings, document: { others, unread } }) => {
-    const revoked = await revokeEach(admin, active);
-    const now = found.map((key) => revoked.find(({ id }) => id === key.id) ?? key);
-    const reads = now.length > 0 && `${lastUsedLags} Each read of values is in keyhole audit list --key ID.`;
-    const ended = revoked.length > 0 && `Revoked ${joined(revoked.map(nameOf))}.`;
-    const sentence = [reads, ended].filter(Boolean).join("\n");
-    const document = { keys: now, others, unread };
-    const columns = foundColumns(await shortKeyIds(admin));
-    const ends = unread.length > 0 && unreadProblem(unread.length);
-    const none = "The text holds no key that you may see.";
-    return { ...list(now, columns, none), document, warnings, sentence, ...(ends && { ends }) };
+    const seen = { keys: active.map(({ id }) => id).join() };
+    return { deed, seen, document, warnings, sentence, apply: () => findOrRevoke(admin, document, active, warnings) };
   },
 });
+
+/** Revokes the active ones, each by itself: that one of them is not theirs to revoke must not keep the others. */
+async function findOrRevoke(
+  admin: AdminContext,
+  {
+    keys: found,
+    others,
+    unread,
+  }: { keys: KeyRecord[]; others: number; unread: Awaited<ReturnType<typeof findKeysIn>>["unread"] },
+  active: readonly KeyRecord[],
+  warnings: readonly string[],
+): Promise<Outcome> {
+  const revoked = await revokeEach(admin, active);
+  const now = found.map((key) => revoked.find(({ id }) => id === key.id) ?? key);
+  const reads = now.length > 0 && `${lastUsedLags} Each read of values is in keyhole audit list --key ID.`;
+  const ended = revoked.length > 0 && `Revoked ${joined(revoked.map(nameOf))}.`;
+  const sentence = [reads, ended].filter(Boolean).join("\n");
+  const document = { keys: now, others, unread };
+  const columns = foundColumns(await shortKeyIds(admin));
+  const ends = unread.length > 0 && unreadProblem(unread.length);
+  const none = "The text holds no key that you may see.";
+  return { ...list(now, columns, none), document, warnings, sentence, ...(ends && { ends }) };
+}
 
 /** Revokes what somebody may revoke. @throws Refused at the end, with the keys that are still valid */
 async function revokeEach(admin: AdminContext, active: readonly KeyRecord[]): Promise<KeyRecord[]> {

@@ -1,20 +1,20 @@
 import { choice, input, organization, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
-import { findOrganization, type Organization } from "../desk/organizations.ts";
+import type { Organization } from "../desk/organizations.ts";
 import { type Columns, done, list, noneYet } from "../desk/outcome.ts";
 import { rightTo } from "../desk/permit.ts";
 import { listKeys } from "../people/keys.ts";
 import {
   createOrganization,
-  deleteOrganization,
+  findToKeep,
   judgeOrganization,
   listOrganizations,
   type OrganizationCounts,
+  planOrganizationDeletion,
   setPlan,
 } from "../people/organizations.ts";
-import { listProjects } from "../people/projects.ts";
 import { counted, joined } from "../words/text.ts";
-import { cuttingOff, requireSeenKeys } from "./credentials.ts";
+import { cuttingOff } from "./credentials.ts";
 
 const plans = ["free", "pro"] as const;
 
@@ -67,17 +67,16 @@ const plan = operation({
   asks: "needs --yes",
   inputs: { organization, plan: choice("<plan>", "the plan", plans) },
   plan: async (admin, { organization: slug, plan: chosen }) => {
-    const { id, plan: before } = await findOrganization(admin, slug);
-    const document = { organization: slug, plan: chosen };
-    const sentence = `Nothing was written. Organization ${slug} would be on plan ${chosen}.`;
-    if (chosen !== "free" || before === "free") return { seen: { organization: id }, document, sentence };
+    const { id, plan: before } = await findToKeep(admin, slug);
+    const isEnd = chosen === "free" && before !== "free";
     const words = `put organization ${slug} on plan free, where nothing can be read over the API`;
-    const { deed, keys } = cuttingOff(words, await listKeys(admin, slug));
-    return { deed, seen: { organization: id, keys }, document };
-  },
-  run: async (admin, { organization: slug, plan: chosen }, { seen }) => {
-    requireSeenKeys(seen, await listKeys(admin, slug));
-    return done(await setPlan(admin, slug, chosen, seen), `Organization ${slug} is on plan ${chosen}.`);
+    const { deed, keys } = cuttingOff(words, isEnd ? await listKeys(admin, slug) : []);
+    return {
+      seen: { organization: id, ...(isEnd && { keys }) },
+      document: { organization: slug, plan: chosen },
+      ...(isEnd ? { deed } : { sentence: `Nothing was written. Organization ${slug} would be on plan ${chosen}.` }),
+      apply: async () => done(await setPlan(admin, slug, chosen), `Organization ${slug} is on plan ${chosen}.`),
+    };
   },
 });
 
@@ -89,17 +88,14 @@ const remove = operation({
   asks: "needs --yes",
   inputs: { organization },
   plan: async (admin, { organization: slug }) => {
-    const { id } = await findOrganization(admin, slug);
-    const credentials = await listKeys(admin, slug);
-    const trusts = credentials.filter(({ type }) => type === "trust").length;
-    const projects = (await listProjects(admin, slug)).length;
-    const counts = { projects, keys: credentials.length - trusts, trusts };
-    const deed = `delete organization ${slug} with ${held(counts)}, for good`;
-    return { deed, seen: { organization: id, ...counts }, document: { slug, ...counts } };
-  },
-  run: async (admin, { organization: slug }, { seen }) => {
-    const gone = await deleteOrganization(admin, slug, seen);
-    return done({ slug, deleted: true, ...gone }, `Deleted organization ${slug} with ${held(gone)}.`);
+    const { counts, seen, apply } = await planOrganizationDeletion(admin, slug);
+    return {
+      deed: `delete organization ${slug} with ${held(counts)}, for good`,
+      seen,
+      document: { slug, ...counts },
+      apply: async () =>
+        done({ slug, deleted: true, ...(await apply()) }, `Deleted organization ${slug} with ${held(counts)}.`),
+    };
   },
 });
 

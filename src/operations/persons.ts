@@ -134,18 +134,20 @@ const revoke = operation({
     throw usageProblem("Name the RIGHTS to take there, or nothing but the person to remove them.");
   },
   plan: async (admin, { name, rights, asTheyAre, ...given }) => {
+    const trust = { asTheyAre };
+    const seen = { person: name };
     if (rights !== undefined) {
       const sentence = `Nothing was changed. It would take ${rights.join(",")} from ${name} in these places.`;
-      return { seen: { person: name }, document: { name, ...placesOf(rights, given) }, sentence };
+      const places = placesOf(rights, given);
+      const apply = async () => mayNow(await revokeRights(admin, name, places, trust));
+      return { seen, document: { name, ...places }, sentence, apply };
     }
     if (!asTheyAre) await showPerson(admin, name);
-    return { deed: `remove ${name} with all rights`, seen: { person: name }, document: { name } };
-  },
-  run: async (admin, { name, rights, asTheyAre, ...given }) => {
-    const trust = { asTheyAre };
-    if (rights !== undefined) return mayNow(await revokeRights(admin, name, placesOf(rights, given), trust));
-    const person = await removePerson(admin, name, trust);
-    return done({ ...person, removed: true }, `Removed ${name}. Keys that they made stay: keyhole key list`);
+    const apply = async () => {
+      const person = await removePerson(admin, name, trust);
+      return done({ ...person, removed: true }, `Removed ${name}. Keys that they made stay: keyhole key list`);
+    };
+    return { deed: `remove ${name} with all rights`, seen, document: { name }, apply };
   },
 });
 

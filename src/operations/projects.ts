@@ -5,21 +5,19 @@ import { choices, completed, environmentList, input, project, wide } from "../de
 import { type Operations, operation } from "../desk/operation.ts";
 import { done, list, noneYet } from "../desk/outcome.ts";
 import { rightTo } from "../desk/permit.ts";
+import { projectPath } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { type KeyRecord, listAccess } from "../people/keys.ts";
 import {
   createProject,
-  deleteProject,
-  findRenamable,
-  findWhole,
   listProjects,
   type Project,
-  renameProject,
+  planDeletion,
+  planRename,
   setProjectEnvironments,
-  showProject,
 } from "../people/projects.ts";
 import { counted, joined } from "../words/text.ts";
-import { cuttingOff, nameOf, requireSeenKeys } from "./credentials.ts";
+import { cuttingOff, nameOf } from "./credentials.ts";
 
 export const makeProject = operation({
   path: "project create",
@@ -87,25 +85,27 @@ const rename = operation({
     slug: input("<slug>", "the new slug"),
     name: input("--name <name>", "new display name (default: the old one)"),
   },
-  plan: async (admin, { project, slug }) => {
-    const { id, organization, slug: before } = await findRenamable(admin, project, slug);
+  plan: async (admin, { project, slug, name }) => {
+    const { found, seen, apply } = await planRename(admin, project, { slug, name });
+    const { organization, slug: before } = found;
     const [from, to] = [`${organization.slug}/${before}`, `${organization.slug}/${slug}`];
-    const plan = { document: { from, to }, before, from };
-    if (from === to) {
-      return { ...plan, seen: { project: id }, cut: [], sentence: `Nothing was written. ${from} would keep its slug.` };
-    }
+    const isRenamed = from !== to;
     const { deed, keys, active } = cuttingOff(`rename project ${from} to ${to}`, await listing(admin, project));
-    return { ...plan, deed, seen: { project: id, keys }, cut: active };
-  },
-  run: async (admin, { project, slug, name }, { seen, cut, before, from }) => {
-    requireSeenKeys(seen, await listing(admin, project));
-    const renamed = await renameProject(admin, from, { slug, name }, seen);
-    const kept = `Project ${from} keeps its slug. Its name is ${excerpt(renamed.name)}.`;
-    const lines = [slug === before ? kept : `Renamed project ${from} to ${renamed.organization}/${slug}.`];
-    if (cut.length > 0) {
-      lines.push(`Cut off, because they list it as ${before}: ${cut.map(nameOf).join(", ")}. Create new ones.`);
-    }
-    return done({ ...renamed, keysWithOldSlug: cut.map(({ id }) => id) }, lines.join("\n"));
+    const cut = isRenamed ? active : [];
+    return {
+      document: { from, to },
+      seen: isRenamed ? { ...seen, keys } : seen,
+      ...(isRenamed ? { deed } : { sentence: `Nothing was written. ${from} would keep its slug.` }),
+      apply: async () => {
+        const renamed = await apply();
+        const kept = `Project ${from} keeps its slug. Its name is ${excerpt(renamed.name)}.`;
+        const lines = [isRenamed ? `Renamed project ${from} to ${to}.` : kept];
+        if (cut.length > 0) {
+          lines.push(`Cut off, because they list it as ${before}: ${cut.map(nameOf).join(", ")}. Create new ones.`);
+        }
+        return done({ ...renamed, keysWithOldSlug: cut.map(({ id }) => id) }, lines.join("\n"));
+      },
+    };
   },
 });
 
@@ -117,18 +117,16 @@ const remove = operation({
   asks: "needs --yes",
   inputs: { project },
   plan: async (admin, { project }) => {
-    await findWhole(admin, project);
-    const found = await showProject(admin, project);
-    const path = `${found.organization}/${found.slug}`;
-    const counts = Object.fromEntries(everyKind.map(({ kind, item }) => [kind, found[`${item}Count`] ?? 0]));
-    const words = `delete project ${path} with ${heldIn(counts)}, for good`;
+    const { found, counts, seen, apply } = await planDeletion(admin, project);
+    const words = `delete project ${projectPath(found)} with ${heldIn(counts)}, for good`;
     const { deed, keys } = cuttingOff(words, await listing(admin, project));
-    return { deed, seen: { project: found.id, keys, ...counts }, document: { project, ...counts } };
-  },
-  run: async (admin, { project }, { seen }) => {
-    requireSeenKeys(seen, await listing(admin, project));
-    const gone = await deleteProject(admin, project, seen);
-    return done({ project, deleted: true, ...gone }, `Deleted project ${project} with ${heldIn(gone)}.`);
+    return {
+      deed,
+      seen: { ...seen, keys },
+      document: { project, ...counts },
+      apply: async () =>
+        done({ project, deleted: true, ...(await apply()) }, `Deleted project ${project} with ${heldIn(counts)}.`),
+    };
   },
 });
 

@@ -4,16 +4,7 @@ import { flag, id, input, ofOrganization, typed, wide } from "../desk/inputs.ts"
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, factsOf, list, one } from "../desk/outcome.ts";
 import { rightTo } from "../desk/permit.ts";
-import {
-  approveRequest,
-  listRequests,
-  type RequestRecord,
-  rejectRequest,
-  requestWarnings,
-  requireDecider,
-  seenRequest,
-  showRequest,
-} from "../people/requests.ts";
+import { listRequests, planDecision, type RequestRecord, requestWarnings, showRequest } from "../people/requests.ts";
 
 const listAll = operation({
   path: "request list",
@@ -73,19 +64,22 @@ export const approve = operation({
       "read the value from this file",
     ),
   },
-  plan: async (admin, { id }) => {
-    const request = await showRequest(admin, id);
-    await requireDecider(admin, request);
-    const facts = factsOf(request, allDetails);
-    const sentence = `Nothing was written. It would create ${request.name} in ${placeOf(request)}.`;
+  plan: async (admin, { id, value }) => {
+    const { request, seen, approve } = await planDecision(admin, id);
     const warnings = warningsAbout(request);
-    return { seen: seenRequest(request), document: request, shows: facts, warnings, sentence };
-  },
-  run: async (admin, { value }, { document: request, warnings: before }) => {
-    const text = await value.read({ name: request.name });
-    const { request: approved, warnings } = await approveRequest(admin, request, text);
-    const made = done(approved, `Created ${approved.name} in ${placeOf(approved)}.`, warnings);
-    return { ...made, document: { ...approved, warnings: [...before, ...warnings] } };
+    return {
+      seen,
+      document: request,
+      shows: factsOf(request, allDetails),
+      warnings,
+      sentence: `Nothing was written. It would create ${request.name} in ${placeOf(request)}.`,
+      apply: async () => {
+        const approved = await approve(await value.read({ name: request.name }));
+        const all = [...warnings, ...approved.warnings];
+        const made = done(request, `Created ${request.name} in ${placeOf(request)}.`, approved.warnings);
+        return { ...made, document: { ...approved.request, warnings: all } };
+      },
+    };
   },
 });
 
@@ -98,15 +92,15 @@ export const reject = operation({
     id: id("request"),
     reason: input("--reason <reason>", "why, in at most 500 characters; agents can read it"),
   },
-  plan: async (admin, { id }) => {
-    const request = await showRequest(admin, id);
-    await requireDecider(admin, request);
-    const sentence = `Nothing was written. It would reject ${request.name} for ${placeOf(request)}.`;
-    return { seen: seenRequest(request), document: request, sentence };
-  },
-  run: async (admin, { reason }, { document: { id } }) => {
-    const request = await rejectRequest(admin, id, reason);
-    return done(request, `Rejected ${request.name} for ${placeOf(request)}.`);
+  plan: async (admin, { id, reason }) => {
+    const { request, seen, reject } = await planDecision(admin, id);
+    const { name } = request;
+    return {
+      seen,
+      document: request,
+      sentence: `Nothing was written. It would reject ${name} for ${placeOf(request)}.`,
+      apply: async () => done(await reject(reason), `Rejected ${name} for ${placeOf(request)}.`),
+    };
   },
 });
 

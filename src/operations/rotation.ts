@@ -1,10 +1,10 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { completed, flag, input } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
-import { done } from "../desk/outcome.ts";
+import { done, type Outcome } from "../desk/outcome.ts";
 import { rightTo } from "../desk/permit.ts";
-import { planFinish, rotateData, rotateRoot } from "../people/rotation.ts";
-import { readConfig } from "../settings/settings.ts";
+import { planFinish, type RootRotation, rotateData, rotateRoot } from "../people/rotation.ts";
+import { type Config, readConfig } from "../settings/settings.ts";
 import { counted, listed } from "../words/text.ts";
 
 const root = operation({
@@ -14,6 +14,7 @@ const root = operation({
   right: rightTo("root_key.rotate"),
   asks: "needs --yes",
   progress: ["Rewrapping", "keys"],
+  isLong: true,
   inputs: {
     finishes: flag("--finish", "move the older key from the generated root.key into a file of its own"),
     deleteOld: flag("--delete-old", "with --finish: delete the older key; earlier backups cannot be read without it"),
@@ -21,36 +22,38 @@ const root = operation({
   check: ({ finishes, deleteOld }) => {
     if (deleteOld && !finishes) throw usageProblem("--delete-old goes with --finish.");
   },
-  plan: async (admin, { finishes, deleteOld }, { env }) => {
+  plan: async (admin, { finishes, deleteOld = false }, { env, report }) => {
+    const config = readConfig(env);
     const document = { rootId: admin.keyring.rootId };
     const sentence = "Nothing was changed. It would rewrap every stored key with the first root key.";
-    if (!finishes) return { seen: {}, document, sentence };
-    const config = readConfig(env);
+    const apply = async (older?: string) => {
+      const finish = older !== undefined && { older, deletesOld: deleteOld };
+      return rotatedText(await rotateRoot(admin, config, finish, report), config);
+    };
+    if (!finishes) return { seen: {}, document, sentence, apply: () => apply() };
     const older = (await planFinish(admin, config)).join(", ");
     const fate = deleteOld ? "delete it: earlier backups cannot be read without it" : "keep it in a file beside it";
     const deed = `take the older root key (${older}) out of ${config.dataFolder}/root.key and ${fate}`;
-    return { deed, seen: { older }, document };
-  },
-  run: async (admin, { finishes, deleteOld = false }, { seen }, { env, report }) => {
-    const config = readConfig(env);
-    const finish = finishes === true && { seen, deletesOld: deleteOld };
-    const rotated = await rotateRoot(admin, config, finish, report);
-    const { rootId, olderRootIds, systemKeys, dataKeys, source, dropped, kept } = rotated;
-    const older = `older root key (${olderRootIds.join(", ")})`;
-    const isOurs = config.rootKey.from === "folder";
-    const todo = isOurs ? "run `keyhole rotate root --finish` to remove it" : `remove it from ${source}`;
-    const next = dropped
-      ? `The ${older} was ${kept.length > 0 ? `moved to ${kept.join(", ")}` : `removed from ${source}`}.`
-      : `Nothing needs the ${older} any more: ${todo}.`;
-    const lines = [
-      `Rewrapped ${counted(systemKeys, "system key")} and ${counted(dataKeys, "data key")}.`,
-      `All are wrapped by the root key ${rootId}.`,
-      next,
-      "Earlier backups still need the older root key.",
-    ];
-    return done(rotated, lines.join("\n"));
+    return { deed, seen: { older }, document, apply: () => apply(older) };
   },
 });
+
+function rotatedText(rotated: RootRotation, config: Config): Outcome {
+  const { rootId, olderRootIds, systemKeys, dataKeys, source, dropped, kept } = rotated;
+  const older = `older root key (${olderRootIds.join(", ")})`;
+  const isOurs = config.rootKey.from === "folder";
+  const todo = isOurs ? "run `keyhole rotate root --finish` to remove it" : `remove it from ${source}`;
+  const next = dropped
+    ? `The ${older} was ${kept.length > 0 ? `moved to ${kept.join(", ")}` : `removed from ${source}`}.`
+    : `Nothing needs the ${older} any more: ${todo}.`;
+  const lines = [
+    `Rewrapped ${counted(systemKeys, "system key")} and ${counted(dataKeys, "data key")}.`,
+    `All are wrapped by the root key ${rootId}.`,
+    next,
+    "Earlier backups still need the older root key.",
+  ];
+  return done(rotated, lines.join("\n"));
+}
 
 const data = operation({
   path: "rotate data",

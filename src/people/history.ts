@@ -1,10 +1,10 @@
-import { and, desc, eq, isNotNull, like, ne, sql } from "drizzle-orm";
+import { and, count, desc, eq, isNotNull, like, ne, sql } from "drizzle-orm";
 import type { NamesWritten } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
-import type { Seen } from "../desk/plan.ts";
-import { findProject, lockProject, noProject, requireSeenProject } from "../desk/projects.ts";
+import { applying } from "../desk/plan.ts";
+import { findProject, findToChange } from "../desk/projects.ts";
 import { deleteUnusedContents } from "../editing/contents.ts";
 import { keptSizes } from "../editing/kept-versions.ts";
 import { findSet } from "../editing/open.ts";
@@ -140,31 +140,34 @@ export async function readRecords(
 /**
  * Removes all versions of a set but the current one, and the contents of files that only they needed. For operators.
  * @returns how many versions, and what a person must be warned of
- * @throws Refused `conflict` if it is another project than somebody saw
  */
-export async function purgeHistory(admin: AdminContext, { where, environment, kind }: SetAt, seen: Seen = {}) {
+export function purgeHistory(admin: AdminContext, set: SetAt) {
+  return applying(admin, (admin) => planPurge(admin, set));
+}
+
+/** What {@link purgeHistory} would remove: all versions that are kept, and not the one that is current. */
+export async function planPurge(admin: AdminContext, { where, environment, kind }: SetAt) {
   const descriptor = descriptorOf(kind);
   const permit = Permit.operator(admin);
-  const found = await findProject(admin, where, "write", [environment]);
-  requireSeenProject(found, seen);
+  const project = await findToChange(admin, where, "write", [environment]);
+  const of = { project, descriptor, environment };
   const { sets: s, setVersions: v } = admin.database.tables;
-  return writing(admin, permit, async (admin) => {
-    const { db } = admin.database;
-    const project = await lockProject(admin, found);
-    if (!project) throw noProject(where);
-    const of = { project, descriptor, environment };
-    const current = db.select({ version: s.version }).from(s).where(isOfSet(s, of));
-    const gone = await db
-      .delete(v)
-      .where(and(isOfSet(v, of), ne(v.version, sql`coalesce(${current}, 0)`)))
-      .returning({ version: v.version });
+  const { db } = admin.database;
+  const [current] = await db.select({ version: s.version }).from(s).where(isOfSet(s, of));
+  const version = current?.version ?? 0;
+  const isEarlier = and(isOfSet(v, of), ne(v.version, version));
+  const [{ versions } = { versions: 0 }] = await db.select({ versions: count() }).from(v).where(isEarlier);
+  const purge = async (admin: AdminContext) => {
+    await admin.database.db.delete(v).where(isEarlier);
     const damaged = descriptor.hasValues ? [] : await deleteUnusedContents(admin, project, everyKind);
     const warnings = damaged.map(
       (what) =>
         `No content of a ${descriptor.item} was deleted, since ${what} may name any: it was changed by other means.`,
     );
-    const { organization, id, slug } = found;
-    const at = { organization, project: { id, slug }, environment };
-    return [{ removed: gone.length, warnings }, [{ action: "history.purge", ...at, names: [kind] }]];
-  });
+    const { organization, id, slug } = project;
+    const change = { organization, project: { id, slug }, environment, names: [kind] };
+    return [{ removed: versions, warnings }, [{ action: "history.purge", ...change }]] as const;
+  };
+  const seen = { project: project.id, [`version.${environment}`]: version, versions };
+  return { versions, seen, apply: () => writing(admin, permit, purge) };
 }

@@ -14,11 +14,10 @@ import { parseTerms, type Terms } from "../access/token.ts";
 import { attempt } from "../core/attempt.ts";
 import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { type AdminContext, writing } from "../desk/context.ts";
+import { type AdminContext, within, writing } from "../desk/context.ts";
 import { findById, noId, shortIds } from "../desk/ids.ts";
 import { findOrganization, type Organization, ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
-import { isAsSeen, type Seen } from "../desk/plan.ts";
 import { findProject, nearestProject, noProject, projectPath, requireSeenProject } from "../desk/projects.ts";
 import { displayName, requireEnvironments, requireMembers } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
@@ -88,34 +87,36 @@ export async function createCredential(admin: AdminContext, asked: NewKey, prese
   if (asked.canary && asked.expiresInMs !== undefined) {
     throw new Refused("invalid", "A canary never expires: it opens nothing, and revoking it ends it.");
   }
-  const { organization, permits, ...places } = await permittedReach(admin, asked);
-  const type = typeof presented === "string" ? "key" : "trust";
-  const now = admin.now();
-  const grant = {
-    keyId: Bun.randomUUIDv7(),
-    ...places,
-    surfaces: bitsOf(surfaces, requireMembers("surface", surfaces, asked.surfaces ?? surfacesByDefault)),
-    resources: bitsOf(resources, requireMembers("resource", resources, asked.resources ?? resourcesByDefault)),
-    expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,
-    trust: typeof presented === "string" ? null : JSON.stringify(presented),
-  };
-  const { keyId: id, ...reach } = grant;
-  // Nobody can present an id as a key, so this digest only makes the row one that the server can look up.
-  const digest = digestKey(admin.systemKeys.pepper, typeof presented === "string" ? presented : id);
-  const row = {
-    id,
-    ...reach,
-    name: displayName(type, asked.name ?? `${type} of ${new Date(now).toISOString().slice(0, 10)}`),
-    digest,
-    revokedAt: null,
-    createdAt: now,
-    grantSeal: (asked.canary ? sealCanary : sealGrant)(admin.systemKeys.grant, digest, grant),
-  };
-  await writing(admin, permits, async (admin) => {
-    await admin.database.db.insert(admin.database.tables.apiKeys).values(row);
-    return [undefined, [{ action: `${type}.create`, organization, names: [id] }]];
+  return within(admin, async (admin) => {
+    const { organization, permits, ...places } = await permittedReach(admin, asked);
+    const type = typeof presented === "string" ? "key" : "trust";
+    const now = admin.now();
+    const grant = {
+      keyId: Bun.randomUUIDv7(),
+      ...places,
+      surfaces: bitsOf(surfaces, requireMembers("surface", surfaces, asked.surfaces ?? surfacesByDefault)),
+      resources: bitsOf(resources, requireMembers("resource", resources, asked.resources ?? resourcesByDefault)),
+      expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,
+      trust: typeof presented === "string" ? null : JSON.stringify(presented),
+    };
+    const { keyId: id, ...reach } = grant;
+    // Nobody can present an id as a key, so this digest only makes the row one that the server can look up.
+    const digest = digestKey(admin.systemKeys.pepper, typeof presented === "string" ? presented : id);
+    const row = {
+      id,
+      ...reach,
+      name: displayName(type, asked.name ?? `${type} of ${new Date(now).toISOString().slice(0, 10)}`),
+      digest,
+      revokedAt: null,
+      createdAt: now,
+      grantSeal: (asked.canary ? sealCanary : sealGrant)(admin.systemKeys.grant, digest, grant),
+    };
+    return writing(admin, permits, async (admin) => {
+      await admin.database.db.insert(admin.database.tables.apiKeys).values(row);
+      const change = { action: `${type}.create`, organization, names: [id] } as const;
+      return [recordOf(admin, row, organization.slug, null), [change]];
+    });
   });
-  return recordOf(admin, row, organization.slug, null);
 }
 
 /** The reach of a new key or trust, with the permits to make it. */
@@ -208,9 +209,12 @@ export async function wasAnyUsed(admin: AdminContext): Promise<boolean> {
   return used.some((key) => isSeen(admin, key));
 }
 
-/** One key or trust, found as by {@link findKey}. */
+/** One key or trust, found as by {@link findKey}. In a transaction, nobody else changes it before the end. */
 export async function showKey(admin: AdminContext, asked: string, type?: CredentialType): Promise<KeyRecord> {
-  return recordAt(admin, await findKey(admin, asked, type));
+  const { apiKeys: k } = admin.database.tables;
+  const found = await findKey(admin, asked, type);
+  if (admin.isWithin) await admin.database.locked(admin.database.db.select().from(k).where(eq(k.id, found.id)));
+  return recordAt(admin, found);
 }
 
 async function recordAt(admin: AdminContext, row: KeyRow): Promise<KeyRecord> {
@@ -274,15 +278,13 @@ export async function revokeKey(admin: AdminContext, asked: string, type?: Crede
  * Creates a key with the same rights, and lets the old one expire after the overlap unless it expires earlier. The new
  * key's lifetime is the old key's whole lifetime; if the old key never expires, neither does the new one.
  *
- * @param shown - the old key as a person saw it
  * @returns the successor's record and its text, which cannot be had again; and the old key's record
- * @throws Refused `conflict` if the old key is expired, revoked or damaged, or its end is not as `shown`
+ * @throws Refused `conflict` if the old key is expired, revoked or damaged
  */
 export async function rotateKey(
   admin: AdminContext,
   asked: string,
   overlapMs: number,
-  seen: Seen = {},
 ): Promise<{ successor: KeyRecord & { key: string }; predecessor: KeyRecord }> {
   const { apiKeys: k } = admin.database.tables;
   const key = mintKey();
@@ -309,10 +311,6 @@ export async function rotateKey(
     }
     // SQL may have shown another row until now.
     requirePermits(admin, old);
-    if (!isAsSeen(seen, { expiresAt: old.expiresAt ?? 0 })) {
-      const words = `The key ${id} was rotated since it was shown: look at it again. Nothing was changed.`;
-      throw new Refused("conflict", words);
-    }
     if (old.projects !== null) readableList(old.projects); // an earlier version made longer ones
     const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt);
     const endsAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, now + overlapMs);
@@ -481,11 +479,13 @@ async function slugsToIds(
 ): Promise<string> {
   const { projects: p } = admin.database.tables;
   if (slugs.length === 0) throw new Refused("invalid", "Name at least one project.");
-  const rows = await admin.database.db
+  const query = admin.database.db
     .select({ slug: p.slug, id: p.id })
     .from(p)
     .where(and(eq(p.organizationId, organization.id), inArray(p.slug, [...new Set(slugs)])))
     .orderBy(asc(p.slug));
+  // Who renames or deletes one of them at this moment is told of this key, or this key is refused.
+  const rows = await (admin.isWithin ? admin.database.locked(query, "share") : query);
   const missing = slugs.find((slug) => !rows.some((row) => row.slug === slug));
   if (missing !== undefined) {
     if (admin.rights !== "operator") throw beyondRights(organization.slug);

@@ -3,9 +3,9 @@ import { type OrganizationPlan, sealOrganization } from "../access/grant.ts";
 import { belongsTo } from "../access/rights.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
-import { noOrganization, type Organization, requireSlug, verified } from "../desk/organizations.ts";
+import { findOrganization, noOrganization, type Organization, requireSlug, verified } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
-import { isAsSeen, type Seen } from "../desk/plan.ts";
+import { applying } from "../desk/plan.ts";
 import { displayName, unlessExists } from "../desk/validate.ts";
 
 /** What a new organization is to be called. */
@@ -33,26 +33,27 @@ export async function createOrganization(admin: AdminContext, asked: AskedOrgani
   return unlessExists(work, `The organization ${asked.slug} already exists.`);
 }
 
-/**
- * Changes a plan from the next request on.
- * @throws Refused `conflict` if it is another organization than the one that somebody saw
- */
-export async function setPlan(admin: AdminContext, slug: string, plan: string, seen: Seen = {}): Promise<Organization> {
-  const { organizations } = admin.database.tables;
-  const permit = Permit.operator(admin);
+/** Changes a plan from the next request on. */
+export function setPlan(admin: AdminContext, slug: string, plan: string): Promise<Organization> {
   const chosen = requirePlan(plan);
-  return writing(admin, permit, async (admin) => {
-    const { db } = admin.database;
-    const [changed] = await db
-      .update(organizations)
-      .set({ plan: chosen })
-      .where(eq(organizations.slug, slug))
-      .returning();
+  return writing(admin, Permit.operator(admin), async (admin) => {
+    const { organizations } = admin.database.tables;
+    const { id } = await findToKeep(admin, slug);
+    const set = admin.database.db.update(organizations).set({ plan: chosen });
+    const [changed] = await set.where(eq(organizations.id, id)).returning();
     if (!changed) throw noOrganization(slug);
     const organization = verified(admin, changed);
-    if (!isAsSeen(seen, { organization: organization.id })) throw changedSince(slug);
     return [organization, [{ action: "organization.plan", organization, names: [chosen] }]];
   });
+}
+
+/** The organization with this slug, for an operator. In a transaction, nobody adds to it before the end. */
+export async function findToKeep(admin: AdminContext, slug: string): Promise<Organization> {
+  Permit.operator(admin);
+  const { organizations: o } = admin.database.tables;
+  const query = admin.database.db.select().from(o).where(eq(o.slug, slug));
+  const [found] = await (admin.isWithin ? admin.database.locked(query) : query);
+  return found ? verified(admin, found) : findOrganization(admin, slug);
 }
 
 /** What an organization holds. */
@@ -61,30 +62,29 @@ export type OrganizationCounts = { readonly projects: number; readonly keys: num
 /**
  * Deletes an organization with its projects, keys and trusts; audit entries stay.
  * @returns how many went with it
- * @throws Refused `conflict` if it is another one than somebody saw, or holds something else
  */
-export async function deleteOrganization(
-  admin: AdminContext,
-  slug: string,
-  seen: Seen = {},
-): Promise<OrganizationCounts> {
-  const permit = Permit.operator(admin);
+export function deleteOrganization(admin: AdminContext, slug: string): Promise<OrganizationCounts> {
+  return applying(admin, (admin) => planOrganizationDeletion(admin, slug));
+}
+
+/** What {@link deleteOrganization} would delete. */
+export async function planOrganizationDeletion(admin: AdminContext, slug: string) {
   const { organizations: o, projects: p, apiKeys: k } = admin.database.tables;
-  return writing(admin, permit, async (admin) => {
-    const { db } = admin.database;
-    // Locked, so that nobody adds to it before the end.
-    const [found] = await admin.database.locked(db.select().from(o).where(eq(o.slug, slug)));
-    if (!found) throw noOrganization(slug);
-    verified(admin, found);
-    const keys = await db.delete(k).where(eq(k.organizationId, found.id)).returning({ trust: k.trust });
-    const trusts = keys.filter(({ trust }) => trust !== null).length;
-    const projects = await db.delete(p).where(eq(p.organizationId, found.id)).returning({ id: p.id });
-    await db.delete(o).where(eq(o.id, found.id));
-    const organization = { id: found.id, slug };
-    const gone = { projects: projects.length, keys: keys.length - trusts, trusts };
-    if (!isAsSeen(seen, { organization: found.id, ...gone })) throw changedSince(slug);
-    return [gone, [{ action: "organization.delete", organization, names: [] }]];
-  });
+  const { db } = admin.database;
+  const { id } = await findToKeep(admin, slug);
+  const held = await db.select({ trust: k.trust }).from(k).where(eq(k.organizationId, id));
+  const trusts = held.filter(({ trust }) => trust !== null).length;
+  const projects = (await db.select({ id: p.id }).from(p).where(eq(p.organizationId, id))).length;
+  const counts: OrganizationCounts = { projects, keys: held.length - trusts, trusts };
+  const remove = () =>
+    writing(admin, Permit.operator(admin), async (admin) => {
+      const { db } = admin.database;
+      await db.delete(k).where(eq(k.organizationId, id));
+      await db.delete(p).where(eq(p.organizationId, id));
+      await db.delete(o).where(eq(o.id, id));
+      return [counts, [{ action: "organization.delete", organization: { id, slug }, names: [] }]];
+    });
+  return { counts, seen: { organization: id, ...counts }, apply: remove };
 }
 
 /**
@@ -94,12 +94,6 @@ export async function listOrganizations(admin: AdminContext): Promise<Organizati
   const { organizations } = admin.database.tables;
   const rows = await admin.database.db.select().from(organizations).orderBy(asc(organizations.slug));
   return rows.filter(({ id }) => belongsTo(admin.rights, id)).map(({ seal: _, ...organization }) => organization);
-}
-
-/** The refusal if an organization is no longer what a question showed. */
-function changedSince(slug: string): Refused {
-  const words = `The organization ${slug} is not what was shown any more`;
-  return new Refused("conflict", `${words}. Nothing was done: look at it again.`);
 }
 
 function requirePlan(plan: string): OrganizationPlan {

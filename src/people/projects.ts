@@ -4,14 +4,14 @@ import { type Environment, environmentMask, environments, environmentsOf, everyE
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { ofOrganization, requireSlug } from "../desk/organizations.ts";
-import { isAsSeen, type Seen } from "../desk/plan.ts";
+import { applying } from "../desk/plan.ts";
 import {
   findProject,
+  findToChange,
   lockProject,
   noProject,
   permitEverywhere,
   projectPath,
-  requireSeenProject,
   splitPlace,
 } from "../desk/projects.ts";
 import { arrayOf, displayName, requireEnvironments, unlessExists } from "../desk/validate.ts";
@@ -139,28 +139,26 @@ function recordOf(
  * nothing by it, not even a project that takes its slug later.
  *
  * @returns how many items of each kind went with it
- * @throws Refused `conflict` if it is another project than somebody saw, or holds something else
  */
-export async function deleteProject(
-  admin: AdminContext,
-  where: string,
-  seen: Seen = {},
-): Promise<Readonly<Record<string, number>>> {
+export async function deleteProject(admin: AdminContext, where: string): Promise<Readonly<Record<string, number>>> {
+  return applying(admin, (admin) => planDeletion(admin, where));
+}
+
+/** What {@link deleteProject} would delete: a project, and how many items of each kind. */
+export async function planDeletion(admin: AdminContext, where: string) {
   const found = await findWhole(admin, where);
-  requireSeenProject(found, seen);
   const { organization, id, slug, permit } = found;
-  const project = { id, slug };
-  const { projects } = admin.database.tables;
-  return writing(admin, permit, async (admin) => {
-    const [gone] = await admin.database.db.delete(projects).where(eq(projects.id, project.id)).returning();
-    if (!gone) throw noProject(where);
-    const counts = Object.fromEntries(everyKind.map((descriptor) => [descriptor.kind, countIn(gone, descriptor)]));
-    if (!isAsSeen(seen, counts)) {
-      const words = `${projectPath(found)} does not hold what was shown any more`;
-      throw new Refused("conflict", `${words}. Nothing was deleted: look at it again.`);
-    }
-    return [counts, [{ action: "project.delete", organization, project, names: [] }]];
-  });
+  const { projects: p } = admin.database.tables;
+  const [row = {}] = await admin.database.db.select().from(p).where(eq(p.id, id));
+  const counts: Readonly<Record<string, number>> = Object.fromEntries(
+    everyKind.map((descriptor) => [descriptor.kind, countIn(row, descriptor)]),
+  );
+  const remove = () =>
+    writing(admin, permit, async (admin) => {
+      await admin.database.db.delete(p).where(eq(p.id, id));
+      return [counts, [{ action: "project.delete", organization, project: { id, slug }, names: [] }]];
+    });
+  return { found, counts, seen: { project: id, ...counts }, apply: remove };
 }
 
 /**
@@ -194,21 +192,32 @@ export async function setProjectEnvironments(admin: AdminContext, where: string,
  * means that all nine are sealed again, with their kept versions. Keys and trusts that list the project carry its old
  * slug and no longer reach it.
  *
- * @throws Refused `conflict` if a set or a kept version does not open, or it is another project than somebody saw
+ * @throws Refused `conflict` if a set or a kept version does not open
  */
 export async function renameProject(
   admin: AdminContext,
   where: string,
   asked: { readonly slug: string; readonly name?: string | undefined },
-  seen: Seen = {},
 ): Promise<Project> {
+  return applying(admin, (admin) => planRename(admin, where, asked));
+}
+
+/** The project that {@link renameProject} would rename. @throws Refused `exists` if another project has the slug */
+export async function planRename(
+  admin: AdminContext,
+  where: string,
+  asked: { readonly slug: string; readonly name?: string | undefined },
+) {
   const { projects: p } = admin.database.tables;
   const { slug } = asked;
+  requireSlug("project", slug);
   const name = asked.name === undefined ? {} : { name: displayName("project", asked.name) };
-  const found = await findRenamable(admin, where, slug);
-  requireSeenProject(found, seen);
+  const found = await findWhole(admin, where);
   const { organization, id, permit } = found;
-  const work = writing(admin, permit, async (admin) => {
+  const taken = and(eq(p.organizationId, organization.id), eq(p.slug, slug), ne(p.id, id));
+  const [other] = await admin.database.db.select({ id: p.id }).from(p).where(taken);
+  if (other !== undefined) throw new Refused("exists", existsAlready(organization.slug, slug));
+  const rename = async (admin: AdminContext) => {
     const project = await lockProject(admin, found);
     if (!project) throw noProject(where);
     for (const descriptor of slug === found.slug ? [] : everyKind) {
@@ -227,30 +236,17 @@ export async function renameProject(
       .where(eq(p.id, id))
       .returning();
     if (!row) throw noProject(where);
-    return [
-      recordOf(row, organization.slug, environments),
-      [{ action: "project.rename", organization, project: { id, slug: found.slug }, names: [slug] }],
-    ];
-  });
-  return unlessExists(work, existsAlready(organization.slug, slug));
+    const change = { organization, project: { id, slug: found.slug }, names: [slug] };
+    return [recordOf(row, organization.slug, environments), [{ action: "project.rename", ...change }]] as const;
+  };
+  const apply = () => unlessExists(writing(admin, permit, rename), existsAlready(organization.slug, slug));
+  return { found, seen: { project: id }, apply };
 }
 
 /** The project at `ORG/PROJECT`, for a change that takes the right to write in the whole organization. */
-export async function findWhole(admin: AdminContext, where: string) {
-  const found = await findProject(admin, where, ["see", "write"], environments);
+async function findWhole(admin: AdminContext, where: string) {
+  const found = await findToChange(admin, where, ["see", "write"], environments);
   return { ...found, permit: permitEverywhere(admin, found.organization, "write") };
-}
-
-/** The project at `ORG/PROJECT`, which may get this slug. @throws Refused `exists` if another project has it */
-export async function findRenamable(admin: AdminContext, where: string, slug: string) {
-  requireSlug("project", slug);
-  const found = await findWhole(admin, where);
-  const { organization, id } = found;
-  const { projects: p } = admin.database.tables;
-  const taken = and(eq(p.organizationId, organization.id), eq(p.slug, slug), ne(p.id, id));
-  const [other] = await admin.database.db.select({ id: p.id }).from(p).where(taken);
-  if (other !== undefined) throw new Refused("exists", existsAlready(organization.slug, slug));
-  return found;
 }
 
 function existsAlready(organization: string, slug: string): string {

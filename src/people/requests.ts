@@ -4,10 +4,11 @@ import { personText } from "../audit/entry.ts";
 import { reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
-import { type AdminContext, writing } from "../desk/context.ts";
+import { type AdminContext, within, writing } from "../desk/context.ts";
 import { findById, noId, shortIds } from "../desk/ids.ts";
 import { ofOrganization } from "../desk/organizations.ts";
-import { findProject } from "../desk/projects.ts";
+import { applying, changedSince } from "../desk/plan.ts";
+import { type FoundProject, findToChange, projectPath } from "../desk/projects.ts";
 import { requireEnvironment } from "../desk/validate.ts";
 import { openSet } from "../editing/open.ts";
 import { writeSets } from "../editing/write.ts";
@@ -77,13 +78,6 @@ export async function shortRequestIds(admin: AdminContext): Promise<(id: string)
   return shortIds(await listRequests(admin));
 }
 
-/** Asks before a value is read. @throws Refused `conflict` if it is not pending, `not_found` if they may not decide */
-export async function requireDecider(admin: AdminContext, request: RequestRecord): Promise<void> {
-  const environment = requireEnvironment(request.environment);
-  await findProject(admin, `${request.organization}/${request.project}`, decideRights, [environment]);
-  requirePending(request);
-}
-
 /** Refuses a request about which nobody can decide any more. @throws Refused `conflict` that says why */
 function requirePending({ id, status, decidedBy }: RequestRecord): void {
   if (status === "pending") return;
@@ -99,24 +93,46 @@ export function requestWarnings({ status, name, keyStatus }: RequestRecord): rea
 }
 
 /**
- * Creates the variable that was asked for, and notes the decision, in one transaction.
- * @param shown - the request as the person saw it: nothing is written but what they agreed to
- * @returns the request, and what a person must be warned of
- * @throws Refused `not_found` if the project is gone or has another slug; `conflict` if the request was decided,
- *   expired or changed since; `exists` if the variable exists
+ * A request that somebody may decide about, and both decisions. In a transaction nobody else decides before the end.
+ * @throws Refused `conflict` if it is not pending, `not_found` if they may not decide
  */
-export async function approveRequest(admin: AdminContext, shown: RequestRecord, value: string | Uint8Array) {
-  const { id, name } = shown;
-  const environment = requireEnvironment(shown.environment);
+export async function planDecision(admin: AdminContext, asked: string) {
+  const { id, organization, project: slug, environment } = await showRequest(admin, asked);
+  const project = await findToChange(admin, `${organization}/${slug}`, decideRights, [requireEnvironment(environment)]);
+  const request = await findPending(admin, id);
+  if (request.project.id !== project.id) throw changedSince("project", slug, request.project.slug);
+  return {
+    request: request.record,
+    seen: seenRequest(request.record),
+    approve: (value: string | Uint8Array) => approve(admin, project, request, value),
+    reject: (reason: string | undefined) => reject(admin, project, request, reason),
+  };
+}
+
+/**
+ * Creates the variable that was asked for, and notes the decision, in one transaction.
+ * @param shown - the request as the person saw it
+ * @returns the request, and what a person must be warned of
+ * @throws Refused as {@link planDecision}; `conflict` if it has changed since; `exists` if the variable exists
+ */
+export function approveRequest(admin: AdminContext, shown: RequestRecord, value: string | Uint8Array) {
+  const plan = async (admin: AdminContext) => {
+    const { seen, approve } = await planDecision(admin, shown.id);
+    return { seen, apply: () => approve(value) };
+  };
+  return applying(admin, plan, seenRequest(shown));
+}
+
+/** Notes that nobody will supply the variable. @throws Refused as {@link planDecision} */
+export function rejectRequest(admin: AdminContext, asked: string, reason?: string): Promise<RequestRecord> {
+  return within(admin, async (admin) => (await planDecision(admin, asked)).reject(reason));
+}
+
+function approve(admin: AdminContext, found: FoundProject, request: PendingRequest, value: string | Uint8Array) {
+  const { name, environment } = request.record;
   const text = validateVariables([{ name, value }]).get(name)?.value ?? "";
-  const where = `${shown.organization}/${shown.project}`;
-  const found = await findProject(admin, where, decideRights, [environment]);
+  const where = projectPath(found);
   return writingProject(admin, found, variables, async (admin, project) => {
-    const request = await lockPending(admin, id);
-    if (asksFor(request.record) !== asksFor(shown) || request.project.id !== project.id) {
-      const words = `The request ${id} has changed since it was shown: look at it again. Nothing was written.`;
-      throw new Refused("conflict", words);
-    }
     const before = await openSet(admin, { project, descriptor: variables, environment });
     if (before.items.has(name)) {
       throw new Refused("exists", `${name} exists in ${where} ${environment} already. Nothing was written.`);
@@ -133,29 +149,19 @@ export async function approveRequest(admin: AdminContext, shown: RequestRecord, 
   });
 }
 
-/**
- * Notes that nobody will supply the variable.
- * @throws Refused `conflict` if the request was decided or expired
- */
-export async function rejectRequest(admin: AdminContext, asked: string, reason?: string): Promise<RequestRecord> {
+function reject(admin: AdminContext, { permit }: FoundProject, request: PendingRequest, reason: string | undefined) {
   if (reason !== undefined && (reason === "" || [...reason].length > reasonCharactersMax)) {
     throw new Refused("invalid", `The reason must have 1 to ${reasonCharactersMax} characters.`);
   }
-  const { id, organization, project, environment } = await showRequest(admin, asked);
-  const { permit } = await findProject(admin, `${organization}/${project}`, decideRights, [environment]);
   return writing(admin, permit, async (admin) => {
-    const decided = await decide(admin, await lockPending(admin, id), "rejected", reason ?? null);
+    const decided = await decide(admin, request, "rejected", reason ?? null);
     return [decided.record, [decided.change]];
   });
 }
 
 /** What somebody sees who decides about a request. */
-export function seenRequest(request: RequestRecord) {
-  return { request: digestOf(asksFor(request)) };
-}
-
-function asksFor({ organization, project, environment, name, keyId, keyStatus, reason }: RequestRecord): string {
-  return JSON.stringify([organization, project, environment, name, keyId, keyStatus, reason]);
+export function seenRequest({ organization, project, environment, name, keyId, keyStatus, reason }: RequestRecord) {
+  return { request: digestOf(JSON.stringify([organization, project, environment, name, keyId, keyStatus, reason])) };
 }
 
 type Row = Awaited<ReturnType<typeof rowsOf>>[number];
@@ -185,10 +191,11 @@ function recordOf(admin: AdminContext, { request, organization, project, key }: 
   };
 }
 
-/** A request that nobody else can decide about before the transaction ends. */
-async function lockPending(admin: AdminContext, id: string): Promise<PendingRequest> {
+/** A request that is pending. In a transaction nobody else can decide about it before the end. */
+async function findPending(admin: AdminContext, id: string): Promise<PendingRequest> {
   const { variableRequests: r } = admin.database.tables;
-  const [row] = await admin.database.locked(rowsOf(admin, eq(r.id, id)), "update", r);
+  const query = rowsOf(admin, eq(r.id, id));
+  const [row] = await (admin.isWithin ? admin.database.locked(query, "update", r) : query);
   if (!row) throw noId("request", id);
   const record = recordOf(admin, row);
   requirePending(record);

@@ -5,7 +5,6 @@ import { Refused } from "../core/refused.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import { type AdminContext, within } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
-import { isAsSeen, type Seen } from "../desk/plan.ts";
 import {
   everyProject,
   type FoundProject,
@@ -54,8 +53,8 @@ export type RootRotation = {
 
 /** How a rotation of the generated root key ends. */
 export type Finish = {
-  /** The root keys that somebody saw go: {@link planFinish} says which. */
-  readonly seen: Seen;
+  /** The root keys that somebody saw go, as {@link planFinish} says. Default: whatever they are. */
+  readonly older?: string;
   /** Whether the older root keys are not kept beside the new one. */
   readonly deletesOld: boolean;
 };
@@ -87,7 +86,7 @@ export async function rotateRoot(
   const before = await opened();
   if (finish) {
     const older = await olderRoots(before, source);
-    if (!isAsSeen(finish.seen, { older: older.join(", ") })) {
+    if ((finish.older ?? older.join(", ")) !== older.join(", ")) {
       throw new Refused("conflict", "The older root key is another one than was shown. Nothing was changed.");
     }
   } else {

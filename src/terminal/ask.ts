@@ -26,7 +26,10 @@ export function askAt(context: CommandContext, { asks }: Pick<Words, "asks">, ye
 }
 
 /** Shows what a person reads before they type a value. */
-export async function showFirst(context: CommandContext, { shows, warnings = [] }: Plan): Promise<void> {
+export async function showFirst(
+  context: CommandContext,
+  { shows, warnings = [] }: Pick<Plan, "shows" | "warnings">,
+): Promise<void> {
   // With --json, stderr must be one document if the rest fails.
   if (context.json || shows === undefined || !("facts" in shows)) return;
   const { stderr } = context.terminal;

@@ -93,6 +93,11 @@ function sourceOf(
     return { name: "the option", read: async () => Buffer.from(word), chunks: () => readChunks(context, "-") };
   }
   const path = word ?? "-";
-  const read = (more = {}) => readSource(context, source, { ...given, ...more }, path);
+  let whole: Promise<Uint8Array> | undefined;
+  // A plan reads it once to be shown, and again in the transaction: stdin comes once.
+  const read = (more = {}) => {
+    whole ??= readSource(context, source, { ...given, ...more }, path);
+    return whole;
+  };
   return { name: localName(path), read, chunks: () => readChunks(context, path) };
 }

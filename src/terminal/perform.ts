@@ -3,10 +3,10 @@ import { modesTo } from "../core/modes.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { tryStat, writeWhole } from "../core/whole-file.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { fileOf } from "../desk/inputs.ts";
-import type { Interaction, Operation } from "../desk/operation.ts";
+import { fileOf, type ReadInput } from "../desk/inputs.ts";
+import { carryOutShown, type Interaction, type Operation } from "../desk/operation.ts";
 import type { Outcome, SecretOutput } from "../desk/outcome.ts";
-import { unasked, wouldDo } from "../desk/plan.ts";
+import { wouldDo } from "../desk/plan.ts";
 import { withAdmin } from "./admin.ts";
 import { answer, answerRows, blockOf, handOver, requireReader } from "./answer.ts";
 import { askAt, showFirst } from "./ask.ts";
@@ -31,9 +31,12 @@ export async function perform(
     if (row.plan === undefined) return row.run(admin, given, person);
     const plan = await row.plan(admin, given, person);
     if (dryRun) return wouldDo(plan);
-    if (row.showsFirst) await showFirst(context, plan);
+    if (row.showsFirst) {
+      await showFirst(context, plan);
+      await readAfter(row, given, plan.document);
+    }
     await askAt(context, row, yes)(plan);
-    return row.run(admin, given, plan.deed === undefined ? unasked(plan) : plan, person);
+    return carryOutShown(admin, row, given, person, plan);
   };
   const run = () => {
     const work = (report: Interaction["report"]) =>
@@ -63,6 +66,13 @@ export async function perform(
   }
   const where = shows.whereItWent?.(out) ?? `Wrote ${shows.what.replace(/^The /, "the ")} to ${out}.`;
   await answer(context, { ...(document as object), out }, [sentence, where].filter(Boolean).join("\n"));
+}
+
+/** Reads what is typed after the plan was shown. The transaction must not wait for it. */
+async function readAfter(row: Operation, given: Readonly<Record<string, unknown>>, shown: object): Promise<void> {
+  for (const [name, { source }] of Object.entries(row.inputs)) {
+    if (source !== undefined) await (given[name] as ReadInput).read({ ...shown });
+  }
 }
 
 /** @throws Problem if the file exists */

@@ -26,6 +26,7 @@ import {
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { planRollback } from "../../src/people/rollback.ts";
 import { createTrust } from "../../src/people/trusts.ts";
+import { beforeTransaction } from "../support/before-transaction.ts";
 import { deleteAccount } from "../support/delete.ts";
 import { eventually } from "../support/eventually.ts";
 import { asPerson, personIn } from "../support/persons.ts";
@@ -223,20 +224,6 @@ async function whileHeadIsLocked<T>(w: World, count: number, begin: () => Promis
   expect(await waiting()).toBe(count);
   await w.run("commit");
   return begun;
-}
-
-/** Somebody else's change comes right before the next transaction of this context. */
-function beforeTransaction(admin: AdminContext, change: () => Promise<unknown>): AdminContext {
-  const { transaction } = admin.database;
-  let isDone = false;
-  const changed: typeof transaction = async (work) => {
-    if (!isDone) {
-      isDone = true;
-      await change();
-    }
-    return transaction(work);
-  };
-  return { ...admin, database: { ...admin.database, transaction: changed } };
 }
 
 const distrust = { kind: "conflict", message: expect.stringContaining("failed verification") };

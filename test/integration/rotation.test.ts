@@ -33,7 +33,7 @@ import {
 } from "../support/world.ts";
 
 const spelled = (key: Uint8Array) => Buffer.from(key).toString("base64");
-const finish = { seen: {}, deletesOld: false };
+const finish = { deletesOld: false };
 const idOf = (spelling: string) => new Keyring(parseRootKeys(spelling)).rootId;
 
 /** A project with something of every kind in it, and a key that reads all of it. */

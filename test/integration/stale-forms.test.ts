@@ -16,6 +16,7 @@ import { projects } from "../../src/operations/projects.ts";
 import { createOrganization, deleteOrganization } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
 import { planRollback, rollBack } from "../../src/people/rollback.ts";
+import { beforeTransaction } from "../support/before-transaction.ts";
 import { deleteAccount } from "../support/delete.ts";
 import { type Fields, type Visitor, visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
@@ -70,36 +71,49 @@ const accountGone: Meanwhile = (w, { where }) => deleteAccount(w.admin, where, "
 
 const groups = [projects, organizations, history, variableOperations, accountOperations];
 const rows = groups.flatMap((group) => group.rows as Operation[]);
+const rowAt = (path: string) => rows.find((one) => one.path === path) as Operation;
 const oneField = { read: async () => Buffer.from('{"user":"stale"}') };
 const oneText = { name: "-", read: async () => Buffer.from("A=stale") };
+const otherProject = "The project that this was shown for is another one now";
 const questions: readonly (readonly [path: string, given: object, meanwhile: Meanwhile, error: string])[] = [
-  ["project delete", {}, anotherProject, "is another project now"],
-  ["project delete", {}, moreVariables, "does not hold what was shown any more"],
-  ["project rename", { slug: "shop" }, anotherProject, "is another project now"],
-  ["history purge", { environment: "staging", kind: "variables" }, anotherProject, "is another project now"],
+  ["project delete", {}, anotherProject, otherProject],
+  ["project delete", {}, moreVariables, "variables: 2 when this was shown, and 3 now"],
+  ["project rename", { slug: "shop" }, anotherProject, otherProject],
+  ["history purge", { environment: "staging", kind: "variables" }, anotherProject, otherProject],
+  ["history purge", { environment: "staging", kind: "variables" }, moreVariables, "2 when this was shown, and 3 now"],
   ...(["project delete", "project rename", "org plan"] as const).map(
-    (path) => [path, { slug: "shop", plan: "free" }, moreKeys, "The keys that this cuts off are not"] as const,
+    (path) =>
+      [path, { slug: "shop", plan: "free" }, moreKeys, "The keys that this was shown for are others now"] as const,
   ),
-  ["org plan", { plan: "free" }, anotherOrganization, "is not what was shown any more"],
-  ["org delete", {}, anotherOrganization, "is not what was shown any more"],
-  ["org delete", {}, moreProjects, "is not what was shown any more"],
+  ["org plan", { plan: "free" }, anotherOrganization, "The organization that this was shown for is another one now"],
+  ["org delete", {}, anotherOrganization, "The organization that this was shown for is another one now"],
+  ["org delete", {}, moreProjects, "projects: 1 when this was shown, and 2 now"],
   ["var import", { environment: "staging", file: oneText, prune: true }, anotherProject, "is another project now"],
   ["account set", { name: "stripe", values: oneField, environments: ["production"] }, accountGone, "deleted stripe"],
   ["account set", { name: "stripe", values: oneField, environments: ["production"] }, anotherProject, "other project"],
 ];
 
 describeBoth("what somebody agreed to", (w) => {
-  test.each(questions)("is done to nothing else: %s", async (path, more, meanwhile, error) => {
+  const moments = ["while the question stands", "right before the transaction"] as const;
+  const each = questions.flatMap((question) =>
+    moments
+      .filter((moment) => moment === moments[0] || rowAt(question[0]).run === undefined)
+      .map((moment) => [...question, moment] as const),
+  );
+
+  test.each(each)("is done to nothing else: %s", async (path, more, meanwhile, error, moment) => {
     const { organization, where } = await w.place(content);
     let after = "";
-    const agree = async () => {
+    const change = async () => {
       await meanwhile(w, { where, organization });
       after = await stored(w);
     };
-    const row = rows.find((one) => one.path === path) as Operation;
+    const row = rowAt(path);
     const given = { project: where, organization: organization.slug, ...more };
     const refused = { kind: "conflict", message: expect.stringContaining(error) };
-    await expect(performed(row, w.admin, given, agree)).rejects.toMatchObject(refused);
+    const isAsked = moment === "while the question stands";
+    const admin = isAsked ? w.admin : beforeTransaction(w.admin, change);
+    await expect(performed(row, admin, given, isAsked ? change : undefined)).rejects.toMatchObject(refused);
     expect(await stored(w)).toBe(after);
   });
 });

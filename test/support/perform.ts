@@ -1,18 +1,18 @@
 import type { AdminContext } from "../../src/desk/context.ts";
-import type { Operation } from "../../src/desk/operation.ts";
+import { carryOutShown, type Operation } from "../../src/desk/operation.ts";
 import type { Outcome } from "../../src/desk/outcome.ts";
-import { type Plan, unasked } from "../../src/desk/plan.ts";
+import type { OldPlan } from "../../src/desk/plan.ts";
 
 /** Runs a row as a command does. @param agree - what happens while its question stands */
 export async function performed(
   row: Operation,
   admin: AdminContext,
   given: object,
-  agree: (plan: Plan) => unknown = () => {},
+  agree: (plan: OldPlan) => unknown = () => {},
 ): Promise<Outcome> {
   const person = { env: {}, report: () => {} };
   if (row.plan === undefined) return row.run(admin, given as never, person);
   const plan = await row.plan(admin, given as never, person);
   if (plan.deed !== undefined) await agree(plan);
-  return row.run(admin, given as never, plan.deed === undefined ? unasked(plan) : plan, person);
+  return carryOutShown(admin, row, given as never, person, plan);
 }
