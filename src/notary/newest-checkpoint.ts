@@ -15,7 +15,7 @@ import type { WitnessSetting } from "../settings/settings.ts";
 import { type Database, warm } from "../store/database.ts";
 import { whyFailed } from "../store/failures.ts";
 import { laneEnd } from "../store/lane-end.ts";
-import { readNodes, type TreeEnd, treeEnd } from "../store/tree-end.ts";
+import { readNodes, type SignedHead, type TreeEnd, treeEnd } from "../store/tree-end.ts";
 import { firstSigner } from "./signers.ts";
 import { type Away, type HeadComparison, WitnessedHeads } from "./witnessed-heads.ts";
 
@@ -29,6 +29,8 @@ type Options = {
   readonly witnesses?: readonly WitnessSetting[] | undefined;
   /** For how long a running process serves by its last comparison. */
   readonly lateAfterMs?: number;
+  /** Monotonic milliseconds. */
+  readonly nowMs?: () => number;
 };
 
 /** Where the tree of the database ends, and what was known before. */
@@ -61,6 +63,10 @@ export class NewestCheckpoint {
   /** The keys that may have signed, as far as they are known. */
   #signers: readonly Verifier[];
   #failure: string | undefined;
+  /** The head that the last comparison found. */
+  #stored: SignedHead | undefined;
+  /** Since when there is an entry of which this process knows, and no signed head. */
+  #unsignedAtMs: number | undefined;
   #inFile: HeadComparison | undefined;
   #comparedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -104,7 +110,32 @@ export class NewestCheckpoint {
 
   /** Milliseconds since the database was last compared with what is known; infinite before the first time. */
   get ageMs(): number {
-    return performance.now() - this.#comparedAtMs;
+    return this.#nowMs() - this.#comparedAtMs;
+  }
+
+  /** Takes note of an entry that was sent to the database this long ago, and is stored now. */
+  noteEntry(agoMs = 0): void {
+    this.#unsignedAtMs ??= this.#nowMs() - agoMs;
+  }
+
+  /** The age of the oldest entry of which this process knows, and no signed head: milliseconds, 0 if there is none. */
+  get unsignedMs(): number {
+    return this.#unsignedAtMs === undefined ? 0 : Math.max(0, this.#nowMs() - this.#unsignedAtMs);
+  }
+
+  /** That no notary signs, as a sentence; undefined as long as it may only be late. */
+  get unsigned(): string | undefined {
+    return this.unsignedMs > unsignedMaxMs ? unsignedWords(this.#stored?.at) : undefined;
+  }
+
+  /** How large the tree is by the newest head that is stored. */
+  get signedSize(): number {
+    return this.#stored?.size ?? 0;
+  }
+
+  /** How large it is by the newest head that each witness has shown; 0 if it has shown none. */
+  get witnessedSizes(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#witnessed.sizes);
   }
 
   /** Why the file could not be written the last time, as a sentence. */
@@ -172,7 +203,8 @@ export class NewestCheckpoint {
     if (signed !== undefined) this.#accept(signed);
     this.#putBack = refusal;
     this.#uncompared = undefined;
-    this.#comparedAtMs = performance.now();
+    this.#comparedAtMs = this.#nowMs();
+    this.#noteSigned(end, signed);
     if (refusal === undefined && signed !== undefined && end.head !== undefined) {
       this.#seen = signed;
       // If another process wrote the file since, it may be newer.
@@ -199,6 +231,13 @@ export class NewestCheckpoint {
         ? isWhole(auditKey, await laneEnd(database, commandsLane))
         : isSealedHead(auditKey, commands);
     return isFit ? undefined : `A part of the database was put back or changed: the row of audit_heads. ${whole}`;
+  }
+
+  /** A new head has all but the newest entries, and says how far those of people are in it. */
+  #noteSigned({ head, commands }: TreeEnd, signed: NotedHead | undefined): void {
+    if (head?.note !== this.#stored?.note) this.#unsignedAtMs = undefined;
+    this.#stored = head;
+    if ((commands?.seq ?? 0) > (signed?.commands ?? 0)) this.noteEntry();
   }
 
   /** Once an operator has accepted what there is, what people did before that may be lost. */
@@ -253,6 +292,10 @@ export class NewestCheckpoint {
       }
       return false;
     }
+  }
+
+  #nowMs(): number {
+    return this.#options.nowMs?.() ?? performance.now();
   }
 
   #readFile(): string | undefined {
@@ -319,6 +362,14 @@ function segments({ size }: NotedHead): string {
   return `${size} segment${size === 1 ? "" : "s"}`;
 }
 
+/** That entries are in no signed head. @param at - when the newest one was signed; undefined if there is none */
+export function unsignedWords(at: number | undefined): string {
+  const newest = at === undefined ? "there is none" : `the newest is of ${new Date(at).toISOString()}`;
+  return `Entries that are older than ten minutes are in no signed head; ${newest}. Without a notary nobody notices what is put back.`;
+}
+
+/** So long may entries wait for a signed head. */
+export const unsignedMaxMs = 600_000;
 const whole = "Restore all of it from one backup.";
 const byCopy = "Or a copy of it was started with the same KEYHOLE_WITNESS, and had more signed.";
 const compareEveryMs = 10_000;

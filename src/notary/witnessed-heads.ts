@@ -64,6 +64,11 @@ export class WitnessedHeads {
     });
   }
 
+  /** How large the tree is by the newest head of each; 0 if it has shown none. */
+  get sizes(): [witness: string, size: number][] {
+    return this.witnesses.map((one) => [one.verifier.name, this.#heads.get(one)?.size ?? 0]);
+  }
+
   get away(): Away {
     return Object.fromEntries([...this.#away].map(([{ verifier }, why]) => [verifier.name, why]));
   }

@@ -12,6 +12,7 @@ import { Refused } from "../core/refused.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import { type AdminContext, within, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
+import { unsignedMaxMs, unsignedWords } from "../notary/newest-checkpoint.ts";
 import { findVerifiers } from "../notary/signers.ts";
 import { StateWatch } from "../notary/state-watch.ts";
 import type { HeadComparison } from "../notary/witnessed-heads.ts";
@@ -119,6 +120,20 @@ export async function listExceptions({
 }: Pick<AdminContext, "database" | "rights">): Promise<readonly StateDifference[]> {
   return rights === "operator" ? readExceptions(database) : [];
 }
+
+/** That no notary signs, as a sentence for operators. The minute is for a clock that is ahead. */
+export async function findUnsigned({
+  database,
+  rights,
+  now,
+}: Pick<AdminContext, "database" | "rights" | "now">): Promise<string | undefined> {
+  if (rights !== "operator") return undefined;
+  const { head } = await treeEnd(database);
+  const isUnsigned = await isBehind(database, now() - unsignedMaxMs, (head?.at ?? 0) - minuteMs);
+  return isUnsigned ? unsignedWords(head?.at) : undefined;
+}
+
+const minuteMs = 60_000;
 
 /**
  * Checks the right to read the audit, before anything is read.

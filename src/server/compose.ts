@@ -18,6 +18,7 @@ import { AdmissionQueue } from "../limit/admission-queue.ts";
 import { entriesRoom, MemoryBudget } from "../limit/budget.ts";
 import { Limiter } from "../limit/limiter.ts";
 import { UnrecognizedLimiter } from "../limit/unrecognized.ts";
+import type { RunningNotary } from "../notary/link.ts";
 import type { NewestCheckpoint } from "../notary/newest-checkpoint.ts";
 import { etagKeyOf } from "../seal/keyring.ts";
 import { setBytesMax } from "../sets/kind.ts";
@@ -33,7 +34,7 @@ import { requestQueries } from "../store/requests.ts";
 import { setQueries } from "../store/sets.ts";
 import { Drain } from "./drain.ts";
 import { fetchJson } from "./fetch-json.ts";
-import { type Readiness, readinessChecks, watchReadiness } from "./health.ts";
+import { notaryCheck, type Readiness, readinessChecks, watchReadiness } from "./health.ts";
 import type { Metrics } from "./metrics.ts";
 import { type SharedBuckets, SharedLimiter } from "./shared-limiter.ts";
 
@@ -55,19 +56,24 @@ type KeyholeOptions = Pick<Config, "tracesUrl" | "mcpOrigins"> & {
   /** Without them this process counts alone. */
   readonly buckets?: SharedBuckets | undefined;
   readonly metered?: boolean;
+  /** That of the embedded database, once it runs. */
+  readonly notary?: () => RunningNotary | undefined;
 };
 
 /** Builds everything from an installation. The server and the tests both start here. */
 export async function openKeyhole(
   installation: Installation,
   log: Log,
-  { buckets, metered, tracesUrl, mcpOrigins }: KeyholeOptions = {},
+  { buckets, metered, notary, tracesUrl, mcpOrigins }: KeyholeOptions = {},
 ): Promise<OpenKeyhole> {
   const { systemKeys, servers, checkpoint } = installation;
   if (servers !== undefined) servers.tell = log;
   const databases = await installation.openServing();
   const { database, lookups, background } = databases;
-  const journals = openJournals(installation, log, (batch) => metrics?.measureBatch(batch));
+  const journals = openJournals(installation, log, (batch) => {
+    if (batch.outcome === "durable") checkpoint.noteEntry(batch.commitMs);
+    metrics?.measureBatch(batch);
+  });
   const commands = openCommandsCheckpoint(database, log);
   const limits = await openLimits(buckets, log);
   const uses = openKeyUses(background);
@@ -105,11 +111,12 @@ export async function openKeyhole(
     metrics,
     shared: limits.gate.shared,
     readiness: watchReadiness(
-      readinessChecks({ ...installation, database, lookups, journal: journals.journal }),
+      readinessChecks({ ...installation, database, lookups, journal: journals.journal, notary }),
       drain.draining,
       log,
-      () => checkpoint.away,
-      () => servers?.refusal ?? checkpoint.refusal,
+      () => ({ ...checkpoint.away, ...notary?.()?.away }),
+      () => servers?.refusal ?? checkpoint.refusal ?? checkpoint.unsigned,
+      [notaryCheck],
     ),
     drain,
     announceCommands: commands.announce,
@@ -212,7 +219,7 @@ async function openMetrics(
   memory: MemoryBudget,
   checkpoint: NewestCheckpoint,
 ): Promise<Metrics> {
-  const { Metrics, daysLeft } = await import("./metrics.ts");
+  const { Metrics, daysLeft, watchCheckpoint } = await import("./metrics.ts");
   const metrics = new Metrics(version, database.dialect);
   const pools = { "look-up": lookups.pool, serve: database.pool, files: bulk.pool, journal: background.pool };
   const ofPools = (field: "underWay" | "connectionsMax") => () =>
@@ -225,9 +232,7 @@ async function openMetrics(
   // `lane` counts unknown keys that were refused before they reached the database.
   const refused = () => ({ ...refusals, lane: lookupQueue.refused });
   metrics.watch("keyhole_limiter_refusals_total", "Requests refused with 429.", refused, { label: "bucket" });
-  const ageHelp = "Seconds since the database was last compared with what was seen of it, or since the start.";
-  const age = () => Math.min(checkpoint.ageMs, performance.now()) / 1000;
-  metrics.watch("keyhole_comparison_age_seconds", ageHelp, age, { aggregator: "max" });
+  watchCheckpoint(metrics, checkpoint);
   const usesHelp = "Requests with a canary key, and reads of canaries by machines.";
   metrics.watch("keyhole_canary_uses_total", usesHelp, () => ({ ...alarms.canaries }), { label: "kind" });
   const overusesHelp = "Requests of jobs that had all answers that their trust gives a job.";
@@ -281,6 +286,7 @@ function openCommandsCheckpoint(database: Database, log: Log) {
 /** Compares the database with the newest checkpoint that is known, now and from then on. */
 async function openWatch(checkpoint: NewestCheckpoint, database: Database, log: Log) {
   let [putBack, unwritten, failure]: (string | undefined)[] = [];
+  let isUnsigned = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let stopped = false;
   const look = async () => {
@@ -296,6 +302,10 @@ async function openWatch(checkpoint: NewestCheckpoint, database: Database, log: 
     if (checkpoint.unwritten !== unwritten) {
       unwritten = checkpoint.unwritten;
       if (unwritten !== undefined) log({ event: "checkpoint_unwritten", reason: unwritten });
+    }
+    if ((checkpoint.unsigned !== undefined) !== isUnsigned) {
+      isUnsigned = !isUnsigned;
+      log(isUnsigned ? { event: "audit_unsigned", reason: checkpoint.unsigned } : { event: "audit_signed" });
     }
     if (!stopped) timer = setTimeout(look, answered ? compareEveryMs : compareAgainMs);
   };

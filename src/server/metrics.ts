@@ -4,6 +4,7 @@ import type { MeasuredBatch } from "../audit/journal.ts";
 import type { Measure } from "../gates/api-parts.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { dueAtOf } from "../kinds/variables/entry.ts";
+import type { NewestCheckpoint } from "../notary/newest-checkpoint.ts";
 import { spansOf } from "../sets/stages.ts";
 import type { NextExpiry } from "../store/expiry.ts";
 import type { Readiness } from "./health.ts";
@@ -126,6 +127,22 @@ export class Metrics {
   #histogram(name: string, help: string, buckets: number[], labelNames: string[] = []): Histogram {
     return new Histogram({ name, help, buckets, labelNames, registers: [this.#registry] });
   }
+}
+
+/** Adds what is known of the comparison with what was seen of the database, and of the heads of the audit's tree. */
+export function watchCheckpoint(metrics: Metrics, checkpoint: NewestCheckpoint): void {
+  // All processes look at the same tree.
+  const newest = { aggregator: "max" } as const;
+  const ageHelp = "Seconds since the database was last compared with what was seen of it, or since the start.";
+  const age = () => Math.min(checkpoint.ageMs, performance.now()) / 1000;
+  metrics.watch("keyhole_comparison_age_seconds", ageHelp, age, newest);
+  const unsignedHelp = "Seconds since the oldest known entry that no signed head has, 0 if there is none.";
+  metrics.watch("keyhole_audit_unsigned_age_seconds", unsignedHelp, () => checkpoint.unsignedMs / 1000, newest);
+  const signedHelp = "Leaves of the audit's tree by its newest signed head.";
+  metrics.watch("keyhole_audit_signed_leaves", signedHelp, () => checkpoint.signedSize, newest);
+  const witnessedHelp = "Leaves of the audit's tree by the newest head that each witness shows.";
+  const witnessed = () => checkpoint.witnessedSizes;
+  metrics.watch("keyhole_audit_witnessed_leaves", witnessedHelp, witnessed, { ...newest, label: "witness" });
 }
 
 /**

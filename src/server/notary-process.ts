@@ -4,11 +4,12 @@ import type { Installation } from "../installation/installation.ts";
 import { refusePooler } from "../installation/serving.ts";
 import { kindsByRead } from "../kinds/kind.ts";
 import { watchNotary } from "../notary/link.ts";
+import type { NewestCheckpoint } from "../notary/newest-checkpoint.ts";
 import { Notary } from "../notary/notary.ts";
 import { findVerifiers, openSigners } from "../notary/signers.ts";
 import type { Config } from "../settings/settings.ts";
 import { type Database, databaseErrorCode, isStrayConnectionFailure, warm } from "../store/database.ts";
-import { watchReadiness } from "./health.ts";
+import { isInTime, watchReadiness } from "./health.ts";
 import { openOps } from "./serve.ts";
 
 /** Runs the notary of a database on PostgreSQL, until SIGTERM or SIGINT. */
@@ -28,7 +29,7 @@ export async function runNotary(
   const notary = new Notary({ ...options, log, now: Date.now });
   // Of its own: a check must not wait behind a round.
   const asked = open("watch");
-  const ops = config.ops && (await notarysOps(config.ops, asked, servers, notary, log, say));
+  const ops = config.ops && (await notarysOps(config.ops, asked, servers, notary, checkpoint, log, say));
   const signalled = untilSignal(log);
   notary.run();
   say("The notary looks for new audit entries every 60 s.");
@@ -44,15 +45,17 @@ async function notarysOps(
   database: Database,
   servers: Installation["servers"],
   notary: Notary,
+  checkpoint: NewestCheckpoint,
   log: Log,
   say: (line: string) => void,
 ) {
-  const { Metrics, summed } = await import("./metrics.ts");
+  const { Metrics, summed, watchCheckpoint } = await import("./metrics.ts");
   const metrics = new Metrics(version, database.dialect);
   watchNotary(metrics, notary);
+  watchCheckpoint(metrics, checkpoint);
   const isThere = () => warm(database).then(() => true);
   const readiness = watchReadiness(
-    { database: isThere, notary: async () => Date.now() - notary.completeAt < lateAfterMs },
+    { database: isThere, notary: async () => isInTime(notary) },
     () => false,
     log,
     () => notary.away,
@@ -60,9 +63,6 @@ async function notarysOps(
   );
   return openOps(address, { readiness, metrics: async (ready) => summed([await metrics.scrape()], ready) }, say);
 }
-
-/** Three rounds, one a minute, that were not complete. */
-const lateAfterMs = 200_000;
 
 /** Resolves on SIGTERM and SIGINT. A connection that is lost does not end the notary: its next round makes another. */
 function untilSignal(log: Log): Promise<void> {

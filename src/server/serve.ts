@@ -8,7 +8,7 @@ import { Refused } from "../core/refused.ts";
 import { serveLock } from "../installation/data-folder.ts";
 import type { Installation } from "../installation/installation.ts";
 import { kindsByRead } from "../kinds/kind.ts";
-import { startNotary, watchNotary } from "../notary/link.ts";
+import { type RunningNotary, startNotary, watchNotary } from "../notary/link.ts";
 import type { Config } from "../settings/settings.ts";
 import { databaseErrorCode, isStrayConnectionFailure } from "../store/database.ts";
 import { rightsBeyondServing } from "../store/rights.ts";
@@ -62,9 +62,11 @@ export async function startServer(
     if (!lock) throw new Refused("unavailable", message);
     opening.defer(() => lock.release());
   }
+  let notary: RunningNotary | undefined;
   const keyhole = await openKeyhole(installation, log, {
     buckets: config.limiterUrl === undefined ? link?.buckets : redisBuckets(config.limiterUrl),
     metered: config.ops !== undefined,
+    notary: () => notary,
     tracesUrl: config.tracesUrl,
     mcpOrigins: config.mcpOrigins,
   });
@@ -87,16 +89,12 @@ export async function startServer(
   if (server === null) throw new Error("the API listens on nothing");
   opening.defer(() => server.stop(true));
   opening.defer(remove);
-  let { readiness } = keyhole;
   if (installation.file !== undefined) {
-    const notary = await startNotary(installation, installation.file, config, kindsByRead, log);
+    notary = await startNotary(installation, installation.file, config, kindsByRead, log);
     opening.defer(notary.stop);
     watchNotary(keyhole.metrics, notary);
-    readiness = async () => {
-      const now = await keyhole.readiness();
-      return { ...now, away: { ...now.away, ...notary.away } };
-    };
   }
+  const { readiness } = keyhole;
   const scrape = async () => (await keyhole.metrics?.scrape()) ?? [];
   if (config.ops !== undefined && link === undefined) {
     const { summed } = await import("./metrics.ts");

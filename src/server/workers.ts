@@ -4,7 +4,7 @@ import { listenerOptions, listening } from "../core/listening.ts";
 import type { Log } from "../core/log.ts";
 import { Limiter } from "../limit/limiter.ts";
 import type { Config } from "../settings/settings.ts";
-import type { Readiness } from "./health.ts";
+import { notaryCheck, type Readiness } from "./health.ts";
 import type { Scrape } from "./metrics.ts";
 import { drainNotice, openOps, sayOrigin } from "./serve.ts";
 import { Pending, type ToParent, type ToWorker, type WorkerAnswers, workerFlag } from "./worker-link.ts";
@@ -240,10 +240,13 @@ async function forwardLines(from: ReadableStream<Uint8Array>, write: (lines: Uin
   if (rest.length > 0) write(rest);
 }
 
-/** The readiness of all workers: ready while one of them is, and why those that are not refuse. */
+/** The readiness of all workers: ready while one of them is, and why those that are not refuse. Each looks for a notary. */
 export function together(each: readonly Readiness[], draining: boolean): Readiness {
   const names = Object.keys(each[0]?.checks ?? {});
-  const checks = names.map((name) => [name, each.some((one) => one.checks[name])] as const);
+  const passes = (name: string) => (one: Readiness) => one.checks[name] === true;
+  const checks = names.map((name) => {
+    return [name, name === notaryCheck ? each.every(passes(name)) : each.some(passes(name))] as const;
+  });
   return {
     ready: !draining && each.some((one) => one.ready),
     draining,

@@ -49,15 +49,15 @@ export async function leavesDue({ db, tables }: Database, beforeAt: number): Pro
   return unionOf([runs.map(({ first, last }) => [Number(first), Number(last)] as const)]);
 }
 
-/** Whether the tree lacks a segment from before a moment, in epoch milliseconds. */
-export async function isBehind({ db, tables }: Database, beforeAt: number): Promise<boolean> {
+/** Whether the tree lacks a segment from before a moment, in epoch milliseconds. @param sinceAt - only from then on */
+export async function isBehind({ db, tables }: Database, beforeAt: number, sinceAt = 0): Promise<boolean> {
   const { auditLeaves: l, auditSegments: s } = tables;
   const one = { one: sql`1` };
   const isOutside = notExists(db.select(one).from(l).where(isLeafOf(tables)));
   const [found] = await db
     .select(one)
     .from(s)
-    .where(and(lt(s.at, beforeAt), isOutside))
+    .where(and(gte(s.at, sinceAt), lt(s.at, beforeAt), isOutside))
     .limit(1);
   return found !== undefined;
 }

@@ -83,6 +83,16 @@ const wellScenarios: readonly Scenario[] = [
     { 'keyhole_notary_round_age_seconds{instance="a"}': grows(60) },
     ["KeyholeNotaryLate"],
   ],
+  [
+    "entries that no notary signs",
+    { 'keyhole_audit_unsigned_age_seconds{instance="a"}': grows(60) },
+    ["KeyholeAuditUnsigned"],
+  ],
+  [
+    "entries that a failover lost for good",
+    { 'keyhole_audit_lost_total{instance="a",kind="unknown"}': grows(1, 1, { from: 80, count: 1 }) },
+    ["KeyholeAuditLost"],
+  ],
   ["a tree that is locked", { 'keyhole_comparison_age_seconds{instance="a"}': grows(60) }, ["KeyholeNotCompared"]],
   ["slow audit commits", { [commits("count")]: grows(1, 4), [commits("bucket")]: always(0) }, ["KeyholeAuditSlow"]],
   ["one slow commit in a thousand", { [commits("count")]: grows(60_000), [commits("bucket")]: grows(59_940) }, []],

@@ -32,7 +32,7 @@ onPostgres("workers", () => {
     expect(text).toMatch(/^keyhole_build_info\{.*\} 1$/m);
     const ready = await fetch(`${ops}/readyz`);
     expect(ready.status).toBe(200);
-    const audit = { audit: true, history: true, comparison: true };
+    const audit = { audit: true, history: true, comparison: true, notary: true };
     const others = { primary: true, migrations: true, root_key: true, ...audit };
     const checks = { workers: true, database: true, ...others };
     expect(await ready.json()).toEqual({ status: "ready", failed: [], checks });

@@ -37,7 +37,7 @@ test("the readiness of workers says why those that are not ready refuse", () => 
 });
 
 /** Checks that nothing in these tests breaks. */
-const whole = { audit: true, history: true, comparison: true };
+const whole = { audit: true, history: true, comparison: true, notary: true };
 
 describeBoth("metrics and traces", (w) => {
   let keyhole: Awaited<ReturnType<typeof openKeyhole>>;
