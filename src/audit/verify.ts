@@ -55,6 +55,13 @@ type Link = { readonly lane: string; readonly lastSeq: number; readonly mac: Buf
 /** A segment as it is stored, and the leaf that has its lane and last entry beside its hash; null if there is none. */
 export type StoredSegment = Segment & { readonly leaf?: number | null; readonly hashes?: Buffer | null };
 
+/** Whether a segment is what its leaf is of, if it has one. */
+export function isOfLeaf(saltKey: Uint8Array, { hashes, ...segment }: StoredSegment): boolean {
+  if (hashes == null) return true;
+  const text = segmentTree(saltKey, segment)?.leaf;
+  return text !== undefined && leafHash(text).equals(hashes.subarray(0, 32));
+}
+
 /**
  * Goes through segments in order of lane and sequence. Each must follow the one before, and hash to its leaf of the tree.
  * In the end each leaf must have had its segment, unless retention dropped that or a person accepted its loss. Nothing is
@@ -176,11 +183,10 @@ export class AuditWalk {
     return isBetween && isProved(this.#auditKey, dropped) ? { lane, lastSeq: dropped.seq, mac: dropped.mac } : before;
   }
 
-  #isLeaf({ leaf, hashes, ...segment }: StoredSegment): boolean {
-    if (leaf == null || hashes == null || this.#saltKey === undefined) return true;
-    this.#found[leaf] = 1;
-    const text = segmentTree(this.#saltKey, segment)?.leaf;
-    return text !== undefined && leafHash(text).equals(hashes.subarray(0, 32));
+  #isLeaf(segment: StoredSegment): boolean {
+    if (segment.leaf == null || this.#saltKey === undefined) return true;
+    this.#found[segment.leaf] = 1;
+    return isOfLeaf(this.#saltKey, segment);
   }
 
   #noteChanged({ lane, firstSeq, lastSeq }: Segment): void {

@@ -4,10 +4,10 @@ import { segmentTree } from "../audit/leaf.ts";
 import type { Signer } from "../audit/note.ts";
 import { describeDifference } from "../audit/record.ts";
 import { commandsLane, decodeEntries } from "../audit/segment.ts";
-import { leafHash, type Tree } from "../audit/tree.ts";
+import { leafHash, type Tree, type TreeHead } from "../audit/tree.ts";
 import { signTreeHead } from "../audit/tree-note.ts";
 import { TreeWalk } from "../audit/tree-walk.ts";
-import { AuditWalk, headFlaws, type StoredSegment } from "../audit/verify.ts";
+import { AuditWalk, headFlaws, isOfLeaf, type StoredSegment } from "../audit/verify.ts";
 import type { Log } from "../core/log.ts";
 import { conflictOf } from "../core/refused.ts";
 import { saltKeyOf } from "../seal/keyring.ts";
@@ -15,9 +15,9 @@ import type { Config } from "../settings/settings.ts";
 import { chainOf } from "../store/chain.ts";
 import type { Database } from "../store/database.ts";
 import { whyFailed } from "../store/failures.ts";
-import { areReadsStored, lastReadsPerWrite, noteAllStored, storeLastReads } from "../store/last-reads.ts";
+import { areReadsStored, noteAllStored, storeLastReads } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { appendLeaves, type LeafRow, leavesInOrder, readTree } from "../store/tree.ts";
+import { appendLeaves, type LeafRow, leavesInOrder, readTree, segmentBefore } from "../store/tree.ts";
 import type { NewestCheckpoint } from "./newest-checkpoint.ts";
 import { StateWatch } from "./state-watch.ts";
 import type { Away } from "./witnessed-heads.ts";
@@ -42,8 +42,8 @@ export type NotaryOptions = {
   readonly now: () => number;
   /** Who signs the heads, too. */
   readonly witnesses?: Config["witnesses"];
-  /** Called between two segments or leaves. */
-  readonly rest?: () => Promise<void>;
+  /** Called between two segments or leaves, with the share of a processor that this work may take. */
+  readonly rest?: (share: number) => Promise<void>;
   /** Called after each round of {@link Notary.run}. */
   readonly told?: () => void;
 };
@@ -67,10 +67,11 @@ export class Notary {
   readonly #reads: LastReads;
   /**
    * Sentences by name: of the tree's end, over which nothing is signed then; of the last pass over the tree, and of this
-   * one; of the segments outside the tree; of the signers' rows; and of what the tables hold against the record.
+   * one; of the segments outside the tree; of the end of people's lane; of the signers' rows; and of what the tables hold
+   * against the record.
    */
   readonly #flaws: Record<Place, Found> = {
-    ...{ end: new Map(), pass: new Map(), outside: new Map(), signers: new Map(), state: new Map() },
+    ...{ end: new Map(), pass: new Map(), outside: new Map(), people: new Map(), signers: new Map(), state: new Map() },
   };
   #wholeAt = Number.NEGATIVE_INFINITY;
   /** When the last round began that took in all that it saw. */
@@ -118,11 +119,13 @@ export class Notary {
 
   /** Makes a round now and every 60 s. Each of its waits has an end, so a round that hangs fails. */
   run(): void {
+    const startedAtMs = performance.now();
     this.#working = this.#roundAndWitnesses()
       .catch((error: unknown) => this.#fail(whyFailed(error)))
       .then(() => {
         this.#options.told?.();
-        if (!this.#stopping) this.#timer = setTimeout(() => this.run(), roundEveryMs);
+        const leftMs = roundEveryMs - (performance.now() - startedAtMs);
+        if (!this.#stopping) this.#timer = setTimeout(() => this.run(), Math.max(leftMs, 0));
       });
   }
 
@@ -148,73 +151,122 @@ export class Notary {
   }
 
   /**
-   * Holds a part of the tree against what is stored, and takes in what is new. The first round of each hour looks at all
-   * segments outside the tree: a flaw that was accepted is none any more, and a segment that a wrong clock dated too
-   * early is found. Whatever is wrong with the tree, the tables are compared with the record.
+   * Takes in what is new and signs it; then compares the tables with the record, whatever is wrong with the tree; then
+   * looks again at a part of the old segments, until the next round is due. Once an hour that is followed by a look at
+   * all segments outside the tree: a flaw that was accepted is none any more, and a segment that a wrong clock dated too
+   * early is found. If one of these fails, the others are done all the same.
+   * @throws the first failure, in the end; the log has the others
    */
   async round(): Promise<void> {
+    const startedAt = this.#options.now();
+    const failures: unknown[] = [];
+    const part = async (work: () => Promise<void>) => {
+      await work().catch((error: unknown) => failures.push(error));
+    };
+    let head: TreeHead | undefined;
+    let isDone = false;
+    await part(async () => {
+      const found = await this.#readTree();
+      head = found?.tree;
+      if (found === undefined) return;
+      const sinceAt = Math.max(this.#completeAt, found.signedAt) - lateMsMax;
+      [head, isDone] = await this.#takeIn(found.tree, startedAt, sinceAt);
+      if (isDone && !(await areReadsStored(this.#options.database)))
+        await noteAllStored(this.#options.database, this.#options.now());
+    });
+    if (!this.#options.accepts) await part(() => this.#compareState(head));
+    await part(() => this.#lookAtSigners());
+    if (head !== undefined) await part(() => this.#goOn(head as TreeHead, startedAt));
+    if (isDone && startedAt - this.#wholeAt >= wholeEveryMs) await part(() => this.#lookOutside(startedAt));
+    if (isDone && failures.length === 0) this.#endedAt = this.#options.now();
+    const reasons = new Set(failures.map(whyFailed));
+    for (const reason of [...reasons].slice(1)) this.#fail(reason);
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /**
+   * Takes in segments that the tree does not have yet, in order of lane.
+   * @param sinceAt - in epoch milliseconds: only segments from then on; undefined for all
+   * @returns the head of the tree as it is stored then, and whether all was looked at
+   */
+  async #takeIn(tree: Tree, startedAt: number, sinceAt?: number): Promise<[TreeHead, boolean]> {
     const { database, auditKey, rest, now } = this.#options;
-    let tree: Tree | undefined;
-    try {
-      tree = await this.#readTree();
-    } finally {
-      if (!this.#options.accepts) await this.#compareState(tree);
-    }
-    const damaged = (await this.#options.damaged?.()) ?? [];
-    this.#note(
-      "signers",
-      damaged.map((flaw) => [flaw, flaw]),
-    );
-    if (tree === undefined) return;
-    if (!(await areReadsStored(database)) && !(await this.#storeAllReads())) return;
-    const startedAt = now();
-    await this.#goOn(tree, startedAt);
-    const isWhole = startedAt - this.#wholeAt >= wholeEveryMs;
-    const chain = chainOf(database);
-    const walk = new AuditWalk(auditKey, chain);
+    const walk = new AuditWalk(auditKey, chainOf(database));
     const unreadable: Flaw[] = [];
-    const sinceAt = isWhole ? undefined : this.#completeAt - lateMsMax;
+    let head: TreeHead = { size: tree.size, root: tree.root };
     let batch: Leaf[] = [];
     let isFirst = true;
     let isCut = false;
+    let ofLane: string | undefined;
+    let goesOn = true;
+    const append = async () => {
+      isFirst = await this.#append(tree, batch);
+      if (isFirst) head = { size: tree.size, root: tree.root };
+      batch = [];
+    };
     for await (const segment of segmentsByLane(database, { isInTree: false, sinceAt })) {
-      await rest?.();
-      isCut = now() - startedAt > roundWithinMs;
+      await rest?.(shareForNew);
+      isCut = now() - startedAt > (sinceAt === undefined ? wholeWithinMs : roundEveryMs);
       if (this.#stopping || isCut) break;
       const entries = decodeEntries(segment);
       const isInOrder = await walk.pass(segment);
       // The reads of a segment with a flaw are stored all the same: the list of entries has them, too.
       this.#reads.note(entries ?? [], segment.at);
-      if (!isInOrder || this.#flawedLanes.has(segment.lane)) continue;
       const { lane, firstSeq, lastSeq } = segment;
+      if (lane !== ofLane) goesOn = !this.#flawedLanes.has(lane) && (await this.#goesOn(segment));
+      ofLane = lane;
+      if (!isInOrder || !goesOn) continue;
       const found = segmentTree(this.#saltKey, segment, entries);
       if (found === undefined) unreadable.push({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
       else batch.push({ lane, lastSeq, hash: leafHash(found.leaf) });
       if (batch.length < leavesPerHead) continue;
-      isFirst = await this.#append(tree, batch);
-      batch = [];
+      await append();
       if (!isFirst) break;
     }
-    if (isFirst && batch.length > 0) isFirst = await this.#append(tree, batch);
+    if (isFirst && batch.length > 0) await append();
     const isDone = isFirst && !this.#stopping && !isCut;
-    const ofHead = isWhole ? await headFlaws(auditKey, chain) : [];
-    const found = named([...walk.flaws, ...unreadable, ...ofHead]);
-    this.#note("outside", isWhole && isDone ? found : [...this.#flaws.outside, ...found]);
-    if (isDone) [this.#completeAt, this.#endedAt] = [startedAt, now()];
-    if (isCut) this.#fail("There are more new entries than a round takes in within 10 minutes: the next one goes on.");
-    if (isWhole && isDone) this.#wholeAt = startedAt;
+    const found = named([...walk.flaws, ...unreadable]);
+    this.#note("outside", isDone && sinceAt === undefined ? found : [...this.#flaws.outside, ...found]);
+    if (isDone) this.#completeAt = startedAt;
+    if (isCut) this.#fail("There are more new entries than a round takes in within a minute: the next one goes on.");
+    return [head, isDone];
+  }
+
+  /** Whether the segment before this one, if it is there and in the tree, is the one that the tree has. */
+  async #goesOn({ lane, firstSeq }: StoredSegment): Promise<boolean> {
+    const before = await segmentBefore(this.#options.database, { lane, seq: firstSeq }, true);
+    return before === undefined || isOfLeaf(this.#saltKey, before);
+  }
+
+  /** Looks at all segments outside the tree, whenever they seem to be of, and at the end of people's lane. */
+  async #lookOutside(startedAt: number): Promise<void> {
+    const { database, auditKey } = this.#options;
+    const found = await this.#readTree();
+    if (found === undefined) return;
+    this.#note("people", named(await headFlaws(auditKey, chainOf(database))));
+    const [, isDone] = await this.#takeIn(found.tree, startedAt);
+    if (isDone) this.#wholeAt = startedAt;
+  }
+
+  async #lookAtSigners(): Promise<void> {
+    const damaged = (await this.#options.damaged?.()) ?? [];
+    this.#note(
+      "signers",
+      damaged.map((flaw) => [flaw, flaw]),
+    );
   }
 
   /**
    * Goes on with the pass over the tree and its segments, and in the end holds all leaves against the signed head. A pass
-   * takes an hour at most, whatever came between two rounds.
+   * takes an hour, or as long as it takes with the rest of each minute.
    */
-  async #goOn({ size, root }: Tree, startedAt: number): Promise<void> {
-    const { database, auditKey, signers, rest } = this.#options;
+  async #goOn({ size, root }: TreeHead, startedAt: number): Promise<void> {
+    const { database, auditKey, signers, rest, now } = this.#options;
     const begin = (): Pass => ({
       startedAt: this.#passedAt ?? startedAt,
       acceptedAt: this.#acceptedAt,
       tree: new TreeWalk(signers),
+      leaves: 0,
       next: 0,
       walk: new AuditWalk(auditKey, chainOf(database), { size, saltKey: this.#saltKey }),
       last: undefined,
@@ -225,20 +277,23 @@ export class Notary {
     this.#pass = undefined;
     const due = Math.ceil((size * (startedAt + roundEveryMs - pass.startedAt)) / passWithinMs);
     const to = Math.min(size, Math.max(pass.next + leavesPerRound, due));
-    for await (const leaves of leavesInOrder(database, pass.next, to)) {
+    for await (const leaves of leavesInOrder(database, pass.leaves, to)) {
       for (const leaf of leaves) pass.tree.pass(leaf);
-      await rest?.();
+      await rest?.(shareForOld);
     }
+    pass.leaves = Math.max(pass.leaves, to);
+    let isCut = false;
     for await (const segment of segmentsByLane(database, { isInTree: true }, undefined, pass.last)) {
-      await rest?.();
+      await rest?.(shareForOld);
       if (this.#stopping) return;
       await pass.walk.pass(segment);
       pass.last = segment;
       pass.next += 1;
-      if (pass.next >= to && to < size) break;
+      isCut = now() - startedAt >= roundEveryMs;
+      if (isCut || (pass.next >= to && to < size)) break;
     }
-    pass.next = to;
-    const isDone = to === size;
+    if (!isCut) pass.next = to;
+    const isDone = to === size && !isCut;
     if (isDone) {
       await pass.walk.end();
       pass.tree.compareRoot({ size, root });
@@ -248,27 +303,6 @@ export class Notary {
     const found = [...named(pass.walk.flaws), ...ofTree];
     this.#note("pass", isDone ? found : [...this.#flaws.pass, ...found]);
     this.#flawedLanes = isDone ? pass.walk.flawedLanes : this.#flawedLanes.union(pass.walk.flawedLanes);
-  }
-
-  /**
-   * Stores the last reads of all segments that there are, such as of a database that was brought up to date.
-   * @returns whether all were looked at
-   */
-  async #storeAllReads(): Promise<boolean> {
-    const { database, kindsByRead, rest, now } = this.#options;
-    const reads = new LastReads(kindsByRead);
-    for await (const segment of segmentsByLane(database, {})) {
-      await rest?.();
-      if (this.#stopping) return false;
-      reads.note(decodeEntries(segment) ?? [], segment.at);
-    }
-    const all = reads.take();
-    while (all.length > 0) {
-      const some = all.splice(-lastReadsPerWrite);
-      await database.transaction((db) => storeLastReads({ ...database, db }, some));
-    }
-    await noteAllStored(database, now());
-    return true;
   }
 
   /** @returns whether they are in the tree now; else another notary was faster, or a row of SQL is in their way */
@@ -296,7 +330,7 @@ export class Notary {
   }
 
   /** The tree as it is stored; undefined if it is not one that was signed here, or does not go on from what is known. */
-  async #readTree(): Promise<Tree | undefined> {
+  async #readTree(): Promise<{ readonly tree: Tree; readonly signedAt: number } | undefined> {
     const { database, checkpoint, accepts, now } = this.#options;
     const { size, head, signed, acceptedAt, isPart } = await checkpoint.compare(database);
     this.#noteFile();
@@ -313,12 +347,12 @@ export class Notary {
       flaw = conflictOf(error);
     }
     this.#note("end", flaw === undefined ? [] : [[flaw, flaw]]);
-    return flaw === undefined ? tree : undefined;
+    return flaw === undefined && tree !== undefined ? { tree, signedAt: head?.at ?? 0 } : undefined;
   }
 
-  async #compareState(tree: Tree | undefined): Promise<void> {
-    const { database, now } = this.#options;
-    const found = await this.#state.note(database, now(), tree);
+  async #compareState(head: TreeHead | undefined): Promise<void> {
+    const { database, now, rest } = this.#options;
+    const found = await this.#state.note(database, now(), head, rest && (() => rest(shareForNew)));
     this.#note(
       "state",
       found.map((one) => [one.subject, describeDifference(one)]),
@@ -343,7 +377,7 @@ export class Notary {
   }
 }
 
-type Place = "end" | "pass" | "outside" | "signers" | "state";
+type Place = "end" | "pass" | "outside" | "people" | "signers" | "state";
 /** Sentences by name. */
 type Found = ReadonlyMap<string, string>;
 
@@ -355,6 +389,8 @@ type Pass = {
   readonly acceptedAt: number;
   readonly tree: TreeWalk;
   readonly walk: AuditWalk;
+  /** How many leaves, and segments of them, passed. */
+  leaves: number;
   next: number;
   last: StoredSegment | undefined;
 };
@@ -362,28 +398,32 @@ type Pass = {
 type Leaf = Omit<LeafRow, "hashes"> & { readonly hash: Buffer };
 
 const roundEveryMs = 60_000;
-/** From then on a round takes in nothing more. What it took in is signed. */
-const roundWithinMs = 600_000;
 const leavesPerHead = 1000;
 const wholeEveryMs = 3_600_000;
+/** For that long it takes in what was dated too early, or was in no order. What it took in is signed. */
+const wholeWithinMs = 600_000;
 /** Some minutes less than an hour. */
 const passWithinMs = 3_300_000;
 /** At least. */
 const leavesPerRound = 1000;
-/** How far behind a server's clock may be: a segment that seems older is found in the next whole round. */
+/** How far behind a server's clock may be: a segment that seems older is found in the next look at all. */
 const lateMsMax = 600_000;
+/** New entries and rows that were put back come first, but requests wait for the same processor. */
+const shareForNew = 0.5;
+/** What looks again at old segments takes no more than a tenth of a processor. */
+const shareForOld = 0.1;
 
 /**
- * Makes long work take a quarter of a processor at most, since requests wait for it: what comes back is called between
- * two steps, and after each 10 ms of work it waits for three times as long.
+ * Lets long work take a share of a processor at most: what comes back is called between two steps with that share, and
+ * after each 10 ms of work it waits for the others' part.
  * @param workedMs - milliseconds of processor time, which a busy machine does not make longer
  */
-export function quarterOf(workedMs: () => number, wait: (ms: number) => Promise<unknown>): () => Promise<void> {
+export function shared(workedMs: () => number, wait: (ms: number) => Promise<unknown>) {
   let restedAtMs = workedMs();
-  return async () => {
+  return async (share: number): Promise<void> => {
     const ms = workedMs() - restedAtMs;
     if (ms < workMs) return;
-    await wait(3 * ms);
+    await wait(ms / share - ms);
     restedAtMs = workedMs();
   };
 }

@@ -32,6 +32,8 @@ export class StateWatch {
   #end: End | undefined;
   /** The last entry up to which each is proved, accepted as lost, or noted as lost. */
   #provedTo = 0;
+  /** Differences that two looks have found. As long as there are no others, the record is not read again. */
+  #agreed: ReadonlySet<string> = new Set();
 
   constructor(auditKey: Uint8Array) {
     this.#auditKey = auditKey;
@@ -40,15 +42,18 @@ export class StateWatch {
   /**
    * What differs now, or differed once and was not accepted yet.
    * @param tree - a head that was signed, of the tree as it is stored
+   * @param rest - called between two segments
    */
-  async compare(database: Database, tree?: TreeHead): Promise<StateDifference[]> {
-    let found = await this.#look(database, tree);
-    if (found.length > 0) {
+  async compare(database: Database, tree?: TreeHead, rest?: () => Promise<void>): Promise<StateDifference[]> {
+    let found = await this.#look(database, tree, rest);
+    const isAgreed = found.every((one) => this.#agreed.has(describeDifference(one)));
+    if (!isAgreed) {
       // The whole database may have been exchanged between the tables and the record. So all is read again.
       this.#end = undefined;
-      const again = new Set((await this.#look(database, tree)).map(describeDifference));
+      const again = new Set((await this.#look(database, tree, rest)).map(describeDifference));
       found = found.filter((one) => again.has(describeDifference(one)));
     }
+    this.#agreed = new Set(found.map(describeDifference));
     const known = await readExceptions(database);
     const all = new Map<string, StateDifference>(found.map((one) => [one.subject, one]));
     for (const one of known) {
@@ -58,8 +63,12 @@ export class StateWatch {
   }
 
   /** The same, and stores what is new, so that servers take no key and serve no set that was put back. */
-  async note(database: Database, now: number, tree?: TreeHead): Promise<StateDifference[]> {
-    const found = await this.compare(database, tree);
+  async note(
+    database: Database,
+    now: number,
+    ...more: [TreeHead?, (() => Promise<void>)?]
+  ): Promise<StateDifference[]> {
+    const found = await this.compare(database, ...more);
     const exceptions = found.flatMap(({ isOver, ...one }): Exception[] => {
       const exception = { ...one, at: now };
       return isOver ? [] : [{ ...exception, seal: sealException(this.#auditKey, exception) }];
@@ -68,14 +77,23 @@ export class StateWatch {
     return found;
   }
 
-  async #look(database: Database, tree: TreeHead | undefined): Promise<StateDifference[]> {
+  async #look(
+    database: Database,
+    tree: TreeHead | undefined,
+    rest: (() => Promise<void>) | undefined,
+  ): Promise<StateDifference[]> {
     const { state, lastSeq } = await readState(database);
-    await this.#readOn(database, tree, lastSeq);
+    await this.#readOn(database, tree, lastSeq, rest);
     return this.#record.differences(state);
   }
 
   /** @param lastSeq - what people did after this entry is no part of the state that is compared */
-  async #readOn(database: Database, tree: TreeHead | undefined, lastSeq: number): Promise<void> {
+  async #readOn(
+    database: Database,
+    tree: TreeHead | undefined,
+    lastSeq: number,
+    rest: (() => Promise<void>) | undefined,
+  ): Promise<void> {
     const chain = chainOf(database);
     const walk = new AuditWalk(this.#auditKey, chain);
     const end = this.#end;
@@ -89,6 +107,7 @@ export class StateWatch {
     const from = { lane: commandsLane, seq: (this.#end?.lastSeq ?? 0) + 1 };
     for await (const segment of segmentsByLane(database, {}, from)) {
       if (segment.firstSeq > lastSeq) break;
+      await rest?.();
       const follows = await walk.pass(segment);
       if (follows || (await isInTree(database, this.#auditKey, segment, tree))) {
         await this.#proveTo(segment.firstSeq - 1, chain);

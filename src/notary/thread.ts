@@ -2,7 +2,7 @@ import { signerOf } from "../audit/note.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import type { NotaryNews, NotaryOrder } from "./link.ts";
 import { NewestCheckpoint } from "./newest-checkpoint.ts";
-import { Notary, quarterOf } from "./notary.ts";
+import { Notary, shared } from "./notary.ts";
 
 // The embedded database's notary, in its own thread: it reads and hashes much, and no request may wait for that.
 declare const self: Worker;
@@ -25,7 +25,7 @@ self.onmessage = ({ data }: MessageEvent<NotaryOrder>) => {
     log: (event) => say({ log: event }),
     now: Date.now,
     told: () => say({ flaws: made.flaws, away: made.away, completeAt: made.completeAt }),
-    rest: quarterOf(threadMs, Bun.sleep),
+    rest: shared(threadMs, Bun.sleep),
   });
   notary = made;
   made.run();

@@ -5,7 +5,7 @@ import { refusePooler } from "../installation/serving.ts";
 import { kindsByRead } from "../kinds/kind.ts";
 import { watchNotary } from "../notary/link.ts";
 import type { NewestCheckpoint } from "../notary/newest-checkpoint.ts";
-import { Notary } from "../notary/notary.ts";
+import { Notary, shared } from "../notary/notary.ts";
 import { findVerifiers, openSigners } from "../notary/signers.ts";
 import type { Config } from "../settings/settings.ts";
 import { type Database, databaseErrorCode, isStrayConnectionFailure, warm } from "../store/database.ts";
@@ -26,7 +26,7 @@ export async function runNotary(
   const { signers } = await openSigners(database, keyring, auditKey);
   const damaged = async () => (await findVerifiers(database, keyring, auditKey)).flaws;
   const options = { database, auditKey, signers, damaged, kindsByRead, checkpoint, witnesses: config.witnesses };
-  const notary = new Notary({ ...options, log, now: Date.now });
+  const notary = new Notary({ ...options, log, now: Date.now, rest: shared(workedMs, Bun.sleep) });
   // Of its own: a check must not wait behind a round.
   const asked = open("watch");
   const ops = config.ops && (await notarysOps(config.ops, asked, servers, notary, checkpoint, log, say));
@@ -37,6 +37,12 @@ export async function runNotary(
   await notary.stop();
   await ops?.stop();
   await asked.close();
+}
+
+/** Processor time of this process so far. */
+function workedMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }
 
 /** Health and metrics, as a server has them. */

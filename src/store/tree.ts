@@ -1,11 +1,12 @@
-import { and, asc, desc, eq, gt, gte, inArray, lt, lte, min, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, min, sql } from "drizzle-orm";
 import { isCosigned } from "../audit/note.ts";
 import type { Segment } from "../audit/segment.ts";
 import { peaksOf, Tree, type TreeHead } from "../audit/tree.ts";
 import type { StoredLeaf } from "../audit/tree-walk.ts";
+import type { StoredSegment } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
 import { type Database, databaseErrorCode } from "./database.ts";
-import { readNodes, type SignedHead, treeEnd } from "./tree-end.ts";
+import { leafBeside, readNodes, type SignedHead, treeEnd } from "./tree-end.ts";
 
 // The tree over the audit's segments, as it is stored. Rows are added and never changed.
 
@@ -95,14 +96,18 @@ export async function newestCosigned({ db, tables }: Database, sizeMax: number):
   }
 }
 
-/** The segment before an entry of a lane; undefined if it is the first that is left. */
+/**
+ * The segment before an entry of a lane; undefined if it is the first that is left.
+ * @param withLeaf - whether with its leaf: else no table of the tree is read
+ */
 export async function segmentBefore(
   { db, tables }: Database,
   { lane, seq }: { readonly lane: string; readonly seq: number },
-): Promise<Pick<Segment, "lane" | "lastSeq" | "mac"> | undefined> {
+  withLeaf = false,
+): Promise<StoredSegment | undefined> {
   const { auditSegments: s } = tables;
   const [before] = await db
-    .select({ lane: s.lane, lastSeq: s.lastSeq, mac: s.mac })
+    .select({ ...getTableColumns(s), ...(withLeaf && leafBeside(tables)) })
     .from(s)
     .where(and(eq(s.lane, lane), lt(s.firstSeq, seq)))
     .orderBy(desc(s.firstSeq), desc(s.at))

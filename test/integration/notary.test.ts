@@ -14,10 +14,11 @@ import { openTreeHead } from "../../src/audit/tree-note.ts";
 import { sealDropped } from "../../src/audit/verify.ts";
 import { kindsByRead } from "../../src/kinds/kind.ts";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { Notary, quarterOf } from "../../src/notary/notary.ts";
+import { Notary, shared } from "../../src/notary/notary.ts";
 import { findVerifiers, type OpenedSigner, openSigners } from "../../src/notary/signers.ts";
 import { acceptGaps, verifyAudit } from "../../src/people/audit-chain.ts";
 import { auditKeys } from "../../src/people/audit-proof.ts";
+import { revokeKey } from "../../src/people/keys.ts";
 import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
 import type { Database } from "../../src/store/database.ts";
 import { readNodes, treeEnd } from "../../src/store/tree-end.ts";
@@ -39,7 +40,12 @@ describeBoth("the notary", (w, _, once) => {
   let log: LogEvent[] = [];
   let database: Database;
   let signers: readonly [OpenedSigner, ...OpenedSigner[]];
-  const notaryOn = (on: Database = database, file?: string, rest = async () => {}, accepts = false) =>
+  const notaryOn = (
+    on: Database = database,
+    file?: string,
+    rest: (share: number) => Promise<void> = async () => {},
+    accepts = false,
+  ) =>
     new Notary({
       rest,
       accepts,
@@ -98,26 +104,86 @@ describeBoth("the notary", (w, _, once) => {
   });
   afterEach(() => database.close());
 
-  test("rests three times as long as it works, if it is beside a server, and takes in all the same", async () => {
+  test("takes half a processor for what is new and a tenth to look again, and takes in all the same", async () => {
     await lane(w, 30);
-    let [steps, restedMs] = [0, 0];
-    const quarter = quarterOf(
-      () => steps, // a step takes a millisecond
+    let [workedMs, restedMs] = [0, 0];
+    const rest = shared(
+      () => workedMs,
       async (ms) => {
         restedMs += ms;
       },
     );
-    const notary = notaryOn(database, undefined, () => {
-      steps += 1;
-      return quarter();
+    const shares = new Set<number>();
+    const notary = notaryOn(database, undefined, async (share) => {
+      shares.add(share);
+      workedMs += 10;
+      const before = restedMs;
+      await rest(share);
+      expect(restedMs - before).toBeCloseTo(10 / share - 10);
     });
-    // First it takes the segments in, then it holds the leaves against them.
-    for (const least of [30, 60]) {
-      await notary.round();
-      expect(steps).toBeGreaterThanOrEqual(least);
-      expect(restedMs).toBe(3 * (steps - (steps % 10)));
-    }
+    await notary.round();
     expect(await requireSound()).toHaveLength(30);
+    expect([...shares]).toEqual([0.5, 0.1]);
+  });
+
+  test("signs what is new before it looks at anything old, and looks again only until the next round is due", async () => {
+    const one = await lane(w, 2500);
+    const notary = notaryOn(database, undefined, async (share) => {
+      // Each step of looking again takes a second.
+      order.push(share < 0.5 ? "old" : "new");
+      const at = clock.now() + (share < 0.5 ? 1000 : 0);
+      clock.now = () => at;
+    });
+    const order: string[] = [];
+    const begun = Date.now();
+    const newest = async () => Number((await w.run("select max(at) as at from audit_checkpoints_signed"))[0]?.["at"]);
+    for (let minute = 0; minute < 4; minute++) {
+      const startedAt = begun + minute * 60_000;
+      clock.now = () => startedAt;
+      await lane(w, 3, startedAt);
+      order.length = 0;
+      await notary.round();
+      expect(await newest()).toBe(startedAt);
+      expect([order[0], order.lastIndexOf("new") < order.indexOf("old")]).toEqual(["new", true]);
+      expect(clock.now() - startedAt).toBeLessThanOrEqual(61_000);
+    }
+    // What was cut is gone on with, until all was looked at.
+    await w.run(`delete from audit_segments where lane = '${one}' and first_seq = 1500`);
+    for (let minute = 4; minute < 60; minute++) {
+      const startedAt = begun + minute * 60_000;
+      clock.now = () => startedAt;
+      await notary.round();
+    }
+    expect(flaws()).toEqual([`Lane ${one}: the chain breaks at entry 1500.`]);
+  });
+
+  test("does what is left of a round if a part of it fails, says so, and counts it as not complete", async () => {
+    const { key } = await w.place({ key: {} });
+    const live = await savedTables(w, ["api_keys"]);
+    await revokeKey(w.admin, key.id);
+    const broken: Readonly<Record<string, (notary: Database) => Database>> = {
+      "what is new": (on) => failingAt(on, (table) => table === on.tables.auditLeaves),
+      "the state": (on) => failingAt(on, (table) => table === on.tables.apiKeys),
+      "the exceptions": (on) => failingAt(on, (table) => table === on.tables.auditExceptions),
+    };
+    for (const [what, breaking] of Object.entries(broken)) {
+      const before = await leaves();
+      await lane(w, 2);
+      log = [];
+      const notary = notaryOn(breaking(database));
+      const { completeAt } = notary;
+      clock.now = () => Date.now() + 1000;
+      const failed = await notary.round().then(() => "", String);
+      expect({ what, failed, completeAt: notary.completeAt }).toEqual({ what, failed: "Error: broken", completeAt });
+      const isTaken = (await leaves()).length > before.length;
+      expect([what, isTaken]).toEqual([what, what !== "what is new"]);
+      if (what !== "what is new") continue;
+      await live();
+      await notary.round().catch(String);
+      expect(flaws()).toEqual([expect.stringContaining(`key:${key.id} was put back`)]);
+      await revokeKey(w.admin, key.id);
+      await w.run("delete from audit_exceptions");
+    }
   });
 
   test("puts every segment into the tree once, in signed steps, and proves each of them", async () => {
@@ -338,7 +404,7 @@ describeBoth("the notary", (w, _, once) => {
       named.push(notary.flaws);
       if (minute === 2) await w.run(`delete from audit_segments where lane = '${one}' and first_seq = 1500`);
     }
-    expect(named).toEqual([1, 1, 2]);
+    expect(named).toEqual([0, 1, 2]);
     at(90);
     await notary.round();
     expect(notary.flaws).toBe(3);
@@ -488,7 +554,7 @@ describeBoth("the notary", (w, _, once) => {
     // No other notary was faster: a row that somebody wrote has the segment of the next leaf.
     await w.sql`insert into audit_leaves values (-1, ${next}, 1, ${Buffer.alloc(32)})`;
     await notaryOn().round();
-    const named = ["Leaf -1 is no leaf of a tree.", expect.stringContaining("is in the way of the next leaf")];
+    const named = [expect.stringContaining("is in the way of the next leaf"), "Leaf -1 is no leaf of a tree."];
     expect(flaws().slice(-2)).toEqual(named);
   });
 
@@ -553,6 +619,22 @@ describeBoth("the notary", (w, _, once) => {
     expect(next.flaws).toBe(0);
   });
 });
+
+/** A database whose tables of this kind cannot be read. */
+function failingAt(database: Database, isBroken: (table: unknown) => boolean): Database {
+  const db = new Proxy(database.db, {
+    get: (target, name) => {
+      if (name !== "select") return Reflect.get(target, name);
+      return (...columns: []) => ({
+        from: (table: never) => {
+          if (isBroken(table)) throw new Error("broken");
+          return target.select(...columns).from(table);
+        },
+      });
+    },
+  });
+  return { ...database, db };
+}
 
 /** A database that fails at its statement of this number, as if the process ended there. */
 function endingAt(database: Database, statements: number): Database {

@@ -134,6 +134,40 @@ describeBoth("what the tables hold against the record", (w) => {
     await revokeKey(w.admin, key.id);
   });
 
+  test("while one difference stands, the record is not read again, and each further one is found", async () => {
+    const { organization, key } = await w.place({ key: {} });
+    const other = await w.key(organization, {});
+    const live = await savedTables(w, ["api_keys"]);
+    for (const one of [key, other]) await revokeKey(w.admin, one.id);
+    const revoked = await savedTables(w, ["api_keys"]);
+    const watch = new StateWatch(w.admin.systemKeys.audit);
+    let segments = 0;
+    const look = async () => {
+      segments = 0;
+      const found = await watch.compare(database, undefined, async () => {
+        segments += 1;
+      });
+      return found.map(({ subject }) => subject).toSorted();
+    };
+    expect(await look()).toEqual([]);
+    const putBack = async (id: string) => {
+      await w.sql`update api_keys set revoked_at = null where id = ${id}`;
+    };
+    await putBack(key.id);
+    expect(await look()).toEqual([`key:${key.id}`]);
+    const whole = segments;
+    expect(whole).toBeGreaterThan(2);
+    expect([await look(), segments]).toEqual([[`key:${key.id}`], 0]);
+    await setPlan(w.admin, organization.slug, "free");
+    expect([await look(), segments]).toEqual([[`key:${key.id}`], 1]);
+    await putBack(other.id);
+    expect(await look()).toEqual([`key:${key.id}`, `key:${other.id}`].toSorted());
+    expect(segments).toBe(whole + 1);
+    await live();
+    await revoked();
+    expect(await look()).toEqual([]);
+  });
+
   test("a slug that was put back by a project's rows of before a rename is named, in no list, and 503", async () => {
     const placed = await w.place({ variables: { staging: { A: "of-the-renamed" } }, key: { ...everything } });
     const { organization, project, key } = placed;
