@@ -86,10 +86,11 @@ export async function requireAsSeen({ seen: now, differs }: Omit<PlannedChange<u
 
 /** The refusal of what is no longer as somebody saw it. */
 export function changedSince(what: string, shown: string | number, now: string | number): Refused {
+  const isOne = !what.endsWith("s");
   const words =
     typeof now === "number"
       ? `${what}: ${shown} when this was shown, and ${now} now`
-      : `The ${what} that this was shown for ${what.endsWith("s") ? "are others" : "is another one"} now`;
+      : `The ${what} ${isOne ? "has changed since it was" : "have changed since they were"} shown`;
   return new Refused("conflict", `${words}. Nothing was done: look at it again.`);
 }
 

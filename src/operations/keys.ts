@@ -73,6 +73,10 @@ export const rotate = operation({
     const { id, name } = found;
     return {
       seen: seenKey(found),
+      differs: async () => {
+        const words = `The key ${id} was rotated since it was shown: look at it again. Nothing was changed.`;
+        throw new Refused("conflict", words);
+      },
       document: { id, name },
       sentence: `Nothing was changed. It would make a new key in place of key ${id} (${excerpt(name)}).`,
       apply: async () => {

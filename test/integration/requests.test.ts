@@ -169,13 +169,13 @@ describeBoth("deciding about a request", (w) => {
     const deleted = await furnish(w);
     const shown = await showRequest(w.admin, deleted.id);
     await deleteProject(w.admin, deleted.project.where);
-    await expectNothingDone(w, deleted, () => approveRequest(w.admin, shown, "v"), "not_found", "There is no project");
+    await expectNothingDone(w, deleted, () => approveRequest(w.admin, shown, "v"), "not_found", "There is no request");
     await expectNothingDone(w, deleted, () => rejectRequest(w.admin, deleted.id), "not_found", "There is no request");
 
     const renamed = await furnish(w);
     const before = await showRequest(w.admin, renamed.id);
     await renameProject(w.admin, renamed.project.where, { slug: "shop" });
-    await expectNothingDone(w, renamed, () => approveRequest(w.admin, before, "v"), "not_found", "There is no project");
+    await expectNothingDone(w, renamed, () => approveRequest(w.admin, before, "v"), ...changed);
     const [organization = ""] = renamed.project.where.split("/");
     const impostor = await w.project({ slug: organization } as never, "web");
     await expectNothingDone(w, renamed, () => approveRequest(w.admin, before, "v"), ...changed);
@@ -201,12 +201,21 @@ describeBoth("deciding about a request", (w) => {
   test("a value, a name or a reason that no variable may have is refused", async () => {
     const filed = await furnish(w);
     const shown = await showRequest(w.admin, filed.id);
-    const approve = (change: object, value: string | Uint8Array) =>
-      approveRequest(w.admin, { ...shown, ...change }, value);
-    await expectNothingDone(w, filed, () => approve({}, "a\0b"), "invalid", "holds a NUL character");
-    await expectNothingDone(w, filed, () => approve({}, "x".repeat(65_537)), "bound", "at most 65536");
-    await expectNothingDone(w, filed, () => approve({ name: "no name" }, "v"), "invalid", "is not a variable name");
-    await expectNothingDone(w, filed, () => approve({ environment: "prod" }, "v"), "invalid", "is not an environment");
+    const approve = (value: string | Uint8Array) => approveRequest(w.admin, shown, value);
+    await expectNothingDone(w, filed, () => approve("a\0b"), "invalid", "holds a NUL character");
+    await expectNothingDone(w, filed, () => approve("x".repeat(65_537)), "bound", "at most 65536");
+    for (const [column, value, kept, error] of [
+      ["name", "no name", "STRIPE_KEY", "is not a variable name"],
+      ["environment", "prod", "production", "is not an environment"],
+    ] as const) {
+      await w.run(`update variable_requests set ${column} = ? where id = ?`, [value, filed.id]);
+      const now = await showRequest(w.admin, filed.id);
+      await expect(approveRequest(w.admin, now, "v")).rejects.toMatchObject({
+        kind: "invalid",
+        message: expect.stringContaining(error),
+      });
+      await w.run(`update variable_requests set ${column} = ? where id = ?`, [kept, filed.id]);
+    }
     for (const reason of ["", "x".repeat(501)]) {
       const reject = () => rejectRequest(w.admin, filed.id, reason);
       await expectNothingDone(w, filed, reject, "invalid", "1 to 500 characters");

@@ -74,7 +74,7 @@ const rows = groups.flatMap((group) => group.rows as Operation[]);
 const rowAt = (path: string) => rows.find((one) => one.path === path) as Operation;
 const oneField = { read: async () => Buffer.from('{"user":"stale"}') };
 const oneText = { name: "-", read: async () => Buffer.from("A=stale") };
-const otherProject = "The project that this was shown for is another one now";
+const otherProject = "The project has changed since it was shown";
 const questions: readonly (readonly [path: string, given: object, meanwhile: Meanwhile, error: string])[] = [
   ["project delete", {}, anotherProject, otherProject],
   ["project delete", {}, moreVariables, "variables: 2 when this was shown, and 3 now"],
@@ -82,11 +82,10 @@ const questions: readonly (readonly [path: string, given: object, meanwhile: Mea
   ["history purge", { environment: "staging", kind: "variables" }, anotherProject, otherProject],
   ["history purge", { environment: "staging", kind: "variables" }, moreVariables, "2 when this was shown, and 3 now"],
   ...(["project delete", "project rename", "org plan"] as const).map(
-    (path) =>
-      [path, { slug: "shop", plan: "free" }, moreKeys, "The keys that this was shown for are others now"] as const,
+    (path) => [path, { slug: "shop", plan: "free" }, moreKeys, "The keys have changed since they were shown"] as const,
   ),
-  ["org plan", { plan: "free" }, anotherOrganization, "The organization that this was shown for is another one now"],
-  ["org delete", {}, anotherOrganization, "The organization that this was shown for is another one now"],
+  ["org plan", { plan: "free" }, anotherOrganization, "The organization has changed since it was shown"],
+  ["org delete", {}, anotherOrganization, "The organization has changed since it was shown"],
   ["org delete", {}, moreProjects, "projects: 1 when this was shown, and 2 now"],
   ["var import", { environment: "staging", file: oneText, prune: true }, anotherProject, "is another project now"],
   ["account set", { name: "stripe", values: oneField, environments: ["production"] }, accountGone, "deleted stripe"],
