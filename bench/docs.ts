@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { plotOf } from "./plot.ts";
 import {
+  type Conditions,
   conditionsOf,
   costsTable,
   extrasTable,
@@ -53,7 +54,12 @@ function measuredParts(results: Results): string[] {
     parts.push("### What a request costs", conditionsOf(run), markdownOf(costsTable(run.rows)), floorOf(run.rows));
     parts.push("### What a server takes", markdownOf(extrasTable(run.extras)));
   }
-  if (scale) parts.push("### How it scales", conditionsOf(scale), markdownOf(growthTable(scale.scales)));
+  if (scale)
+    parts.push(
+      "### How it scales",
+      run ? sinceRun(run, scale) : conditionsOf(scale),
+      markdownOf(growthTable(scale.scales)),
+    );
   parts.push("![Requests per second, by connections and by sizes](performance.svg)");
   const targets = briefly(targetsTable(results));
   const missed = targets.flat().filter((cell) => cell.startsWith("**")).length;
@@ -79,6 +85,13 @@ function briefly([, ...rows]: Table): Table {
     ...["PostgreSQL", "SQLite"].map((database) => of.get(database) ?? ""),
   ];
   return [["", "bar", "PostgreSQL", "SQLite"], ...[...met].map(([name, of]) => cells(name, of))];
+}
+
+/** The conditions of a later measurement, in short if only its runs are others. */
+function sinceRun(run: Conditions, later: Conditions): string {
+  const { repeats, seconds } = later;
+  const same = conditionsOf({ ...run, repeats, seconds }) === conditionsOf(later);
+  return same ? `On the same machine; medians of ${repeats} runs of ${seconds} s each.` : conditionsOf(later);
 }
 
 /** What the machine could do in that hour. */
