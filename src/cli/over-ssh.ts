@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { modesTo } from "../core/modes.ts";
 import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts";
-import { writeWhole } from "../core/whole-file.ts";
+import { requireFree, writeWhole } from "../core/whole-file.ts";
 import { fileOf, type Input, type ReadWords } from "../desk/inputs.ts";
 import { withoutSettings } from "../settings/inherited.ts";
 import { requireReader } from "../terminal/answer.ts";
@@ -37,7 +37,8 @@ export async function sendOverSsh(context: CommandContext, host: string, command
     readonly dryRun?: true;
   };
   const { force, yes, dryRun } = given;
-  const out = fileOf(given.out);
+  const out = dryRun ? undefined : fileOf(given.out);
+  if (out !== undefined && !("force" in row.inputs)) requireFree(out);
   if (out !== undefined && context.json) throw usageProblem("Over SSH, give either --json or --out.");
   const { words, input } = await sentBy(context, row, command);
   const { stdin, stderr } = context.terminal;

@@ -190,6 +190,12 @@ export function readStart(fd: number, bytesMax: number): Buffer {
   return bytes.subarray(0, length);
 }
 
+/** For what replaces no file, in any way. @throws Problem if the file exists */
+export function requireFree(path: string): void {
+  if (tryStat(path) === undefined) return;
+  throw new Problem(exits.failed, "exists", `${path} is there already, and --out replaces no file: name another.`);
+}
+
 /** Does not follow links. @returns undefined if nothing is there */
 export function tryStat(path: string): Stats | undefined {
   try {

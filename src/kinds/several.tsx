@@ -66,8 +66,11 @@ async function several(
   const project = await findProject(admin, where, "see", [from]);
   const set = await requireSet(admin, { project, descriptor, environment: from });
   const names = [...new Set(form.all("names")).intersection(new Set(set.names))];
-  const begin = deeds[deed];
-  if (names.length === 0 || begin === undefined) {
+  const begin = Object.hasOwn(deeds, deed) ? deeds[deed] : undefined;
+  if (begin === undefined) {
+    throw new Refused("invalid", `There is no ${JSON.stringify(deed)}: load the page again.`, { field: "deed" });
+  }
+  if (names.length === 0) {
     throw new Refused("invalid", `No ${item} of ${from} is chosen. Nothing was changed.`, { field: "names" });
   }
   const again = ["Choose others", projectPagePath(where, kind, { choose: "yes" })] as const;

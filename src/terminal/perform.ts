@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { modesTo } from "../core/modes.ts";
 import { exits, Problem } from "../core/problem.ts";
-import { tryStat, writeWhole } from "../core/whole-file.ts";
+import { requireFree, writeWhole } from "../core/whole-file.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { fileOf, type ReadInput } from "../desk/inputs.ts";
 import { carryOutShown, type Interaction, type Operation } from "../desk/operation.ts";
@@ -73,12 +73,6 @@ async function readAfter(row: Operation, given: Readonly<Record<string, unknown>
   for (const [name, { source }] of Object.entries(row.inputs)) {
     if (source !== undefined) await (given[name] as ReadInput).read({ ...shown });
   }
-}
-
-/** @throws Problem if the file exists */
-function requireFree(path: string): void {
-  if (tryStat(path) === undefined) return;
-  throw new Problem(exits.failed, "exists", `${path} is there already, and --out replaces no file: name another.`);
 }
 
 /** Runs an operation whose secret goes to a file. It does not run if the file cannot be written. */

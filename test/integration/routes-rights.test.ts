@@ -1,4 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { bitsOf } from "../../src/access/grant.ts";
 import { everyRight, type Holding, type Right } from "../../src/access/rights.ts";
 import { environments } from "../../src/core/names.ts";
@@ -6,6 +8,7 @@ import { createDashboard } from "../../src/dashboard/app.ts";
 import { routes } from "../../src/dashboard/routes.ts";
 import { Sessions } from "../../src/dashboard/sessions.ts";
 import type { Identity, SignIn } from "../../src/dashboard/sign-in.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import type { Route } from "../../src/pages/route.ts";
 import { createKey } from "../../src/people/keys.ts";
 import { notarize } from "../support/notarize.ts";
@@ -17,6 +20,7 @@ import { describeBoth } from "../support/world.ts";
  * the right nothing is shown and nothing changes; what is there and forbidden is answered like what is not there.
  */
 
+const root = join(import.meta.dir, "../..");
 const origin = "http://secrets.example";
 const canary = "canary-of-the-rights";
 const value = "value-of-the-rights";
@@ -188,5 +192,26 @@ describeBoth("each route", (w, _, once) => {
       if (right !== "reveal") expect([right, text.includes(value)]).toEqual([right, false]);
     }
     expect(failures).toEqual([]);
+  });
+
+  const fields = new Set(
+    Array.from(new Bun.Glob("src/{dashboard,pages,kinds}/**/*.ts{,x}").scanSync(root), (file) => {
+      const text = readFileSync(join(root, file), "utf8");
+      return [...text.matchAll(/\.(?:read|find|all|touched|has|query|environment|number)\("([\w.-]+)"/g)];
+    }).flatMap((found) => found.map(([, name = ""]) => name)),
+  );
+  once.each(rows)("%s takes no field for what every object has", async (_, route) => {
+    held = [holding(everyRight, "web")];
+    const sent = { names: canary.toUpperCase().replaceAll("-", "_"), deed: "delete" };
+    const failed: string[] = [];
+    // A row before this one may have deleted it.
+    await setVariables(w.admin, `${ids["org"]}/web`, "staging", [{ name: sent.names, value }]);
+    for (const name of fields) {
+      for (const odd of ["constructor", "__proto__"]) {
+        const { status } = await ask(route, "web", { ...sent, [name]: odd });
+        if (status >= 500) failed.push(`${name}=${odd}`);
+      }
+    }
+    expect([fields.size > 30, failed, failures]).toEqual([true, [], []]);
   });
 });

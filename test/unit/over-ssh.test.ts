@@ -1,6 +1,6 @@
 /** What `KEYHOLE_SSH` sends. A script that notes its arguments and its input stands for ssh. */
 import { expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sendOverSsh } from "../../src/cli/over-ssh.ts";
 import { buildProgram } from "../../src/main.ts";
@@ -33,6 +33,18 @@ test.each([
   expect(await send(typed, folder)).toBe(0);
   const read = (name: string) => readFileSync(join(folder, name), "utf8");
   expect([read("sent"), read("input")]).toEqual([sent, input]);
+});
+
+test("a dry run writes no file, and a file that is there is refused before anything is sent", async () => {
+  const folder = newFolder();
+  const out = join(folder, "O");
+  writeFileSync(join(folder, "ssh"), `#!/bin/sh\necho ran >> ${folder}/ran\n`, { mode: 0o755 });
+  expect(await send(["key", "rotate", "0199a3c4", "--dry-run", "--out", out], folder)).toBe(0);
+  expect([existsSync(out), existsSync(join(folder, "ran"))]).toEqual([false, true]);
+  writeFileSync(out, "kept");
+  const refused = send(["key", "rotate", "0199a3c4", "--out", out], folder);
+  await expect(refused).rejects.toThrow(`${out} is there already, and --out replaces no file: name another.`);
+  expect([readFileSync(out, "utf8"), readFileSync(join(folder, "ran"), "utf8")]).toEqual(["kept", "ran\n"]);
 });
 
 /** Sends a command from a terminal at which nobody types. */

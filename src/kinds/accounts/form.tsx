@@ -103,7 +103,7 @@ function change(visit: Visit, name: string, { entries, unseen, note }: StoredIte
   const dropped = form.has("drop") ? environments.filter(isLeft) : [];
   // What stays as it is has to be there.
   const fresh = targets.find((one) => !isNew && !entries.has(one) && !unseen.includes(one));
-  const lacking = stored.find((field) => values[field] === undefined);
+  const lacking = stored.find((field) => !Object.hasOwn(values, field));
   if (fresh !== undefined && lacking !== undefined) {
     const words = `${fresh} has no ${name} yet: give ${JSON.stringify(lacking)} a value, or remove it there later.`;
     throw new Refused("invalid", `${words} Nothing was changed.`, { field: `value-${stored.indexOf(lacking)}` });
