@@ -69,6 +69,9 @@ export class NewestCheckpoint {
   #unsignedAtMs: number | undefined;
   #inFile: HeadComparison | undefined;
   #comparedAtMs = Number.NEGATIVE_INFINITY;
+  /** The server that was compared last. */
+  #server: string | undefined;
+  #comparing: Promise<unknown> | undefined;
 
   /** @throws Problem if the file cannot be read, its folder does not exist, or a witness's key is none */
   constructor(options: Options) {
@@ -204,6 +207,7 @@ export class NewestCheckpoint {
     this.#putBack = refusal;
     this.#uncompared = undefined;
     this.#comparedAtMs = this.#nowMs();
+    this.#server = end.server;
     this.#noteSigned(end, signed);
     if (refusal === undefined && signed !== undefined && end.head !== undefined) {
       this.#seen = signed;
@@ -264,6 +268,23 @@ export class NewestCheckpoint {
   async requireServed(database: Database): Promise<void> {
     if (this.ageMs > compareEveryMs) await this.look(database);
     this.requireGoingOn("unavailable");
+  }
+
+  /**
+   * Compares if this is another server than before, such as after a failover: until then nothing that it says counts.
+   * @param server - has answered now
+   * @throws Fault `unavailable` if it could not be compared
+   */
+  async requireCompared(server: string, database: Database): Promise<void> {
+    const before = this.#server;
+    if (before === undefined || before === server) return;
+    this.#comparing ??= this.look(database).finally(() => {
+      this.#comparing = undefined;
+    });
+    await this.#comparing;
+    if (this.#server === server) return;
+    this.#uncompared ??= `Another database server answers, and cannot be compared with what was seen of the one before. ${this.#failure ?? ""}`;
+    throw new Fault("unavailable", this.#uncompared);
   }
 
   /** @throws HostRefused of this kind if the database did not go on from what is known, when that was compared last */

@@ -92,7 +92,7 @@ export async function openKeyhole(
       alarms: journals.alarms,
       pepper: systemKeys.pepper,
       seals: new GrantSeals(systemKeys.grant),
-      lookUp: keyLookups(lookups, boundedKinds(), checkpoint),
+      lookUp: keyLookups(lookups, boundedKinds(), checkpoint, databases.watch),
       refusal: () => checkpoint.refusal,
       nowUs: () => Math.floor(performance.now() * 1000),
       now: Date.now,

@@ -19,6 +19,8 @@ export type Database = {
   readonly tables: Tables;
   /** The database's clock in epoch milliseconds, as an SQL expression. */
   readonly nowMs: SQL<number>;
+  /** A text that is another one for each server, and after each start of it. */
+  readonly server: SQL<string>;
   /** Where `part` begins in a text, from 1; 0 if it does not occur. */
   readonly indexOf: (text: SQLWrapper, part: SQLWrapper) => SQL;
   /** Whether a text column is one of the JSON array that a parameter holds: one index lookup for each element. */

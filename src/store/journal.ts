@@ -7,7 +7,7 @@ import { Refused } from "../core/refused.ts";
 import { threadUrl } from "../thread-url.ts";
 import { defaultPartition, monthOf } from "./audit-months.ts";
 import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "./database.ts";
-import { connect, type Servers } from "./postgres.ts";
+import { connect, type Servers, serverStart } from "./postgres.ts";
 import { neverExtended, notExtended } from "./postgres-guard.ts";
 import { type Acknowledged, RecentSegments } from "./recent-segments.ts";
 
@@ -264,8 +264,8 @@ const commitOfNothing = "select pg_catalog.pg_logical_emit_message(true, 'keyhol
 
 const columns = "lane, first_seq, last_seq, at, mac, texts, entries";
 
-// Servers start at different microseconds. If $8 names another one, the square root fails and nothing is stored.
-const server = "extract(epoch from pg_postmaster_start_time())::text";
+// If $8 names another server, the square root fails and nothing is stored.
+const server = serverStart;
 
 /**
  * The statements that may store a row, the next one if one did not: into its month, into a month that had a trigger or

@@ -23,6 +23,8 @@ type Row = Omit<KeyRow, "target"> & {
   readonly excepted: number;
   /** The last entry of people; null before the first. */
   readonly people: number | null;
+  /** Which server answered. */
+  readonly server: string;
 };
 /** A row for each set, or one without. */
 type RowWithSet = Row & SetColumns;
@@ -37,12 +39,18 @@ const broughtBytesMax = 256 * 1024;
  * the project and the sets that are asked for, in one snapshot. PostgreSQL says which version of each set is current;
  * SQLite gives the sets themselves. Requests that wait at the same moment share a statement, or a transaction of SQLite.
  * @param counted - the kinds whose counts come with the project
- * @param checkpoint - is told the last entry of people, in the snapshot that judges the key
+ * @param seen - is told which server answered, and the last entry of people in the snapshot that judges the key
+ * @param watch - compares another server than before
  */
 export function keyLookups(
   database: Database,
   counted: readonly Counted[],
-  checkpoint?: { readonly people: number; readonly notePeople: (seq: number, before: number) => void },
+  seen?: {
+    readonly people: number;
+    readonly notePeople: (seq: number, before: number) => void;
+    readonly requireCompared: (server: string, database: Database) => Promise<void>;
+  },
+  watch = database,
 ): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
   const find =
     database.dialect === "postgres"
@@ -50,9 +58,12 @@ export function keyLookups(
       : grouped(sqliteLookups(database, counted), undefined, true);
   const except = exceptionsOf(database);
   return async (lookup) => {
-    const before = checkpoint?.people ?? 0;
+    const before = seen?.people ?? 0;
     const found = await find(lookup);
-    if (found !== undefined) checkpoint?.notePeople(found.people ?? 0, before);
+    if (found !== undefined) {
+      seen?.notePeople(found.people ?? 0, before);
+      await seen?.requireCompared(found.server, watch);
+    }
     return found && found.excepted !== 0 ? except(found, lookup) : found;
   };
 }
@@ -75,7 +86,7 @@ function exceptionsOf(database: Database): (found: KeyRow, lookup: KeyLookup) =>
   };
 }
 
-type Found = (KeyRow & Pick<Row, "excepted" | "people">) | undefined;
+type Found = (KeyRow & Pick<Row, "excepted" | "people" | "server">) | undefined;
 /** Answers lookups in their order. */
 type FindAll = (lookups: readonly KeyLookup[]) => Promise<Found[]>;
 
@@ -140,7 +151,8 @@ function keyColumns(database: Database, counted: readonly Counted[]): SQL {
   const excepted = sql`case when exists (select 1 from ${e}) then 1 else 0 end`;
   return sql`${grantColumns(database)}, ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
     ${bounded(o.name, 1024)} as "organizationName", ${bounded(o.plan, 16)} as plan, ${p.id} as "projectId",
-    ${countsOf(database, counted)} as counts, ${excepted} as excepted, ${people} as people`;
+    ${countsOf(database, counted)} as counts, ${excepted} as excepted, ${people} as people,
+    ${database.server} as server`;
 }
 
 /** A kind, and the column of projects that counts its items. */
@@ -201,7 +213,7 @@ function answers(row: RowWithVersions, lookup: KeyLookup | undefined): boolean {
     (row.people === null || Number.isSafeInteger(row.people)) &&
     (expiresAt === null || Number.isSafeInteger(expiresAt)) &&
     [row.surfaces, row.resources, row.environments].every(Number.isSafeInteger) &&
-    [row.keyId, row.organizationId].every((id) => typeof id === "string") &&
+    [row.keyId, row.organizationId, row.server].every((id) => typeof id === "string") &&
     [...texts, row.counts, row.sets].every((text) => text === null || typeof text === "string")
   );
 }

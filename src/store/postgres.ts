@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { Deadline } from "../core/deadline.ts";
@@ -190,6 +190,7 @@ export function openPostgres(servers: Servers, use: Use): Database {
     tables: postgresTables,
     // Without floor the cast would round, and a key would end up to half a millisecond early.
     nowMs: sql`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`,
+    server: sql.raw(serverStart) as SQL<string>,
     indexOf: (text, part) => sql`strpos(${text}, ${part})`,
     // Through text: told that a parameter is jsonb, postgres.js would make JSON of the JSON.
     isMember: (column, json) => sql`${column} = any(array(select jsonb_array_elements_text(${json}::text::jsonb)))`,
@@ -394,6 +395,9 @@ export const requiredSettings: Readonly<Record<string, string>> = {
   default_transaction_read_only: "off",
   session_replication_role: "origin",
 };
+
+/** When the server started. No two do at the same microsecond. */
+export const serverStart = "extract(epoch from pg_catalog.pg_postmaster_start_time())::text";
 
 const attemptsMax = 3;
 

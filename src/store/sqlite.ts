@@ -41,6 +41,7 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
     db,
     tables: sqliteTables,
     nowMs: sql`cast(unixepoch('subsec') * 1000 as integer)`,
+    server: sql`''`,
     indexOf: (text, part) => sql`instr(${text}, ${part})`,
     isMember: (column, json) => sql`${column} in (select value from json_each(${json}))`,
     query: (query) => {

@@ -17,12 +17,14 @@ export type TreeEnd = {
   readonly head: SignedHead | undefined;
   /** The head of people's lane; null if nobody has changed anything yet. */
   readonly commands: LaneEnd["head"];
+  /** Which server answered. */
+  readonly server: string;
 };
 
-export async function treeEnd({ db, tables }: Pick<Database, "db" | "tables">): Promise<TreeEnd> {
+export async function treeEnd({ db, tables, server }: Pick<Database, "db" | "tables" | "server">): Promise<TreeEnd> {
   const { auditLeaves: l, auditCheckpointsSigned: c, auditHeads: h } = tables;
   const last = db
-    .select({ leaf: max(l.leaf).as("leaf") })
+    .select({ leaf: max(l.leaf).as("leaf"), server: server.as("server") })
     .from(l)
     .as("last");
   const newest = db.select().from(c).orderBy(desc(c.size)).limit(1).as("newest");
@@ -33,6 +35,7 @@ export async function treeEnd({ db, tables }: Pick<Database, "db" | "tables">): 
     size: end?.last.leaf == null ? 0 : Number(end.last.leaf) + 1,
     head: end?.newest ?? undefined,
     commands: end?.lane ?? null,
+    server: end?.last.server ?? "",
   };
 }
 

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import postgres from "postgres";
 import { eventually } from "../support/eventually.ts";
+import { signAll } from "../support/notary.ts";
 import type { Replica } from "../support/postgres.ts";
 import { withReplicas } from "../support/replicas.ts";
 import { furnish, type Key, makeSite, type Row, type Server, type Site } from "../support/server.ts";
@@ -101,6 +102,41 @@ await withReplicas("a failover that loses the newest entries", (a, { urlOf, run,
       ...lanes.map(({ lane }) => ({ lane, seq: 2, lastSeq: 2, what: "broken" })),
       { lane: "commands", seq: 2, lastSeq: 2, what: "broken" },
     ]);
+  });
+});
+
+/** A head of the tree is known to a server that lives, and lost with the primary. */
+await withReplicas("a failover that loses a signed head", (a, { urlOf, received, cutOff, failOver }) => {
+  let b: Replica;
+  let site: Site;
+  let key: Key;
+
+  beforeAll(async () => {
+    b = await a.startStandby();
+    site = await makeSite("postgres", urlOf(a, b));
+    await furnish(site, { staging: { TOKEN: "kept" } });
+    key = await site.key("--org", "acme");
+  });
+  afterAll(async () => {
+    await site?.remove();
+    await b?.stop();
+    await a.stop();
+  });
+
+  test("lets no request be answered by the new primary, from the first one on", async () => {
+    await received(a);
+    await cutOff(b, a);
+    await signAll(site);
+    const server = await site.serve();
+    const metadata = `${values}&metadata_only=true`;
+    const read = async (path: string) => (await server.get(path, key.key)).status;
+    expect(await Promise.all([read(values), read(metadata)])).toEqual([200, 200]);
+    await failOver(a, b);
+    await eventually(async () => {
+      for (const path of [metadata, values]) expect([path, await read(path)]).toEqual([path, 503]);
+      return server.said().stdout.includes('"event":"database_put_back"');
+    });
+    expect(await server.stop()).toBe(0);
   });
 });
 

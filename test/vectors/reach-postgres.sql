@@ -23,6 +23,7 @@ select ask.n as n,
   (select "audit_heads"."seq"
     from "audit_heads"
     where "audit_heads"."lane" = 'commands') as people,
+  extract(epoch from pg_catalog.pg_postmaster_start_time())::text as server,
   (select string_agg(concat_ws(' ', "sets"."environment", concat_ws(' ', "sets"."version", encode(case when octet_length("sets"."listing_mac") <= 32 then "sets"."listing_mac" end, 'hex'), "sets".xmin, "sets".ctid, "data_keys".xmin, "data_keys".ctid)), ';')
     from "sets"
     left join "data_keys" on "data_keys"."project_id" = "sets"."project_id"
@@ -80,6 +81,7 @@ select ask.n as n,
   (select "audit_heads"."seq"
     from "audit_heads"
     where "audit_heads"."lane" = 'commands') as people,
+  extract(epoch from pg_catalog.pg_postmaster_start_time())::text as server,
   (select string_agg(concat_ws(' ', "sets"."environment", concat_ws(' ', "sets"."version", encode(case when octet_length("sets"."listing_mac") <= 32 then "sets"."listing_mac" end, 'hex'), "sets".xmin, "sets".ctid, "data_keys".xmin, "data_keys".ctid)), ';')
     from "sets"
     left join "data_keys" on "data_keys"."project_id" = "sets"."project_id"

@@ -22,6 +22,7 @@ select "api_keys"."id" as "keyId",
   (select "audit_heads"."seq"
     from "audit_heads"
     where "audit_heads"."lane" = 'commands') as people,
+  '' as server,
   "sets"."environment" as environment,
   '' as "rowVersion",
   "sets"."version" as version,
