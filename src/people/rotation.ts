@@ -20,6 +20,7 @@ import { currentRootId, openKeyring, removeKeyDrafts, rootKeyName } from "../ins
 import { purposes } from "../installation/system-keys.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { descriptorOf } from "../kinds/people.ts";
+import { findVerifiers } from "../notary/signers.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
 import type { ContentEntry, Entry } from "../sets/kind.ts";
@@ -167,7 +168,7 @@ function requireOlder({ keyring: { rootId, rootIds } }: AdminContext, source: st
 
 /**
  * @returns how many keys are not under the first root key
- * @throws Refused `conflict` if one is under a root key that is not configured
+ * @throws Refused `conflict` if one is under a root key that is not configured, or one of the notary's is damaged
  */
 async function requireKnownRoots(admin: AdminContext, source: string): Promise<number> {
   const { systemKeys: s, dataKeys: d, auditSigners: a } = admin.database.tables;
@@ -183,6 +184,8 @@ async function requireKnownRoots(admin: AdminContext, source: string): Promise<n
       if (row.rootId !== admin.keyring.rootId) left += row.count;
     }
   }
+  const { flaws } = await findVerifiers(admin.database, admin.keyring, admin.systemKeys.audit);
+  if (flaws[0] !== undefined) throw new Refused("conflict", `${flaws[0]} Nothing was changed.`);
   return left;
 }
 

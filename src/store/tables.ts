@@ -369,7 +369,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
    * and serves no set that is named here, until an operator accepts it.
    */
   const auditExceptions = table("audit_exceptions", {
-    /** `key:ID`, `set:PROJECT/KIND/ENVIRONMENT`, `plan:ORGANIZATION` or `roster`. */
+    /** `key:ID`, `set:PROJECT/KIND/ENVIRONMENT`, `project:ID`, `plan:ORGANIZATION` or `roster`. */
     subject: text("subject").primaryKey(),
     /** What the record says, and what the table held. */
     recorded: text("recorded").notNull(),
@@ -408,7 +408,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     "last_reads_known",
     {
       id: integer("id").primaryKey(),
-      /** The reads of that many leaves of the tree. If the tree is larger, all segments are read again. */
+      /** 0 if the reads of all segments are stored, -1 if not. */
       size: bigint("size").notNull(),
       /** The record begins here: earlier reads are not known. */
       sinceAt: bigint("since_at").notNull(),

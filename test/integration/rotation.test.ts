@@ -186,6 +186,30 @@ describeBoth("rotate root", (_, dialect, once) => {
     expect(await rootIds(w)).toEqual([...before, "feedfacefeedface"].sort());
   });
 
+  once("moves nothing while a row of the notary's keys is damaged, says which, and goes on without it", async () => {
+    const { w, both } = await rotating();
+    await openSigners(w.admin.database, w.admin.keyring, w.admin.systemKeys.audit);
+    const copy = `insert into audit_signers (generation, public_key, root_id, wrapped, created_at)
+      select 2, public_key, root_id, wrapped, created_at from audit_signers`;
+    const harms = [
+      ["update audit_signers set wrapped = public_key", "Row 1 of audit_signers was changed or made up"],
+      [copy, "Row 2 of audit_signers was changed or made up"],
+    ] as const;
+    const before = await rootIds(w);
+    for (const [harm, words] of harms) {
+      await w.run(harm);
+      await expect(rotateRoot(both.admin, both.config, false)).rejects.toMatchObject({
+        kind: "conflict",
+        message: expect.stringContaining(words),
+      });
+      await w.run("delete from audit_signers");
+      await openSigners(w.admin.database, w.admin.keyring, w.admin.systemKeys.audit);
+    }
+    expect(await rootIds(w)).toEqual(before);
+    await w.run("delete from audit_signers");
+    expect(await rotateRoot(both.admin, both.config, false)).toMatchObject({ systemKeys: 4 });
+  });
+
   once("names a data key that does not open, leaves it, and moves all others", async () => {
     const { w, both } = await rotating();
     const [{ id }, { key }] = [await furnished(w), await furnished(w)];

@@ -72,7 +72,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "main.ts": words("cli core kinds operations settings terminal package.json @commander-js/extra-typings"),
 };
 
-/** What changes something for people. */
+/** What changes something for people, and what runs on machines. No request loads either. */
 const writers = /^src\/(people|desk|editing|dashboard|pages|operations|machines)\//;
 
 /** Values of a module that only these files and folders import, whatever they call them. */
