@@ -75,7 +75,7 @@ const restoreOne = processCommand({
       force,
       actor: actorOf(context.env),
       say: context.say,
-      agree: (replaces) => ask({ deed: deed(replaces), seen: { database: String(replaces) } }),
+      agree: (replaces) => ask({ deed: deed(replaces) }),
     }).catch((error: unknown) => {
       throw readFailure(file, error);
     });

@@ -1,13 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { exits, Problem } from "../core/problem.ts";
+import type { AdminContext } from "../desk/context.ts";
 import { choice, environment, force, out, project } from "../desk/inputs.ts";
+import { applying, requireAsSeen } from "../desk/plan.ts";
 import { listNames, type NamedValue } from "../formats/dotenv.ts";
 import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../formats/format.ts";
 import { changesIn, textOf } from "../kinds/variables/edit.ts";
 import { type EnvFile, type IsLiteral, nameWarnings, parseEnvFile } from "../kinds/variables/env-file.ts";
 import { literal, variableOperations, wroteSentence } from "../kinds/variables/operations.ts";
 import { revealVariables } from "../kinds/variables/reveal.ts";
-import { setVariables } from "../kinds/variables/write.ts";
+import { planVariables } from "../kinds/variables/write.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { answer } from "../terminal/answer.ts";
 import { type CommandGroup, processCommand } from "../terminal/draw.ts";
@@ -37,14 +39,15 @@ const edit = processCommand({
       const { changed, removed } = changesIn(before.variables, variables);
       if (changed.length + removed.length === 0) return undefined;
       const { seen } = before;
-      const options = { remove: removed, seen, warnings };
+      const plan = (admin: AdminContext) =>
+        planVariables(admin, project, environment, changed, { remove: removed, warnings });
       return withAdmin(context, async (admin) => {
         if (removed.length > 0) {
-          await setVariables(admin, project, environment, changed, { ...options, dryRun: true });
+          await requireAsSeen(await plan(admin), seen);
           const gone = `${counted(removed.length, "variable")}: ${listNames(removed)}`;
-          await ask({ deed: `change ${project}, ${environment}, and delete ${gone}`, seen });
+          await ask({ deed: `change ${project}, ${environment}, and delete ${gone}` });
         }
-        return setVariables(admin, project, environment, changed, options);
+        return applying(admin, plan, seen);
       });
     });
     const {

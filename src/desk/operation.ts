@@ -1,8 +1,9 @@
 import type { Right } from "../access/rights.ts";
+import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "./context.ts";
 import type { Given, Inputs } from "./inputs.ts";
 import type { Outcome } from "./outcome.ts";
-import { applying, idsIn, type OldPlan, type Plan, unasked } from "./plan.ts";
+import { applying, idsIn, type Plan } from "./plan.ts";
 
 /*
  * What people do with an installation is a row. The command line, its help, the door over SSH, the sender over SSH,
@@ -31,7 +32,7 @@ import { applying, idsIn, type OldPlan, type Plan, unasked } from "./plan.ts";
  *   },
  * });
  */
-export type Operation<I extends Inputs = Inputs> = Immediate<I> | Asking<I> | Planned<I>;
+export type Operation<I extends Inputs = Inputs> = Immediate<I> | Planned<I>;
 
 /** An operation that does at once what it is told. */
 export type Immediate<I extends Inputs = Inputs> = Row<I> & {
@@ -44,19 +45,11 @@ export type Immediate<I extends Inputs = Inputs> = Row<I> & {
  * An operation that says first what it would do: before it asks, on a page, and for `--dry-run`. Its plan is found out
  * again in the transaction that makes the change. It refuses everything that may refuse the operation.
  */
-export type Asking<I extends Inputs = Inputs, P extends Plan = Plan> = Row<I> & {
+export type Planned<I extends Inputs = Inputs, P extends Plan = Plan> = Row<I> & {
   plan(admin: AdminContext, given: Given<I>, person: Interaction): Promise<P>;
   readonly run?: never;
   /** One transaction is not enough: `apply` of the plan that was shown makes the change, and judges what has changed. */
   readonly isLong?: true;
-};
-
-/** Old. */
-export type Planned<I extends Inputs = Inputs, P extends OldPlan = OldPlan> = Row<I> & {
-  /** Refuses everything that may refuse the operation. */
-  plan(admin: AdminContext, given: Given<I>, person: Interaction): Promise<P>;
-  /** Does what the plan says. @throws Refused `conflict` if something is no longer as `plan.seen` says */
-  run(admin: AdminContext, given: Given<I>, plan: P, person: Interaction): Promise<Outcome>;
 };
 
 type Row<I extends Inputs> = Words<I> & {
@@ -99,8 +92,7 @@ export type Interaction = {
 };
 
 /** A row of the table. It is a function so that the types of its inputs and of its plan are inferred. */
-export function operation<const I extends Inputs, P extends Plan>(row: Asking<I, P>): Asking<I, P>;
-export function operation<const I extends Inputs, P extends OldPlan>(row: Planned<I, P>): Planned<I, P>;
+export function operation<const I extends Inputs, P extends Plan>(row: Planned<I, P>): Planned<I, P>;
 export function operation<const I extends Inputs>(row: Immediate<I>): Immediate<I>;
 export function operation(row: Operation): Operation {
   return row;
@@ -116,13 +108,19 @@ export type Operations = { readonly about?: string; readonly rows: readonly Oper
  */
 export function carryOutShown<I extends Inputs>(
   admin: AdminContext,
-  row: Asking<I> | Planned<I>,
+  row: Planned<I>,
   given: Given<I>,
   person: Interaction,
-  plan: OldPlan | Plan,
+  plan: Plan,
 ): Promise<Outcome> {
-  if (row.run !== undefined) return row.run(admin, given, plan.deed === undefined ? unasked(plan) : plan, person);
-  if (row.isLong) return (plan as Plan).apply();
-  const shown = plan.deed === undefined && !row.showsFirst ? idsIn(plan.seen) : plan.seen;
-  return applying(admin, (admin) => row.plan(admin, given, person), shown);
+  if (row.isLong) return plan.apply();
+  const again = (admin: AdminContext) => row.plan(admin, given, person);
+  if (plan.deed === undefined && !row.showsFirst) return applying(admin, again, idsIn(plan.seen));
+  return applying(admin, (admin) => again(admin).catch(sinceShown), plan.seen);
+}
+
+/** What refuses a plan that was shown has come about since. */
+function sinceShown(error: unknown): never {
+  if (!(error instanceof Refused) || !["not_found", "invalid", "exists", "bound"].includes(error.kind)) throw error;
+  throw new Refused("conflict", `${error.message} That was not so when it was shown.`, { cause: error });
 }

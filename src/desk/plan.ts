@@ -31,19 +31,6 @@ export type PlannedChange<T> = {
   readonly apply: () => Promise<T>;
 };
 
-/** A plan of a row that has a `run`. */
-export type OldPlan<S extends Seen = Seen> = Omit<Plan, "apply" | "differs" | "seen"> & { readonly seen: S };
-
-/** Whether what is there now is what somebody saw. */
-export function isAsSeen(seen: Seen, now: Seen): boolean {
-  return Object.entries(now).every(([what, value]) => (seen[what] ?? value) === value);
-}
-
-/** A plan that nobody was asked about: it is still for the same things, at whatever version. */
-export function unasked<P extends OldPlan>(plan: P): P {
-  return { ...plan, seen: idsIn(plan.seen) };
-}
-
 /** What an operation would do. */
 export type Plan = PlannedChange<Outcome> &
   Pick<Outcome, "shows" | "warnings"> & {
@@ -100,7 +87,7 @@ export function idsIn(seen: Seen): Seen {
 }
 
 /** A dry run: what would be done. */
-export function wouldDo({ deed, document, warnings = [], shows, sentence }: OldPlan): Outcome {
+export function wouldDo({ deed, document, warnings = [], shows, sentence }: Plan): Outcome {
   const words = sentence ?? `Nothing was written. It would ${deed}.`;
   return { ...done(document, words, warnings), ...(shows && { shows }) };
 }

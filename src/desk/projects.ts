@@ -35,7 +35,8 @@ export async function findToChange(
   needed: Right | readonly Right[],
   among?: readonly Environment[],
 ): Promise<PlannedProject> {
-  return { ...(await findAt(admin, where, needed, among, admin.isWithin === true)), now: admin.now() };
+  const isLocked = admin.isWithin === true;
+  return { ...(await findAt(admin, where, needed, among, isLocked)), now: admin.now(), isLocked };
 }
 
 async function findAt(
@@ -137,17 +138,24 @@ function noRight(
 }
 
 /** Keeps other writers out until the transaction ends; undefined if the project is gone. */
-export async function lockProject(admin: AdminContext, found: FoundProject): Promise<LockedProject | undefined> {
-  const { projects: p } = admin.database.tables;
-  await admin.database.lockProject(admin.database.db, found.id);
-  const [project] = await admin.database.db
-    .select({ ...projectColumns(admin), changedAt: p.changedAt })
-    .from(p)
-    .where(eq(p.id, found.id));
-  if (!project) return undefined;
+export async function lockProject(
+  admin: AdminContext,
+  found: FoundProject | PlannedProject,
+): Promise<LockedProject | undefined> {
+  const planned = "isLocked" in found && found.isLocked ? found : undefined;
+  const project = planned ?? (await lockedRow(admin, found));
+  if (project === undefined) return undefined;
   const dataKey = await newestDataKey(admin, found);
   // A set that was sealed under another slug since does not open.
-  return { ...found, ...project, slug: found.slug, dataKey, now: admin.now() };
+  return { ...found, ...project, slug: found.slug, dataKey, now: planned?.now ?? admin.now() };
+}
+
+async function lockedRow(admin: AdminContext, { id }: FoundProject) {
+  const { projects: p } = admin.database.tables;
+  await admin.database.lockProject(admin.database.db, id);
+  const columns = { ...projectColumns(admin), changedAt: p.changedAt };
+  const [row] = await admin.database.db.select(columns).from(p).where(eq(p.id, id));
+  return row;
 }
 
 /** A project's newest data key, opened. @throws Fault `decryption_failed` if it does not open or is missing */
@@ -224,4 +232,4 @@ export type LockedProject = FoundProject & {
 };
 
 /** A project for a plan. In a transaction it is locked. */
-export type PlannedProject = FoundProject & Pick<LockedProject, "now" | "changedAt">;
+export type PlannedProject = FoundProject & Pick<LockedProject, "now" | "changedAt"> & { readonly isLocked: boolean };

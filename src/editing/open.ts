@@ -1,10 +1,9 @@
-import { and, asc, eq, isNotNull } from "drizzle-orm";
+import { and, asc, eq, isNotNull, or } from "drizzle-orm";
 import { everyRight, may, type Right } from "../access/rights.ts";
 import { compareBytes, type Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { isAsSeen, type Seen, seenOf } from "../desk/plan.ts";
-import { type FoundProject, findProject, placeOf, projectPath, requireSeenProject, uses } from "../desk/projects.ts";
+import { type FoundProject, placeOf, projectPath, uses } from "../desk/projects.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import { VerifiedSet } from "../sets/verified-set.ts";
@@ -50,21 +49,20 @@ export async function requireSet<E extends Entry>(admin: AdminContext, of: SetOf
 
 /**
  * The verified sets of a kind, by default in every environment of the project's permit.
- * @param names - of the items that are written
- * @throws Refused `conflict` as {@link requireSeen}
+ * @throws Refused `conflict` as {@link requireSet}
  */
-export function requireSets<E extends Entry>(
+export async function requireSets<E extends Entry>(
   admin: AdminContext,
   project: SetOf<E>["project"],
   descriptor: KindDescriptor<E>,
-  seen: Seen = {},
-  names?: readonly string[],
   among: readonly Environment[] = project.permit.environments,
 ): Promise<readonly VerifiedSet<E>[]> {
-  return Array.fromAsync(among, async (environment) => {
-    const of = { project, descriptor, environment };
-    const set = await requireSet(admin, of);
-    await requireSeen(admin, { ...of, version: set.stored.version }, seen, names);
+  const sets = among.map((environment) => ({ project, descriptor, environment }));
+  const rows = await findRows(admin, sets);
+  return sets.map((of) => {
+    const row = rows.find(({ set }) => set.environment === of.environment);
+    const set = row && verify(admin, of, row);
+    if (set === undefined) throw unusable(of, wereChanged);
     return set;
   });
 }
@@ -93,37 +91,23 @@ export async function openSet<E extends Entry>(admin: AdminContext, of: SetOf<E>
   return openItems(of, await requireSet(admin, of));
 }
 
-/** What somebody sees of sets who has a right there. */
-export async function seenAt(
-  admin: AdminContext,
-  where: string,
-  right: Right | readonly Right[],
-  descriptor: KindDescriptor,
-  among: readonly Environment[],
-) {
-  const project = await findProject(admin, where, right, among);
-  return seenOf(project, await requireSets(admin, project, descriptor));
-}
-
 /**
- * Checks before a write that the set is the one that somebody has seen, and that nobody has written these items since.
+ * Checks before a write of a set that is not the one somebody saw: nobody may have written these items since.
+ * @param shown - the version that they saw
  * @param names - of the items that are written; the whole set if it is left out
  * @param what - what its version is called in `seen`
- * @throws Refused `conflict` if it is another project's, or somebody wrote it since
+ * @throws Refused `conflict` if somebody wrote it since
  */
-export async function requireSeen(
+export async function requireUnwritten(
   admin: AdminContext,
   { version, ...of }: SetOf & { readonly version: number },
-  seen: Seen,
-  names?: Iterable<string>,
-  what = `version.${of.environment}`,
+  shown: number,
+  names: Iterable<string> | undefined,
+  what: string,
 ): Promise<void> {
-  requireSeenProject(of.project, seen);
-  if (isAsSeen(seen, { [what]: version })) return;
   const unlessSeen = { [what]: version };
   // Somebody who may not see the names must not learn which of them are written.
   const isTold = may(admin.rights, "see", placeOf(of.project), of.environment);
-  const shown = Number(seen[what]);
   const since = names && isTold ? await writtenSince(admin, { ...of, version }, shown) : undefined;
   const where = setName(of);
   if (names === undefined || since === undefined) {
@@ -306,22 +290,27 @@ function requirePermit({ project, environment }: SetOf, needed: readonly Right[]
 }
 
 async function findRow(admin: AdminContext, of: SetOf, version?: number) {
-  requirePermit(of, everyRight);
+  const [row] = await findRows(admin, [of], version);
+  return row;
+}
+
+/** The rows of sets of one kind of a project. */
+async function findRows(admin: AdminContext, of: readonly SetOf[], version?: number) {
+  for (const one of of) requirePermit(one, everyRight);
   const { sets, setVersions, dataKeys: d } = admin.database.tables;
   const s = version === undefined ? sets : setVersions;
   const ofVersion = version === undefined ? undefined : eq(s.version, version);
-  const [row] = await admin.database.db
+  return admin.database.db
     .select({ set: s, dataKey: { rootId: d.rootId, wrapped: d.wrapped } })
     .from(s)
     .leftJoin(d, and(eq(d.projectId, s.projectId), eq(d.generation, s.generation)))
-    .where(and(isOfSet(s, of), ofVersion));
-  return row;
+    .where(and(or(...of.map((one) => isOfSet(s, one))), ofVersion));
 }
 
 function verify<E extends Entry>(
   { keyring, systemKeys }: AdminContext,
   { project, descriptor }: SetOf<E>,
-  { set, dataKey }: NonNullable<Awaited<ReturnType<typeof findRow>>>,
+  { set, dataKey }: Awaited<ReturnType<typeof findRows>>[number],
 ): VerifiedSet<E> | undefined {
   const owner = { id: project.id, organizationId: project.organization.id, slug: project.slug };
   const stored = {

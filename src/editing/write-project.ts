@@ -4,6 +4,7 @@ import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import type { Permit } from "../desk/permit.ts";
+import { changedSince, type PlannedChange } from "../desk/plan.ts";
 import {
   type FoundProject,
   type LockedProject,
@@ -15,8 +16,8 @@ import {
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import { deleteUnusedContents } from "./contents.ts";
 import { countIn } from "./counts.ts";
-import type { OpenSet } from "./open.ts";
-import { type PlannedSet, planSets, type SetChanges, type SetWrites, writeSets } from "./write.ts";
+import { type OpenSet, requireUnwritten, type SetOf } from "./open.ts";
+import { type PlannedSet, planSets, type SetChanges, type SetWrites, writeSets, zeroValues } from "./write.ts";
 
 /**
  * Runs a write to one project's items of a kind in one transaction, with the project locked. The audit records what it
@@ -59,38 +60,60 @@ type ChangeOptions = {
   readonly kinds?: readonly KindDescriptor[];
 };
 
-/** What a dry run does: it plans, and seals, locks and writes nothing. */
-export type DryRun = { readonly dryRun?: boolean | undefined };
-
 /** A change of one project's items, before it is made. */
-export type ProjectPlan<E extends Entry, T> = {
+export type ItemsPlan<E extends Entry, T> = {
   readonly changes: ReadonlyMap<OpenSet<E>, SetChanges<E>>;
   readonly outcomeOf: (writes: ReadonlyMap<Environment, PlannedSet<E>>) => T;
   /** What goes on record besides. */
   readonly more?: readonly Change[];
+  /** The sets that were looked at. Default: those that are changed, for the items that are. */
+  readonly looked?: readonly Looked[];
 };
 
+/** A set that was looked at, and for which items; for all of them if it has no names. */
+export type Looked = {
+  readonly set: SetOf & { readonly version: number };
+  readonly names?: Iterable<string>;
+  /** What its version is called in `seen`. */
+  readonly what?: string;
+};
+
+/** A change of items as it is planned, and what it would do. */
+export type PlannedItems<T> = PlannedChange<T> & { readonly would: T };
+
 /**
- * Makes the change that `plan` finds out, as {@link writingProject}; a dry run only plans.
- * @throws what refuses the change, in a dry run, too
+ * Finds out what a change of a project's items would do. The change itself is made as by {@link writingProject}.
+ * @throws what refuses the change
  */
-export async function changingProject<E extends Entry, T>(
+export function planItems<E extends Entry, T>(
   admin: AdminContext,
-  found: FoundProject,
+  project: PlannedProject,
   descriptor: KindDescriptor<E>,
-  plan: (admin: AdminContext, project: PlannedProject) => Promise<ProjectPlan<E, T>>,
-  { dryRun = false, ...options }: DryRun & ChangeOptions = {},
-): Promise<T> {
-  if (dryRun) {
-    const { changes, outcomeOf } = await plan(admin, { ...found, now: admin.now(), changedAt: "" });
-    return outcomeOf(planSets(found, changes));
-  }
-  const work = async (admin: AdminContext, project: LockedProject) => {
-    const { changes, outcomeOf, more } = await plan(admin, project);
-    const writes = await writeSets(admin, project, descriptor, changes);
-    return [outcomeOf(writes), writes, more] as const;
+  { changes, outcomeOf, more = [], looked }: ItemsPlan<E, T>,
+  options: ChangeOptions = {},
+): PlannedItems<T> {
+  const would = outcomeOf(planSets(project, changes));
+  // Values are opened again in the transaction.
+  if (!admin.isWithin) for (const before of changes.keys()) zeroValues(before);
+  const sets = looked ?? [...changes].map(([set, change]): Looked => ({ set, names: change.keys() }));
+  const seenAs = new Map(sets.map((one) => [one.what ?? `version.${one.set.environment}`, one]));
+  const versions = [...seenAs].map(([what, { set }]) => [what, set.version] as const);
+  return {
+    would,
+    seen: { project: project.id, ...Object.fromEntries(versions) },
+    differs: async (what, shown) => {
+      const one = seenAs.get(what);
+      if (one === undefined) throw changedSince(what, shown, "");
+      await requireUnwritten(admin, one.set, Number(shown), one.names, what);
+    },
+    apply: () => {
+      const write = async (admin: AdminContext, locked: LockedProject) => {
+        const writes = await writeSets(admin, locked, descriptor, changes);
+        return [outcomeOf(writes), writes, more] as const;
+      };
+      return writingProject(admin, project, descriptor, write, options);
+    },
   };
-  return writingProject(admin, found, descriptor, work, options);
 }
 
 /** @throws Refused `bound` if the project has too many items of this kind after a write */

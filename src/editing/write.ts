@@ -74,7 +74,7 @@ export async function createSets(
 
 /**
  * Finds out what {@link writeSets} would do. It seals and stores nothing.
- * @param changes - by opened set, whose values are zeroed afterwards
+ * @param changes - by opened set
  * @throws what refuses the write
  */
 export function planSets<E extends Entry>(
@@ -84,7 +84,6 @@ export function planSets<E extends Entry>(
   return new Map(
     [...changes].map(([before, change]) => {
       const { layout: _, ...planned } = planSet(project, before, change, before.version + 1);
-      zeroValues(before);
       return [before.environment, planned as PlannedSet<E>];
     }),
   );
@@ -154,7 +153,7 @@ function planSet(
   return { added, changed, deleted, version, total: items.size, replaced, layout };
 }
 
-function zeroValues({ items }: OpenSet): void {
+export function zeroValues({ items }: Pick<OpenSet, "items">): void {
   for (const { value } of items.values()) value?.zero();
 }
 

@@ -5,50 +5,59 @@ import { completed, ifVersion, input, project, severalEnvironments } from "../de
 import { operation, type Words } from "../desk/operation.ts";
 import { done } from "../desk/outcome.ts";
 import { rightTo } from "../desk/permit.ts";
-import { type Seen, seenOf } from "../desk/plan.ts";
-import { findProject, type PlannedProject } from "../desk/projects.ts";
+import { applying, requireAsSeen, type Seen } from "../desk/plan.ts";
+import { findToChange } from "../desk/projects.ts";
 import { requireEnvironments } from "../desk/validate.ts";
 import { openItems, requireSets } from "../editing/open.ts";
 import { noItem } from "../editing/reveal.ts";
-import { changingProject, type DryRun } from "../editing/write-project.ts";
+import { type PlannedItems, planItems } from "../editing/write-project.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import { parseList } from "../words/lists.ts";
 import { joined, listed } from "../words/text.ts";
 import { everyKind } from "./kind.ts";
 
-/**
- * Deletes items.
- * @param from - the environments, each of which must have all of them; by default those in which the person may write,
- *   as far as they have them
- * @param options - `seen`: the sets as somebody saw them; a dry run only says whether they can be deleted
- * @returns the environments that had one, and what was read
- */
-export async function deleteItem<E extends Entry>(
+/** Which items are deleted. */
+type Gone<E extends Entry> = {
+  readonly descriptor: KindDescriptor<E>;
+  readonly names: readonly string[];
+  /**
+   * The environments, each of which must have all of them. Default: those in which the person may write, as far as they
+   * have them.
+   */
+  readonly from?: readonly string[];
+};
+
+/** Deletes items. @param seen - the sets as somebody saw them @returns the environments that had one */
+export function deleteItem<E extends Entry>(admin: AdminContext, where: string, gone: Gone<E>, seen?: Seen) {
+  return applying(admin, (admin) => planDeletion(admin, where, gone), seen);
+}
+
+/** What {@link deleteItem} would do. */
+export async function planDeletion<E extends Entry>(
   admin: AdminContext,
   where: string,
-  { descriptor, names, from }: { descriptor: KindDescriptor<E>; names: readonly string[]; from?: readonly string[] },
-  { seen, dryRun }: { readonly seen?: Seen } & DryRun = {},
-) {
+  { descriptor, names, from }: Gone<E>,
+): Promise<PlannedItems<readonly Environment[]>> {
   const targets = from && environmentsOf(requireEnvironments(from));
-  const found = await findProject(admin, where, "write", targets);
-  const plan = async (admin: AdminContext, project: PlannedProject) => {
-    const sets = await requireSets(admin, project, descriptor, seen, names, targets);
-    const there = new Map(sets.map((set) => [set, new Set(names).intersection(new Set(set.names))]));
-    for (const name of names) {
-      const missing = sets.filter((set) => !there.get(set)?.has(name)).map(({ environment }) => environment);
-      if (targets === undefined ? missing.length < sets.length : missing.length === 0) continue;
-      const place = targets === undefined ? where : `${where} ${missing.join(", ")}`;
-      throw await noItem(admin, { project, descriptor }, name, missing, place);
-    }
-    const holders = sets.filter((set) => there.get(set)?.size !== 0);
-    const changes = holders.map((set) => {
-      const gone = [...(there.get(set) ?? [])].map((name) => [name, null] as const);
-      return [openItems({ project, descriptor, environment: set.environment }, set), new Map(gone)] as const;
-    });
-    const outcome = { environments: holders.map(({ environment }) => environment), seen: seenOf(project, sets) };
-    return { changes: new Map(changes), outcomeOf: () => outcome };
-  };
-  return changingProject(admin, found, descriptor, plan, { dryRun, kinds: everyKind });
+  const project = await findToChange(admin, where, "write", targets);
+  const sets = await requireSets(admin, project, descriptor, targets);
+  const there = new Map(sets.map((set) => [set, new Set(names).intersection(new Set(set.names))]));
+  for (const name of names) {
+    const missing = sets.filter((set) => !there.get(set)?.has(name)).map(({ environment }) => environment);
+    if (targets === undefined ? missing.length < sets.length : missing.length === 0) continue;
+    const place = targets === undefined ? where : `${where} ${missing.join(", ")}`;
+    throw await noItem(admin, { project, descriptor }, name, missing, place);
+  }
+  const holders = sets.filter((set) => there.get(set)?.size !== 0);
+  const changes = holders.map((set) => {
+    const gone = [...(there.get(set) ?? [])].map((name) => [name, null] as const);
+    return [openItems({ project, descriptor, environment: set.environment }, set), new Map(gone)] as const;
+  });
+  const looked = sets.map(({ environment, stored: { version } }) => {
+    return { set: { project, descriptor, environment, version }, names };
+  });
+  const plan = { changes: new Map(changes), outcomeOf: () => holders.map(({ environment }) => environment), looked };
+  return planItems(admin, project, descriptor, plan, { kinds: everyKind });
 }
 
 export const severalNames = completed(
@@ -71,17 +80,17 @@ export function deletionOf(descriptor: KindDescriptor, examples: Words["examples
     inputs: { project, environments: severalEnvironments, names: severalNames, version: ifVersion },
     check: ({ environments, version }) => requireOne(path, environments, version),
     plan: async (admin, { project, environments, names, version }) => {
-      const gone = { descriptor, names, from: environments };
-      const { seen } = await deleteItem(admin, project, gone, { seen: ifAt(environments, version), dryRun: true });
+      const change = await planDeletion(admin, project, { descriptor, names, from: environments });
+      await requireAsSeen(change, ifAt(environments, version));
       const where = environments.length === 1 ? { environment: environments[0] } : { environments };
-      const sentence = `Nothing was written. It would delete ${listed(names)} from ${project}, ${joined(environments)}.`;
+      const those = `${listed(names)} from ${project}, ${joined(environments)}.`;
       const document = { project, ...where, ...(names.length === 1 ? { key: names[0] } : { keys: names }) };
-      return { seen, document, sentence, gone, names: { added: [], changed: [], deleted: names }, same: 0 };
-    },
-    run: async (admin, { project, environments, names, version }, { seen, document, gone }) => {
-      await deleteItem(admin, project, gone, { seen: { ...seen, ...ifAt(environments, version) } });
-      const sentence = `Deleted ${listed(names)} from ${project}, ${joined(environments)}.`;
-      return done({ ...document, status: "deleted" }, sentence);
+      const apply = async () => {
+        await change.apply();
+        return done({ ...document, status: "deleted" }, `Deleted ${those}`);
+      };
+      const sentence = `Nothing was written. It would delete ${those}`;
+      return { ...change, document, sentence, names: { added: [], changed: [], deleted: names }, same: 0, apply };
     },
   });
 }

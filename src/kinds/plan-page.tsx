@@ -3,12 +3,13 @@ import type { NamesWritten } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
 import type { Inputs } from "../desk/inputs.ts";
 import type { Planned } from "../desk/operation.ts";
-import type { OldPlan } from "../desk/plan.ts";
+import { changedSince, type Plan } from "../desk/plan.ts";
 import { carryOut, type Filled, planned } from "../pages/carry-out.ts";
 import { Change, Changed, changesOf, counted, Empty, Env, LoneLink, NameAgain, Warnings } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer, Done } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
+import { digestOf } from "../sets/verified-set.ts";
 import { firstLines } from "../words/text.ts";
 
 /** What somebody has begun and not yet agreed to: it keeps what a person gave, and no finding. */
@@ -22,12 +23,30 @@ type Draft = ReturnType<typeof drafted> & {
 };
 
 /** A plan that names what would change, and says how many variables are the same already. */
-type ShownPlan = OldPlan & { readonly names: NamesWritten; readonly same: number };
+type ShownPlan = Plan & { readonly names: NamesWritten; readonly same: number };
 
 /** An operation with what a person gave it. */
 export function drafted<const I extends Inputs>(operation: Planned<I, ShownPlan>, given: Filled<I>) {
-  const plan = (visit: Visit) => planned(visit, operation, given);
-  return { plan, run: (visit: Visit, to: string) => carryOut(visit, operation, given, to) };
+  const exactly: Planned<I, ShownPlan> = {
+    ...operation,
+    plan: async (...asked) => asShown(await operation.plan(...asked)),
+  };
+  const plan = (visit: Visit) => planned(visit, exactly, given);
+  return { plan, run: (visit: Visit, to: string) => carryOut(visit, exactly, given, to) };
+}
+
+/** A page names what would change, and exactly that is applied: what is named depends on rights, too. */
+function asShown(plan: ShownPlan): ShownPlan {
+  const { added, changed, deleted } = plan.names;
+  const names = digestOf(JSON.stringify([added, changed, deleted]));
+  return {
+    ...plan,
+    seen: { plan: names, ...plan.seen },
+    differs: async (what, shown) => {
+      if (what === "plan" || plan.differs === undefined) throw changedSince(what, shown, "");
+      await plan.differs(what, shown);
+    },
+  };
 }
 
 /** Keeps a change as a draft, and leads to the page that shows what it would do. @param page - where it was begun */

@@ -6,7 +6,7 @@ import { type Columns, done, list } from "../desk/outcome.ts";
 import { rightTo } from "../desk/permit.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { listHistory, planPurge, type VersionRecord } from "../people/history.ts";
-import { planRollback, planUndo, rollBack, undo, type Writer } from "../people/rollback.ts";
+import { planRollback, planUndo, type Writer } from "../people/rollback.ts";
 import { parseCount } from "../words/parse.ts";
 import { counted, joined, listed } from "../words/text.ts";
 
@@ -106,20 +106,20 @@ export const rollback = operation({
     wide: wideNames,
   },
   plan: async (admin, { project, environment, kind, to, name, wide }) => {
-    const plan = await planRollback(admin, { where: project, environment, kind }, to, name);
+    const { would, ...change } = await planRollback(admin, { where: project, environment, kind }, to, name);
+    const { plan } = would;
     const what = setText({ project, environment, kind });
     const after = plan.between.length > 0 ? `That takes back ${writersOf(plan.between)}` : "";
     const one = name !== undefined && `${excerpt(name)}, of ${what}, back to what it was in version ${to}`;
     const act = one ? `put ${one}` : `roll ${what} back from version ${plan.from} to ${to}`;
-    const { seen, ...rest } = plan;
     const deed = [one ? act : `${act}: ${plannedText(plan, wide)}`, after].filter(Boolean).join(". ");
     const did = one ? `Put ${one}` : `Rolled ${what} back to version ${to}: ${changesOf(plan, wide)}`;
-    return { deed, act, after, seen, names: plan, document: { project, environment, kind, ...rest }, did };
-  },
-  run: async (admin, { project, environment, kind, to, name }, { seen, document, did }) => {
-    const set = { where: project, environment, kind };
-    const { version, warnings } = await rollBack(admin, set, { seen, to, name });
-    return done({ ...document, version }, `${did}. This is version ${version}.`, warnings);
+    const document = { project, environment, kind, ...plan };
+    const apply = async () => {
+      const { version, warnings } = await change.apply();
+      return done({ ...document, version }, `${did}. This is version ${version}.`, warnings);
+    };
+    return { ...change, deed, act, after, names: plan, document, apply };
   },
 });
 
@@ -137,21 +137,22 @@ export const undoOne = operation({
     wide: wideNames,
   },
   plan: async (admin, { project, environment, kind, version, wide }) => {
-    const plan = await planUndo(admin, { where: project, environment, kind }, version);
+    const { would, ...change } = await planUndo(admin, { where: project, environment, kind }, version);
+    const { plan } = would;
     const what = `version ${version} of ${setText({ project, environment, kind })}`;
     const names = plan.left.map(({ name, version, by }) => `${name} (version ${version}, by ${by})`);
     const left = wide ? names.join(", ") : listed(names);
     const after = names.length > 0 ? `Not undone, because written since: ${left}` : "";
     const act = `undo ${what}, by ${excerpt(plan.by)}`;
     const deed = [`${act}: ${plannedText(plan, wide)}`, after].filter(Boolean).join(". ");
-    const { seen, version: undone, ...rest } = plan;
+    const { version: undone, ...rest } = plan;
     const document = { project, environment, kind, undone, ...rest };
-    return { deed, act, after, seen, names: plan, document, did: `Undid ${what}: ${changesOf(plan, wide)}` };
-  },
-  run: async (admin, { project, environment, kind, version: undone }, { seen, document, did, after }) => {
-    const { version, warnings } = await undo(admin, { where: project, environment, kind }, { seen, version: undone });
-    const sentence = `${did}. This is version ${version}.${after && ` ${after}.`}`;
-    return done({ ...document, version }, sentence, warnings);
+    const apply = async () => {
+      const { version, warnings } = await change.apply();
+      const sentence = `Undid ${what}: ${changesOf(plan, wide)}. This is version ${version}.${after && ` ${after}.`}`;
+      return done({ ...document, version }, sentence, warnings);
+    };
+    return { ...change, deed, act, after, names: plan, document, apply };
   },
 });
 

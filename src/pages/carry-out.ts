@@ -1,9 +1,8 @@
 import { Refused } from "../core/refused.ts";
-import type { AdminContext } from "../desk/context.ts";
 import type { Given, Inputs, ReadInput } from "../desk/inputs.ts";
-import type { Interaction, Operation } from "../desk/operation.ts";
+import type { Interaction, Operation, Planned } from "../desk/operation.ts";
 import type { Outcome, SecretOutput } from "../desk/outcome.ts";
-import { applying, type OldPlan, type Seen } from "../desk/plan.ts";
+import { applying, type Plan, type Seen } from "../desk/plan.ts";
 import { firstLines } from "../words/text.ts";
 import type { Done, Secret } from "./route.ts";
 import type { Form, Visit } from "./visit.ts";
@@ -19,9 +18,9 @@ type Acting = Pick<Visit, "admin" | "form">;
 /**
  * What an operation would do, for the page that asks about it. Its form carries `seen` in hidden fields of these names.
  */
-export function planned<const I extends Inputs, P extends OldPlan>(
+export function planned<const I extends Inputs, P extends Plan>(
   { admin }: Pick<Visit, "admin">,
-  operation: { plan(admin: AdminContext, given: Given<I>, person: Interaction): Promise<P> },
+  operation: Planned<I, P>,
   given: Filled<I>,
 ): Promise<P> {
   return operation.plan(admin, given as Given<I>, silent);
@@ -47,14 +46,11 @@ async function outcomeOf<const I extends Inputs>(
 ): Promise<Outcome> {
   const given = filled as Given<I>;
   if (operation.plan === undefined) return operation.run(admin, given, silent);
-  if (operation.run === undefined)
-    return applying(
-      admin,
-      (admin) => operation.plan(admin, given, silent),
-      (now) => requireShown(form, now),
-    );
-  const plan = await operation.plan(admin, given, silent);
-  return operation.run(admin, given, { ...plan, seen: requireShown(form, plan.seen) }, silent);
+  return applying(
+    admin,
+    (admin) => operation.plan(admin, given, silent),
+    (now) => requireShown(form, now),
+  );
 }
 
 /**

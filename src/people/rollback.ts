@@ -2,9 +2,7 @@ import type { NamesWritten } from "../audit/entry.ts";
 import { compareBytes, type Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../desk/context.ts";
-import type { Seen } from "../desk/plan.ts";
-import { seenOf } from "../desk/plan.ts";
-import { findProject, type PlannedProject, placeOf, projectPath } from "../desk/projects.ts";
+import { findToChange, placeOf, projectPath } from "../desk/projects.ts";
 import { namesContent, openContent } from "../editing/contents.ts";
 import {
   damagedVersion,
@@ -13,11 +11,11 @@ import {
   type OpenSet,
   openItems,
   openVersion,
-  requireSets,
+  requireSet,
 } from "../editing/open.ts";
 import { noItem } from "../editing/reveal.ts";
 import type { NewItem, PlannedSet, SetChanges } from "../editing/write.ts";
-import { changingProject } from "../editing/write-project.ts";
+import { planItems } from "../editing/write-project.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { descriptorOf } from "../kinds/people.ts";
 import { isCanary } from "../seal/canary.ts";
@@ -28,8 +26,8 @@ import { namesOf, readRecords, type SetAt, type VersionRecord } from "./history.
 
 /* Two ways to revert a set: to an earlier version, or of what one version changed. */
 
-/** Names that a rollback or undo writes, and what it was planned for: the project, and the version current then. */
-type RevertPlan = NamesWritten & { readonly from: number; readonly seen: ReturnType<typeof seenOf> };
+/** Names that a rollback or undo writes, and the version that was current when it was planned. */
+type RevertPlan = NamesWritten & { readonly from: number };
 
 /** Who wrote a version. Null: its record was changed with SQL. */
 export type Writer = { readonly version: number; readonly by: string | null };
@@ -52,46 +50,23 @@ export type Undo = RevertPlan & {
 };
 
 /**
- * Finds out what a rollback would do.
+ * A rollback: an earlier version of a set becomes its next one. Items that both versions have in common stay as they are.
  * @throws Refused `invalid` if `to` is the current version, `not_found` if it is not kept or has no such item,
- *   `conflict` if something does not open, `ambiguous`
+ *   `conflict` if something does not open, `ambiguous`; `bound` if the project would have too many files
  */
-export async function planRollback(admin: AdminContext, set: SetAt, to: number, name?: string): Promise<Rollback> {
-  return (await revert(admin, set, {}, revertTo(to, name), true)).plan;
+export function planRollback(admin: AdminContext, set: SetAt, to: number, name?: string) {
+  return revert(admin, set, revertTo(to, name));
 }
 
 /**
- * Writes an earlier version of a set as its next one. Items that both versions have in common stay as they are.
- *
- * @param plan - what {@link planRollback} found out
- * @returns the number of the new version, and what a person must be warned of
- * @throws Refused as {@link planRollback} and {@link requireOther}; `conflict` if the set was written since; `bound` if
- *   the project would have too many files
- */
-export function rollBack(admin: AdminContext, set: SetAt, { seen, to, name }: Planned<"to" | "name", Rollback>) {
-  return revert(admin, set, seen, revertTo(to, name));
-}
-
-/**
- * Finds out what taking back one version's changes would do: the names that nobody has written since become what they
- * were before it. No value is compared, so it tells nothing about any.
- * @throws Refused `invalid` if the version changed nothing; `not_found` if it, or the version before it, is not kept;
- *   `conflict` if something does not open, or if SQL changed the record of a version since
- */
-export async function planUndo(admin: AdminContext, set: SetAt, version: number): Promise<Undo> {
-  return (await revert(admin, set, {}, revertOf(version), true)).plan;
-}
-
-/**
- * Takes back what one version changed.
- *
- * @param plan - what {@link planUndo} found out
- * @returns as {@link rollBack}
- * @throws Refused as {@link planUndo}; `invalid` if nothing is left to take back; `conflict` if the set was written
+ * Taking back one version's changes: the names that nobody has written since become what they were before it. No value
+ * is compared, so it tells nothing about any.
+ * @throws Refused `invalid` if the version changed nothing, or nothing is left to take back; `not_found` if it, or the
+ *   version before it, is not kept; `conflict` if something does not open, or if SQL changed the record of a version
  *   since; `bound` if the project would have too many files
  */
-export function undo(admin: AdminContext, set: SetAt, { seen, version }: Planned<"version", Undo>) {
-  return revert(admin, set, seen, revertOf(version));
+export function planUndo(admin: AdminContext, set: SetAt, version: number) {
+  return revert(admin, set, revertOf(version));
 }
 
 /** @throws Refused `invalid` if somebody has written all names since */
@@ -106,9 +81,6 @@ function requireAnyLeft({ version, left }: Pick<Undo, "version" | "left">, chang
 /** The plan names items, so it takes `see`, too. */
 const rights = ["see", "write"] as const;
 
-/** What must be known of a plan to carry it out. */
-type Planned<K extends keyof Plan, Plan> = Pick<Plan, K> & { readonly seen: Seen };
-
 /** The current version, verified and opened. */
 type Current = { readonly verified: VerifiedSet; readonly before: OpenSet };
 
@@ -119,29 +91,21 @@ type FindRevert<Plan> = (
   now: number,
 ) => Promise<{ readonly changes: SetChanges; readonly planOf: (names: NamesWritten) => Plan }>;
 
-async function revert<Plan>(
-  admin: AdminContext,
-  { where, environment, kind }: SetAt,
-  seen: Seen,
-  find: FindRevert<Plan>,
-  dryRun = false,
-) {
+async function revert<Plan>(admin: AdminContext, { where, environment, kind }: SetAt, find: FindRevert<Plan>) {
   const descriptor = descriptorOf(kind);
-  const found = await findProject(admin, where, rights, [environment]);
-  const work = async (admin: AdminContext, project: PlannedProject) => {
-    const of = { project, descriptor, environment };
-    const [verified] = (await requireSets(admin, project, descriptor, seen, undefined, [environment])) as [VerifiedSet];
-    const before = openItems(of, verified);
-    const { changes, planOf } = await find(admin, { verified, before }, project.now);
-    const outcomeOf = (writes: ReadonlyMap<Environment, PlannedSet>) => {
-      const write = writes.get(environment) as PlannedSet;
-      const { added, changed, deleted, version } = write;
-      const warnings = descriptor.warningsOf(where, environment, write);
-      return { plan: planOf({ added, changed, deleted }), version, warnings };
-    };
-    return { changes: new Map([[before, changes]]), outcomeOf };
+  const project = await findToChange(admin, where, rights, [environment]);
+  const of = { project, descriptor, environment };
+  const verified = await requireSet(admin, of);
+  const before = openItems(of, verified);
+  const { changes, planOf } = await find(admin, { verified, before }, project.now);
+  const outcomeOf = (writes: ReadonlyMap<Environment, PlannedSet>) => {
+    const write = writes.get(environment) as PlannedSet;
+    const { added, changed, deleted, version } = write;
+    const warnings = descriptor.warningsOf(where, environment, write);
+    return { plan: planOf({ added, changed, deleted }), version, warnings };
   };
-  return changingProject(admin, found, descriptor, work, { dryRun, action: "rollback", kinds: everyKind });
+  const plan = { changes: new Map([[before, changes]]), outcomeOf, looked: [{ set: before }] };
+  return planItems(admin, project, descriptor, plan, { action: "rollback", kinds: everyKind });
 }
 
 /** Reverts to an earlier version, or with a name only that item. */
@@ -174,8 +138,7 @@ function revertTo(to: number, name: string | undefined): FindRevert<Rollback> {
     if (name !== undefined && changes.size === 0) {
       throw new Refused("invalid", `${name} is the same in version ${to} and now: nothing was changed.`);
     }
-    const seen = seenOf(project, [verified]);
-    const planOf = (names: NamesWritten) => ({ from, to, name, seen, ...names, between });
+    const planOf = (names: NamesWritten) => ({ from, to, name, ...names, between });
     return { changes, planOf };
   };
 }
@@ -183,7 +146,7 @@ function revertTo(to: number, name: string | undefined): FindRevert<Rollback> {
 /** Reverts what one version changed, for the names that nobody has written since. */
 function revertOf(version: number): FindRevert<Undo> {
   return async (admin, { verified, before }, now) => {
-    const { version: from, project } = before;
+    const { version: from } = before;
     const { records } = await readRecords(admin, before, verified);
     const undone = records.find((one) => one.version === version);
     if (undone === undefined || version > from) throw notKept(before, version);
@@ -209,8 +172,8 @@ function revertOf(version: number): FindRevert<Undo> {
     const wanted = new Map(back.map((name) => [name, earlier.get(name)]));
     const changes = await changesOf(admin, before, wanted, version - 1, now);
     requireAnyLeft({ version, left }, changes);
-    const [by, seen] = [undone.actor.name, seenOf(project, [verified])];
-    return { changes, planOf: (names) => ({ from, version, by, seen, ...names, left }) };
+    const by = undone.actor.name;
+    return { changes, planOf: (names) => ({ from, version, by, ...names, left }) };
   };
 }
 

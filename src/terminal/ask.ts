@@ -6,7 +6,7 @@ import { readLine, unlessClosed, write } from "./terminal.ts";
 import type { CommandContext } from "./verb.ts";
 
 /** Asks whether to do what a plan says. @throws Problem unless the answer is yes */
-export type Ask = (plan: Pick<Plan, "deed" | "seen">) => Promise<void>;
+export type Ask = (plan: Pick<Plan, "deed">) => Promise<void>;
 
 /**
  * Asks on this terminal. Elsewhere than on a terminal, and with `--json`, the command needs `--yes`, or asks nobody if it

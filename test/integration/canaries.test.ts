@@ -27,7 +27,6 @@ import {
   showKey,
 } from "../../src/people/keys.ts";
 import { renameProject } from "../../src/people/projects.ts";
-import { planRollback, planUndo, rollBack, undo } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
 import { isCanary, newCoin } from "../../src/seal/canary.ts";
@@ -36,6 +35,7 @@ import { deleteVariable } from "../support/delete.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
+import { planRollback, planUndo, rollBack, undo, wouldCopy } from "../support/plans.ts";
 import { describeBoth, describeOnce, type Placed, refusingJournal, type World } from "../support/world.ts";
 
 const staging = "/projects/web/variables?environment=staging";
@@ -367,9 +367,9 @@ describeBoth("a canary variable", (w, _, once) => {
     await setVariables(w.admin, where, "staging", [{ name: "LIKE_BAIT", value }]);
     const [from, to] = [placeOf(where, "development"), placeOf(where, "staging")];
     const copies = await personIn(w.admin, where, ["reveal", "write"]);
-    expect(await copyVariables(copies, from, to, names, { dryRun: true })).toMatchObject({ same: names });
+    expect(await wouldCopy(copies, from, to, names)).toMatchObject({ same: names });
     const sees = await personIn(w.admin, where, ["see", "reveal", "write"]);
-    expect(await copyVariables(sees, from, to, names, { dryRun: true })).toMatchObject({ same: ["BAIT"] });
+    expect(await wouldCopy(sees, from, to, names)).toMatchObject({ same: ["BAIT"] });
   });
 
   test("cannot be made or unmade in SQL, and its listing looks like any other's", async () => {

@@ -7,13 +7,14 @@ import type { AdminContext } from "../../src/desk/context.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
-import { setVariables, writeVariables } from "../../src/kinds/variables/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
 import { findReuse } from "../../src/people/values.ts";
 import { canary } from "../support/canary.ts";
 import { deleteAccount, deleteFile } from "../support/delete.ts";
 import { visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
+import { writeVariables } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, type World } from "../support/world.ts";
 

@@ -12,11 +12,11 @@ import { setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
-import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { personIn } from "../support/persons.ts";
+import { planRollback, rollBack } from "../support/plans.ts";
 import { insertFiles, numbered } from "../support/rows.ts";
 import { describeBoth, describeOnce, type Placed, type Row, type World } from "../support/world.ts";
 

@@ -1,38 +1,33 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Refused } from "../../src/core/refused.ts";
-import { seenAt } from "../../src/editing/open.ts";
-import type { DryRun } from "../../src/editing/write-project.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
-import { variables } from "../../src/kinds/variables/entry.ts";
 import { importAll } from "../../src/kinds/variables/operations.ts";
 import {
-  copyVariables,
   listVariables,
   type Place,
+  planVariables,
   type SeenSets,
   setVariables,
-  type VariablesWrite,
   type WriteOptions,
   warningsIn,
-  writeVariables,
 } from "../../src/kinds/variables/write.ts";
 import { typedIn } from "../../src/pages/carry-out.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { listHistory } from "../../src/people/history.ts";
-import { planUndo } from "../../src/people/rollback.ts";
 import { entriesOf } from "../support/entries.ts";
 import { performed } from "../support/perform.ts";
 import { personIn } from "../support/persons.ts";
+import { planUndo, wouldCopy, wouldSet, wouldSetAccount, writeVariables } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 
 type Values = Readonly<Record<string, string>>;
 
-type Options = WriteOptions & SeenSets & DryRun;
+type Options = WriteOptions & SeenSets & { readonly dryRun?: boolean };
 
-function load(w: World, { where }: Placed, values: Values, options: Options = {}): Promise<VariablesWrite> {
-  return setVariables(w.admin, where, "staging", entriesOf(values), options);
+function load(w: World, { where }: Placed, values: Values, { dryRun = false, ...options }: Options = {}) {
+  return (dryRun ? wouldSet : setVariables)(w.admin, where, "staging", entriesOf(values), options);
 }
 
 async function valuesOf(w: World, project: Placed): Promise<Values> {
@@ -153,8 +148,7 @@ describeBoth("an import", (w, _, once) => {
 
   once("deletes nothing that nobody was asked about", async () => {
     const web = await project();
-    const seen = await seenAt(w.admin, web.where, "write", variables, ["staging"]);
-    await load(w, web, file, { prune: true, seen, dryRun: true });
+    const { seen } = await planVariables(w.admin, web.where, "staging", entriesOf(file), { prune: true });
     await setVariables(w.admin, web.where, "staging", [{ name: "LATE", value: "1" }]);
     await expect(load(w, web, file, { prune: true, seen })).rejects.toThrow("added LATE just now, in version 3");
     expect(await valuesOf(w, web)).toEqual({ ...before, LATE: "1" });
@@ -169,11 +163,11 @@ describeBoth("an import", (w, _, once) => {
     const admin = { ...w.admin, database: { ...w.admin.database, transaction: refuse } };
     const [staging, development] = ["staging", "development"].map((environment) => ({ project: where, environment }));
     const names = Object.keys(before).sort();
-    const pruned = await setVariables(admin, where, "staging", [], { prune: true, dryRun: true });
+    const pruned = await wouldSet(admin, where, "staging", [], { prune: true });
     expect(pruned).toMatchObject({ deleted: names });
-    const copied = await copyVariables(admin, staging as Place, development as Place, undefined, { dryRun: true });
+    const copied = await wouldCopy(admin, staging as Place, development as Place, undefined);
     expect(copied).toMatchObject({ added: names });
-    const account = await setAccount(admin, where, "stripe", ["development"], { user: "ci" }, { dryRun: true });
+    const account = await wouldSetAccount(admin, where, "stripe", ["development"], { user: "ci" });
     expect(account).toMatchObject({ created: false, dropped: ["staging"], warnings: [] });
     await expect(setVariables(admin, where, "staging", [])).rejects.toThrow("a plan began a transaction");
   });
@@ -182,7 +176,7 @@ describeBoth("an import", (w, _, once) => {
     const { where } = await project();
     const entries = [{ name: "PATH", value: "" }];
     const said = [expect.stringMatching(/^PATH steers .*\.$/), "The value of PATH is empty."];
-    expect((await setVariables(w.admin, where, "staging", entries, { dryRun: true })).warnings).toEqual(said);
+    expect((await wouldSet(w.admin, where, "staging", entries)).warnings).toEqual(said);
     const both = new Map(["staging", "production"].map((environment) => [environment, { entries }]));
     expect(warningsIn(await writeVariables(w.admin, where, both))).toEqual(said);
     const byLine = { warnings: ["line 1: said"] };

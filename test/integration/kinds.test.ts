@@ -21,7 +21,6 @@ import { exportOrganization } from "../../src/people/export.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { namesInUse } from "../../src/people/names-in-use.ts";
 import { deleteProject, renameProject, showProject } from "../../src/people/projects.ts";
-import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
@@ -30,6 +29,7 @@ import { readSets } from "../../src/sets/lookup.ts";
 import { migrations } from "../../src/store/migrate.ts";
 import { postgresTables, sqliteTables } from "../../src/store/tables.ts";
 import { requestOf } from "../support/answer.ts";
+import { planRollback, rollBack } from "../support/plans.ts";
 import { describeBoth, everything, type Key, type World } from "../support/world.ts";
 
 type NoteEntry = Entry & { readonly title: string };

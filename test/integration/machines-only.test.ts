@@ -19,7 +19,6 @@ import { exportOrganization } from "../../src/people/export.ts";
 import { find } from "../../src/people/find.ts";
 import { listHistory, listItemHistory } from "../../src/people/history.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
-import { planRollback, planUndo, rollBack, undo } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { findLeaks, findReuse } from "../../src/people/values.ts";
 import { openEverything } from "../../src/people/verify.ts";
@@ -31,6 +30,7 @@ import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
 import { personIn } from "../support/persons.ts";
+import { planRollback, planUndo, rollBack, undo, wouldCopy, wouldSet } from "../support/plans.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
 const value = `${canary} for machines`;
@@ -238,13 +238,11 @@ describeBoth("an item for machines only", (w, dialect, once) => {
       const write = [{ name: token, value: guess }];
       const leaks = await findLeaks(w.admin, text(`${guess} ${value}`), () => {});
       const said = [
-        await setVariables(w.admin, where, environment, write, { dryRun: true }),
-        await setVariables(w.admin, where, "development", [{ name: token, value: guess, machinesOnly }], {
-          dryRun: true,
-        }),
-        await copyVariables(w.admin, from(where, "development"), from(where, environment), undefined, { dryRun: true }),
-        await copyVariables(w.admin, from(where, environment), from(where, "development"), [token], { dryRun: true }),
-        await copyVariables(w.admin, from(other, environment), from(where, environment), [token], { dryRun: true }),
+        await wouldSet(w.admin, where, environment, write),
+        await wouldSet(w.admin, where, "development", [{ name: token, value: guess, machinesOnly }]),
+        await wouldCopy(w.admin, from(where, "development"), from(where, environment), undefined),
+        await wouldCopy(w.admin, from(where, environment), from(where, "development"), [token]),
+        await wouldCopy(w.admin, from(other, environment), from(where, environment), [token]),
         await typed(w.admin, "var diff", { project: where, environment, other: "development" }),
         await compareEnvironments(w.admin, where, "variables"),
         await compareEnvironments(w.admin, where, "accounts"),

@@ -6,10 +6,10 @@ import {
   setVariables,
   type WriteOptions,
 } from "../../src/kinds/variables/write.ts";
-import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { Unfit } from "../../src/words/parse.ts";
 import { parseComingDay } from "../../src/words/times.ts";
 import { inDays } from "../support/clock.ts";
+import { planRollback, rollBack, wouldSet } from "../support/plans.ts";
 
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 
@@ -46,7 +46,7 @@ describeBoth("a variable that is marked for rotation", (w) => {
     expect(await mark()).toBe("2099-01-31");
     await load(w, web, { OTHER: "3" });
     expect(await mark()).toBe("2099-01-31");
-    await setVariables(w.admin, web.where, "staging", [{ name: "MARKED", value: "2" }], { dryRun: true });
+    await wouldSet(w.admin, web.where, "staging", [{ name: "MARKED", value: "2" }]);
     expect(await mark()).toBe("2099-01-31");
     await load(w, web, { MARKED: "2" });
     expect(await mark()).toBeUndefined();

@@ -9,10 +9,10 @@ import { compareEnvironments } from "../../src/people/comparison.ts";
 import { exportOrganization } from "../../src/people/export.ts";
 import { find } from "../../src/people/find.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
-import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
+import { planRollback, rollBack, wouldSet } from "../support/plans.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
 const note = 'Made in the "Stripe" dashboard, finance rotates it';
@@ -95,7 +95,7 @@ describeBoth("the note of an item", (w, _, once) => {
     const blind = await personIn(w.admin, where, ["reveal", "write"]);
     for (const guess of [note, "a guess"]) {
       const given = [{ name: "TOKEN", value: "secret-one", note: guess }];
-      const { changed } = await setVariables(blind, where, "staging", given, { dryRun: true });
+      const { changed } = await wouldSet(blind, where, "staging", given);
       expect([guess, changed]).toEqual([guess, ["TOKEN"]]);
     }
     await copyVariables(blind, from as never, to as never);

@@ -3,7 +3,6 @@ import { Readable } from "node:stream";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { complete } from "../../src/cli/completion.ts";
 import { isPeoples, judgeCommand, leadsThrough } from "../../src/cli/door.ts";
-import { Refused } from "../../src/core/refused.ts";
 import { file, flag, force, out, project, typed } from "../../src/desk/inputs.ts";
 import { operation } from "../../src/desk/operation.ts";
 import { done } from "../../src/desk/outcome.ts";
@@ -31,15 +30,14 @@ const greet = operation({
     loud: flag("--loud", "in capitals"),
     text: typed({ bytesMax: 100, what: () => "The greeting", unlessEmpty: "say nothing" }),
   },
-  plan: async (admin, { project, text }) => {
+  plan: async (admin, { project, text, loud }) => {
     const { id, slug } = await showProject(admin, project);
     const words = Buffer.from(await text.read()).toString();
-    return { deed: `greet ${slug}`, seen: { project: id, words: words.length }, document: { slug }, words };
-  },
-  run: async (_, { loud }, { document: { slug }, words, seen }) => {
-    if (seen.words !== words.length) throw new Refused("conflict", "It has changed.");
-    const said = loud ? words.toUpperCase() : words;
-    return done({ slug, said }, `${slug}: ${said} (${counted(said.length, "character")})`, ["It may blush."]);
+    const apply = async () => {
+      const said = loud ? words.toUpperCase() : words;
+      return done({ slug, said }, `${slug}: ${said} (${counted(said.length, "character")})`, ["It may blush."]);
+    };
+    return { deed: `greet ${slug}`, seen: { project: id, words: words.length }, document: { slug }, apply };
   },
 });
 
@@ -136,8 +134,13 @@ describeBoth("one row", (w) => {
     const run = async () => done({}, "");
     // @ts-expect-error: it asks, and has no plan
     operation({ ...words, asks: "needs --yes", run });
+    const apply = run;
     // @ts-expect-error: it asks about something, and does not say what it saw
-    operation({ ...words, asks: "needs --yes", plan: async () => ({ deed: "x", document: {} }), run });
+    operation({ ...words, asks: "needs --yes", plan: async () => ({ deed: "x", document: {}, apply }) });
+    // @ts-expect-error: its plan does not carry what is done
+    operation({ ...words, asks: "needs --yes", plan: async () => ({ deed: "x", document: {}, seen: {} }) });
+    // @ts-expect-error: what is done must come from the plan
+    operation({ ...words, plan: async () => ({ seen: {}, document: {}, apply }), run });
     // @ts-expect-error: nothing that runs can ask
     operation({ ...words, run: async (_, __, { agree }) => done({}, await agree("x")) });
   });

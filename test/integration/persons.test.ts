@@ -24,12 +24,12 @@ import {
   showPerson,
 } from "../../src/people/persons.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
-import { planRollback } from "../../src/people/rollback.ts";
 import { createTrust } from "../../src/people/trusts.ts";
 import { beforeTransaction } from "../support/before-transaction.ts";
 import { deleteAccount } from "../support/delete.ts";
 import { eventually } from "../support/eventually.ts";
 import { asPerson, personIn } from "../support/persons.ts";
+import { planRollback, wouldSet } from "../support/plans.ts";
 import { pruneAudit } from "../support/prune.ts";
 import { withAdmins } from "../support/rows.ts";
 import { describeBoth, describeOnce, type World } from "../support/world.ts";
@@ -296,8 +296,7 @@ describeBoth("persons with some rights", (w) => {
   test("without `reveal` learn nothing from a write, a dry run or a rollback", async () => {
     const { where } = await web({ A: "stored", B: "kept" });
     const ana = await personIn(w.admin, where, ["see", "write"]);
-    const guess = (admin: AdminContext, value: string) =>
-      setVariables(admin, where, "staging", [{ name: "A", value }], { dryRun: true });
+    const guess = (admin: AdminContext, value: string) => wouldSet(admin, where, "staging", [{ name: "A", value }]);
     const [right, wrong] = [await guess(ana, "stored"), await guess(ana, "a guess")];
     expect(right).toEqual(wrong);
     expect(right.changed).toEqual(["A"]);

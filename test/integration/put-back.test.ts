@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { cosign, encodeWitness, openNote, signerOf, signNote, witnessOf } from "../../src/audit/note.ts";
 import { openTreeHead, signTreeHead } from "../../src/audit/tree-note.ts";
 import type { AdminContext } from "../../src/desk/context.ts";
-import type { OldPlan } from "../../src/desk/plan.ts";
+import type { Plan } from "../../src/desk/plan.ts";
 import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
 import { findVerifiers, openSigners } from "../../src/notary/signers.ts";
 import { WitnessedHeads } from "../../src/notary/witnessed-heads.ts";
@@ -52,7 +52,7 @@ describeBoth("a database that was put back", (w) => {
     await checkpoint.compare(database);
     return checkpoint.refusal;
   };
-  const accept = (checkpoint: NewestCheckpoint, agree = async (_: OldPlan) => {}, startedAt = Date.now()) => {
+  const accept = (checkpoint: NewestCheckpoint, agree = async (_: Plan) => {}, startedAt = Date.now()) => {
     const admin: AdminContext = { ...w.admin, checkpoint, startedAt };
     return performed(acceptRestore, admin, {}, agree);
   };
@@ -222,7 +222,7 @@ describeBoth("a database that was put back", (w) => {
     expect([late.flaws, await size()]).toEqual([1, 2]);
 
     const deeds: string[] = [];
-    const refused = async ({ deed = "" }: OldPlan) => {
+    const refused = async ({ deed = "" }: Plan) => {
       deeds.push(deed);
       throw new Error("no");
     };

@@ -14,10 +14,10 @@ import { createKey, listAccess, listExpiring, revokeKey, rotateKey } from "../..
 import { addPerson, grantRights, personsWithAccess } from "../../src/people/persons.ts";
 import { createProject, deleteProject, listProjects, renameProject } from "../../src/people/projects.ts";
 import { approveRequest, rejectRequest, showRequest } from "../../src/people/requests.ts";
-import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { createTrust } from "../../src/people/trusts.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { notaryOf } from "../support/notarize.ts";
+import { planRollback, rollBack } from "../support/plans.ts";
 import { withPostgres } from "../support/postgres.ts";
 import { forbidden, roleOf } from "../support/role.ts";
 

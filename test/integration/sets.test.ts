@@ -12,7 +12,6 @@ import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { deleteOrganization } from "../../src/people/organizations.ts";
 import { createProject, deleteProject, renameProject } from "../../src/people/projects.ts";
-import { planRollback, rollBack } from "../../src/people/rollback.ts";
 import { openEverything } from "../../src/people/verify.ts";
 import { sealSet } from "../../src/seal/new-set.ts";
 import { setBytesMax } from "../../src/sets/kind.ts";
@@ -21,6 +20,7 @@ import { below } from "../support/answer.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { settingsOf } from "../support/door.ts";
 import { itemsOf, type Kind, kinds, ofKind } from "../support/kinds.ts";
+import { planRollback, rollBack } from "../support/plans.ts";
 import { insertAccounts, insertFiles, numbered, withAdmins } from "../support/rows.ts";
 import {
   describeBoth,

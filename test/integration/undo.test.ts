@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import type { AdminContext } from "../../src/desk/context.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { listVariables, setVariables, writeVariables } from "../../src/kinds/variables/write.ts";
+import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
-import { planRollback, planUndo, rollBack, undo } from "../../src/people/rollback.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { entriesOf } from "../support/entries.ts";
 import { personIn } from "../support/persons.ts";
+import { planRollback, planUndo, rollBack, undo, writeVariables } from "../support/plans.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 const production = "production";

@@ -17,9 +17,9 @@ import { descriptorOf } from "../../src/kinds/people.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
 import { createProject, deleteProject, renameProject } from "../../src/people/projects.ts";
-import { planRollback, planUndo, rollBack, undo } from "../../src/people/rollback.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
+import { planRollback, planUndo, rollBack, undo } from "../support/plans.ts";
 import { parts, seed } from "../support/seed.ts";
 import { describeBoth, type World } from "../support/world.ts";
 

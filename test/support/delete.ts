@@ -1,4 +1,5 @@
 import type { AdminContext } from "../../src/desk/context.ts";
+import type { Seen } from "../../src/desk/plan.ts";
 import { accounts } from "../../src/kinds/accounts/entry.ts";
 import { deleteItem } from "../../src/kinds/delete.ts";
 import { files } from "../../src/kinds/files/entry.ts";
@@ -6,14 +7,17 @@ import { variables } from "../../src/kinds/variables/entry.ts";
 
 /* Deletes an item, in few words. */
 
-type Options = Parameters<typeof deleteItem>[3];
-
 export function deleteVariable(admin: AdminContext, where: string, from: string, name: string) {
   return deleteItem(admin, where, { descriptor: variables, names: [name], from: [from] });
 }
 
-export function deleteAccount(admin: AdminContext, where: string, name: string, options: Options = {}) {
-  return deleteItem(admin, where, { descriptor: accounts, names: [name] }, options);
+export function deleteAccount(
+  admin: AdminContext,
+  where: string,
+  name: string,
+  { seen }: { readonly seen?: Seen } = {},
+) {
+  return deleteItem(admin, where, { descriptor: accounts, names: [name] }, seen);
 }
 
 export function deleteFile(admin: AdminContext, where: string, name: string, from: readonly string[]) {

@@ -1,14 +1,14 @@
 import type { AdminContext } from "../../src/desk/context.ts";
 import { carryOutShown, type Operation } from "../../src/desk/operation.ts";
 import type { Outcome } from "../../src/desk/outcome.ts";
-import type { OldPlan } from "../../src/desk/plan.ts";
+import type { Plan } from "../../src/desk/plan.ts";
 
 /** Runs a row as a command does. @param agree - what happens while its question stands */
 export async function performed(
   row: Operation,
   admin: AdminContext,
   given: object,
-  agree: (plan: OldPlan) => unknown = () => {},
+  agree: (plan: Plan) => unknown = () => {},
 ): Promise<Outcome> {
   const person = { env: {}, report: () => {} };
   if (row.plan === undefined) return row.run(admin, given as never, person);

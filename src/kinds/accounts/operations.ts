@@ -22,10 +22,10 @@ import { listItems, unreadInput } from "../../editing/last-reads.ts";
 import { noteInput } from "../../editing/notes.ts";
 import { machinesOnlySentence } from "../../words/machines-only.ts";
 import { decodeText, joined } from "../../words/text.ts";
-import { deleteItem } from "../delete.ts";
+import { planDeletion } from "../delete.ts";
 import { accounts } from "./entry.ts";
 import { revealAccount } from "./reveal.ts";
-import { type AccountWrite, listAccounts, setAccount } from "./write.ts";
+import { type AccountWrite, listAccounts, planAccount } from "./write.ts";
 
 const name = completed(input("<name>", "the account"), "items");
 
@@ -55,23 +55,27 @@ export const set = operation({
     leave: formOnly<readonly Environment[]>(),
   },
   plan: async (admin, { project, name, values: given, environments, ...how }) => {
-    await findProject(admin, project, "write", environments);
+    await findProject(admin, project, "write", environments); // before anything is read
     const values = parseValues(await given.read());
-    const would = await setAccount(admin, project, name, environments, values, { ...how, dryRun: true });
-    const { dropped, lost, seen } = would;
-    const out = lossesOf(name, would);
-    const sentence = `Nothing was written. ${setText({ project, name, environments }, would, "would be ")}`;
-    const status = would.created ? "created" : "updated";
+    const { would, ...change } = await planAccount(admin, project, name, environments, values, how);
+    const { dropped, lost, created } = would;
+    const deed = lossesOf(name, would);
     const losses = { ...(dropped.length > 0 && { dropped }), ...(lost.length > 0 && { lost }) };
-    const document = { project, name, environments, status, ...losses };
-    return { ...(out && { deed: out }), seen, document, sentence, values, agreed: { dropped, lost } };
-  },
-  run: async (admin, { project, name, environments, values: _, ...how }, { seen, document, values, agreed }) => {
-    const written = await setAccount(admin, project, name, environments, values, { ...how, seen, agreed });
-    const status = written.created ? "created" : "updated";
-    const { machinesOnly } = how;
-    const sentence = setText(document, written) + (machinesOnly ? ` ${machinesOnlySentence}` : "");
-    return done({ ...document, status, ...(machinesOnly && { machinesOnly }) }, sentence, written.warnings);
+    const document = { project, name, environments, status: created ? "created" : "updated", ...losses };
+    return {
+      ...change,
+      // A form says by itself where the account stays.
+      seen: { ...change.seen, ...(how.leave === undefined && { losses: deed }) },
+      ...(deed && { deed }),
+      document,
+      sentence: `Nothing was written. ${setText(document, would, "would be ")}`,
+      apply: async () => {
+        const written = await change.apply();
+        const { machinesOnly } = how;
+        const sentence = setText(document, written) + (machinesOnly ? ` ${machinesOnlySentence}` : "");
+        return done({ ...document, ...(machinesOnly && { machinesOnly }) }, sentence, written.warnings);
+      },
+    };
   },
 });
 
@@ -139,18 +143,17 @@ export const remove = operation({
   right: rightTo("accounts.write"),
   inputs: { project, name },
   plan: async (admin, { project, name }) => {
-    const { environments, seen } = await deleteItem(
-      admin,
-      project,
-      { descriptor: accounts, names: [name] },
-      { dryRun: true },
-    );
+    const { would: environments, ...change } = await planDeletion(admin, project, {
+      descriptor: accounts,
+      names: [name],
+    });
     const sentence = `Nothing was written. It would delete account ${name} from ${project}, ${joined(environments)}.`;
-    return { seen, document: { project, name, environments }, sentence };
-  },
-  run: async (admin, { project, name }, { seen }) => {
-    await deleteItem(admin, project, { descriptor: accounts, names: [name] }, { seen });
-    return done({ project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
+    const document = { project, name, environments };
+    const apply = async () => {
+      await change.apply();
+      return done({ project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
+    };
+    return { ...change, document, sentence, apply };
   },
 });
 

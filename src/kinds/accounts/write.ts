@@ -2,19 +2,18 @@ import { may } from "../../access/rights.ts";
 import { type Environment, environmentsOf } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
-import type { Seen } from "../../desk/plan.ts";
-import { seenOf } from "../../desk/plan.ts";
-import { findProject, type PlannedProject, placeOf } from "../../desk/projects.ts";
+import { applying, type Seen } from "../../desk/plan.ts";
+import { findProject, findToChange, placeOf } from "../../desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
 import { noted, requireNote } from "../../editing/notes.ts";
 import { itemsOf, type OpenSet, openItems, requireSets } from "../../editing/open.ts";
 import type { SetChanges } from "../../editing/write.ts";
-import { changingProject, type DryRun } from "../../editing/write-project.ts";
+import { type PlannedItems, planItems } from "../../editing/write-project.ts";
 import { newCoin } from "../../seal/canary.ts";
 import { unseenIn } from "../../words/unseen.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
-/** What a change did, or would do: whether the account is new, what it loses, and what was read. */
+/** What a change did, or would do: whether the account is new, and what it loses. */
 export type AccountWrite = {
   readonly created: boolean;
   /** The environments that it leaves. */
@@ -22,15 +21,10 @@ export type AccountWrite = {
   /** The fields that are in one of the environments and not among the new ones, as far as the person may see it. */
   readonly lost: readonly string[];
   readonly warnings: readonly string[];
-  readonly seen: ReturnType<typeof seenOf>;
 };
 
-/** What the person saw, and how the account is written. */
-export type AccountOptions = DryRun & {
-  /** The sets as somebody saw them: the change is refused if somebody wrote the account since. */
-  readonly seen?: Seen;
-  /** What a person agreed to lose; anything else is a `conflict`. Default: everything. */
-  readonly agreed?: Pick<AccountWrite, "dropped" | "lost"> | undefined;
+/** How the account is written. */
+export type AccountOptions = {
   /** Whether fields that are not given stay. A field that is null is removed. */
   readonly merge?: boolean | undefined;
   /** Where it stays if it is there, though it is not named. Default: everywhere if it is merged, else nowhere. */
@@ -48,65 +42,67 @@ const accountBytesMax = 64 * 1024;
  * Writes an account: its fields and its environments become exactly these, as far as the person may write, unless it is
  * merged with what is there.
  * @param values - must be an object of strings
+ * @param seen - the sets as somebody saw them: the change is refused if somebody wrote the account since
  */
-export async function setAccount(
+export function setAccount(
   admin: AdminContext,
   where: string,
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  { agreed, dryRun, seen = {}, merge = false, leave, machinesOnly, ...options }: AccountOptions = {},
+  { seen, ...options }: AccountOptions & { readonly seen?: Seen } = {},
 ): Promise<AccountWrite> {
-  const { targets, fields, warnings } = validateAccount(name, environmentNames, values, merge);
-  const note = options.note === undefined ? undefined : requireNote(name, options.note);
-  await findProject(admin, where, "write", targets);
-  const found = await findProject(admin, where, "write");
-  const plan = async (admin: AdminContext, project: PlannedProject) => {
-    const sets = await requireSets(admin, project, accounts, seen, [name]);
-    const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
-    const stays = [...targets, ...(leave ?? (merge ? holders : []))];
-    const dropped = holders.filter((environment) => !stays.includes(environment));
-    const changes = new Map<OpenSet<AccountEntry>, SetChanges<AccountEntry>>();
-    const lost = new Set<string>();
-    for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {
-      const { environment } = set;
-      const before = openItems({ project, descriptor: accounts, environment }, set);
-      const old = fieldsIn(before, name);
-      const item = before.items.get(name);
-      const isTarget = targets.includes(environment);
-      const write = () => {
-        const value = sealable(merge ? { ...old, ...fields } : fields);
-        const coin = newCoin(admin.systemKeys.listing, false, machinesOnly ?? item?.isHidden);
-        return { entry: { name, updatedAt: project.now, ...noted(note, item?.entry), coin }, value };
-      };
-      // Earlier versions, which a person may read, would have the same fields.
-      if (merge && machinesOnly && isTarget && item?.isHidden === false)
-        throw new Refused(
-          "invalid",
-          `${name} needs all its fields again to be for machines only: write them without --merge.`,
-        );
-      const isKept = merge && item && Object.keys(fields).length === 0;
-      const kept = isKept && { ...item, entry: { ...item.entry, ...noted(note, item.entry) } };
-      changes.set(before, new Map([[name, isTarget ? kept || write() : null]]));
-      const isSeen = isTarget && may(admin.rights, "see", placeOf(found), environment);
-      for (const field of isSeen && !merge ? Object.keys(old) : []) if (!(field in fields)) lost.add(field);
-    }
-    const outcome = { created: holders.length === 0, dropped, lost: [...lost].sort(), warnings };
-    requireAgreed(name, outcome, agreed ?? outcome);
-    return { changes, outcomeOf: () => ({ ...outcome, seen: seenOf(project, sets) }) };
-  };
-  return changingProject(admin, found, accounts, plan, { dryRun });
+  return applying(admin, (admin) => planAccount(admin, where, name, environmentNames, values, options), seen);
 }
 
-type Losses = Pick<AccountWrite, "dropped" | "lost">;
-
-/** @throws Refused `conflict` if somebody else has added what nobody has agreed to lose */
-function requireAgreed(name: string, now: Losses, agreed: Losses): void {
-  const place = now.dropped.find((one) => !agreed.dropped.includes(one));
-  const field = now.lost.find((one) => !agreed.lost.includes(one));
-  if (place === undefined && field === undefined) return;
-  const added = place === undefined ? `the field ${JSON.stringify(field)} to ${name}` : `${name} to ${place}`;
-  throw new Refused("conflict", `Somebody has added ${added} since. Nothing was changed: try again.`);
+/** What {@link setAccount} would do. */
+export async function planAccount(
+  admin: AdminContext,
+  where: string,
+  name: string,
+  environmentNames: readonly string[],
+  values: unknown,
+  { merge = false, leave, machinesOnly, ...options }: AccountOptions = {},
+): Promise<PlannedItems<AccountWrite>> {
+  const { targets, fields, warnings } = validateAccount(name, environmentNames, values, merge);
+  const note = options.note === undefined ? undefined : requireNote(name, options.note);
+  const project = await findToChange(admin, where, "write");
+  if (targets.some((one) => !project.permit.allows("write", one))) await findProject(admin, where, "write", targets);
+  const sets = await requireSets(admin, project, accounts);
+  const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
+  const stays = [...targets, ...(leave ?? (merge ? holders : []))];
+  const dropped = holders.filter((environment) => !stays.includes(environment));
+  const changes = new Map<OpenSet<AccountEntry>, SetChanges<AccountEntry>>();
+  const lost = new Set<string>();
+  for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {
+    const { environment } = set;
+    const before = openItems({ project, descriptor: accounts, environment }, set);
+    const old = fieldsIn(before, name);
+    const item = before.items.get(name);
+    const isTarget = targets.includes(environment);
+    const write = () => {
+      const value = sealable(merge ? { ...old, ...fields } : fields);
+      const coin = newCoin(admin.systemKeys.listing, false, machinesOnly ?? item?.isHidden);
+      return { entry: { name, updatedAt: project.now, ...noted(note, item?.entry), coin }, value };
+    };
+    // Earlier versions, which a person may read, would have the same fields.
+    if (merge && machinesOnly && isTarget && item?.isHidden === false)
+      throw new Refused(
+        "invalid",
+        `${name} needs all its fields again to be for machines only: write them without --merge.`,
+      );
+    const isKept = merge && item && Object.keys(fields).length === 0;
+    const kept = isKept && { ...item, entry: { ...item.entry, ...noted(note, item.entry) } };
+    changes.set(before, new Map([[name, isTarget ? kept || write() : null]]));
+    const isSeen = isTarget && may(admin.rights, "see", placeOf(project), environment);
+    for (const field of isSeen && !merge ? Object.keys(old) : []) if (!(field in fields)) lost.add(field);
+  }
+  const outcome = { created: holders.length === 0, dropped, lost: [...lost].sort(), warnings };
+  const looked = sets.map((set) => {
+    const of = { project, descriptor: accounts, environment: set.environment, version: set.stored.version };
+    return { set: of, names: [name] };
+  });
+  return planItems(admin, project, accounts, { changes, outcomeOf: () => outcome, looked });
 }
 
 /** The names of an account's fields, in the environments where a person may see and write it. Values are not shown. */

@@ -22,13 +22,11 @@ import {
 import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done, list } from "../../desk/outcome.ts";
 import { rightTo } from "../../desk/permit.ts";
-import type { Seen } from "../../desk/plan.ts";
+import { requireAsSeen } from "../../desk/plan.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
 import { noteInput } from "../../editing/notes.ts";
-import { seenAt } from "../../editing/open.ts";
 import { setBytesMax } from "../../sets/kind.ts";
-import { digestOf } from "../../sets/verified-set.ts";
 import { parseList } from "../../words/lists.ts";
 import { machinesOnlySentence } from "../../words/machines-only.ts";
 import { parseCount, Unfit } from "../../words/parse.ts";
@@ -39,16 +37,15 @@ import { variables } from "./entry.ts";
 import type { ImportFormat } from "./import-text.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
 import {
-  copyVariables,
   listVariables,
   type NewVariable,
   type Place,
-  seenByCopy,
-  setVariables,
+  planCopy,
+  planEach,
+  planVariables,
   type VariablesCopy,
   type VariablesWrite,
   warningsIn,
-  writeVariables,
 } from "./write.ts";
 
 const name = completed(input("<name>", "the variable"), "items");
@@ -111,7 +108,7 @@ export const set = operation({
   },
   plan: async (admin, given) => {
     const { project, environments, name, each, rotateBy = null, canary, machinesOnly, generate, note, version } = given;
-    const seen = await seenAt(admin, project, "write", variables, environments);
+    await findProject(admin, project, "write", environments); // before anything is read
     const value = each || generate !== undefined ? undefined : await given.value.read();
     const changes = new Map(
       environments.map((environment) => {
@@ -121,20 +118,22 @@ export const set = operation({
         return [environment, { entries: [{ name, canary, machinesOnly, ...own }] }];
       }),
     );
-    const would = await writeVariables(admin, project, changes, { seen: ifAt(environments, version), dryRun: true });
-    const sentence = `Nothing was written. ${savedSentence(project, name, would, ["It would create", "It would update"])}`;
-    return { seen, document: { project, key: name, ...savedPlaces(would) }, sentence, changes };
-  },
-  run: async (admin, { project, environments, name, rotateBy, canary, machinesOnly, version }, { seen, changes }) => {
-    const asked = { ...seen, ...ifAt(environments, version) };
-    const written = await writeVariables(admin, project, changes, { seen: asked });
-    const where = savedPlaces(written);
-    const marks = { ...(canary && { canary }), ...(machinesOnly && { machinesOnly }) };
-    const document = { project, ...where, key: name, ...(rotateBy && { rotateBy }), ...marks };
-    const day = rotateBy ? ` Rotate it by ${rotateBy}.` : "";
-    const bait = canary ? " It is a canary: every use of it is on record." : "";
-    const hidden = machinesOnly ? ` ${machinesOnlySentence}` : "";
-    return done(document, savedSentence(project, name, written) + day + bait + hidden, warningsIn(written));
+    const { would, ...change } = await planEach(admin, project, changes);
+    await requireAsSeen(change, ifAt(environments, version));
+    return {
+      ...change,
+      document: { project, key: name, ...savedPlaces(would) },
+      sentence: `Nothing was written. ${savedSentence(project, name, would, ["It would create", "It would update"])}`,
+      apply: async () => {
+        const written = await change.apply();
+        const marks = { ...(canary && { canary }), ...(machinesOnly && { machinesOnly }) };
+        const document = { project, ...savedPlaces(written), key: name, ...(rotateBy && { rotateBy }), ...marks };
+        const day = rotateBy ? ` Rotate it by ${rotateBy}.` : "";
+        const bait = canary ? " It is a canary: every use of it is on record." : "";
+        const hidden = machinesOnly ? ` ${machinesOnlySentence}` : "";
+        return done(document, savedSentence(project, name, written) + day + bait + hidden, warningsIn(written));
+      },
+    };
   },
 });
 
@@ -161,24 +160,25 @@ export const mark = operation({
     if (note === undefined && rotateBy === undefined) throw usageProblem("var mark: give --note, --rotate-by or both.");
   },
   plan: async (admin, { project, environments, names, note, rotateBy: day, version }) => {
-    const seen = await seenAt(admin, project, "write", variables, environments);
     const rotateBy = day === "none" ? null : day; // no parsed option can be null
     const entries = names.map((name) => ({ name, note, rotateBy }));
     const changes = new Map(environments.map((environment) => [environment, { entries }]));
-    await writeVariables(admin, project, changes, { seen: ifAt(environments, version), dryRun: true });
+    const { would: _, ...change } = await planEach(admin, project, changes);
+    await requireAsSeen(change, ifAt(environments, version));
     const said = [
       ...(rotateBy === undefined ? [] : [rotateBy ? `to be rotated by ${rotateBy}` : "without a day to rotate by"]),
       ...(note === undefined ? [] : [note ? `with the note ${JSON.stringify(note)}` : "without a note"]),
     ].join(", ");
     const did = `${listed(names)} in ${project}, ${joined(environments)}: ${said}.`;
-    const sentence = `Nothing was written. It would mark ${did}`;
     const document = { project, environments, keys: names, note, rotateBy };
-    return { seen, document, sentence, did, changes, names: { added: [], changed: names, deleted: [] }, same: 0 };
-  },
-  run: async (admin, { project, environments, version }, { seen, document, did, changes }) => {
-    const asked = { ...seen, ...ifAt(environments, version) };
-    const written = await writeVariables(admin, project, changes, { seen: asked });
-    return done(document, `Marked ${did}`, warningsIn(written));
+    return {
+      ...change,
+      document,
+      sentence: `Nothing was written. It would mark ${did}`,
+      names: { added: [], changed: names, deleted: [] },
+      same: 0,
+      apply: async () => done(document, `Marked ${did}`, warningsIn(await change.apply())),
+    };
   },
 });
 
@@ -315,26 +315,23 @@ export const copy = operation({
   },
   plan: async (admin, given) => {
     const [source, target] = endsOf(given);
-    const seen = await seenByCopy(admin, source, target);
-    const would = await copyVariables(admin, source, target, given.names, { dryRun: true });
-    const sentence = `Nothing was written. In ${target.project}, ${target.environment} there would be ${counts(would)}.`;
+    const { would, ...change } = await planCopy(admin, source, target, given.names);
     return {
-      seen,
+      ...change,
       names: { ...would, deleted: [] },
       same: would.same.length,
       ...eachChange(target, would, "WOULD BE"),
       warnings: would.warnings,
-      sentence,
+      sentence: `Nothing was written. In ${target.project}, ${target.environment} there would be ${counts(would)}.`,
+      apply: async () => {
+        const copied = await change.apply();
+        const { added, changed, warnings } = copied;
+        const what = counted(added.length + changed.length, "variable");
+        const sentence = `Copied ${what} to ${target.project}, ${target.environment}: ${counts(copied)}.`;
+        const { document, shows } = eachChange(target, copied, "IS");
+        return { ...done(document, sentence, warnings), shows };
+      },
     };
-  },
-  run: async (admin, given, { seen }) => {
-    const [source, target] = endsOf(given);
-    const copied = await copyVariables(admin, source, target, given.names, { seen });
-    const { added, changed, warnings } = copied;
-    const what = counted(added.length + changed.length, "variable");
-    const sentence = `Copied ${what} to ${target.project}, ${target.environment}: ${counts(copied)}.`;
-    const { document, shows } = eachChange(target, copied, "IS");
-    return { ...done(document, sentence, warnings), shows };
   },
 });
 
@@ -394,8 +391,8 @@ export const importAll = operation({
     admin,
     { project, environment, file, format = "env", prune = false, touch = false, allowEmpty, literal, notes, version },
   ) => {
-    const sets = await seenAt(admin, project, prune ? ["write", "see"] : "write", variables, [environment]);
-    requireFreshToCompare(admin, placeOf(await findProject(admin, project, "write")), [environment]);
+    const found = await findProject(admin, project, prune ? ["write", "see"] : "write", [environment]);
+    requireFreshToCompare(admin, placeOf(found), [environment]); // before anything is read
     const { variables: read, warnings } = await readImport(file, format, literal === true);
     const entries = notes ? read : read.map(({ note: _, ...entry }) => entry);
     if (entries.length === 0 && !allowEmpty) {
@@ -404,37 +401,34 @@ export const importAll = operation({
     }
     const place = { project, environment };
     const asked = { prune, onlyChanges: !touch, warnings };
-    const only = ifAt([environment], version);
-    const would = await setVariables(admin, project, environment, entries, { ...asked, seen: only, dryRun: true });
+    const { would, ...change } = await planVariables(admin, project, environment, entries, asked);
+    await requireAsSeen(change, ifAt([environment], version));
     const { added, changed, deleted } = would;
     const imports = `import ${counted(entries.length, "variable")} into ${project}, ${environment}`;
     const counts = `add ${added.length}, change ${changed.length} and delete ${deleted.length}`;
-    // What is named depends on rights, too.
-    const seen = { ...sets, plan: digestOf(JSON.stringify([added, changed, deleted])) };
     return {
+      ...change,
       ...(prune && { deed: `${imports}, and delete ${deletions(deleted)}` }),
-      seen,
       names: would,
       same: would.same.length,
       ...eachChange(place, { added, changed, deleted }, "WOULD BE", "Each variable of the file has its value already."),
       warnings: would.warnings,
       sentence: `Nothing was written. The import would ${counts}.`,
-      write: (seen: Seen) =>
-        setVariables(admin, project, environment, entries, { ...asked, seen: { ...seen, ...only } }),
+      apply: async () => {
+        const { added, updated, same, deleted, warnings } = await change.apply();
+        const created = added.length;
+        const left = touch ? 0 : same.length;
+        const counts = [
+          `${created} created`,
+          `${updated} updated`,
+          ...(prune ? [`${deleted.length} deleted`] : []),
+          ...(left > 0 ? [`${left} as before`] : []),
+        ];
+        const sentence = `Imported ${counted(created + updated, "variable")}: ${counts.join(", ")}.`;
+        const document = { project, environment, created, updated, same: left, ...(prune && { deleted }) };
+        return done(document, sentence, warnings);
+      },
     };
-  },
-  run: async (_, { project, environment, prune, touch }, { seen, write }) => {
-    const { added, updated, same, deleted, warnings } = await write(seen);
-    const created = added.length;
-    const left = touch ? 0 : same.length;
-    const counts = [
-      `${created} created`,
-      `${updated} updated`,
-      ...(prune ? [`${deleted.length} deleted`] : []),
-      ...(left > 0 ? [`${left} as before`] : []),
-    ];
-    const sentence = `Imported ${counted(created + updated, "variable")}: ${counts.join(", ")}.`;
-    return done({ project, environment, created, updated, same: left, ...(prune && { deleted }) }, sentence, warnings);
   },
 });
 

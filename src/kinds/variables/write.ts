@@ -4,21 +4,14 @@ import { compareBytes, type Environment, isVariableName, variableValueBytesMax }
 import { Refused } from "../../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
-import type { Seen } from "../../desk/plan.ts";
-import {
-  type FoundProject,
-  findProject,
-  type PlannedProject,
-  placeOf,
-  projectColumns,
-  requireSeenProject,
-} from "../../desk/projects.ts";
+import { applying, type Seen } from "../../desk/plan.ts";
+import { type FoundProject, findProject, findToChange, placeOf, projectColumns } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
 import { noted, requireNote } from "../../editing/notes.ts";
-import { type Item, type OpenSet, openSet, requireSeen, requireSet, seenAt } from "../../editing/open.ts";
+import { type Item, type OpenSet, openItems, openSet, requireSet, requireSets } from "../../editing/open.ts";
 import { revealOf } from "../../editing/reveal.ts";
-import type { NewItem, PlannedSet, SetChanges } from "../../editing/write.ts";
-import { changingProject, type DryRun } from "../../editing/write-project.ts";
+import { type NewItem, type PlannedSet, type SetChanges, zeroValues } from "../../editing/write.ts";
+import { type PlannedItems, planItems } from "../../editing/write-project.ts";
 import { isCanary, isMachinesOnly, newCoin } from "../../seal/canary.ts";
 import { isMarked } from "../../store/expiry.ts";
 import { didYouMean } from "../../words/nearest.ts";
@@ -71,28 +64,41 @@ export type SeenSets = { readonly seen?: Seen | undefined };
 export type EnvironmentWrite = WriteOptions & { readonly entries: readonly NewVariable[] };
 
 /** Writes variables of one environment: all of them, or on any failure none. */
-export async function setVariables(
+export function setVariables(
   admin: AdminContext,
   where: string,
   environment: string,
   entries: readonly NewVariable[],
-  { seen, dryRun, ...options }: WriteOptions & SeenSets & DryRun = {},
+  { seen, ...options }: WriteOptions & SeenSets = {},
 ): Promise<VariablesWrite> {
-  const changes = new Map([[environment, { ...options, entries }]]);
-  const written = await writeVariables(admin, where, changes, { seen, dryRun });
-  return [...written.values()][0] as VariablesWrite;
+  return applying(admin, (admin) => planVariables(admin, where, environment, entries, options), seen);
 }
+
+/** What {@link setVariables} would do. */
+export async function planVariables(
+  admin: AdminContext,
+  where: string,
+  environment: string,
+  entries: readonly NewVariable[],
+  options: WriteOptions = {},
+): Promise<PlannedItems<VariablesWrite>> {
+  const { would, apply, ...plan } = await planEach(admin, where, new Map([[environment, { ...options, entries }]]));
+  const only = (written: Written) => [...written.values()][0] as VariablesWrite;
+  return { ...plan, would: only(would), apply: async () => only(await apply()) };
+}
+
+/** What was written, by environment. */
+type Written = ReadonlyMap<Environment, VariablesWrite>;
 
 /**
  * Writes several environments, each with changes of its own: all of them, or on any failure none.
  * @param changes - by environment; each gets a new version, even if its changes are empty
  */
-export async function writeVariables(
+export async function planEach(
   admin: AdminContext,
   where: string,
   changes: ReadonlyMap<string, EnvironmentWrite>,
-  { seen = {}, dryRun }: SeenSets & DryRun = {},
-): Promise<ReadonlyMap<Environment, VariablesWrite>> {
+): Promise<PlannedItems<Written>> {
   const asked = new Map(
     [...changes].map(([place, { entries, ...options }]) => {
       return [requireEnvironment(place), { given: validateVariables(entries), options }] as const;
@@ -100,26 +106,22 @@ export async function writeVariables(
   );
   const isPruned = [...asked.values()].some(({ options }) => options.prune);
   const needed = isPruned ? (["write", "see"] as const) : "write";
-  const found = await findProject(admin, where, needed, [...asked.keys()]);
-  const plan = async (admin: AdminContext, project: PlannedProject) => {
-    const plans = await Array.fromAsync(asked, async ([environment, { given, options }]) => {
-      const before = await openSet(admin, { project, descriptor: variables, environment });
-      const isCompared = mayCompare(admin, placeOf(found), environment);
-      const plan = planWrite(admin, before, given, options, project.now, isCompared);
-      await requireSeen(admin, before, seen, plan.changes.keys());
-      return plan;
-    });
-    return {
-      changes: new Map(
-        plans.flatMap(({ before, changes, same }) => {
-          return changes.size === 0 && same.length > 0 ? [] : [[before, changes] as const];
-        }),
-      ),
-      outcomeOf: (writes: Writes) =>
-        new Map(plans.map((plan) => [plan.before.environment, writtenBy(where, plan, writes)])),
-    };
-  };
-  return changingProject(admin, found, variables, plan, { dryRun });
+  const project = await findToChange(admin, where, needed, [...asked.keys()]);
+  const sets = await requireSets(admin, project, variables, [...asked.keys()]);
+  const plans = [...asked].map(([environment, { given, options }], at) => {
+    const before = openItems({ project, descriptor: variables, environment }, sets[at] as (typeof sets)[number]);
+    return planWrite(admin, before, given, options, project.now, mayCompare(admin, placeOf(project), environment));
+  });
+  return planItems(admin, project, variables, {
+    changes: new Map(
+      plans.flatMap(({ before, changes, same }) => {
+        return changes.size === 0 && same.length > 0 ? [] : [[before, changes] as const];
+      }),
+    ),
+    outcomeOf: (writes: Writes) =>
+      new Map(plans.map((plan) => [plan.before.environment, writtenBy(where, plan, writes)])),
+    looked: plans.map(({ before, changes }) => ({ set: before, names: [...changes.keys()] })),
+  });
 }
 
 type Writes = ReadonlyMap<Environment, PlannedSet<VariableEntry>>;
@@ -220,62 +222,77 @@ export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted">;
  * Copies variables to another environment or project with their days of rotation and, as far as the person may see
  * them, their notes: all of them, or on any failure none. That their values left the source is on record there.
  * @param names - which ones; all by default
+ * @param seen - the sets as somebody saw them
  */
-export async function copyVariables(
+export function copyVariables(
   admin: AdminContext,
   from: Place,
   to: Place,
   names?: readonly string[],
-  { seen = {}, dryRun }: SeenSets & DryRun = {},
+  { seen }: SeenSets = {},
 ): Promise<VariablesCopy> {
+  return applying(admin, (admin) => planCopy(admin, from, to, names), seen);
+}
+
+/** What {@link copyVariables} would do. */
+export async function planCopy(
+  admin: AdminContext,
+  from: Place,
+  to: Place,
+  names?: readonly string[],
+): Promise<PlannedItems<VariablesCopy>> {
   const [source, target] = [requireEnvironment(from.environment), requireEnvironment(to.environment)];
   const origin = await findProject(admin, from.project, "reveal", [source]);
-  const found = await findProject(admin, to.project, ["reveal", "write"], [target]);
+  const project = await findToChange(admin, to.project, ["reveal", "write"], [target]);
   requireFreshToCompare(admin, placeOf(origin), [source]);
-  requireFreshToCompare(admin, placeOf(found), [target]);
-  const isWithin = found.id === origin.id;
+  requireFreshToCompare(admin, placeOf(project), [target]);
+  const isWithin = project.id === origin.id;
   if (isWithin && source === target) {
     const words = "The source and the target are the same environment: name another with --to-env or --to.";
     throw new Refused("invalid", words);
   }
-  const plan = async (admin: AdminContext, project: PlannedProject) => {
-    const opened = await openSet(admin, { project: origin, descriptor: variables, environment: source });
-    if (isWithin) await requireSeen(admin, opened, seen, names);
-    else {
-      requireSeenProject(origin, { project: seen["source"] as string | undefined });
-      await requireSeen(admin, opened, { ...seen, project: origin.id }, names, "source.version");
-    }
-    const maySee = may(admin.rights, "see", placeOf(origin), source);
-    const inSight = maySee ? opened.items.keys() : [];
-    const chosen = chosenOf(opened, from, names, inSight);
-    requireKeysToCopy(admin, origin, source, chosen);
-    const given = validateVariables(chosen.map((item) => copied(admin, item, maySee)));
-    const before = await openSet(admin, { project, descriptor: variables, environment: target });
-    const plan = planWrite(admin, before, given, { onlyChanges: true }, project.now, true);
-    const isEqual = (name: string) => {
-      const old = before.items.get(name)?.entry;
-      const day = given.get(name)?.rotateBy;
-      return old && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
-    };
-    // Which of the target's are canaries is for those who may see them.
-    const equal = [...given.keys()].filter(isEqual).sort(compareBytes);
-    const shown = may(admin.rights, "see", placeOf(found), target) ? plan.same : equal;
-    const { changes } = plan;
-    await requireSeen(admin, before, seen, changes.keys());
-    const writes = chosen.filter(({ entry }) => changes.has(entry.key));
-    const isNothing = writes.length === 0;
-    // About their values there is nothing new to say.
-    const copying = { ...plan, warnings: writes.flatMap(({ entry }) => nameSentences(entry.key)) };
-    return {
+  const opened = await openSet(admin, { project: origin, descriptor: variables, environment: source });
+  const maySee = may(admin.rights, "see", placeOf(origin), source);
+  const inSight = maySee ? opened.items.keys() : [];
+  const chosen = chosenOf(opened, from, names, inSight);
+  requireKeysToCopy(admin, origin, source, chosen);
+  const given = validateVariables(chosen.map((item) => copied(admin, item, maySee)));
+  const before = await openSet(admin, { project, descriptor: variables, environment: target });
+  const write = planWrite(admin, before, given, { onlyChanges: true }, project.now, true);
+  const isEqual = (name: string) => {
+    const old = before.items.get(name)?.entry;
+    const day = given.get(name)?.rotateBy;
+    return old && (day === undefined || day === old.rotateBy) && !write.changed.includes(name);
+  };
+  // Which of the target's are canaries is for those who may see them.
+  const equal = [...given.keys()].filter(isEqual).sort(compareBytes);
+  const shown = may(admin.rights, "see", placeOf(project), target) ? write.same : equal;
+  const { changes } = write;
+  const writes = chosen.filter(({ entry }) => changes.has(entry.key));
+  const isNothing = writes.length === 0;
+  // About their values there is nothing new to say.
+  const copying = { ...write, warnings: writes.flatMap(({ entry }) => nameSentences(entry.key)) };
+  const planned = planItems(
+    admin,
+    project,
+    variables,
+    {
       changes: new Map(isNothing ? [] : [[before, changes]]),
       outcomeOf: (writes: Writes) => {
         const { added, changed, warnings } = writtenBy(to.project, copying, writes);
         return { added, changed, same: shown, warnings };
       },
       more: isNothing ? [] : [revealOf(admin, opened, writes)],
-    };
-  };
-  return changingProject(admin, found, variables, plan, { dryRun, permits: [origin.permit] });
+      looked: [
+        // Both may be of one environment.
+        { set: opened, ...(names && { names }), what: isWithin ? `version.${source}` : "source.version" },
+        { set: before, names: [...changes.keys()] },
+      ],
+    },
+    { permits: [origin.permit] },
+  );
+  if (!admin.isWithin) zeroValues(opened);
+  return isWithin ? planned : { ...planned, seen: { ...planned.seen, source: origin.id } };
 }
 
 /**
@@ -387,16 +404,6 @@ export async function listDueVariables(admin: AdminContext, withinMs: number): P
     }
   }
   return found;
-}
-
-/** What somebody sees of the ends of a copy. */
-export async function seenByCopy(admin: AdminContext, from: Place, to: Place): Promise<Seen> {
-  const source: Seen = await seenAt(admin, from.project, "reveal", variables, [requireEnvironment(from.environment)]);
-  const target: Seen = await seenAt(admin, to.project, "write", variables, [requireEnvironment(to.environment)]);
-  if (source.project === target.project) return { ...source, ...target };
-  // Both may be of one environment.
-  const version = source[`version.${from.environment}`] as number;
-  return { ...target, source: source.project ?? "", "source.version": version };
 }
 
 /** A variable whose name and value may be stored. */
