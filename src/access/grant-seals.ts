@@ -19,7 +19,7 @@ export class GrantSeals {
     this.#grantKey = grantKey;
   }
 
-  /** Whether the row has the seal of what it grants. A key that has ended takes as long as a canary, which has not. */
+  /** Whether the row has the seal of its grant. Ended keys and canaries take the same time. */
   isGrant(row: GrantRow & { readonly live: number }): boolean {
     const known = row.live ? this.#verified.get(row.keyId) : undefined;
     if (known !== undefined && isSameRow(known, row)) return true;

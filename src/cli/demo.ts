@@ -137,7 +137,7 @@ Or look at it in a browser. In another terminal, in this folder:
 `;
 }
 
-/** Where production has its database, and what was seen of its audit. */
+/** Settings of a real installation, which the demonstration must not inherit. */
 const ofProduction = ["DATABASE_URL", "DATABASE_PASSWORD_FILE", "KEYHOLE_CHECKPOINT_FILE", "KEYHOLE_WITNESS"] as const;
 
 /** Starts the dashboard of the demonstration. @param left - settings that the other terminal may have, too */

@@ -247,7 +247,7 @@ export async function rotateShown(visit: Visit): Promise<Answer> {
   return shownOnce(made, await showKey(visit.admin, visit.param("id")));
 }
 
-/** With lines that use the key, and without the one that has what it is for as commands write it. */
+/** Adds lines that use the key. Drops the line "Surfaces: …", which the page shows as facts. */
 function shownOnce(
   { notice = "", ...made }: Secret,
   record: Pick<KeyRecord, "surfaces" | "resources"> & Reached,

@@ -28,8 +28,8 @@ import { unlessRefused } from "./refusal.ts";
 import { entriesOf } from "./today.tsx";
 
 /**
- * A person: what they can see and do, how their rights changed, and what they did. It tells what commands tell:
- * `person show` operators, `access` whoever may see, and `audit list` whoever may read the audit.
+ * A person: what they can see and do, how their rights changed, and what they did. Operators see what
+ * `person show` says; people who may see, what `access` says; people who may read the audit, what `audit list` says.
  */
 export async function personPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;

@@ -101,8 +101,8 @@ export async function writtenSince(
 }
 
 /**
- * The macs of a version's record after the version was sealed again as it is; undefined unless the record is verified
- * and of this content.
+ * New macs for the record of a version that is sealed again unchanged; undefined if the record is not verified, or of
+ * other content.
  */
 export async function resealedRecord(admin: Admin, of: SetName, stored: StoredSet, listingMac: Buffer) {
   const { setVersions: v } = admin.database.tables;

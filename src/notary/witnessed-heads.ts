@@ -83,8 +83,8 @@ export class WitnessedHeads {
   }
 
   /**
-   * Asks all of them, unless they were asked within the last minute. Waits for the answers, but for 2 s at most, and not at all
-   * if one was away the last time or is late: their answers are taken later.
+   * Asks all of them, unless they were asked within the last minute. Waits up to 2 s for answers. If a witness was away
+   * last time or is late, does not wait. Late answers still count.
    * @param log - the keys that may have signed
    */
   async refresh(log: readonly Verifier[]): Promise<void> {

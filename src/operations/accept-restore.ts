@@ -59,7 +59,7 @@ async function accept(admin: AdminContext, { segments: size, commands, acceptedA
   const { signers } = await openSigners(database, keyring, systemKeys.audit);
   const change = { action, organization: null, names: [String(size)] } as const;
   await writing(admin, permit, async (admin) => {
-    // Nobody else accepts from here on, and what was shown is still so.
+    // From here nobody else can accept. Checks that the database is still as it was shown.
     await lockCommands(admin);
     const { database: inside } = admin;
     const end = await treeEnd(inside);

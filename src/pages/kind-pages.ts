@@ -19,7 +19,7 @@ export type KindPages = {
   readonly actions?: Readonly<Record<string, string>>;
   /** A warning beside a name in a list. */
   readonly Note?: typeof Steers;
-  /** The fields that say what is done with what was chosen in the grid, for a page `several` of the kind's own. */
+  /** The buttons for items chosen in the grid. The kind's own page `several` answers them. */
   readonly Several?: (place: { readonly where: string; readonly shown: readonly Environment[] }) => VNode;
   /** A sentence for a project without items: what to do first. */
   readonly firstStep: string;
@@ -29,7 +29,7 @@ export type KindPages = {
 /** What a kind brings to the page that creates, changes and deletes one item. */
 export type ItemForm<E = unknown> = {
   readonly nameHelp: string;
-  /** What a change does to what is stored, which the page does not show. */
+  /** One sentence for the page: what saving does to stored values. */
   readonly about: string;
   /** The names of an item's parts, as far as a person may know them, if it has parts. */
   parts?(visit: Visit, name: string): Promise<readonly string[]>;

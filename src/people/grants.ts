@@ -70,8 +70,8 @@ export async function applyGrants(admin: AdminContext, role: string, use: RoleUs
 }
 
 /**
- * Gives each role that has Keyhole's rights those that came with newer tables, and takes none away, so that servers of
- * the version before go on.
+ * Grants each of Keyhole's roles the rights on newer tables. Takes none away, so that servers of the version before go
+ * on.
  */
 export async function renewGrants(admin: AdminContext): Promise<{ readonly role: string; readonly use: RoleUse }[]> {
   Permit.operator(admin);

@@ -148,7 +148,7 @@ export type KeyAccess = KeyRecord & { readonly gets: Readonly<Record<string, Get
 export async function listAccess(admin: AdminContext, where: string, environment?: Environment): Promise<KeyAccess[]> {
   const { id, slug, organization, permit } = await findProject(admin, where, "see", environment && [environment]);
   const mask = environmentMask(...permit.environments);
-  // What lists projects reaches the one that had the slug when the row was made, and no later one.
+  // A key that lists projects reaches them by id: a later project with the same slug is out of reach.
   const isReaching = ({ environments, projects }: Reach) =>
     (environments & mask) !== 0 && (projects === null || idsOf(projects).get(slug) === id);
   const ofIts = eq(admin.database.tables.apiKeys.organizationId, organization.id);

@@ -17,7 +17,7 @@ type Provider = {
   readonly binding: string;
   /** Claims that narrow it more: a deployment environment, then the workflow at a commit. */
   readonly safer?: string;
-  /** How somebody without write access can have a job with a token that no claim tells from others, and what to do. */
+  /** How a stranger can start a job whose token looks like one of ours, and how to prevent it. */
   readonly strangers?: string;
   /** Which claims name a job, the first that a token has; `jti` unless it says otherwise. */
   readonly job?: PerJob["claims"];

@@ -201,8 +201,8 @@ export function saltKeyOf(auditKey: Uint8Array): Buffer {
 }
 
 /**
- * The seed of the first key that signs the audit's tree. It is stored, too; but whoever takes it out of the database
- * takes nothing away by that: what was signed can still be checked.
+ * The seed of the first key that signs the audit's tree. It is stored, too. Deleting its row does no harm: the
+ * key can be derived again.
  */
 export function firstNotarySeed(auditKey: Uint8Array): Uint8Array {
   return derive(auditKey, "notary 1");

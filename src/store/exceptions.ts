@@ -8,7 +8,7 @@ import type { Database, Db } from "./database.ts";
 /**
  * What the tables hold now, and the last entry of people by then, in one statement. All rows are read each time: one
  * that was put back has an old version and old moments, so no index finds it. Reading and comparing 50,000 took 40 ms of
- * processor time. Whoever lowers both what the head says and where segments begin puts back a part, which is refused.
+ * processor time. To hide an entry, one must change the head and remove segments; that is refused as a partial restore.
  */
 export async function readState({
   db,

@@ -5,7 +5,7 @@ const asksMax = 256;
  * form the next one. A batch that fails or takes long affects its own members only.
  * @param run - answers a batch, in its order
  * @param patienceMs - how long a batch waits for the one before it
- * @param atOnce - where batches save little: after a batch of one call, the next call waits for no end of a turn
+ * @param atOnce - sends a lone call at once, not at the end of the turn, where batches save little
  */
 export function grouped<Ask, Answer>(
   run: (asks: readonly Ask[]) => Promise<readonly Answer[]>,

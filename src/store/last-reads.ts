@@ -34,7 +34,7 @@ export async function areReadsStored({ db, tables: { lastReadsKnown: k } }: Data
 }
 
 /**
- * Notes that the reads of all segments that there are were stored.
+ * Marks the last reads as complete.
  * @param now - epoch milliseconds
  */
 export async function noteAllStored(database: Database, now: number): Promise<void> {

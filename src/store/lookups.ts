@@ -68,7 +68,7 @@ export function keyLookups(
   };
 }
 
-/** Prepares the second look, which takes out what was put back: the key, which is not live, and sets, which are not there. */
+/** Prepares the second lookup. A key that was put back is not live, and sets that were put back are missing. */
 function exceptionsOf(database: Database): (found: KeyRow, lookup: KeyLookup) => Promise<KeyRow> {
   const { auditExceptions: e } = database.tables;
   const find = database.query<{ subject: string }>(sql`

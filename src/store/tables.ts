@@ -234,8 +234,8 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
   });
 
   /**
-   * Variables that machines ask people for. A row is neither sealed nor believed: what is written on approval is what
-   * the person who approves was shown.
+   * Variables that machines ask people for. A row is neither sealed nor believed: approval writes exactly what the
+   * approver saw.
    */
   const variableRequests = table(
     "variable_requests",

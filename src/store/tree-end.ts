@@ -55,7 +55,7 @@ export async function readNodes({ db, tables }: Database, nodes: readonly Node[]
   });
 }
 
-/** That a leaf is of a segment, as its columns say. */
+/** SQL condition: the leaf's columns name this segment. */
 export function isLeafOf({ auditLeaves: l, auditSegments: s }: Database["tables"]): SQL {
   return sql`(${l.lane}, ${l.lastSeq}) = (${s.lane}, ${s.lastSeq})`;
 }

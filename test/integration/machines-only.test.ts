@@ -392,7 +392,7 @@ describeBoth("an item for machines only", (w, dialect, once) => {
     expect(JSON.parse(other.text).variables[0].value).not.toBe(made);
     expect(JSON.stringify([shows, said])).not.toContain(made);
     expect(said.sentence).toContain(
-      "It is for machines only: no right shows it, but whoever may make a key for it (an operator",
+      "It is for machines only: no person's right reveals it, but anyone who may create a key for it, and every operator",
     );
     const visitor = await visitorOf(w);
     const page = `/p/${where}/variables/set`;
@@ -403,7 +403,7 @@ describeBoth("an item for machines only", (w, dialect, once) => {
     await expect(revealVariable(w.admin, where, environment, "OPEN")).rejects.toThrow("for machines only");
     expect(await revealVariable(w.admin, where, "development", "OPEN")).toBe("stays");
     const { html } = await visitor.page(`/p/${where}/access`);
-    expect(html).toContain("Of each of them: no right shows it, but whoever may make a key for it");
+    expect(html).toContain("Of each of them: no person's right reveals it, but anyone who may create a key for it");
     const { sentence } = await performed(access.rows[0] as Operation, w.admin, { project: where, environment });
     expect(sentence).toContain("MADE in staging, OPEN in staging");
     expect((await visitor.page(`/p/${where}/variables`)).html).toContain("machines only");

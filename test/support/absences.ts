@@ -95,7 +95,7 @@ export const absences: Readonly<Record<string, readonly string[]>> = {
     "cli/backup.ts: The disk is full",
     "cli/over-ssh.ts: no reason given",
     "cli/version.ts: This program has no key",
-    "words/machines-only.ts: no right shows it",
+    "words/machines-only.ts: no person's right reveals it",
     "words/name-part.ts: No name has more than",
     "words/text.ts: no time",
     "editing/last-reads.ts: no machine",

@@ -94,7 +94,7 @@ const canariesBefore = new WeakMap<VariableSet, ReadonlySet<string>>();
 /** What a selection takes of a set. */
 type Part = { readonly chosen: Chosen; readonly names: readonly string[]; readonly fingerprint: string };
 
-/** A machine asks for the same part again and again: the newest few of each set are kept, of which no value is known. */
+/** Machines repeat their queries, so the last few selections of a set are kept. They hold no value. */
 function partOf(set: VariableSet, selection: Selection): Part {
   if (selection.by === "all") {
     const fingerprint = wholeBefore.get(set) ?? fingerprintOf(set, "all");
@@ -119,8 +119,7 @@ const partsBefore = new WeakMap<VariableSet, Map<string, Part>>();
 const wholeBefore = new WeakMap<VariableSet, string>();
 
 /**
- * The same under any version and any data key, and whatever is said of the variables: a note or a day of rotation tells
- * no machine that something changed. Nothing is opened for it.
+ * Does not change with the version, the data key, notes or days of rotation. Needs no decryption.
  */
 function fingerprintOf(set: VariableSet, chosen: Chosen): string {
   const members: readonly (keyof VariableEntry)[] = ["key", "updatedAt", "coin", "version"];

@@ -20,7 +20,7 @@ import { nameWarnings, unseenInValues, valueWarnings } from "./env-file.ts";
 
 export type NewVariable = {
   readonly name: string;
-  /** If left out, the stored one stays: then only what is said of the variable changes, which machines do not get. */
+  /** If left out, the stored one stays, and only the note and the day change, which machines do not see. */
   readonly value?: string | Uint8Array | undefined;
   /** The day to rotate it by, or null for none. If left out, an earlier day stays unless the value changes. */
   readonly rotateBy?: string | null | undefined;
