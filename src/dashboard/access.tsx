@@ -1,7 +1,9 @@
 /** @jsxImportSource preact */
 
 import { type Environment, environments } from "../core/names.ts";
+import { excerpt } from "../core/visible.ts";
 import { findProject } from "../desk/projects.ts";
+import { PagedTable } from "../pages/paged.tsx";
 import { type Cells, Chooser, environmentColumns, Field, Named, Operators, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
@@ -34,10 +36,13 @@ export async function accessPage(visit: Visit): Promise<Answer> {
       <Chooser button="Show">
         <Field label="In" name="environment" options={seen} value={environment} any="any environment" />
       </Chooser>
-      <Table
+      <PagedTable
         caption={`The keys and trusts that reach ${where}`}
         columns={columnsOf(rows, seen, admin.now())}
         rows={rows}
+        visit={visit}
+        idOf={({ id }) => id}
+        nameOf={({ name }) => excerpt(name)}
         none={[
           `No valid key or trust reaches ${where}${there}. `,
           visit.may("keys") && [<a href={newKey}>Create a key</a>, " for a machine that should read it."],

@@ -8,6 +8,7 @@ import { revoke } from "../operations/keys.ts";
 import { revoke as revokeTrust, termColumns } from "../operations/trusts.ts";
 import { carryOut } from "../pages/carry-out.ts";
 import { drawn, drawnFacts } from "../pages/drawn.tsx";
+import { PagedTable } from "../pages/paged.tsx";
 import {
   Actions,
   type Cells,
@@ -20,7 +21,6 @@ import {
   Named,
   Prose,
   SignInAgain,
-  Table,
   Word,
 } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
@@ -79,10 +79,17 @@ export async function keysPage(visit: Visit): Promise<Answer> {
           isHere: name === asked,
         }))}
       />
-      <Table
+      <PagedTable
         caption={`Keys and trusts: ${list.label}`}
         columns={columnsOf(newest, admin.now())}
         rows={rows}
+        visit={visit}
+        idOf={({ id }) => id}
+        orders={{
+          Name: ({ name }) => name.toLowerCase(),
+          Expires: ({ expiresAt }) => expiresAt ?? Number.POSITIVE_INFINITY,
+          "Last used": ({ lastUsedAt }) => lastUsedAt ?? 0,
+        }}
         none={visit.none(list.none)}
         filter="keys and trusts"
         nameOf={(record) =>

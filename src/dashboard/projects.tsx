@@ -5,7 +5,8 @@ import { everyKind } from "../kinds/kind.ts";
 import { create } from "../operations/organizations.ts";
 import { makeProject } from "../operations/projects.ts";
 import { carryOut } from "../pages/carry-out.ts";
-import { Ago, type Cells, Change, Empty, Field, Name, Named, Table } from "../pages/parts.tsx";
+import { PagedTable } from "../pages/paged.tsx";
+import { Ago, type Cells, Change, Empty, Field, Name, Named } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import { blame, type Visit } from "../pages/visit.ts";
@@ -46,10 +47,14 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
   };
   const main = (
     <>
-      <Table
+      <PagedTable
         caption="Projects"
         columns={columns}
         rows={rows}
+        visit={visit}
+        idOf={({ id }) => id}
+        own="By path"
+        orders={{ "Last change": ({ updatedAt }) => -(updatedAt ?? 0) }}
         none="There is no project yet. A project holds what one service needs: create the first one."
         filter="projects"
         classOf={(_, heading) => (heading === missingHeading ? "num" : undefined)}

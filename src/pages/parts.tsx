@@ -323,7 +323,7 @@ export function environmentColumns<T>(
   return Object.fromEntries(columns.map((environment) => [environment, (row: T) => cell(row, environment)]));
 }
 
-type TableProps<T> = {
+export type TableProps<T> = {
   readonly caption: string;
   readonly columns: Cells<T>;
   readonly rows: readonly T[];

@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
 import {
   bitsOf,
@@ -346,17 +346,29 @@ function typeOf({ trust }: Pick<KeyRow, "trust">): CredentialType {
 
 async function records(admin: AdminContext, where: SQL | undefined, isWanted: (row: KeyRow) => boolean = () => true) {
   const { apiKeys: k, organizations: o, keyUses: u } = admin.database.tables;
-  const rows = await admin.database.db
-    .select({ key: k, organization: o.slug, lastUsedAt: u.lastUsedAt })
-    .from(k)
-    .innerJoin(o, eq(o.id, k.organizationId))
-    .leftJoin(u, eq(u.keyId, k.id))
-    .where(where)
-    .orderBy(asc(k.createdAt), asc(k.id));
-  return rows
-    .filter(({ key }) => isSeen(admin, key) && isWanted(key))
-    .map(({ key, organization, lastUsedAt }) => recordOf(admin, key, organization, lastUsedAt));
+  const found: KeyRecord[] = [];
+  // Piece by piece: a row takes several times the memory of its record.
+  for (let after: SQL | undefined; ; ) {
+    const rows = await admin.database.db
+      .select({ key: k, organization: o.slug, lastUsedAt: u.lastUsedAt })
+      .from(k)
+      .innerJoin(o, eq(o.id, k.organizationId))
+      .leftJoin(u, eq(u.keyId, k.id))
+      .where(and(where, after))
+      .orderBy(asc(k.id))
+      .limit(rowsMax);
+    for (const { key, organization, lastUsedAt } of rows) {
+      if (isSeen(admin, key) && isWanted(key)) found.push(recordOf(admin, key, organization, lastUsedAt));
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < rowsMax) break;
+    after = gt(k.id, last.key.id);
+  }
+  return found.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
 }
+
+/** How many keys and trusts one statement reads. */
+const rowsMax = 1000;
 
 type Reach = Pick<KeyRow, "organizationId" | "projects" | "environments">;
 

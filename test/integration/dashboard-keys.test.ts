@@ -256,7 +256,7 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
   });
 });
 
-describeBoth("the list of keys and trusts", (w) => {
+describeBoth("the list of keys and trusts", (w, _, once) => {
   test("shows those in use, and by a link those that never end, were never used, or have ended", async () => {
     const { organization, visitor } = await furnish(w);
     const make = async (name: string, expiresInMs?: number) => (await w.key(organization, { name, expiresInMs })).id;
@@ -278,6 +278,44 @@ describeBoth("the list of keys and trusts", (w) => {
     expect(await named("/keys?show=ended")).toEqual(["gone"]);
     expect((await visitor.page("/keys?show=toString")).status).toBe(404);
     expect((await visitor.page(`/keys/${damaged}`)).html).toContain("Somebody changed this key with SQL");
+  });
+  once("has pages of 200 rows, whose filter and order work over all of them", async () => {
+    const { org, organization, visitor } = await furnish(w);
+    for (let at = 0; at < 203; at++) {
+      await w.key(organization, { name: `key ${(at * 7) % 203}` });
+    }
+    const all = (await listKeys(w.admin)).filter(({ status }) => /active|damaged/.test(status));
+    const shown = (html: string) => [
+      ...html.matchAll(/<tr data-name="[^"]*"><th scope="row"><a href="\/keys\/([^"]+)"/g),
+    ];
+    const nextOf = (html: string) => /href="([^"]*)">Next page</.exec(html)?.[1]?.replaceAll("&amp;", "&");
+    const walk = async (from: string) => {
+      const pages: string[][] = [];
+      for (let path: string | undefined = from; path !== undefined; ) {
+        const { html } = await visitor.page(path);
+        pages.push(shown(html).map(([, id = ""]) => id));
+        path = nextOf(html);
+      }
+      return pages;
+    };
+    const newest = await walk("/keys");
+    expect(newest.map(({ length }) => length)).toEqual([200, all.length - 200]);
+    expect(newest.flat()).toEqual(all.map(({ id }) => id).reverse());
+    const byName = (await walk("/keys?sort=Name")).flat();
+    const names = new Map(all.map(({ id, name }) => [id, name]));
+    expect(byName.map((id) => names.get(id) ?? "")).toEqual([...names.values()].sort());
+    // The oldest one is on the last page, and found from the first.
+    const [oldest] = all.filter(({ organization }) => organization === org);
+    const { html } = await visitor.page(`/keys?part=${encodeURIComponent(oldest?.name ?? "")}`);
+    expect(shown(html).map(([, id]) => id)).toContain(oldest?.id ?? "");
+    expect(html).toContain(`with that in the name, of ${all.length} in all`);
+    // A page begins after a key, whatever was made since.
+    const after = newest[0]?.at(-1) ?? "";
+    await w.key(organization, { name: "newer" });
+    const { html: second } = await visitor.page(`/keys?after=${after}`);
+    expect(shown(second).map(([, id = ""]) => id)).toEqual(newest[1] ?? []);
+    for (const path of ["/keys?after=gone", "/keys?sort=constructor"])
+      expect((await visitor.page(path)).status).toBe(404);
   });
   test("knows no key that is not there", async () => {
     const { visitor } = await furnish(w);
