@@ -78,8 +78,8 @@ export async function lockCommands({ database, systemKeys }: Locking): Promise<E
   await database.db
     .insert(h)
     .values({ ...fresh, seal: sealHead(systemKeys.audit, fresh) })
-    .onConflictDoNothing();
-  await database.locked(database.db.select().from(h).where(eq(h.lane, lane)));
+    // Changes nothing, and locks the row until the transaction ends.
+    .onConflictDoUpdate({ target: h.lane, set: { lane } });
   const end = await laneEnd(database, lane);
   if (end.head === null) throw new Refused("unavailable", "The database lost the end of the audit. Nothing was done.");
   if (isWhole(systemKeys.audit, end)) return end.head;

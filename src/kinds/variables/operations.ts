@@ -23,7 +23,7 @@ import { type Operations, operation } from "../../desk/operation.ts";
 import { type Columns, done, list } from "../../desk/outcome.ts";
 import { rightTo } from "../../desk/permit.ts";
 import { requireAsSeen } from "../../desk/plan.ts";
-import { findProject, placeOf } from "../../desk/projects.ts";
+import { findToChange, placeOf } from "../../desk/projects.ts";
 import { listItems, unreadInput } from "../../editing/last-reads.ts";
 import { noteInput } from "../../editing/notes.ts";
 import { setBytesMax } from "../../sets/kind.ts";
@@ -108,7 +108,7 @@ export const set = operation({
   },
   plan: async (admin, given) => {
     const { project, environments, name, each, rotateBy = null, canary, machinesOnly, generate, note, version } = given;
-    await findProject(admin, project, "write", environments); // before anything is read
+    const found = await findToChange(admin, project, "write", environments); // before anything is read
     const value = each || generate !== undefined ? undefined : await given.value.read();
     const changes = new Map(
       environments.map((environment) => {
@@ -118,7 +118,7 @@ export const set = operation({
         return [environment, { entries: [{ name, canary, machinesOnly, ...own }] }];
       }),
     );
-    const { would, ...change } = await planEach(admin, project, changes);
+    const { would, ...change } = await planEach(admin, project, changes, found);
     await requireAsSeen(change, ifAt(environments, version));
     return {
       ...change,
@@ -163,7 +163,8 @@ export const mark = operation({
     const rotateBy = day === "none" ? null : day; // no parsed option can be null
     const entries = names.map((name) => ({ name, note, rotateBy }));
     const changes = new Map(environments.map((environment) => [environment, { entries }]));
-    const { would: _, ...change } = await planEach(admin, project, changes);
+    const found = await findToChange(admin, project, "write", environments);
+    const { would: _, ...change } = await planEach(admin, project, changes, found);
     await requireAsSeen(change, ifAt(environments, version));
     const said = [
       ...(rotateBy === undefined ? [] : [rotateBy ? `to be rotated by ${rotateBy}` : "without a day to rotate by"]),
@@ -391,7 +392,7 @@ export const importAll = operation({
     admin,
     { project, environment, file, format = "env", prune = false, touch = false, allowEmpty, literal, notes, version },
   ) => {
-    const found = await findProject(admin, project, prune ? ["write", "see"] : "write", [environment]);
+    const found = await findToChange(admin, project, prune ? ["write", "see"] : "write", [environment]);
     requireFreshToCompare(admin, placeOf(found), [environment]); // before anything is read
     const { variables: read, warnings } = await readImport(file, format, literal === true);
     const entries = notes ? read : read.map(({ note: _, ...entry }) => entry);
@@ -401,7 +402,7 @@ export const importAll = operation({
     }
     const place = { project, environment };
     const asked = { prune, onlyChanges: !touch, warnings };
-    const { would, ...change } = await planVariables(admin, project, environment, entries, asked);
+    const { would, ...change } = await planVariables(admin, project, environment, entries, asked, found);
     await requireAsSeen(change, ifAt([environment], version));
     const { added, changed, deleted } = would;
     const imports = `import ${counted(entries.length, "variable")} into ${project}, ${environment}`;

@@ -5,7 +5,14 @@ import { Refused } from "../../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
 import { applying, type Seen } from "../../desk/plan.ts";
-import { type FoundProject, findProject, findToChange, placeOf, projectColumns } from "../../desk/projects.ts";
+import {
+  type FoundProject,
+  findProject,
+  findToChange,
+  type PlannedProject,
+  placeOf,
+  projectColumns,
+} from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
 import { noted, requireNote } from "../../editing/notes.ts";
 import { type Item, type OpenSet, openItems, openSet, requireSet, requireSets } from "../../editing/open.ts";
@@ -74,15 +81,21 @@ export function setVariables(
   return applying(admin, (admin) => planVariables(admin, where, environment, entries, options), seen);
 }
 
-/** What {@link setVariables} would do. */
+/** What {@link setVariables} would do. @param found - the project, if it was found already */
 export async function planVariables(
   admin: AdminContext,
   where: string,
   environment: string,
   entries: readonly NewVariable[],
   options: WriteOptions = {},
+  found?: PlannedProject,
 ): Promise<PlannedItems<VariablesWrite>> {
-  const { would, apply, ...plan } = await planEach(admin, where, new Map([[environment, { ...options, entries }]]));
+  const { would, apply, ...plan } = await planEach(
+    admin,
+    where,
+    new Map([[environment, { ...options, entries }]]),
+    found,
+  );
   const only = (written: Written) => [...written.values()][0] as VariablesWrite;
   return { ...plan, would: only(would), apply: async () => only(await apply()) };
 }
@@ -93,11 +106,13 @@ type Written = ReadonlyMap<Environment, VariablesWrite>;
 /**
  * Writes several environments, each with changes of its own: all of them, or on any failure none.
  * @param changes - by environment; each gets a new version, even if its changes are empty
+ * @param found - the project, if it was found already
  */
 export async function planEach(
   admin: AdminContext,
   where: string,
   changes: ReadonlyMap<string, EnvironmentWrite>,
+  found?: PlannedProject,
 ): Promise<PlannedItems<Written>> {
   const asked = new Map(
     [...changes].map(([place, { entries, ...options }]) => {
@@ -106,7 +121,7 @@ export async function planEach(
   );
   const isPruned = [...asked.values()].some(({ options }) => options.prune);
   const needed = isPruned ? (["write", "see"] as const) : "write";
-  const project = await findToChange(admin, where, needed, [...asked.keys()]);
+  const project = found ?? (await findToChange(admin, where, needed, [...asked.keys()]));
   const sets = await requireSets(admin, project, variables, [...asked.keys()]);
   const plans = [...asked].map(([environment, { given, options }], at) => {
     const before = openItems({ project, descriptor: variables, environment }, sets[at] as (typeof sets)[number]);
