@@ -4,24 +4,24 @@
  */
 
 import { expect, test } from "bun:test";
-import type { Operation } from "../../src/desk/operation.ts";
+import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import type { Operation, Planned } from "../../src/desk/operation.ts";
 import type { Organization } from "../../src/desk/organizations.ts";
-import { accountOperations } from "../../src/kinds/accounts/operations.ts";
-import { variableOperations } from "../../src/kinds/variables/operations.ts";
 import { revealVariables } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { history } from "../../src/operations/history.ts";
-import { organizations } from "../../src/operations/organizations.ts";
-import { projects } from "../../src/operations/projects.ts";
+import { buildProgram } from "../../src/main.ts";
+import { revokeKey } from "../../src/people/keys.ts";
 import { createOrganization, deleteOrganization } from "../../src/people/organizations.ts";
+import { addPerson, removePerson } from "../../src/people/persons.ts";
 import { deleteProject } from "../../src/people/projects.ts";
+import { rowOf } from "../../src/terminal/draw.ts";
 import { beforeTransaction } from "../support/before-transaction.ts";
 import { deleteAccount } from "../support/delete.ts";
 import { type Fields, type Visitor, visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
 import { planRollback, rollBack } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
-import { type Content, describeBoth, type World } from "../support/world.ts";
+import { type Content, describeBoth, type Place, type World } from "../support/world.ts";
 
 const content: Content = {
   variables: { staging: { A: "one", B: "two" }, production: { A: "other" } },
@@ -53,8 +53,10 @@ const forms: readonly (readonly [what: string, page: string, action: string, fie
   ["reveal", "variables/item?name=A", "variables/reveal", { environment: "staging" }],
 ];
 
-/** What a row asks about, what becomes of it while the question stands, and the refusal. */
-type Meanwhile = (w: World, place: { readonly where: string; readonly organization: Organization }) => Promise<unknown>;
+/** A project, and ids of what is made for a question. */
+type Asked = { readonly where: string; readonly organization: Organization; readonly id: string };
+/** What becomes of what a row names, while its question stands or right before its transaction. */
+type Meanwhile = (w: World, asked: Asked) => Promise<unknown>;
 const anotherProject: Meanwhile = async (w, { where, organization }) => {
   await deleteProject(w.admin, where);
   await w.project(organization, "web", content);
@@ -68,49 +70,105 @@ const moreVariables: Meanwhile = (w, { where }) =>
 const moreKeys: Meanwhile = (w, { organization }) => w.key(organization, { projects: ["web"] });
 const moreProjects: Meanwhile = (w, { organization }) => w.project(organization, "later", {});
 const accountGone: Meanwhile = (w, { where }) => deleteAccount(w.admin, where, "stripe");
+const keyRevoked: Meanwhile = (w, { id }) => revokeKey(w.admin, id);
+const personGone: Meanwhile = (w, { id }) => removePerson(w.admin, id);
+const otherReason: Meanwhile = (w, { id }) => w.run("update variable_requests set reason = 'x' where id = ?", [id]);
 
-const groups = [projects, organizations, history, variableOperations, accountOperations];
-const rows = groups.flatMap((group) => group.rows as Operation[]);
-const rowAt = (path: string) => rows.find((one) => one.path === path) as Operation;
+/** What a question is about, made before it. @returns its id, or the name of a person */
+type Make = (w: World, place: Place) => Promise<string>;
+const key: Make = async (w, { organization }) => (await w.key(organization)).id;
+const person: Make = async (w, { organization }) => {
+  const name = `p${Bun.randomUUIDv7().slice(-12)}`;
+  await addPerson(w.admin, { name, organization: organization.slug, signIn: null });
+  return name;
+};
+const request: Make = async (w, { organization, project }) => {
+  const { id } = await w.key(organization, { surfaces: ["mcp_server"], resources: ["requests"] });
+  return w.request(organization.id, id, project, { environment: "staging", name: "NEW", reason: "for a test" });
+};
+
 const oneField = { read: async () => Buffer.from('{"user":"stale"}') };
 const oneText = { name: "-", read: async () => Buffer.from("A=stale") };
 const otherProject = "The project has changed since it was shown";
-const questions: readonly (readonly [path: string, given: object, meanwhile: Meanwhile, error: string])[] = [
-  ["project delete", {}, anotherProject, otherProject],
-  ["project delete", {}, moreVariables, "variables: 2 when this was shown, and 3 now"],
-  ["project rename", { slug: "shop" }, anotherProject, otherProject],
-  ["history purge", { environment: "staging", kind: "variables" }, anotherProject, otherProject],
-  ["history purge", { environment: "staging", kind: "variables" }, moreVariables, "2 when this was shown, and 3 now"],
-  ...(["project delete", "project rename", "org plan"] as const).map(
-    (path) => [path, { slug: "shop", plan: "free" }, moreKeys, "The keys have changed since they were shown"] as const,
-  ),
-  ["org plan", { plan: "free" }, anotherOrganization, "The organization has changed since it was shown"],
-  ["org delete", {}, anotherOrganization, "The organization has changed since it was shown"],
-  ["org delete", {}, moreProjects, "projects: 1 when this was shown, and 2 now"],
-  ["var import", { environment: "staging", file: oneText, prune: true }, anotherProject, otherProject],
-  ["account set", { name: "stripe", values: oneField, environments: ["production"] }, accountGone, "deleted stripe"],
-  ["account set", { name: "stripe", values: oneField, environments: ["production"] }, anotherProject, otherProject],
-];
+const staging = { environment: "staging", environments: ["staging"], kind: "variables" };
+const account = { name: "stripe", values: oneField, environments: ["production"] };
+/** Each row with a plan. One that asks nothing is tried right before its transaction alone. */
+const questions: readonly (readonly [path: string, given: object, meanwhile: Meanwhile, error: string, make?: Make])[] =
+  [
+    ["project delete", {}, anotherProject, otherProject],
+    ["project delete", {}, moreVariables, "variables: 2 when this was shown, and 3 now"],
+    ["project rename", { slug: "shop" }, anotherProject, otherProject],
+    ["history purge", staging, anotherProject, otherProject],
+    ["history purge", staging, moreVariables, "2 when this was shown, and 3 now"],
+    ["rollback", { ...staging, to: 1 }, anotherProject, otherProject],
+    ["rollback", { ...staging, to: 1 }, moreVariables, "are at version 3 now, not 2"],
+    ["undo", { ...staging, version: 2 }, anotherProject, otherProject],
+    ["undo", { ...staging, version: 2 }, moreVariables, "are at version 3 now, not 2"],
+    ...(["project delete", "project rename", "org plan"] as const).map(
+      (path) =>
+        [path, { slug: "shop", plan: "free" }, moreKeys, "The keys have changed since they were shown"] as const,
+    ),
+    ["org plan", { plan: "free" }, anotherOrganization, "The organization has changed since it was shown"],
+    ["org delete", {}, anotherOrganization, "The organization has changed since it was shown"],
+    ["org delete", {}, moreProjects, "projects: 1 when this was shown, and 2 now"],
+    ["var set", { ...staging, name: "A", value: oneText }, anotherProject, otherProject],
+    ["var mark", { ...staging, names: ["A"], note: "stale" }, anotherProject, otherProject],
+    ["var delete", { ...staging, names: ["A"] }, anotherProject, otherProject],
+    ["var copy", { ...staging, toEnvironment: "production" }, anotherProject, otherProject],
+    ["var import", { ...staging, file: oneText, prune: true }, anotherProject, otherProject],
+    ["account set", account, accountGone, "deleted stripe"],
+    ["account set", account, anotherProject, otherProject],
+    ["account delete", { name: "stripe" }, anotherProject, otherProject],
+    ["key rotate", {}, keyRevoked, "is revoked: create a new key", key],
+    ["person revoke", {}, personGone, "That was not so when it was shown", person],
+    ["request approve", { value: oneText }, otherReason, "The request has changed since it was shown", request],
+    ["request reject", {}, otherReason, "The request has changed since it was shown", request],
+  ];
+
+/** What is done whatever else has changed: nobody needs a key or a trust that was to be revoked. */
+const revocations = ["key revoke", "trust revoke"];
+
+const nowhere = { env: {}, terminal: process, json: false, say: () => {}, flush: async () => {}, inherited: [] };
+const all = (command: CommandUnknownOpts): CommandUnknownOpts[] => [command, ...command.commands.flatMap(all)];
+const rows = all(await buildProgram(nowhere)).flatMap((command) => {
+  const row = rowOf(command);
+  return row !== undefined && "plan" in row && row.plan !== undefined && !row.isLong ? [row] : [];
+});
+
+test("each row with a plan is tried below, unless it only revokes", () => {
+  const tried = new Set([...questions.map(([path]) => path), ...revocations]);
+  expect([...tried].sort()).toEqual(rows.map(({ path }) => path).sort());
+});
 
 describeBoth("what somebody agreed to", (w) => {
   const moments = ["while the question stands", "right before the transaction"] as const;
-  const each = questions.flatMap((question) => moments.map((moment) => [...question, moment] as const));
+  const each = questions.flatMap(([path, given, meanwhile, error, make]) =>
+    moments.map((moment) => ({ path, given, meanwhile, error, make, moment })),
+  );
 
-  test.each(each)("is done to nothing else: %s", async (path, more, meanwhile, error, moment) => {
-    const { organization, where } = await w.place(content);
-    let after = "";
-    const change = async () => {
-      await meanwhile(w, { where, organization });
-      after = await stored(w);
-    };
-    const row = rowAt(path);
-    const given = { project: where, organization: organization.slug, ...more };
-    const refused = { kind: "conflict", message: expect.stringContaining(error) };
-    const isAsked = moment === "while the question stands";
-    const admin = isAsked ? w.admin : beforeTransaction(w.admin, change);
-    await expect(performed(row, admin, given, isAsked ? change : undefined)).rejects.toMatchObject(refused);
-    expect(await stored(w)).toBe(after);
-  });
+  test.each(each)(
+    "is done to nothing else: $path, $moment",
+    async ({ path, given: more, meanwhile, error, make, moment }) => {
+      const place = await w.place(content);
+      const { organization, where } = place;
+      const id = (await make?.(w, place)) ?? "";
+      let after: string | undefined;
+      const change = async () => {
+        await meanwhile(w, { where, organization, id });
+        after = await stored(w);
+      };
+      const row = rows.find((one) => one.path === path) as Planned;
+      const given = { project: where, organization: organization.slug, ...(make && { id, name: id }), ...more };
+      const isAsked = moment === "while the question stands";
+      const isBefore = !isAsked || (row.asks === undefined && !row.showsFirst);
+      const admin = isBefore ? beforeTransaction(w.admin, change) : w.admin;
+      const refused = { kind: "conflict", message: expect.stringContaining(error) };
+      await expect(performed(row as Operation, admin, given, isBefore ? undefined : change)).rejects.toMatchObject(
+        refused,
+      );
+      expect(await stored(w)).toBe(after as string);
+    },
+  );
 });
 
 describeBoth("what was shown of one project", (w) => {

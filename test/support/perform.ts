@@ -13,6 +13,6 @@ export async function performed(
   const person = { env: {}, report: () => {} };
   if (row.plan === undefined) return row.run(admin, given as never, person);
   const plan = await row.plan(admin, given as never, person);
-  if (plan.deed !== undefined) await agree(plan);
+  if (plan.deed !== undefined || row.showsFirst) await agree(plan);
   return carryOutShown(admin, row, given as never, person, plan);
 }
