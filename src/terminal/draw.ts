@@ -1,6 +1,7 @@
 import { Argument, type Command, Option } from "@commander-js/extra-typings";
 import type { Given, Input, Inputs, ReadWords } from "../desk/inputs.ts";
 import type { Operation, Words } from "../desk/operation.ts";
+import { parseCount } from "../words/parse.ts";
 import { type Ask, askAt } from "./ask.ts";
 import { localName, readChunks, readSource } from "./input.ts";
 import { type CommandContext, noun, verb } from "./verb.ts";
@@ -57,6 +58,10 @@ function commandOf(row: Row, context: CommandContext): Command {
     });
   if (row.asks !== undefined) command.option("--yes", "do it without asking");
   if ("plan" in row) command.option("--dry-run", "say what it would do, and change nothing");
+  const isList = !("plan" in row) && ("wide" in row.inputs || row.path.endsWith(" list"));
+  if (isList && !("limit" in row.inputs)) {
+    command.addOption(new Option("--limit <count>", "show at most so many").argParser(parseCount));
+  }
   return command.action(async () => {
     const values: Readonly<Record<string, unknown>> = command.opts();
     const given = Object.fromEntries([
@@ -71,7 +76,8 @@ function commandOf(row: Row, context: CommandContext): Command {
     if ("action" in row) return row.action(context, all, askAt(context, row, yes));
     // With the database, which a command of machines does not load.
     const { perform } = await import("./perform.ts");
-    await perform(context, row, all, { yes, dryRun: values["dryRun"] === true });
+    const limit = isList && !("limit" in row.inputs) ? (values["limit"] as number | undefined) : undefined;
+    await perform(context, row, all, { yes, dryRun: values["dryRun"] === true, limit });
   });
 }
 

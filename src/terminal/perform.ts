@@ -7,6 +7,7 @@ import { fileOf, type ReadInput } from "../desk/inputs.ts";
 import { carryOutShown, type Interaction, type Operation } from "../desk/operation.ts";
 import type { Outcome, SecretOutput } from "../desk/outcome.ts";
 import { wouldDo } from "../desk/plan.ts";
+import { counted } from "../words/text.ts";
 import { withAdmin } from "./admin.ts";
 import { answer, answerRows, blockOf, handOver, requireReader } from "./answer.ts";
 import { askAt, showFirst } from "./ask.ts";
@@ -23,7 +24,7 @@ export async function perform(
   context: CommandContext,
   row: Operation,
   given: Readonly<Record<string, unknown>>,
-  { yes = false, dryRun = false }: { readonly yes?: boolean; readonly dryRun?: boolean } = {},
+  { yes = false, dryRun = false, limit }: { yes?: boolean; dryRun?: boolean; limit?: number | undefined } = {},
 ): Promise<void> {
   row.check?.(given);
   const carryOut = async (admin: AdminContext, report: Interaction["report"]) => {
@@ -56,7 +57,11 @@ export async function perform(
   if ("text" in shows) return answer(context, document, sentence, shows.text);
   if ("facts" in shows) return answer(context, document, sentence, blockOf(context, context.terminal.stdout, shows));
   if ("rows" in shows) {
-    await answerRows(context, document as readonly unknown[], shows, wide === true, sentence);
+    const more = shows.rows.length - (limit ?? shows.rows.length);
+    const isEach = Array.isArray(document) && document.length === shows.rows.length;
+    const part = isEach ? document.slice(0, limit) : document;
+    await answerRows(context, part, { ...shows, rows: shows.rows.slice(0, limit) }, wide === true, sentence);
+    if (more > 0) context.say(`${counted(more, "more row")}: raise --limit to see ${more === 1 ? "it" : "them"}.`);
     if (outcome.ends !== undefined) throw outcome.ends;
     return;
   }

@@ -5,7 +5,7 @@ import { complete } from "../../src/cli/completion.ts";
 import { isPeoples, judgeCommand, leadsThrough } from "../../src/cli/door.ts";
 import { file, flag, force, out, project, typed } from "../../src/desk/inputs.ts";
 import { operation } from "../../src/desk/operation.ts";
-import { done } from "../../src/desk/outcome.ts";
+import { done, list } from "../../src/desk/outcome.ts";
 import { carryOut, planned, typedIn } from "../../src/pages/carry-out.ts";
 import { Form } from "../../src/pages/visit.ts";
 import { showProject } from "../../src/people/projects.ts";
@@ -50,6 +50,15 @@ const forOperators = operation({
   run: async () => done({}, "None."),
 });
 
+const greetings = operation({
+  path: "greeting list",
+  about: "List greetings.",
+  examples: ["keyhole greeting list"],
+  right: "see",
+  inputs: {},
+  run: async () => list(["hello", "hi", "hey"], { GREETING: (one) => one }, "None."),
+});
+
 describeBoth("one row", (w) => {
   beforeAll(() => w.place({}));
 
@@ -69,6 +78,17 @@ describeBoth("one row", (w) => {
     });
     const { stdout } = await ran(w, ["greeting", "send", "web", "--yes", "--json"]);
     expect(JSON.parse(stdout)).toEqual({ slug: "web", said: "hello", warnings: ["It may blush."] });
+  });
+
+  test("that lists shows as many as are asked for, and says how many more there are", async () => {
+    const more = "1 more row: raise --limit to see it.\n";
+    const two = await ran(w, ["greeting", "list", "--limit", "2"]);
+    expect(two).toMatchObject({ stdout: "GREETING\nhello\nhi\n", stderr: more });
+    const json = await ran(w, ["greeting", "list", "--limit", "2", "--json"]);
+    expect(json).toMatchObject({ stdout: '["hello","hi"]\n', stderr: more });
+    expect(await ran(w, ["greeting", "list", "--limit", "3"])).toMatchObject({ stderr: "" });
+    const { stderr } = await ran(w, ["greeting", "list", "--limit", "0"]);
+    expect(stderr).toContain("takes a whole number of at least 1");
   });
 
   test("asks, and refuses where nobody can be asked", async () => {
@@ -149,7 +169,7 @@ describeBoth("one row", (w) => {
 function drawn(context: CommandContext) {
   let help = "";
   const program = noun("keyhole", "A program.");
-  program.addCommand(commandFor({ about: "Greetings.", rows: [greet, forOperators] }, context));
+  program.addCommand(commandFor({ about: "Greetings.", rows: [greet, forOperators, greetings] }, context));
   frame(program, (text) => {
     help += text;
   });

@@ -133,7 +133,7 @@ describe("the tree of commands", async () => {
   });
 
   test.each([
-    ["key list -", "--json --org --wide --unused --never-expires --help"],
+    ["key list -", "--json --org --wide --unused --never-expires --limit --help"],
     ["key create --env ", "development staging production"],
     ["key create --env staging,p", ""],
     ["file put web x --mode ", "0600 0400"],
