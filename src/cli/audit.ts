@@ -16,6 +16,7 @@ import { acceptRestore } from "../operations/accept-restore.ts";
 import {
   columnsOf,
   Damaged,
+  earlierMatch,
   filterInputs,
   key,
   listSome,
@@ -81,7 +82,7 @@ const exportAll = processCommand({
       const exported: Exported = proofs
         ? { pages: provenPages(admin, filter, noteLeft, damaged.note), line: jsonLine, entryOf: ({ entry }) => entry }
         : {
-            pages: auditPages(admin, filter, "oldest first", damaged.note),
+            pages: auditPages(admin, filter, damaged.note),
             line: format === "csv" ? csvOf : jsonLine,
             entryOf: (one) => one,
           };
@@ -169,7 +170,9 @@ async function followAudit(
       columns = await columnsOf(admin, filter.name);
       damaged = new Damaged(admin);
       const begun = new AuditTail(admin, filter, noteDamage);
-      await show(await begun.newest(filter.limit));
+      const [newest, earlier] = (await begun.newest(filter.limit)).with(earlierMatch(filter));
+      await show(newest);
+      if (earlier) context.say(earlier);
       tail = begun;
     } else {
       tail.goOnWith(admin);

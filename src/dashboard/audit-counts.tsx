@@ -78,7 +78,7 @@ function Bars(props: { readonly bars: AuditCounts["bars"]; readonly label: strin
 /** Reads by machines in the last {@link countedDays}, as small bars and in words. */
 export function ReadsLately({ counts }: { readonly counts: AuditCounts }) {
   const { bars, isWhole, reads } = counts;
-  if (reads === 0) return <span class="quiet">none in {countedDays} days</span>;
+  if (reads === 0) return <span class="quiet">none in {isWhole ? `${countedDays} days` : "what could be read"}</span>;
   const most = Math.max(...bars.map(({ count }) => count)).toLocaleString("en");
   const all = reads.toLocaleString("en");
   const sum = isWhole ? `${all} in ${countedDays} days` : `the last ${all} in ${counted(bars.length, "day")}`;
@@ -111,9 +111,9 @@ export function Who({ counts, typed, keys, now }: Shown) {
     <details open={Object.keys(typed).length > 0}>
       <summary>Who, what and how often</summary>
       <p class="quiet">
-        {counts.isWhole ? "All " : "The newest "}
-        {counted(counts.entries, "entry", "entries")} that fit are counted, from <Moment at={counts.oldestAt} /> to{" "}
-        <Moment at={counts.newestAt} />.{!counts.isWhole && " Choose fewer days to count all of them."}
+        Counted: {counts.isWhole ? "" : "the newest "}
+        {counted(counts.entries, "entry", "entries")}, from <Moment at={counts.oldestAt} /> to{" "}
+        <Moment at={counts.newestAt} />.{!counts.isWhole && " There are older ones: choose fewer days to count all."}
       </p>
       <Table caption="Who, what and how often" columns={columnsOf(rows, { typed, keys, now })} rows={rows} none="" />
       {all.length > rowsMax && (

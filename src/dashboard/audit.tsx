@@ -5,7 +5,7 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { jsonLine } from "../core/visible.ts";
 import { auditActions, changeActions } from "../kinds/people.ts";
-import { wholeColumns } from "../operations/audit.ts";
+import { Damaged, wholeColumns } from "../operations/audit.ts";
 import { drawnFacts } from "../pages/drawn.tsx";
 import {
   Actions,
@@ -33,6 +33,7 @@ import {
   auditPages,
   NamesFound,
   namesWith,
+  recordBegins,
   showAudit,
   unreadable,
 } from "../people/audit.ts";
@@ -41,7 +42,7 @@ import { listWitnesses, proveAudit, provedUntil, type WitnessRecord } from "../p
 import { keyNames } from "../people/keys.ts";
 import { AuditCounts, spanOf } from "../people/reads.ts";
 import { Chart, Who, whoOf } from "./audit-counts.tsx";
-import { AgainstRecord } from "./exceptions.tsx";
+import { AgainstRecord, Unread } from "./exceptions.tsx";
 import { unlessRefused } from "./refusal.ts";
 import { EnvironmentOf, Names } from "./sentence.tsx";
 
@@ -97,12 +98,13 @@ export async function auditPage(visit: Visit): Promise<Answer> {
           )}
           {found.counts && <WitnessRows witnesses={await listWitnesses(visit.admin)} now={now} />}
           {await AgainstRecord(visit)}
-          {found.entries.some(isDamaged) && <Damaged />}
+          {found.entries.some(isDamaged) && <DamagedEntry />}
+          <Unread damaged={found.damaged} />
           <Table
             caption="Entries, newest first"
             columns={columnsOf(found.entries, found.keys, typed.name)}
             rows={found.entries}
-            none="No entry that you may read fits this filter. Take a part of it away, or look at an earlier time."
+            none={found.none}
             isPart
           />
           {found.olderAt !== undefined && (
@@ -157,7 +159,8 @@ async function newest(visit: Visit, typed: Typed) {
   const named = name === undefined ? undefined : new NamesFound(name);
   const entries: AuditRecord[] = [];
   let olderAt: number | undefined;
-  pages: for await (const page of auditPages(admin, filter, "newest first")) {
+  const damaged = new Damaged(admin);
+  pages: for await (const page of auditPages(admin, filter, damaged.note, "newest first")) {
     for (const entry of page) {
       named?.add([entry]);
       const last = entries.at(-1);
@@ -166,7 +169,9 @@ async function newest(visit: Visit, typed: Typed) {
       if (counts?.add(entry) !== true && olderAt !== undefined) break pages;
     }
   }
-  return { filter, entries, olderAt, counts, named, keys: await keyNames(admin) };
+  const words = "No entry that you may read fits this filter. Take a part of it away, or look at an earlier time.";
+  const none = entries.length > 0 ? "" : [words, await recordBegins(admin, filter.sinceAt)].filter(Boolean).join(" ");
+  return { filter, entries, none, damaged, olderAt, counts, named, keys: await keyNames(admin) };
 }
 
 /** Until when each witness has signed, and which of them are away. */
@@ -297,7 +302,7 @@ export async function entryPage(visit: Visit): Promise<Answer> {
   const isProved = !isDamaged(entry) && time < ((await provedUntil(admin)) ?? 0);
   const main = (
     <>
-      {isDamaged(entry) && <Damaged />}
+      {isDamaged(entry) && <DamagedEntry />}
       <Facts facts={{ ...facts, Time: <Moment at={time} /> }} />
       {isProved && (
         <LoneLink to={`/audit/proof/${encodeURIComponent(`${lane}:${seq}`)}`}>Its proof, as a file</LoneLink>
@@ -326,7 +331,7 @@ function isDamaged({ action }: AuditRecord): boolean {
 }
 
 /** Explains `unreadable`, and says what to do. */
-function Damaged() {
+function DamagedEntry() {
   return (
     <p class="warning">
       A part of the audit is damaged and cannot be read: it is shown as <Name>{unreadable}</Name>.{" "}
@@ -371,14 +376,16 @@ export async function verifyPage({ admin }: Visit): Promise<Answer> {
 /** The filtered entries, oldest first, as `keyhole audit export` writes them. */
 export async function auditExport(visit: Visit): Promise<Answer> {
   const filter = filterOf(visit, typedIn(visit));
-  const pages = auditPages(visit.admin, filter);
+  const damaged = new Damaged(visit.admin);
+  const pages = auditPages(visit.admin, filter, damaged.note);
   // A filter that names nothing is refused here: once the file has begun, nothing can be refused any more.
   const first = await pages.next();
   const textOf = (page: readonly AuditRecord[]) => page.map((entry) => jsonLine(entry)).join("");
   const chunks = async function* () {
-    if (first.done) return;
-    yield textOf(first.value);
+    if (!first.done) yield textOf(first.value);
     for await (const page of pages) yield textOf(page);
+    // The browser must not save a file that looks whole.
+    if (damaged.problem !== undefined) throw damaged.problem;
   };
   return { name: "audit.jsonl", type: "application/jsonl", chunks: chunks() };
 }

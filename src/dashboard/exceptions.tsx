@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { describeDifference } from "../audit/record.ts";
+import type { Damaged } from "../operations/audit.ts";
 import { Warnings, Word } from "../pages/parts.tsx";
 import type { Visit } from "../pages/visit.ts";
 import { findUnsigned, listExceptions } from "../people/audit-chain.ts";
@@ -10,4 +11,9 @@ export async function AgainstRecord({ admin }: Visit): Promise<VNode> {
   const [unsigned, found] = await Promise.all([findUnsigned(admin), listExceptions(admin)]);
   const rows = found.map((one) => <Word>{describeDifference(one)}</Word>);
   return <Warnings items={unsigned === undefined ? rows : [unsigned, ...rows]} />;
+}
+
+/** Says which parts of the audit a list leaves out, because they are damaged. */
+export function Unread({ damaged: { problem } }: { readonly damaged: Damaged }) {
+  return <Warnings items={problem === undefined ? [] : [problem.message]} />;
 }

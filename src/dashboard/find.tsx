@@ -13,7 +13,7 @@ import { lookalikes } from "../words/lookalikes.ts";
 import { counted } from "../words/text.ts";
 import { actionsOf } from "./grid.tsx";
 import { personPath } from "./person.tsx";
-import { firstKind, pathOf, recentProjects } from "./projects.tsx";
+import { firstKind, pathOf, recentMax, recentProjects } from "./projects.tsx";
 import { unlessRefused } from "./refusal.ts";
 
 /**
@@ -23,7 +23,7 @@ import { unlessRefused } from "./refusal.ts";
 export async function offered(visit: Visit): Promise<Answer> {
   const part = visit.query("q")?.trim() ?? "";
   if (part === "") return { offers: await destinations(visit), said: "Type a part of a name." };
-  const { found, count } = await find(visit.admin, part);
+  const { found, count, warnings } = await find(visit.admin, part);
   const whatOf = whatsOf(found);
   const offers = found.slice(0, offersMax).map((hit) => {
     const about = [whatOf(hit), placeOf(hit), ...(hit.environments ?? hit.projects ?? []), hit.note ?? ""];
@@ -31,14 +31,15 @@ export async function offered(visit: Visit): Promise<Answer> {
   });
   const said =
     count === 0 ? "Nothing that you may see has this in its name or its note." : `${counted(count, "name")}.`;
-  return { offers, said: count > offersMax ? `${said} Enter lists them.` : said };
+  const more = [count > offersMax && "Enter lists them.", ...warnings].filter(Boolean);
+  return { offers, said: [said, ...more].join(" ") };
 }
 
 const offersMax = 8;
 
 /** The projects that people come back to, what they do in the one at which they look, and what they do anywhere. */
 async function destinations(visit: Visit): Promise<Offer[]> {
-  const recent = (await recentProjects(visit)).map(pathOf);
+  const recent = (await recentProjects(visit)).slice(0, recentMax).map(pathOf);
   const [, where = recent[0]] = /^\/p\/([^/]+\/[^/]+)\//.exec(visit.query("page") ?? "") ?? [];
   const writable = where && (await unlessRefused(findProject(visit.admin, where, "write"), ["not_found"], () => ""));
   const inIt = writable ? Object.entries(actionsOf(visit, where, firstKind)) : [];

@@ -1,12 +1,14 @@
 /** @jsxImportSource preact */
 
 import type { ComponentChildren } from "preact";
+import { Cut } from "../core/cut.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
 import { kindPages } from "../kinds/pages.ts";
 import { descriptorOf } from "../kinds/people.ts";
+import { Damaged } from "../operations/audit.ts";
 import {
   Actions,
   Ago,
@@ -19,13 +21,14 @@ import {
   Name,
   Named,
   Operators,
+  Prose,
   type Thing,
   Word,
 } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { type AuditRecord, auditPages, listAudit } from "../people/audit.ts";
+import { type AuditRecord, findNewest, listAudit } from "../people/audit.ts";
 import { type ComparedItem, compareEnvironments } from "../people/comparison.ts";
 import { type ItemHistory, listItemHistory } from "../people/history.ts";
 import { keyNames, listAccess } from "../people/keys.ts";
@@ -238,28 +241,29 @@ function Earlier(props: Place & { readonly found: ComparedItem | undefined; read
 async function readsOf({ admin, where }: Visit, kind: string, name: string) {
   const actions = descriptorOf(kind).actions.filter((action) => /\.(?:read|reveal)$/.test(action));
   const filter = { project: where, wholeName: name, actions };
-  const counted: AuditRecord[] = [];
   const { sinceAt } = countLately(admin.now());
-  const read = async () => {
-    for await (const page of auditPages(admin, { ...filter, sinceAt }, "newest first")) {
-      for (const entry of page) counted.push(entry);
-      if (counted.length >= countedMax) break;
-    }
-  };
-  await unlessRefused(read(), ["not_found"], () => {}); // no entry names it
+  const damaged = new Damaged(admin);
+  const lately = listAudit(admin, { ...filter, sinceAt, limit: countedMax }, damaged.note);
+  // No entry names it if it is not found.
+  const found = await unlessRefused(lately, ["not_found"], () => new Cut<AuditRecord>([]));
+  const [oldestFirst, before] = found.with(
+    <a href={withQuery("/audit", { project: where, name, action: "all reads" })}>and who read it before them</a>,
+  );
+  const counted = oldestFirst.toReversed();
   const names = await keyNames(admin);
   const who = whoOf(counted, names);
   return async (environment: Environment) => {
     // A read without an environment is one of them all.
     const there = counted.filter((one) => (one.environment ?? environment) === environment);
-    const earlier = () => listAudit(admin, { ...filter, environment, limit: 1 });
-    const reads = there.length > 0 ? there : await unlessRefused(earlier(), ["not_found"], () => []);
+    const earlier = () => findNewest(admin, { ...filter, environment }, damaged.note);
+    const last = there.length > 0 ? undefined : await unlessRefused(earlier(), ["not_found"], () => undefined);
+    const reads = last === undefined ? there : [last];
     // Two keys of one name are two readers.
     const byReader = Map.groupBy(reads, (one) => thingOf(one, names).id);
-    const atLeast = counted.length < countedMax ? "" : "at least ";
+    const atLeast = before === undefined ? "" : "at least ";
     const { counts } = countLately(admin.now());
     for (const one of there) counts.add(one);
-    counts.isWhole = counted.length < countedMax;
+    counts.isWhole = before === undefined && damaged.problem === undefined;
     const readers = [...byReader.values()].map((all) => (
       <>
         {(there.length > 0 ? who : whoOf(reads, names))(all[0] as AuditRecord)}
@@ -267,7 +271,8 @@ async function readsOf({ admin, where }: Visit, kind: string, name: string) {
         <Ago at={(all[0] as AuditRecord).time} now={admin.now()} />
       </>
     ));
-    return { readers, counts };
+    const unread = damaged.problem && <Prose>{damaged.problem.message}</Prose>;
+    return { readers: [...readers, there.length > 0 && before, unread].filter(Boolean), counts };
   };
 }
 

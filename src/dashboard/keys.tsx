@@ -3,6 +3,7 @@ import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import { isFresh } from "../desk/context.ts";
 import { pick } from "../desk/outcome.ts";
+import { Damaged } from "../operations/audit.ts";
 import { grantColumns } from "../operations/credentials.ts";
 import { revoke } from "../operations/keys.ts";
 import { revoke as revokeTrust, termColumns } from "../operations/trusts.ts";
@@ -181,9 +182,11 @@ export async function keyPage(visit: Visit): Promise<Answer> {
 /** What it read lately, as far as somebody may read the audit. */
 async function readsOf({ admin }: Visit, keyId: string): Promise<AuditCounts> {
   const { sinceAt, counts } = countLately(admin.now());
-  pages: for await (const page of auditPages(admin, { keyId, sinceAt }, "newest first")) {
+  const damaged = new Damaged(admin);
+  pages: for await (const page of auditPages(admin, { keyId, sinceAt }, damaged.note, "newest first")) {
     for (const entry of page) if (!counts.add(entry)) break pages;
   }
+  if (damaged.problem !== undefined) counts.isWhole = false;
   return counts;
 }
 

@@ -7,6 +7,7 @@ import { commandLine } from "../desk/command-line.ts";
 import { isFresh } from "../desk/context.ts";
 import { requireMembers } from "../desk/validate.ts";
 import { resources, resourcesByDefault } from "../kinds/people.ts";
+import { grantLine } from "../operations/credentials.ts";
 import { create, rotate, seenKey } from "../operations/keys.ts";
 import { handOver } from "../pages/carry-out.ts";
 import {
@@ -61,7 +62,7 @@ const overlaps: Readonly<Record<string, number>> = {
 export async function newKeyPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const organizations = (await listOrganizations(admin)).map(({ slug }) => slug);
-  const [last] = await recentProjects(visit, 1);
+  const [last] = await recentProjects(visit);
   const org = visit.query("org") ?? last?.organization ?? organizations[0];
   const typed = new Form(visit.url.search.slice(1));
   const main = (
@@ -253,7 +254,7 @@ function shownOnce(
   record: Pick<KeyRecord, "surfaces" | "resources"> & Reached,
 ): Secret {
   const use = linesWith(made.secret, record);
-  return { ...made, notice: notice.replace(/^Surfaces: .*\n/m, ""), ...(use && { use }) };
+  return { ...made, notice: notice.replace(`${grantLine(record)}\n`, ""), ...(use && { use }) };
 }
 
 /** Lines for a shell that use a key, and what must be put into them. Undefined if it is for no program of ours. */

@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { everyRight, type Right } from "../access/rights.ts";
+import { Cut } from "../core/cut.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { changeActions } from "../kinds/people.ts";
+import { Damaged } from "../operations/audit.ts";
 import { personColumns } from "../operations/persons.ts";
 import { drawnFacts } from "../pages/drawn.tsx";
 import {
@@ -21,11 +22,12 @@ import {
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { type AuditRecord, listAudit } from "../people/audit.ts";
+import { type AuditRecord, listAudit, recordBegins } from "../people/audit.ts";
 import { accessOfPerson, type PersonAccess, showPerson } from "../people/persons.ts";
 import { whoOf } from "./audit-counts.tsx";
+import { Unread } from "./exceptions.tsx";
 import { unlessRefused } from "./refusal.ts";
-import { entriesOf } from "./today.tsx";
+import { entriesOf, writeActions } from "./today.tsx";
 
 /**
  * A person: what they can see and do, how their rights changed, and what they did. Operators see what
@@ -38,7 +40,9 @@ export async function personPage(visit: Visit): Promise<Answer> {
   const isOperator = admin.rights === "operator";
   const record = isOperator ? await unlessRefused(showPerson(admin, name), ["not_found"], () => undefined) : undefined;
   const rows = await accessOfPerson(admin, name);
-  const changes = isOperator ? await changesOfRights(visit, name) : [];
+  const damaged = new Damaged(admin);
+  const found = isOperator ? await changesOfRights(visit, name, damaged) : new Cut<AuditRecord>([]);
+  const [changes] = found.with("said below");
   if (record === undefined && rows.length + changes.length === 0) {
     throw new Refused("not_found", "There is no such page.");
   }
@@ -62,13 +66,15 @@ export async function personPage(visit: Visit): Promise<Answer> {
       {isOperator && (
         <Listed
           title="How their rights changed"
-          none="Nobody has given or taken any."
-          items={changes.map((one) => (
+          none={(await recordBegins(admin)) ?? "Nobody has given or taken any."}
+          items={found.map((one) => (
             <>
               <Ago at={one.time} now={now} />, by {whoOf(changes, new Map())(one)}
               <Changed names={{ added: [], changed: [], deleted: [], ...one }} />
             </>
           ))}
+          more={<a href={withQuery("/audit", { action: "people.write", name })}>Earlier ones, in the audit</a>}
+          unread={damaged.problem ? [damaged.problem.message] : []}
         />
       )}
       {visit.may("audit") && (await doings(visit, name))}
@@ -115,26 +121,25 @@ export function RightsInWords() {
 }
 
 /** Each change of their rights on record, the newest first: also of rights that they no longer have. */
-async function changesOfRights({ admin }: Visit, name: string): Promise<readonly AuditRecord[]> {
-  const found = listAudit(admin, { actions: ["people.write"], wholeName: name });
-  return (await unlessRefused(found, ["not_found"], () => [])).toReversed();
+async function changesOfRights({ admin }: Visit, name: string, { note }: Damaged): Promise<Cut<AuditRecord>> {
+  const found = listAudit(admin, { actions: ["people.write"], wholeName: name }, note);
+  return (await unlessRefused(found, ["not_found"], () => new Cut<AuditRecord>([]))).reversed();
 }
 
-const doingsMax = 12;
-
-/** What they changed and saw last, by whichever door. */
+/** What they changed and saw last, by whichever door. An account of the machine may have their name. */
 async function doings(visit: Visit, name: string): Promise<VNode> {
-  const found = listAudit(visit.admin, { actor: name, actions: changeActions });
-  const all = await unlessRefused(found, ["not_found", "ambiguous"], () => []);
-  // An account of the machine may have their name.
-  const theirs = all.filter(({ actor }) => actor.type === "person" && actor.from !== "os").slice(-doingsMax);
+  const damaged = new Damaged(visit.admin);
+  const asked = { person: name, actions: writeActions, limit: 12 };
+  const found = unlessRefused(listAudit(visit.admin, asked, damaged.note), ["not_found"], () => new Cut([]));
+  const [theirs, earlier] = (await found).with("Earlier ones, and all else that they did, in the audit");
   return (
     <section>
       <h2>What they did</h2>
-      {theirs.length === 0 && <p class="quiet">{visit.none("Nothing.")}</p>}
+      <Unread damaged={damaged} />
+      {theirs.length === 0 && <p class="quiet">{(await recordBegins(visit.admin)) ?? visit.none("Nothing.")}</p>}
       {await entriesOf(visit, theirs)}
       <LoneLink to={withQuery("/audit", { actor: name, action: "all reads" })}>What they saw, in the audit</LoneLink>
-      <LoneLink to={withQuery("/audit", { actor: name })}>All that they did, in the audit</LoneLink>
+      <LoneLink to={withQuery("/audit", { actor: name })}>{earlier ?? "All that they did, in the audit"}</LoneLink>
     </section>
   );
 }

@@ -1,5 +1,4 @@
 /** @jsxImportSource preact */
-
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { create } from "../operations/organizations.ts";
@@ -93,13 +92,10 @@ export function ProjectLink({ project }: { readonly project: Project }) {
 export const recentMax = 5;
 
 /** The projects that somebody looked at last and then those that changed last, as far as they may see them. */
-export async function recentProjects(
-  { admin, choices: { projects = [] } }: Visit,
-  most = recentMax,
-): Promise<Project[]> {
+export async function recentProjects({ admin, choices: { projects = [] } }: Visit): Promise<Project[]> {
   const lookedAt = (project: Project) => projects.indexOf(pathOf(project));
   const all = await listProjects(admin);
-  return all.sort((a, b) => lookedAt(b) - lookedAt(a) || b.updatedAt - a.updatedAt).slice(0, most);
+  return all.sort((a, b) => lookedAt(b) - lookedAt(a) || b.updatedAt - a.updatedAt);
 }
 
 /** As commands write it. */

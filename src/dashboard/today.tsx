@@ -1,27 +1,22 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import { alarmActions } from "../audit/entry.ts";
-import { environments } from "../core/names.ts";
-import { visibleLines } from "../core/visible.ts";
-import { findProject } from "../desk/projects.ts";
-import { findKindReads, type KindReads } from "../editing/last-reads.ts";
+import { alarmActions, searchAction } from "../audit/entry.ts";
+import { Cut } from "../core/cut.ts";
 import { changeActions } from "../kinds/people.ts";
-import { variables } from "../kinds/variables/entry.ts";
-import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
-import { reuseText } from "../operations/leaked.ts";
-import { Ago, Empty, Env, Listed, LoneLink, Name, Named, Prose, Steers, Word } from "../pages/parts.tsx";
-import { projectPagePath } from "../pages/paths.ts";
+import { findDueVariables } from "../kinds/variables/write.ts";
+import { Damaged } from "../operations/audit.ts";
+import { Ago, counted, Empty, Env, joined, Listed, LoneLink, Name, Named, Steers, Word } from "../pages/parts.tsx";
+import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { type AuditRecord, listAudit } from "../people/audit.ts";
+import { type AuditRecord, listAudit, recordBegins } from "../people/audit.ts";
 import { keyNames, listExpiring } from "../people/keys.ts";
 import { listEndingRights } from "../people/persons.ts";
 import { listRequests } from "../people/requests.ts";
-import { findReuse } from "../people/values.ts";
 import { lookalikes } from "../words/lookalikes.ts";
 import { formatTime } from "../words/text.ts";
 import { whoOf } from "./audit-counts.tsx";
-import { AgainstRecord } from "./exceptions.tsx";
+import { AgainstRecord, Unread } from "./exceptions.tsx";
 import { soonMs } from "./grid-parts.ts";
 import { ProjectLink, recentProjects } from "./projects.tsx";
 import { unlessRefused } from "./refusal.ts";
@@ -47,7 +42,6 @@ export async function todayPage(visit: Visit): Promise<Answer> {
         {visit.may("see", "decide") && (await pendingRequests(visit))}
         {visit.may("see", "keys") && (await expiringKeys(visit))}
         {visit.may("see") && (await dueVariables(visit))}
-        {visit.may("reveal") && (await reuse(visit))}
         {visit.may("see") && (await lastProjects(visit))}
       </div>
       {visit.may("audit") && (await lastChanges(visit))}
@@ -74,23 +68,36 @@ function Waits(props: {
   );
 }
 
+/** How many lines a list has. */
+const linesMax = 12;
+
 async function pendingRequests(visit: Visit): Promise<VNode> {
   const { admin } = visit;
-  const requests = (await listRequests(admin)).filter(({ status }) => status === "pending").reverse();
+  const newest = (await listRequests(admin, undefined, true)).reverse();
   return (
     <Listed
       title="Requests"
       none={visit.none("No machine asks for anything.")}
-      items={requests.map((one) => (
-        <Waits
-          what={[<Name to={`/requests/${one.id}`}>{one.name}</Name>, <Steers name={one.name} />]}
-          where={[<Env value={one.environment} />, ` of ${one.project}`]}
-          when={["asked ", <Ago at={one.createdAt} now={admin.now()} />]}
-        />
-      ))}
+      items={new Cut(newest)
+        .first(linesMax)
+        .map((one) => (
+          <Waits
+            what={[<Name to={`/requests/${one.id}`}>{one.name}</Name>, <Steers name={one.name} />]}
+            where={[<Env value={one.environment} />, ` of ${one.project}`]}
+            when={["asked ", <Ago at={one.createdAt} now={admin.now()} />]}
+          />
+        ))}
+      more={<a href="/requests">All requests</a>}
     />
   );
 }
+
+/** Where lists of what ends soon have the rest. */
+const expiringLists = (
+  <>
+    There are more: <code>keyhole expiring</code> lists them.
+  </>
+);
 
 async function expiringKeys(visit: Visit): Promise<VNode> {
   const { admin } = visit;
@@ -98,7 +105,7 @@ async function expiringKeys(visit: Visit): Promise<VNode> {
   const expiring = await listExpiring(admin, soonMs);
   const marks = lookalikes(expiring);
   // A list of people that fails verification must not hide the keys.
-  const rights = await unlessRefused(listEndingRights(admin, soonMs), ["conflict"], damaged);
+  const rights = await unlessRefused(listEndingRights(admin, soonMs), ["conflict"], ({ message }) => message);
   const ofKeys = expiring.map((one) => ({
     at: one.expiresAt ?? 0,
     isUsed: (one.lastUsedAt ?? 0) > now - weekMs,
@@ -112,121 +119,111 @@ async function expiringKeys(visit: Visit): Promise<VNode> {
     where: `${one.rights.join(", ")} in ${one.projects?.join(", ") ?? "all projects"} of ${one.organization}`,
   }));
   const inOrder = [...ofKeys, ...ofPersons].sort((a, b) => a.at - b.at);
-  const items = inOrder.map(({ at, isUsed, ...one }) => (
-    <Waits
-      {...one}
-      when={[formatTime(at).slice(0, 10), ", ", <Ago at={at} now={now} />]}
-      isUrgent={isUsed && at < now + weekMs}
-    />
-  ));
   return (
     <Listed
       title="Expires within 30 days"
       none={visit.none("No key, no trust and no person's right.")}
-      items={typeof rights === "string" ? [...items, <Damaged words={rights} />] : items}
+      items={new Cut(inOrder)
+        .first(linesMax)
+        .map(({ at, isUsed, ...one }) => (
+          <Waits
+            {...one}
+            when={[formatTime(at).slice(0, 10), ", ", <Ago at={at} now={now} />]}
+            isUrgent={isUsed && at < now + weekMs}
+          />
+        ))}
+      more={expiringLists}
+      unread={typeof rights === "string" ? [rights] : []}
     />
   );
 }
 
 async function dueVariables(visit: Visit): Promise<VNode> {
   const { admin } = visit;
-  // One damaged set must not hide what else waits for a person.
-  const due = await unlessRefused(listDueVariables(admin, soonMs), ["conflict"], damaged);
-  const isUrgent = await urgentOf(visit, typeof due === "string" ? [] : due);
+  const { due, damage } = await findDueVariables(admin, soonMs, linesMax);
   return (
     <Listed
       title="To rotate within 30 days"
       none={visit.none("No value.")}
-      items={
-        typeof due === "string"
-          ? [<Damaged words={due} />]
-          : due.map((one) => (
-              <Waits
-                what={<Name to={projectPagePath(whereOf(one), "variables/item", { name: one.name })}>{one.name}</Name>}
-                where={[<Env value={one.environment} />, ` of ${one.project}`]}
-                when={one.status === "overdue" ? `overdue since ${one.rotateBy}` : one.rotateBy}
-                isUrgent={isUrgent(one)}
-              />
-            ))
-      }
+      items={due
+        .first(linesMax)
+        .map((one) => (
+          <Waits
+            what={
+              <Name to={projectPagePath(`${one.organization}/${one.project}`, "variables/item", { name: one.name })}>
+                {one.name}
+              </Name>
+            }
+            where={[<Env value={one.environment} />, ` of ${one.project}`]}
+            when={one.status === "overdue" ? `overdue since ${one.rotateBy}` : one.rotateBy}
+            isUrgent={one.dueAt < admin.now() + weekMs}
+          />
+        ))}
+      more={expiringLists}
+      unread={damage}
     />
-  );
-}
-
-function whereOf({ organization, project }: DueVariable): string {
-  return `${organization}/${project}`;
-}
-
-/** Whether a variable is due within a week, and machines read it in the last one, or nobody knows. */
-async function urgentOf({ admin }: Visit, due: readonly DueVariable[]): Promise<(one: DueVariable) => boolean> {
-  const now = admin.now();
-  const soon = new Set(due.filter(({ dueAt }) => dueAt < now + weekMs));
-  const known = new Map<string, KindReads | undefined>();
-  for (const where of new Set([...soon].map(whereOf))) {
-    const project = await findProject(admin, where, "see");
-    known.set(where, await findKindReads(admin, project, variables.kind, environments));
-  }
-  return (one) => {
-    const reads = known.get(whereOf(one));
-    if (!soon.has(one) || !reads?.environments.includes(one.environment)) return soon.has(one);
-    const { byNameAt, withAllAt } = reads.of(one.name, [one.environment]);
-    return Math.max(byNameAt ?? 0, withAllAt ?? 0) > now - weekMs;
-  };
-}
-
-const damaged = ({ message }: Error) => visibleLines(message);
-
-function Damaged({ words }: { readonly words: string }) {
-  return (
-    <p class="warning">
-      <Prose>{words}</Prose>
-    </p>
-  );
-}
-
-/** Values that are stored more than once. A page compares no more than take a moment. */
-async function reuse({ admin }: Visit): Promise<VNode | null> {
-  const found = await unlessRefused(findReuse(admin, undefined, { valuesMax: 5000 }), ["bound", "conflict"], () => []);
-  if (found.length === 0) return null;
-  return (
-    <section>
-      <h2>Stored twice</h2>
-      <p>
-        {reuseText(found)} <code>keyhole reuse</code> lists them.
-      </p>
-    </section>
   );
 }
 
 /** Those that this person looked at last come first. */
 async function lastProjects(visit: Visit): Promise<VNode> {
-  const projects = await recentProjects(visit, 12);
+  const projects = new Cut(await recentProjects(visit)).first(linesMax);
   return (
     <Listed
       title="Projects"
-      none="None yet."
+      none={visit.none("None yet.")}
       items={projects.map((project) => (
         <>
           <ProjectLink project={project} /> <Ago at={project.updatedAt} now={visit.admin.now()} />
         </>
       ))}
+      more={<a href="/projects">All projects</a>}
     />
   );
 }
 
+/** How much of the audit is read for each list, whatever there is. */
+const bounds = { pagesMax: 4 };
+
 /** What nobody should do, in the last week: uses of canaries, and jobs that asked for more than their trust gives. */
 async function alarms(visit: Visit): Promise<VNode | null> {
-  const sinceAt = visit.admin.now() - weekMs;
-  const uses = await listAudit(visit.admin, { actions: alarmActions, sinceAt, limit: 12 });
-  if (uses.length === 0) return null;
+  const { admin } = visit;
+  const sinceAt = admin.now() - weekMs;
+  const since = new Date(sinceAt).toISOString().slice(0, 16);
+  const damaged = new Damaged(admin);
+  const found = await listAudit(admin, { ...bounds, actions: alarmActions, sinceAt, limit: 1000 }, damaged.note);
+  const [uses, earlier] = found.with("There were more alarms before these:");
+  if (uses.length === 0 && earlier === undefined) return <Unread damaged={damaged} />;
+  // Who uses one canary again and again must not push the use of another off the page.
+  const alike = Map.groupBy(uses, ({ actor, action, organization, project, environment, names }) =>
+    JSON.stringify([actor, action, organization, project, environment, names]),
+  );
+  const times = new Map([...alike.values()].map((all) => [all.at(-1), all.length]));
+  const newest = uses.filter((one) => times.has(one));
   return (
     <section class="danger">
       <h2>Alarms of the last 7 days</h2>
       {
-        await entriesOf(visit, uses, (when, { lane, seq }) => (
-          <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>{when}</a>
-        ))
+        await entriesOf(visit, newest, (when, one) => {
+          const { lane, seq, action, names } = one;
+          const count = times.get(one) ?? 1;
+          return (
+            <>
+              <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>{when}</a>
+              {count > 1 && (
+                <a href={withQuery("/audit", { since, action, name: names[0] })}>{counted(count, "time")}</a>
+              )}
+            </>
+          );
+        })
       }
+      {earlier && (
+        <p>
+          {earlier}{" "}
+          {joined(alarmActions.map((action) => <a href={withQuery("/audit", { since, action })}>{action}</a>))}
+        </p>
+      )}
+      <Unread damaged={damaged} />
     </section>
   );
 }
@@ -234,16 +231,25 @@ async function alarms(visit: Visit): Promise<VNode | null> {
 const weekMs = 7 * 86_400_000;
 
 async function lastChanges(visit: Visit): Promise<VNode> {
-  const changes = await listAudit(visit.admin, { actions: changeActions, limit: 12 });
+  const damaged = new Damaged(visit.admin);
+  const found = await listAudit(visit.admin, { ...bounds, actions: writeActions, limit: linesMax }, damaged.note);
+  const [changes, earlier] = found.with("Earlier ones, and all other entries of the audit");
+  const none = "Nobody has changed anything yet.";
   return (
     <section>
       <h2>Last changes</h2>
-      {changes.length === 0 && <p class="quiet">{visit.none("Nobody has changed anything yet.")}</p>}
+      <Unread damaged={damaged} />
+      {changes.length === 0 && earlier === undefined && (
+        <p class="quiet">{(await recordBegins(visit.admin)) ?? visit.none(none)}</p>
+      )}
       {await entriesOf(visit, changes)}
-      <LoneLink to="/audit">All entries of the audit</LoneLink>
+      <LoneLink to="/audit">{earlier ?? "All entries of the audit"}</LoneLink>
     </section>
   );
 }
+
+/** What people changed or saw. One search for leaks has an entry for each environment, which would hide all else. */
+export const writeActions = changeActions.filter((action) => action !== searchAction);
 
 /**
  * Who did what, the newest first.

@@ -41,7 +41,7 @@ export async function* listingsAcross(
   kinds: readonly KindDescriptor[],
 ): AsyncGenerator<Listings> {
   for (const batch of batches(projects)) {
-    const rows = Map.groupBy(await rowsOf(admin, batch), ({ project }) => project.id);
+    const rows = Map.groupBy(await rowsOf(admin, batch, kinds), ({ project }) => project.id);
     for (const { id, permit } of batch) {
       const ofProject = rows.get(id);
       if (ofProject !== undefined) yield verified(admin, permit, ofProject, kinds);
@@ -99,7 +99,7 @@ function isWhole(listingKey: Uint8Array, set: SetIdentity & Omit<SealedSet, "sea
 }
 
 /** A row for each set; one without a set for a project that has none there. */
-function rowsOf(admin: AdminContext, projects: readonly ProjectAsked[]) {
+function rowsOf(admin: AdminContext, projects: readonly ProjectAsked[], kinds: readonly KindDescriptor[]) {
   const { db, tables } = admin.database;
   const { sets: s, projects: p, organizations: o } = tables;
   const { sealed: _, ...set } = getTableColumns(s);
@@ -107,10 +107,14 @@ function rowsOf(admin: AdminContext, projects: readonly ProjectAsked[]) {
     return and(eq(s.projectId, one.id), inArray(s.environment, [...one.permit.environments]));
   });
   const ids = projects.map((one) => one.id);
+  const isOfKinds = inArray(
+    s.kind,
+    kinds.map(({ kind }) => kind),
+  );
   return db
     .select({ project: { ...projectColumns(admin), name: p.name }, organization: o, set })
     .from(p)
     .innerJoin(o, eq(o.id, p.organizationId))
-    .leftJoin(s, and(eq(s.projectId, p.id), or(...isPermitted)))
+    .leftJoin(s, and(eq(s.projectId, p.id), isOfKinds, or(...isPermitted)))
     .where(inArray(p.id, ids));
 }

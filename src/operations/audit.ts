@@ -103,6 +103,11 @@ export class Damaged {
   }
 }
 
+/** Says that a list of entries was cut, unless somebody asked for so many. */
+export function earlierMatch({ limit }: { readonly limit?: number | undefined }): string {
+  return limit === undefined ? "Earlier entries match, too: --until or --limit lists them." : "";
+}
+
 export const listSome = operation({
   path: "audit list",
   about: "List who read which values, and what people changed, oldest first.",
@@ -119,10 +124,11 @@ export const listSome = operation({
   },
   run: async (admin, filter) => {
     const damaged = new Damaged(admin);
-    const entries = await listAudit(admin, filter, damaged.note);
+    const [entries, earlier = ""] = (await listAudit(admin, filter, damaged.note)).with(earlierMatch(filter));
     const none = entries.length > 0 ? "" : await noneMatch(admin, filter);
     const ends = damaged.problem;
-    const sentence = filter.name === undefined ? "" : new NamesFound(filter.name).add(entries).sentence;
+    const names = filter.name === undefined ? "" : new NamesFound(filter.name).add(entries).sentence;
+    const sentence = [names, earlier].filter(Boolean).join("\n");
     // As many as fit 80 columns whatever the entries are: up to the names.
     return { ...list(entries, await columnsOf(admin, filter.name), none, 5), sentence, ...(ends && { ends }) };
   },

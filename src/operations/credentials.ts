@@ -156,9 +156,14 @@ export function summary(record: KeyRecord): string {
   const what = record.status === "canary" ? "is a canary: every use of it is on record until it is revoked" : expiry;
   return [
     `Created ${nameOf(record)} for ${record.organization}; it ${what}.`,
-    `Surfaces: ${record.surfaces.join(",")}. Resources: ${record.resources.join(",")}.`,
+    grantLine(record),
     `Projects: ${textOf(reach(record.projects))}. Environments: ${textOf(reach(record.environments))}.`,
   ].join("\n");
+}
+
+/** What a key or a trust is for. */
+export function grantLine({ surfaces, resources }: Pick<KeyRecord, "surfaces" | "resources">): string {
+  return `Surfaces: ${surfaces.join(",")}. Resources: ${resources.join(",")}.`;
 }
 
 /** The deed of something that cuts off keys and trusts: it names the active ones. `keys` are their ids. */

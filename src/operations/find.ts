@@ -1,9 +1,11 @@
+import { exits, Problem } from "../core/problem.ts";
 import { input, ofOrganization, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, list } from "../desk/outcome.ts";
 import { find, type Hit, type SearchResult, whatIs } from "../people/find.ts";
 import { shortKeyIds } from "../people/keys.ts";
 import { shortRequestIds } from "../people/requests.ts";
+import { counted } from "../words/text.ts";
 
 export const findNames = operation({
   path: "find",
@@ -21,7 +23,9 @@ export const findNames = operation({
     const columns = columnsOf(await shortKeyIds(admin), await shortRequestIds(admin), found.found);
     const none = `Nothing that you may see has ${JSON.stringify(part)} in its name or its note.`;
     const { warnings } = found;
-    return { ...list(found.found, columns, none), document: found, warnings, sentence: moreThan(found) ?? "" };
+    const unread = `${counted(warnings.length, "set was", "sets were")} not searched.`;
+    const ends = warnings.length === 0 ? {} : { ends: new Problem(exits.unavailable, "unread", unread) };
+    return { ...list(found.found, columns, none), document: found, warnings, sentence: moreThan(found) ?? "", ...ends };
   },
 });
 

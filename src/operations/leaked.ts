@@ -1,16 +1,17 @@
 import { personText, searchAction } from "../audit/entry.ts";
+import { Cut } from "../core/cut.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { completed, input, typed, wide } from "../desk/inputs.ts";
+import { completed, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, list } from "../desk/outcome.ts";
 import { rightTo } from "../desk/permit.ts";
 import { findProject } from "../desk/projects.ts";
 import { auditActions } from "../kinds/people.ts";
-import { listAudit, recordBegins } from "../people/audit.ts";
+import { type AuditRecord, listAudit, recordBegins } from "../people/audit.ts";
 import { requireAuditor } from "../people/audit-chain.ts";
 import { shortKeyIds } from "../people/keys.ts";
 import { gitObjectsOf, textsAt, textsInGit, textsOf, unreadProblem, unreadWords } from "../people/texts.ts";
@@ -28,6 +29,7 @@ const leaked = operation({
   inputs: {
     paths: input("[paths...]", "files and folders (default: stdin); tar and gzip are unpacked"),
     git: input("--git <folder>", "all objects of this git repository, so every version of every file"),
+    organization: ofOrganization("values"),
     sinceAt: {
       ...filterInputs.sinceAt,
       help: "also say who read since then what was found, from the audit: 24h, 2026-01-31",
@@ -35,7 +37,7 @@ const leaked = operation({
     text: typed({ bytesMax: Number.POSITIVE_INFINITY }),
     wide,
   },
-  run: async (admin, { paths: words, git, sinceAt, text }, { report }) => {
+  run: async (admin, { paths: words, git, organization, sinceAt, text }, { report }) => {
     if (sinceAt !== undefined) requireAuditor(admin);
     const paths = [words ?? []].flat();
     const isHere = admin.rights === "operator";
@@ -49,7 +51,7 @@ const leaked = operation({
       // Somebody over SSH could make the host unpack without end.
       yield* textsOf("stdin", () => text.chunks(), isHere);
     }
-    const found = await findLeaks(admin, texts(), report);
+    const found = await findLeaks(admin, texts(), report, { organization });
     const readers = sinceAt === undefined ? undefined : await readersOf(admin, found.found, sinceAt);
     const columns: Columns<Leak> = {
       FILE: ({ file, line, column }) => `${excerpt(file)}:${line}:${column}`,
@@ -124,14 +126,15 @@ async function readersOf(
     const note = () => {
       missing = "? (damaged entries)";
     };
-    const entries = await listAudit(admin, filter, note).catch((error: unknown) => {
-      if (error instanceof Refused && error.kind === "not_found") return [];
+    const found = await listAudit(admin, filter, note).catch((error: unknown) => {
+      if (error instanceof Refused && error.kind === "not_found") return new Cut<AuditRecord>([]);
       throw error;
     });
+    const [entries, earlier] = found.with("and earlier ones");
+    missing ||= earlier ?? "";
     const names = entries.map(({ actor }) =>
       actor.type === "person" ? personText(actor) : `${actor.type} ${short(actor.id)}`,
     );
-    if (entries.length === limitMax) missing = "and earlier ones";
     readers.set(keyOf(place), { names: [...new Set(names)], missing });
   }
   return readers;
@@ -173,7 +176,7 @@ const reuse = operation({
   right: rightTo(searchAction),
   inputs: { organization: completed(input("[org]", "only this organization"), "organizations"), wide },
   run: async (admin, { organization }) => {
-    const reused = await findReuse(admin, organization, { isRecorded: true });
+    const reused = await findReuse(admin, organization);
     const rows = reused.flatMap(({ places }, at) => places.map((place) => ({ ...place, value: at + 1 })));
     const columns: Columns<(typeof rows)[number]> = {
       VALUE: ({ value }) => value,
@@ -193,7 +196,7 @@ const reuse = operation({
 });
 
 /** How many values are stored more than once. */
-export function reuseText(reused: readonly Reused[]): string {
+function reuseText(reused: readonly Reused[]): string {
   const beyond = reused.filter(({ isBeyondProduction }) => isBeyondProduction).length;
   const also = beyond > 0 ? `, ${beyond} of them in production and elsewhere` : "";
   return `${counted(reused.length, "value is", "values are")} stored more than once${also}.`;

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
+import type { Cut } from "../core/cut.ts";
 import { type Environment, isEnvironment } from "../core/names.ts";
 import { excerpt, visibleLines } from "../core/visible.ts";
 import { inWords } from "../words/ago.ts";
@@ -222,25 +223,31 @@ export function Facts({ facts }: { readonly facts: Readonly<Record<string, Compo
   );
 }
 
-/** A list under its heading, or a sentence if it is empty. */
+/** A list under its heading, or a sentence if there is nothing to list. */
 export function Listed(props: {
   readonly title: ComponentChildren;
   readonly none: string;
-  readonly items: readonly ComponentChildren[];
+  readonly items: Cut<ComponentChildren>;
+  /** What stands for the others, if there are more. */
+  readonly more: ComponentChildren;
+  /** What could not be read, in sentences. */
+  readonly unread?: readonly string[];
 }) {
-  const { title, none, items } = props;
+  const { title, none, unread = [] } = props;
+  const [items, more] = props.items.with(props.more);
   return (
     <section>
       <h2>{title}</h2>
-      {items.length === 0 ? (
-        <p class="quiet">{none}</p>
-      ) : (
+      <Warnings items={unread.map(visibleLines)} />
+      {items.length > 0 && (
         <ul>
           {items.map((one) => (
             <li>{one}</li>
           ))}
         </ul>
       )}
+      {more !== undefined && <p>{more}</p>}
+      {items.length + unread.length === 0 && more === undefined && <p class="quiet">{none}</p>}
     </section>
   );
 }

@@ -103,14 +103,16 @@ export async function* provenPages(
   admin: AdminContext,
   filter: AuditFilter,
   left: (entries: number) => void,
-  noteDamage?: NoteDamage,
+  noteDamage: NoteDamage,
 ): AsyncGenerator<EntryProof[]> {
   const prover = await openProver(admin);
-  for await (const { segment, records } of auditSegments(admin, filter, "oldest first", noteDamage)) {
-    const seqs = records.map(({ seq }) => seq);
-    const proofs = await prover.prove(segment, seqs);
-    if (proofs === undefined) left(seqs.length);
-    else yield proofs;
+  for await (const page of auditSegments(admin, filter, noteDamage, "oldest first")) {
+    for (const { segment, records } of page) {
+      const seqs = records.map(({ seq }) => seq);
+      const proofs = await prover.prove(segment, seqs);
+      if (proofs === undefined) left(seqs.length);
+      else yield proofs;
+    }
   }
 }
 

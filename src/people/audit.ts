@@ -1,6 +1,7 @@
 import { may, type Rights } from "../access/rights.ts";
 import type { AuditEntry, NamesWritten } from "../audit/entry.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
+import { Cut } from "../core/cut.ts";
 import { compareBytes, type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
@@ -56,6 +57,8 @@ export type AuditFilter = {
   readonly environment?: Environment | undefined;
   /** Who did it: a person as the entries name them, or a key or a trust by its name or id. */
   readonly actor?: string | undefined;
+  /** A person by the name in the roster: not an account of the machine with this name. */
+  readonly person?: string | undefined;
   /** From this moment on. Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
   /** Before this moment. Epoch milliseconds. */
@@ -65,24 +68,43 @@ export type AuditFilter = {
 /** Called with each damaged segment that may hold matching entries, and of which nothing is shown. */
 export type NoteDamage = (segment: Segment) => void;
 
+/** How much of the audit a list is made of. */
+type Bounds = {
+  /** The most entries. Default: 100. */
+  readonly limit?: number | undefined;
+  /** How many times the database is asked for segments; then the search ends, as if it had been cut. */
+  readonly pagesMax?: number;
+};
+
 /**
  * The newest matching entries, oldest first.
- * @param filter - `limit` is 100 by default
  * @throws Refused `forbidden` if they may read no entry there; `not_found` if the filter names something that neither
  *   exists nor has an entry
  */
 export async function listAudit(
   admin: AdminContext,
-  filter: AuditFilter & { readonly limit?: number | undefined },
-  noteDamage?: NoteDamage,
-) {
-  const { limit = 100 } = filter;
+  { limit = 100, pagesMax = Number.POSITIVE_INFINITY, ...filter }: AuditFilter & Bounds,
+  noteDamage: NoteDamage,
+): Promise<Cut<AuditRecord>> {
   const newestFirst: AuditRecord[] = [];
-  for await (const page of auditPages(admin, filter, "newest first", noteDamage)) {
-    for (const record of page) newestFirst.push(record);
-    if (newestFirst.length >= limit) break;
+  let pages = 0;
+  for await (const page of auditSegments(admin, filter, noteDamage, "newest first")) {
+    for (const { records } of page) for (const record of records) newestFirst.push(record);
+    pages += 1;
+    if (newestFirst.length > limit || pages === pagesMax) break;
   }
-  return newestFirst.slice(0, limit).reverse();
+  const isWhole = newestFirst.length <= limit && pages < pagesMax;
+  return new Cut(newestFirst.slice(0, limit).reverse(), isWhole);
+}
+
+/** The newest matching entry. @throws Refused as {@link listAudit} */
+export async function findNewest(
+  admin: AdminContext,
+  filter: AuditFilter,
+  noteDamage: NoteDamage,
+): Promise<AuditRecord | undefined> {
+  for await (const [newest] of auditPages(admin, filter, noteDamage, "newest first")) return newest;
+  return undefined;
 }
 
 /**
@@ -94,22 +116,24 @@ export async function listAudit(
 export async function* auditPages(
   admin: AdminContext,
   filter: AuditFilter,
-  order?: Order,
-  noteDamage?: NoteDamage,
+  noteDamage: NoteDamage,
+  order: Order = "oldest first",
 ): AsyncGenerator<readonly AuditRecord[]> {
-  for await (const { records } of auditSegments(admin, filter, order, noteDamage)) yield records;
+  for await (const page of auditSegments(admin, filter, noteDamage, order)) {
+    for (const { records } of page) yield records;
+  }
 }
 
 /** The matching entries of one segment, at least one. */
-export type Matching = { readonly segment: Segment; readonly records: readonly AuditRecord[] };
+type Matching = { readonly segment: Segment; readonly records: readonly AuditRecord[] };
 
-/** The same as {@link auditPages}, with the segments of the entries. */
+/** The same as {@link auditPages}, with the segments of the entries: those that one statement found, or none of them. */
 export async function* auditSegments(
   admin: AdminContext,
   filter: AuditFilter,
-  order?: Order,
-  noteDamage: NoteDamage = () => {},
-): AsyncGenerator<Matching> {
+  noteDamage: NoteDamage,
+  order: Order,
+): AsyncGenerator<readonly Matching[]> {
   const conditions = await conditionsOf(admin, filter);
   // Now is when the newest entry was written, because clocks differ: no later entry is dated before it.
   const untilNow = async () => Math.min(filter.beforeAt ?? Infinity, (await newestMoment(admin.database)) + 1);
@@ -119,9 +143,9 @@ export async function* auditSegments(
     if (admin.rights === "operator") isEmpty = false; // it may hold what was looked for
     noteDamage(segment);
   };
-  for await (const found of matching(admin, conditions, { ...filter, beforeAt }, order, note)) {
-    isEmpty = false;
-    yield found;
+  for await (const page of matching(admin, conditions, { ...filter, beforeAt }, note, order)) {
+    if (page.length > 0) isEmpty = false;
+    yield page;
   }
   if (isEmpty) await requireEntries(admin, conditions, filter);
 }
@@ -222,7 +246,7 @@ export class AuditTail {
   #conditions: readonly Condition[] | undefined;
   #newestAt = 0;
 
-  constructor(admin: AdminContext, filter: AuditFilter, noteDamage: NoteDamage = () => {}) {
+  constructor(admin: AdminContext, filter: AuditFilter, noteDamage: NoteDamage) {
     this.#admin = admin;
     this.#filter = filter;
     this.#noteDamage = noteDamage;
@@ -234,16 +258,18 @@ export class AuditTail {
   }
 
   /** The newest entries, oldest first, as {@link listAudit}. Older entries are never reported as new. */
-  async newest(limit: number | undefined): Promise<AuditRecord[]> {
+  async newest(limit: number | undefined): Promise<Cut<AuditRecord>> {
     const now = this.#admin.now();
-    const [last] = await listAudit(this.#admin, { ...this.#filter, limit: 1 });
+    const last = await findNewest(this.#admin, this.#filter, this.#noteDamage);
     this.#newestAt = Math.max(this.#filter.sinceAt ?? now, Math.min(last?.time ?? 0, now));
-    for await (const page of auditPages(this.#admin, { ...this.#filter, sinceAt: this.#sinceAt })) {
-      for (const record of page) this.#note(record);
+    const note = (record: AuditRecord) => {
+      this.#note(record);
+      return record;
+    };
+    for await (const page of auditPages(this.#admin, { ...this.#filter, sinceAt: this.#sinceAt }, this.#noteDamage)) {
+      page.forEach(note);
     }
-    const shown = await listAudit(this.#admin, { ...this.#filter, limit }, this.#noteDamage);
-    for (const record of shown) this.#note(record);
-    return shown;
+    return (await listAudit(this.#admin, { ...this.#filter, limit }, this.#noteDamage)).map(note);
   }
 
   /** New entries, oldest first, in pages. */
@@ -251,9 +277,8 @@ export class AuditTail {
     this.#conditions ??= await conditionsOf(this.#admin, this.#filter);
     const sinceAt = this.#sinceAt;
     for (const [entry, time] of this.#seen) if (time < sinceAt) this.#seen.delete(entry);
-    const found = matching(this.#admin, this.#conditions, { sinceAt }, "oldest first", this.#noteDamage);
-    for await (const { records } of found) {
-      const fresh = records.filter((record) => !this.#seen.has(nameOf(record)));
+    for await (const page of matching(this.#admin, this.#conditions, { sinceAt }, this.#noteDamage)) {
+      const fresh = page.flatMap(({ records }) => records.filter((record) => !this.#seen.has(nameOf(record))));
       for (const record of fresh) this.#note(record);
       if (fresh.length > 0) yield fresh;
     }
@@ -304,12 +329,13 @@ const valuesOf = {
   action: ({ action }: AuditEntry) => [action],
   name: ({ names }: AuditEntry) => names,
   environment: ({ environment }: AuditEntry) => (environment === null ? [] : [environment]),
+  person: ({ actor }: AuditEntry) => (actor.type === "person" && actor.from !== "os" ? [actor.name] : []),
   actor: ({ actor }: AuditEntry) => [actor.type === "person" ? actor.name : actor.id],
 };
 
 /** @throws Refused `forbidden`, `not_found` as {@link listAudit}, `invalid`, `ambiguous` */
 async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<Condition[]> {
-  const { project, keyId, actions, name, wholeName, environment, actor } = filter;
+  const { project, keyId, actions, name, wholeName, environment, person, actor } = filter;
   requireAuditor(admin, undefined, environment);
   const conditions: Condition[] = [];
   const [ofProject] = project?.includes("/") ? project.split("/") : [];
@@ -341,6 +367,7 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
     const otherwise = `No ${entryFor(admin)} names ${JSON.stringify(wholeName)}.`;
     conditions.push({ fits: (one) => one === wholeName, valuesOf: valuesOf.name, traces, otherwise });
   }
+  if (person !== undefined) conditions.push(isOneOf([person], valuesOf.person));
   if (actor !== undefined) conditions.push(await conditionOnActor(admin, actor));
   return conditions;
 }
@@ -406,7 +433,7 @@ async function hasEntries(admin: AdminContext, conditions: readonly Condition[])
   const note = () => {
     isDamaged = true;
   };
-  for await (const _ of matching(admin, conditions, {}, "oldest first", note)) return true;
+  for await (const page of matching(admin, conditions, {}, note)) if (page.length > 0) return true;
   return isDamaged && admin.rights === "operator";
 }
 
@@ -448,19 +475,20 @@ async function conditionOn(
   }
 }
 
+/** For each page of segments, those that hold matching entries. */
 async function* matching(
   admin: AdminContext,
   conditions: readonly Condition[],
   times: Times,
+  noteDamage: NoteDamage,
   order: Order = "oldest first",
-  noteDamage: NoteDamage = () => {},
-): AsyncGenerator<Matching> {
+): AsyncGenerator<readonly Matching[]> {
   for await (const page of segmentsByTime(admin.database, segmentsWith(admin, conditions, times), order)) {
     await admin.requireSameRights?.(admin);
-    for (const segment of page) {
+    yield page.flatMap((segment) => {
       const records = recordsOf(admin, segment, conditions, noteDamage);
-      if (records.length > 0) yield { segment, records: order === "oldest first" ? records : records.reverse() };
-    }
+      return records.length === 0 ? [] : [{ segment, records: order === "oldest first" ? records : records.reverse() }];
+    });
   }
 }
 

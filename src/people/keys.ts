@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
 import {
   bitsOf,
@@ -166,8 +166,11 @@ export async function listAccess(admin: AdminContext, where: string, environment
  * @param all - those that somebody may see, if they were read already
  */
 export async function listExpiring(admin: AdminContext, withinMs: number, all?: KeyRecord[]): Promise<KeyRecord[]> {
+  const { apiKeys: k } = admin.database.tables;
   const endOf = ({ status, expiresAt }: KeyRecord) => (status === "active" && expiresAt) || Number.POSITIVE_INFINITY;
-  const found = (all ?? (await listKeys(admin))).filter((one) => endOf(one) <= admin.now() + withinMs);
+  const untilAt = admin.now() + withinMs;
+  const read = all ?? (await records(admin, and(isNull(k.revokedAt), lte(k.expiresAt, untilAt))));
+  const found = read.filter((one) => endOf(one) <= untilAt);
   return found.sort((a, b) => endOf(a) - endOf(b));
 }
 

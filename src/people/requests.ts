@@ -31,11 +31,12 @@ export type RequestRecord = Omit<RequestRow, "number" | "organizationId" | "proj
   readonly keyStatus: KeyRecord["status"] | "gone";
 };
 
-/** The requests of one organization or of all, oldest first. */
-export async function listRequests(admin: AdminContext, organization?: string): Promise<RequestRecord[]> {
+/** The requests of one organization or of all, oldest first. @param isPending - only those that wait for a decision */
+export async function listRequests(admin: AdminContext, organization?: string, isPending = false) {
   const { variableRequests: r } = admin.database.tables;
   const only = await ofOrganization(admin, r, organization);
-  const rows = await rowsOf(admin, only).orderBy(asc(r.createdAt), asc(r.id));
+  const waits = isPending ? and(eq(r.status, "pending"), gt(r.expiresAt, admin.now())) : undefined;
+  const rows = await rowsOf(admin, and(only, waits)).orderBy(asc(r.createdAt), asc(r.id));
   return rows.filter(({ request }) => isSeen(admin, request)).map((row) => recordOf(admin, row));
 }
 

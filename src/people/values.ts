@@ -39,17 +39,17 @@ type Values = {
   readonly leftOut: number;
 };
 
+/** Which values are compared: of one organization or all, and no more than so many bytes. */
+type Among = { readonly organization?: string | undefined; readonly bytesMax?: number };
+
 /**
  * @throws Refused `conflict` for a set or content that does not open: nothing is compared in part; `forbidden` for
- * somebody who may read values nowhere; `bound` for more values than `valuesMax`
+ * somebody who may read values nowhere; `bound` for values and contents that take more than memory is for
  */
 async function valuesOf(
   admin: AdminContext,
-  organization: string | undefined,
-  {
-    opensContents,
-    valuesMax = Number.POSITIVE_INFINITY,
-  }: { readonly opensContents: boolean; readonly valuesMax?: number },
+  { organization, bytesMax = comparedBytesMax }: Among,
+  opensContents: boolean,
 ): Promise<Values> {
   if (!hasSomewhere(admin.rights, "reveal")) {
     throw new Refused("forbidden", "To compare values takes the right `reveal`.");
@@ -58,7 +58,7 @@ async function valuesOf(
   const key = randomBytes(32);
   const values = new Map<string, Value>();
   const places = await placesOf(admin, organization);
-  let [count, leftOut] = [0, 0];
+  let [held, leftOut] = [0, 0];
   const add = (place: ValuePlace, whole: Buffer) => {
     // In a log or a file, another line break may follow, or none.
     let end = whole.length;
@@ -75,11 +75,15 @@ async function valuesOf(
     if (known === undefined) values.set(hash, { bytes, places: [place] });
     else known.places.push(place);
   };
+  const hold = (bytes: number) => {
+    held += bytes;
+    if (held <= bytesMax) return;
+    const words = `The values and files that you may read take more than ${bytesMax / 2 ** 20} MiB. Nothing was compared.`;
+    throw new Refused("bound", `${words} Compare those of one organization, or let people with fewer projects do it.`);
+  };
   for (const { project, environment } of places) {
     for (const descriptor of everyKind) {
       const { items } = await openSet(admin, { project, environment, descriptor });
-      count += items.size;
-      if (count > valuesMax) throw new Refused("bound", `There are over ${valuesMax} values.`);
       for (const [name, { entry, value, isHidden }] of items) {
         if (isHidden) {
           leftOut += 1;
@@ -91,6 +95,7 @@ async function valuesOf(
             note(entry.sha256, place, Buffer.alloc(0));
             continue;
           }
+          hold(entry.size);
           const content = await showContent(admin, project.id, { entry, isHidden });
           if (content === undefined)
             throw new Refused("conflict", `The content of ${JSON.stringify(name)} does not open.`);
@@ -99,6 +104,7 @@ async function valuesOf(
         }
         const texts = descriptor.textsOf?.(JSON.parse(value?.shown() ?? "{}") as never) ?? {};
         for (const [field, text] of Object.entries(texts)) {
+          hold(text.length);
           add({ ...place, ...(field !== "" && { field }) }, Buffer.from(text));
         }
       }
@@ -109,6 +115,8 @@ async function valuesOf(
 }
 
 const leastBytes = 8;
+/** They are in memory at once, on the host of the door for who comes by it. */
+const comparedBytesMax = 512 * 1024 * 1024;
 
 /** Every environment whose values somebody may compare, by the bytes of organization and slug. */
 async function placesOf(admin: AdminContext, organization: string | undefined): Promise<Place[]> {
@@ -174,8 +182,9 @@ export async function findLeaks(
   admin: AdminContext,
   texts: AsyncIterable<Text>,
   report: (done: number) => void,
+  among: Among = {},
 ): Promise<Leaks> {
-  const { values, places, leftOut } = await valuesOf(admin, undefined, { opensContents: true });
+  const { values, places, leftOut } = await valuesOf(admin, among, true);
   const matcher = new Matcher(values.map(({ bytes }) => bytes));
   const [found, unread]: [Leak[], Unread[]] = [[], []];
   let [count, bytes] = [0, 0];
@@ -217,27 +226,22 @@ const foundMax = 10_000;
 export type Reused = { readonly isBeyondProduction: boolean; readonly places: readonly ValuePlace[] };
 
 /**
- * Which values are stored more than once: production's in other environments first, then by how often.
- * @param isRecorded - whether that is on record once this resolves
+ * Which values are stored more than once: production's in other environments first, then by how often. That is on record
+ * once this resolves.
  */
-export async function findReuse(
-  admin: AdminContext,
-  organization?: string,
-  { isRecorded = false, ...bound }: { readonly isRecorded?: boolean; readonly valuesMax?: number } = {},
-): Promise<Reused[]> {
-  const { values, places: all } = await valuesOf(admin, organization, { opensContents: false, ...bound });
+export async function findReuse(admin: AdminContext, organization?: string): Promise<Reused[]> {
+  const { values, places: all } = await valuesOf(admin, { organization }, false);
   const reused = values.flatMap(({ places, bytes }): Reused[] => {
     bytes.fill(0);
     const inProduction = places.filter(({ environment }) => environment === "production");
     const isBeyondProduction = inProduction.length > 0 && inProduction.length < places.length;
     return places.length > 1 ? [{ isBeyondProduction, places }] : [];
   });
-  if (isRecorded)
-    await record(
-      admin,
-      all,
-      reused.flatMap(({ places }) => places),
-    );
+  await record(
+    admin,
+    all,
+    reused.flatMap(({ places }) => places),
+  );
   const rank = ({ isBeyondProduction, places }: Reused) => (isBeyondProduction ? 1e9 : 0) + places.length;
   return reused.sort((a, b) => rank(b) - rank(a));
 }

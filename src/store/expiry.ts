@@ -1,4 +1,4 @@
-import { lte, type SQL, sql } from "drizzle-orm";
+import { lte, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { Database } from "./database.ts";
 import { bounded } from "./reach.ts";
 
@@ -18,6 +18,16 @@ export function isMarked({ indexOf, tables: { sets: s } }: Database): SQL {
   return sql`${indexOf(s.listing, sql.raw(`'"rotateBy":"'`))} > 0`;
 }
 
+/** The first day that a listing marks a variable with; null if it is damaged. */
+export function firstMark({ dialect }: Database, listing: SQL | SQLWrapper): SQL<string | null> {
+  return dialect === "postgres"
+    ? // PostgreSQL 15 cannot ask whether a text is JSON.
+      sql`(select min(mark[1]) from
+        regexp_matches(${listing}, '"rotateBy":"([0-9]{4}-[0-9]{2}-[0-9]{2})"', 'g') as mark)`
+    : sql`(select min(mark.atom) from json_tree(case when json_valid(${listing}) then ${listing} end) as mark
+        where mark.key = 'rotateBy' and mark.atom glob '????-??-??')`;
+}
+
 /**
  * Prepares the search for what ends next among all keys and variables. By two indexes it reads one key and the listings
  * that hold a mark. It checks no seal, and skips damaged listings.
@@ -25,14 +35,8 @@ export function isMarked({ indexOf, tables: { sets: s } }: Database): SQL {
  */
 export function nextExpiry(database: Database, listingBytesMax: number): () => Promise<NextExpiry> {
   const { sets: s, apiKeys: k } = database.tables;
-  const listing = bounded(s.listing, listingBytesMax);
-  const days =
-    database.dialect === "postgres"
-      ? // PostgreSQL 15 cannot ask whether a text is JSON.
-        sql`select min(mark[1]) from ${s},
-          regexp_matches(${listing}, '"rotateBy":"([0-9]{4}-[0-9]{2}-[0-9]{2})"', 'g') as mark where ${isMarked(database)}`
-      : sql`select min(mark.atom) from ${s}, json_tree(case when json_valid(${listing}) then ${listing} end) as mark
-          where ${isMarked(database)} and mark.key = 'rotateBy' and mark.atom glob '????-??-??'`;
+  const first = firstMark(database, bounded(s.listing, listingBytesMax));
+  const days = sql`select min(${first}) from ${s} where ${isMarked(database)}`;
   // In a subquery of its own the clock is read once, and bounds the index.
   const key = sql`select ${k.expiresAt} from ${k}
     where ${k.revokedAt} is null and ${k.expiresAt} > (select ${database.nowMs}) order by ${k.expiresAt} limit 1`;

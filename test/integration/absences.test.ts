@@ -9,6 +9,7 @@ import type { List, Outcome } from "../../src/desk/outcome.ts";
 import { accountOperations } from "../../src/kinds/accounts/operations.ts";
 import { expiring } from "../../src/operations/access.ts";
 import { listSome } from "../../src/operations/audit.ts";
+import { finds } from "../../src/operations/find.ts";
 import { keys } from "../../src/operations/keys.ts";
 import { leaks } from "../../src/operations/leaked.ts";
 import { projects } from "../../src/operations/projects.ts";
@@ -18,6 +19,7 @@ import { newFolder } from "../support/folder.ts";
 import { runHere } from "../support/here.ts";
 import { entry, writeLane } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
+import { visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
 import { personIn } from "../support/persons.ts";
 import { pruneAudit } from "../support/prune.ts";
@@ -84,6 +86,30 @@ describeBoth("an empty answer", (w) => {
       return { readBy, readByIsWhole, cell: (shows as List).rows[at]?.at(-1), warnings };
     };
     expect(await readBy()).toEqual({ readBy: [], readByIsWhole: false, cell: "? (damaged entries)", warnings: [] });
+  });
+
+  test("of a search, a list, a page and an export names what is damaged", async () => {
+    const { key, where, segment } = await damagedRead(w);
+    const visitor = await visitorOf(w);
+    const unread = "damaged and not searched";
+    const pages = [
+      `/audit?${new URLSearchParams({ project: where, action: "variables.read" })}`,
+      `/p/${where}/variables/item?name=HIDDEN_TOKEN`,
+    ];
+    for (const path of pages)
+      expect([path, (await visitor.page(path)).html]).toEqual([path, expect.stringContaining(unread)]);
+    expect((await visitor.page(pages[0] ?? "")).html).toContain(segment);
+    expect((await visitor.page(`/keys/${key.id}`)).html).toContain("none in what could be read");
+    const answer = visitor.page(`/audit/export?${new URLSearchParams({ project: where, action: "variables.read" })}`);
+    await expect(answer).rejects.toThrow(unread);
+    // And of names, what was not searched.
+    const named = `%"HIDDEN_TOKEN"%`;
+    await w.sql`update sets set version = version + 1 where listing like ${named}`;
+    const found = await performed(finds.rows[0] as Operation, w.admin, { part: "hidden_token" });
+    expect([found.ends?.exitCode, found.warnings?.join()]).toEqual([6, expect.stringContaining(where)]);
+    const { html } = await visitor.page("/find/offers?q=hidden_token");
+    expect(JSON.parse(html).said).toContain(where);
+    await w.sql`update sets set version = version - 1 where listing like ${named}`;
   });
 
   test("of entries says when the audit begins, if older ones were deleted", async () => {

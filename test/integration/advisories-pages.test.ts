@@ -95,7 +95,7 @@ describeBoth("the faults of others, tried by a person", (w, _, once) => {
     const entrance = new SignIn({ issuer, clientId: "keyhole", clientSecret: undefined }, issuer, Date.now, () => {});
     const identity = { ...signIn, label: name, groups: [], provedAt: 0 };
     const admin = { ...w.admin, ...(await entrance.whoIs(w.admin, identity)) };
-    const tail = new AuditTail(admin, {});
+    const tail = new AuditTail(admin, {}, () => {});
     await tail.newest(10);
     await createProject(w.admin, `${organization.slug}/one`, {});
     expect((await Array.fromAsync(tail.news())).flat().map(({ action }) => action)).toContain("project.create");

@@ -6,8 +6,6 @@ import {
   type AuditFilter,
   type AuditRecord,
   AuditTail,
-  auditPages,
-  listAudit,
   NamesFound,
   namesWith,
   showAudit,
@@ -15,6 +13,7 @@ import {
 import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
 import { addPerson } from "../../src/people/persons.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
+import { auditPages, listAudit } from "../support/audit.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
 /** Two organizations with projects web and api. A key of each has read a variable of both and web's account. */
@@ -167,9 +166,9 @@ describeBoth("a filter of audit entries", (w) => {
 
   test("is followed through a failover that gave other entries the numbers of lost ones", async () => {
     const [one, two] = [await w.organization(), await w.organization()];
-    const tail = new AuditTail(w.admin, { actions: ["organization.plan"] });
+    const tail = new AuditTail(w.admin, { actions: ["organization.plan"] }, () => {});
     await setPlan(w.admin, one.slug, "free");
-    expect((await tail.newest(10)).map(({ organization }) => organization)).toEqual([one.slug]);
+    expect((await tail.newest(10)).with("")[0].map(({ organization }) => organization)).toEqual([one.slug]);
     const [head] = await w.sql`select last_seq - 1 as seq, mac from audit_segments where lane = 'commands'
       and last_seq < (select seq from audit_heads) order by last_seq desc limit 1`;
     expect(head).toBeDefined();
@@ -187,7 +186,7 @@ describeBoth("a filter of audit entries", (w) => {
   test("holds for entries that come later, even of what was deleted meanwhile", async () => {
     const { mine, other } = await recorded(w);
     const filter = { project: mine.web.where };
-    const tail = new AuditTail(w.admin, filter);
+    const tail = new AuditTail(w.admin, filter, () => {});
     await tail.newest(100);
     const news = async () => {
       const found: string[] = [];

@@ -130,9 +130,14 @@ describeBoth("a receipt", (w) => {
     await receiptOf(staging, key);
     let left = 0;
     const found: unknown[] = [];
-    const bundle = provenPages(w.admin, { keyId: key.id, actions: ["variables.read"] }, (count) => {
-      left += count;
-    });
+    const bundle = provenPages(
+      w.admin,
+      { keyId: key.id, actions: ["variables.read"] },
+      (count) => {
+        left += count;
+      },
+      () => {},
+    );
     for await (const page of bundle) found.push(...page);
     const log = await keys();
     const proved = found.map((proof) => checkProof(proof, log) as { receipt?: string; tree?: unknown });
@@ -142,7 +147,12 @@ describeBoth("a receipt", (w) => {
     const holding = { organizationId: organization.id, projectId: null, rights: ["see"], environments: 7 };
     const nobodys = { ...w.admin, rights: [holding] };
     expect(
-      await provenPages(nobodys as never, {}, () => {})
+      await provenPages(
+        nobodys as never,
+        {},
+        () => {},
+        () => {},
+      )
         .next()
         .then(() => "", kindOf),
     ).toBe("forbidden");
@@ -213,7 +223,12 @@ describeBoth("a receipt", (w) => {
     const [head] = await w.run("select size, note from audit_checkpoints_signed order by size desc limit 1");
     const [size, note] = [Number(head?.["size"]), String(head?.["note"])];
     const bundle = () =>
-      provenPages(w.admin, { keyId: key.id }, () => {})
+      provenPages(
+        w.admin,
+        { keyId: key.id },
+        () => {},
+        () => {},
+      )
         .next()
         .then(() => "proved", kindOf);
     const put = (text: string) => w.run("update audit_checkpoints_signed set note = ? where size = ?", [text, size]);

@@ -4,10 +4,11 @@ import type { AuditEntry } from "../../src/audit/entry.ts";
 import { type Flaw, gapName } from "../../src/audit/flaw.ts";
 import type { Checkpoint } from "../../src/audit/journal.ts";
 import { segmentMac } from "../../src/audit/segment.ts";
-import { type AuditRecord, AuditTail, auditPages, listAudit } from "../../src/people/audit.ts";
+import { type AuditRecord, AuditTail } from "../../src/people/audit.ts";
 import { acceptGaps, planPruning, verifyAudit } from "../../src/people/audit-chain.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { defaultPartition, makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
+import { auditPages, listAudit } from "../support/audit.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
 import { entry, writeLane } from "../support/journal.ts";
 import { pruneAudit } from "../support/prune.ts";
@@ -329,10 +330,10 @@ describeBoth("audit verify", (w, dialect) => {
     test("let a tail show each new entry once, even one that another server dated a little earlier", async () => {
       await lane(w, [from, from + 1000]);
       w.clock.nowMs = from + 1000;
-      const tail = new AuditTail(w.admin, {});
+      const tail = new AuditTail(w.admin, {}, () => {});
       // One is shown, and the other, of another lane, is no news either.
       await lane(w, [from + 900]);
-      expect((await tail.newest(1)).map(({ time }) => time - from)).toEqual([1000]);
+      expect((await tail.newest(1)).with("")[0].map(({ time }) => time - from)).toEqual([1000]);
       const news = async () => {
         const times: number[] = [];
         for await (const page of tail.news()) times.push(...page.map(({ time }) => time - from));

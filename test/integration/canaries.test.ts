@@ -12,7 +12,7 @@ import {
   setVariables,
   variableItem,
 } from "../../src/kinds/variables/write.ts";
-import { type AuditFilter, AuditTail, listAudit, showAudit } from "../../src/people/audit.ts";
+import { type AuditFilter, AuditTail, showAudit } from "../../src/people/audit.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
 import {
   createKey,
@@ -31,6 +31,7 @@ import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
 import { isCanary, newCoin } from "../../src/seal/canary.ts";
 import { answerOf, headersOf, requestOf } from "../support/answer.ts";
+import { listAudit } from "../support/audit.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { visitorOf } from "../support/pages.ts";
@@ -387,7 +388,7 @@ describeBoth("a canary variable", (w, _, once) => {
 
   test("shows in the list of entries beside its read, and is followed once", async () => {
     const { where, key } = await bait(w);
-    const tail = new AuditTail(w.admin, { project: where });
+    const tail = new AuditTail(w.admin, { project: where }, () => {});
     await tail.newest(10);
     await w.ask(`${staging}&keys=BAIT`, { key });
     const news: string[] = [];

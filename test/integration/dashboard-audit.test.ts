@@ -4,8 +4,8 @@ import { parseVerifier, type Verifier } from "../../src/audit/note.ts";
 import { checkProof } from "../../src/audit/proof.ts";
 import { jsonLine } from "../../src/core/visible.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { auditPages } from "../../src/people/audit.ts";
 import { auditKeys } from "../../src/people/audit-proof.ts";
+import { auditPages } from "../support/audit.ts";
 import { notarize } from "../support/notarize.ts";
 import { visitorOf } from "../support/pages.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
@@ -104,7 +104,7 @@ describeBoth("the audit", (w) => {
         new RegExp(`^key ${key.name} \\(id ${twin.id.slice(0, 8)}\\S*… \\) web staging ${name} 1 TIME$`),
       ),
     ]);
-    expect(html.replace(/<[^>]*>/g, "")).toMatch(/All 3 entries that fit are counted, from 20\S+Z to 20\S+Z\./);
+    expect(html.replace(/<[^>]*>/g, "")).toMatch(/Counted: 3 entries, from 20\S+Z to 20\S+Z\./);
     const counted = /href="([^"]*key=[^"]*)">2</.exec(html)?.[1]?.replaceAll("&amp;", "&") ?? "";
     const followed = (await (await visitorOf(w)).page(counted)).html;
     expect(entriesOf(followed)).toHaveLength(2);

@@ -9,8 +9,8 @@ import { findProject } from "../../src/desk/projects.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { listAudit } from "../../src/people/audit.ts";
 import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons.ts";
+import { listAudit } from "../support/audit.ts";
 import { inDays } from "../support/clock.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { callTool, connectAgent, mcpClient } from "../support/mcp.ts";
@@ -469,7 +469,7 @@ describeOnce("the first page with one damaged set", (w) => {
     await w.sql`update sets set version = version + 1 where kind = 'variables' and environment = 'staging'`;
     const { status, html } = await visitor.page("/");
     expect(status).toBe(200);
-    expect(html).toContain(`<p class="warning">The variables of ${where} in staging were deleted or changed`);
+    expect(html).toContain(`<li>The variables of ${where} in staging were deleted or changed`);
     expect(html).not.toContain("No value.");
     expect(html).toContain("<bdi>soon</bdi></a>");
     expect(html).toContain("<code><bdi>DUE</bdi></code>");

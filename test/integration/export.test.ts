@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { listAudit } from "../../src/people/audit.ts";
 import { type ExportedFile, exportOrganization } from "../../src/people/export.ts";
+import { listAudit } from "../support/audit.ts";
 import { personIn } from "../support/persons.ts";
 import { describeBoth } from "../support/world.ts";
 

@@ -13,8 +13,8 @@ import {
   warningsIn,
 } from "../../src/kinds/variables/write.ts";
 import { typedIn } from "../../src/pages/carry-out.ts";
-import { listAudit } from "../../src/people/audit.ts";
 import { listHistory } from "../../src/people/history.ts";
+import { listAudit } from "../support/audit.ts";
 import { entriesOf } from "../support/entries.ts";
 import { performed } from "../support/perform.ts";
 import { personIn } from "../support/persons.ts";

@@ -15,7 +15,6 @@ import { openSet } from "../../src/editing/open.ts";
 import { writeSets } from "../../src/editing/write.ts";
 import { writingProject } from "../../src/editing/write-project.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
-import { listAudit } from "../../src/people/audit.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
 import { exportOrganization } from "../../src/people/export.ts";
 import { listHistory, purgeHistory } from "../../src/people/history.ts";
@@ -29,6 +28,7 @@ import { readSets } from "../../src/sets/lookup.ts";
 import { migrations } from "../../src/store/migrate.ts";
 import { postgresTables, sqliteTables } from "../../src/store/tables.ts";
 import { requestOf } from "../support/answer.ts";
+import { listAudit } from "../support/audit.ts";
 import { planRollback, rollBack } from "../support/plans.ts";
 import { describeBoth, everything, type Key, type World } from "../support/world.ts";
 

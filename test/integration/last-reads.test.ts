@@ -17,14 +17,12 @@ import { accountOperations } from "../../src/kinds/accounts/operations.ts";
 import { fileOperations } from "../../src/kinds/files/operations.ts";
 import { variableOperations } from "../../src/kinds/variables/operations.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { acceptRestore } from "../../src/operations/accept-restore.ts";
-import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { backUp, restore } from "../../src/people/backup.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
-import { inDays } from "../support/clock.ts";
+import { listAudit } from "../support/audit.ts";
 import { entry, writeLane } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
@@ -90,16 +88,6 @@ describeBoth("what no machine asked for", (w) => {
     expect(found.warnings).toEqual([]);
     // Nobody asked for it in staging.
     expect(namesIn(await unread(w, "var list", { ...given, environment: "staging" }))).toEqual(["ASKED"]);
-    // What is due soon is red on Today if machines read it this week.
-    for (const environment of ["staging", "production"] as const) {
-      await setVariables(w.admin, where, environment, [{ name: "ASKED", value: "canary-7", rotateBy: inDays(2) }]);
-    }
-    const today = (await (await visitorOf(w)).page("/")).html.split("<li>");
-    const due = today.filter((row) => row.includes(`${where}/variables/item?name=ASKED`));
-    expect(due.map((row) => [/env (\w+)/.exec(row)?.[1], row.includes('class="missing"')]).sort()).toEqual([
-      ["production", true],
-      ["staging", false],
-    ]);
     // A prefix names it too, and after a while nothing was asked for.
     await w.ask(`${web}&prefix=NEV`, { key });
     await notarize(w);

@@ -13,7 +13,6 @@ import { revealVariable, revealVariables } from "../../src/kinds/variables/revea
 import { copyVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { access } from "../../src/operations/access.ts";
 import { typedIn } from "../../src/pages/carry-out.ts";
-import { listAudit } from "../../src/people/audit.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
 import { exportOrganization } from "../../src/people/export.ts";
 import { find } from "../../src/people/find.ts";
@@ -23,6 +22,7 @@ import { rotateData } from "../../src/people/rotation.ts";
 import { findLeaks, findReuse } from "../../src/people/values.ts";
 import { openEverything } from "../../src/people/verify.ts";
 import { isCanary, isMachinesOnly, newCoin } from "../../src/seal/canary.ts";
+import { listAudit } from "../support/audit.ts";
 import { canary, spellingsOf } from "../support/canary.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { throughDoorHere } from "../support/door.ts";

@@ -10,7 +10,7 @@ import { listFiles, putFile } from "../../src/kinds/files/write.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { AuditTail, auditPages, listAudit, showAudit } from "../../src/people/audit.ts";
+import { AuditTail, showAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { createKey, revokeKey, rotateKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
 import { deleteOrganization, listOrganizations } from "../../src/people/organizations.ts";
@@ -25,6 +25,7 @@ import {
 } from "../../src/people/persons.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { createTrust } from "../../src/people/trusts.ts";
+import { auditPages, listAudit } from "../support/audit.ts";
 import { beforeTransaction } from "../support/before-transaction.ts";
 import { deleteAccount } from "../support/delete.ts";
 import { eventually } from "../support/eventually.ts";
@@ -461,7 +462,11 @@ describeBoth("persons with some rights", (w) => {
     const forbidden = { kind: "forbidden", message: expect.stringContaining("keyhole whoami") };
     for (const admin of [asPerson(w.admin, "eve", []), await personIn(w.admin, where, ["see", "reveal", "write"])]) {
       for (const asked of [
-        ...[() => listAudit(admin, {}), () => auditPages(admin, {}).next(), () => new AuditTail(admin, {}).newest(1)],
+        ...[
+          () => listAudit(admin, {}),
+          () => auditPages(admin, {}).next(),
+          () => new AuditTail(admin, {}, () => {}).newest(1),
+        ],
         ...[() => showAudit(admin, "commands:1"), () => verifyAudit(admin)],
       ]) {
         await expect(asked()).rejects.toMatchObject(forbidden);

@@ -3,7 +3,6 @@ import { Refused } from "../../src/core/refused.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { listAudit } from "../../src/people/audit.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import {
@@ -13,6 +12,7 @@ import {
   shortRequestIds,
   showRequest,
 } from "../../src/people/requests.ts";
+import { listAudit } from "../support/audit.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 
 type Filed = {

@@ -7,7 +7,6 @@ import { whoIs } from "../../src/desk/roster.ts";
 import type { Installation } from "../../src/installation/installation.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { auditPages } from "../../src/people/audit.ts";
 import {
   addPerson,
   grantRights,
@@ -18,6 +17,7 @@ import {
   showPerson,
 } from "../../src/people/persons.ts";
 import type { Database } from "../../src/store/database.ts";
+import { auditPages } from "../support/audit.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
 import { describeBoth, type World } from "../support/world.ts";

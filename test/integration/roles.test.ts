@@ -6,7 +6,6 @@ import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { copyVariables, listDueVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
 import { listHistory } from "../../src/people/history.ts";
@@ -15,6 +14,7 @@ import { addPerson, grantRights, personsWithAccess } from "../../src/people/pers
 import { createProject, deleteProject, listProjects, renameProject } from "../../src/people/projects.ts";
 import { approveRequest, rejectRequest, showRequest } from "../../src/people/requests.ts";
 import { createTrust } from "../../src/people/trusts.ts";
+import { listAudit } from "../support/audit.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { notaryOf } from "../support/notarize.ts";
 import { planRollback, rollBack } from "../support/plans.ts";

@@ -8,7 +8,6 @@ import { TrustDirectory } from "../../src/access/trust-directory.ts";
 import type { Gatekeeper } from "../../src/gates/admit.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
-import { listAudit } from "../../src/people/audit.ts";
 import {
   createCredential,
   type KeyRecord,
@@ -26,6 +25,7 @@ import { clockOf } from "../../src/store/database.ts";
 import { pruneJobReads } from "../../src/store/expiry.ts";
 import { trustList } from "../../src/store/lookups.ts";
 import { type Answer, answerOf, firstOf, headersOf, requestOf, usualHeaders } from "../support/answer.ts";
+import { listAudit } from "../support/audit.ts";
 import {
   audience,
   type Claims,

@@ -213,7 +213,12 @@ describeBoth("the notary's witnesses", (w) => {
     expect(await treeOf(later, ours)).toEqual({ wrong: expect.stringContaining("witness.example") });
     // A bundle has both.
     const sizes = new Set<number>();
-    for await (const page of provenPages(w.admin, { actions: ["organization.create"] }, () => {})) {
+    for await (const page of provenPages(
+      w.admin,
+      { actions: ["organization.create"] },
+      () => {},
+      () => {},
+    )) {
       for (const proof of page) sizes.add((checkProof(proof, signers) as Proved).tree.size);
     }
     expect([...sizes]).toEqual([(old as Proved).tree.size, (fresh as Proved).tree.size]);

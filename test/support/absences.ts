@@ -23,7 +23,7 @@ export const absences: Readonly<Record<string, readonly string[]>> = {
     "editing/last-reads.ts: … has no",
     "editing/reveal.ts: There is no …",
   ],
-  "Sets that do not verify are named in warnings, and the sentence is of what somebody may see.": [
+  "Sets that do not verify are named in warnings, it ends with 6, and the sentence is of what somebody may see.": [
     "operations/find.ts: Nothing that you may see",
   ],
   "What was not read is named, and the command ends with 6.": [
@@ -100,4 +100,41 @@ export const absences: Readonly<Record<string, readonly string[]>> = {
     "words/text.ts: no time",
     "editing/last-reads.ts: no machine",
   ],
+};
+
+/**
+ * Each place that takes entries out of a list that may be cut, by how the others are said: `FILE: what is given for them`. A
+ * new one needs a line here, and a test in `integration/cut-lists` or beside it.
+ */
+export const cuts: Readonly<Record<string, readonly string[]>> = {
+  "The words stand beside the entries.": [
+    "cli/audit.ts: earlierMatch",
+    "operations/audit.ts: earlierMatch",
+    'operations/leaked.ts: "and earlier ones"',
+    'dashboard/person.tsx: "Earlier ones, and all else that they did, in the audit"',
+    'dashboard/today.tsx: "There were more alarms before these:"',
+    'dashboard/today.tsx: "Earlier ones, and all other entries of the audit"',
+    "dashboard/item.tsx: <a …",
+    "pages/parts.tsx: props.more",
+  ],
+  "The same list is drawn with its words below.": ['dashboard/person.tsx: "said below"'],
+  "It was asked for without a bound.": ['kinds/variables/write.ts: "never"'],
+};
+
+/** Each list of which a part is taken, by what is said of the rest. */
+export const slices: Readonly<Record<string, readonly string[]>> = {
+  "A sentence or a link beside it says that there are more.": [
+    "dashboard/audit-counts.tsx: rowsMax",
+    "dashboard/find.tsx: offersMax",
+    "dashboard/history.tsx: versionsMax",
+    "dashboard/item.tsx: earlierMax",
+    "dashboard/requests.tsx: max",
+    "kinds/accounts/form.tsx: shown",
+    "kinds/variables/env-file.ts: unseenMax",
+    "kinds/variables/operations.ts: namesMax",
+    "pages/parts.tsx: max",
+    "people/find.ts: hitsMax",
+  ],
+  "It is a `Cut`, or becomes one.": ["kinds/variables/write.ts: projectsMax", "people/audit.ts: limit"],
+  "Nobody takes it for all.": ["dashboard/find.tsx: recentMax", "dashboard/sign-in.ts: groupsMax"],
 };

@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
+
 import type { ComponentChildren } from "preact";
+import { Cut } from "../../src/core/cut.ts";
 import { environments } from "../../src/core/names.ts";
 import { Chart, ReadsLately } from "../../src/dashboard/audit-counts.tsx";
 import { CopyInRows } from "../../src/dashboard/grid.tsx";
@@ -164,8 +166,14 @@ export function partsPage(now: number): Shown {
               "A long one": long,
             }}
           />
-          <Listed title="A list" none="None." items={["one", "two"]} />
-          <Listed title="An empty list" none="Nothing is in it." items={[]} />
+          <Listed
+            title="A list"
+            none="None."
+            items={new Cut(["one", "two", "three"]).first(2)}
+            more="There are more."
+          />
+          <Listed title="An empty list" none="Nothing is in it." items={new Cut([])} more="" />
+          <Listed title="A damaged list" none="" items={new Cut([])} more="" unread={["A part of it is damaged."]} />
           <Changed names={{ added: ["ADDED"], changed: sixty, deleted: ["GONE", "GONE_TOO"] }} />
           <Collapsed items={sixty} max={4} between="; " />
           <ShellLines id="lines">{"keyhole pull --project web --env staging\nkeyhole run -- ./server"}</ShellLines>

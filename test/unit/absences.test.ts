@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { Glob } from "bun";
-import { absences } from "../support/absences.ts";
+import { absences, cuts, slices } from "../support/absences.ts";
 
 const source = `${import.meta.dir}/../../src`;
 const files = ["{operations,kinds,people,cli,words,editing}/**/*.ts", "desk/outcome.ts"];
@@ -9,6 +9,25 @@ const absence =
   /^(?:nothing|nobody|no|none|there (?:is|are) no)\b|\b(?:not since|has no|holds no|none is|read nothing)\b/i;
 /** What a command did not do. */
 const deed = /^Nothing (?:was (?!found)|would|is stored)/;
+
+/** Where a pattern stands in the code of people, as `FILE: its first group`. */
+function found(pattern: RegExp): string[] {
+  const folders = "{operations,kinds,people,cli,editing,dashboard,pages,desk}/**/*.{ts,tsx}";
+  return [...new Glob(folders).scanSync(source)].flatMap((file) =>
+    [...readFileSync(`${source}/${file}`, "utf8").matchAll(pattern)].map(([, what = ""]) => `${file}: ${what}`),
+  );
+}
+
+test("every list that may be cut is listed with what says that there is more", () => {
+  const given = found(/\.with\(\s*("[^"]*"|<a|[\w.]+)/g).map((one) => one.replace(/<a$/, "<a …"));
+  expect(given.sort()).toEqual(Object.values(cuts).flat().toSorted());
+});
+
+test("so is every list of which a part is taken", () => {
+  const known = Object.values(slices).flat();
+  const taken = found(/\.slice\(0, (\w*[Mm]ax|limit|shown)\b/g);
+  expect([...new Set(taken)].sort()).toEqual(known.toSorted());
+});
 
 /** The texts that say that nothing is there, as `FILE: TEXT`. */
 function textsOf(file: string): string[] {

@@ -1,26 +1,21 @@
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { may } from "../../access/rights.ts";
+import { Cut } from "../../core/cut.ts";
 import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
 import { applying, type Seen } from "../../desk/plan.ts";
-import {
-  type FoundProject,
-  findProject,
-  findToChange,
-  type PlannedProject,
-  placeOf,
-  projectColumns,
-} from "../../desk/projects.ts";
+import { type FoundProject, findProject, findToChange, type PlannedProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
+import { listingsAcross } from "../../editing/across.ts";
 import { noted, requireNote } from "../../editing/notes.ts";
 import { type Item, type OpenSet, openItems, openSet, requireSet, requireSets } from "../../editing/open.ts";
 import { revealOf } from "../../editing/reveal.ts";
 import { type NewItem, type PlannedSet, type SetChanges, zeroValues } from "../../editing/write.ts";
 import { type PlannedItems, planItems } from "../../editing/write-project.ts";
 import { isCanary, isMachinesOnly, newCoin } from "../../seal/canary.ts";
-import { isMarked } from "../../store/expiry.ts";
+import { firstMark, isMarked } from "../../store/expiry.ts";
 import { didYouMean } from "../../words/nearest.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { nameWarnings, unseenInValues, valueWarnings } from "./env-file.ts";
@@ -395,30 +390,56 @@ export type DueVariable = {
 };
 
 /** The variables in sight that are overdue or due within this time. @throws Refused `conflict` if a set is damaged */
-export async function listDueVariables(admin: AdminContext, withinMs: number): Promise<DueVariable[]> {
-  const { sets: s, projects: p, organizations: o } = admin.database.tables;
+export async function listDueVariables(admin: AdminContext, withinMs: number): Promise<readonly DueVariable[]> {
+  const { due, damage } = await findDueVariables(admin, withinMs);
+  if (damage[0] !== undefined) throw new Refused("conflict", damage[0]);
+  const [all] = due.with("never");
+  return all;
+}
+
+/**
+ * The same, the first ones first, and a sentence for each set that is damaged.
+ * @param projectsMax - only of so many projects, those with the first days
+ */
+export async function findDueVariables(admin: AdminContext, withinMs: number, projectsMax = Number.POSITIVE_INFINITY) {
+  const { sets: s, projects: p } = admin.database.tables;
   const rows = await admin.database.db
-    .select({ ...projectColumns(admin), organization: o, environment: s.environment })
+    .select({
+      id: p.id,
+      organizationId: p.organizationId,
+      environment: s.environment,
+      first: firstMark(admin.database, s.listing),
+      bytes: sql`octet_length(${s.listing})`.mapWith(Number),
+    })
     .from(s)
     .innerJoin(p, eq(p.id, s.projectId))
-    .innerJoin(o, eq(o.id, p.organizationId))
     .where(isMarked(admin.database));
+  const marked = [...Map.groupBy(rows, ({ id }) => id)].flatMap(([id, sets]) => {
+    const permit = Permit.find(admin, ["see"], { organizationId: sets[0]?.organizationId ?? "", projectId: id });
+    const seen = sets.filter(({ environment }) => permit?.environments.includes(environment));
+    if (permit === undefined || seen.length === 0) return [];
+    const first = Math.min(...seen.map(({ first }) => (first && dueAtOf(first)) || 0));
+    return [{ id, permit, first, bytes: seen.reduce((sum, { bytes }) => sum + bytes, 0) }];
+  });
+  marked.sort((a, b) => a.first - b.first);
   const now = admin.now();
   const found: DueVariable[] = [];
-  for (const { environment, ...row } of rows) {
-    const permit = Permit.find(admin, ["see"], placeOf(row), [environment]);
-    if (permit === undefined) continue;
-    const project = { ...row, permit };
-    const { entries } = await requireSet(admin, { project, descriptor: variables, environment });
-    const place = { organization: project.organization.slug, project: project.slug, environment };
-    for (const { key: name, rotateBy } of entries) {
-      if (rotateBy === undefined) continue;
-      const dueAt = dueAtOf(rotateBy);
-      const status = dueAt <= now ? "overdue" : "due";
-      if (dueAt <= now + withinMs) found.push({ ...place, name, rotateBy, dueAt, status });
+  const damages: string[] = [];
+  for await (const { project, listings, damage } of listingsAcross(admin, marked.slice(0, projectsMax), [variables])) {
+    damages.push(...damage);
+    for (const { environment, text } of listings) {
+      const place = { organization: project.organization.slug, project: project.slug, environment };
+      for (const { key: name, rotateBy } of JSON.parse(text) as VariableEntry[]) {
+        if (rotateBy === undefined) continue;
+        const dueAt = dueAtOf(rotateBy);
+        const status = dueAt <= now ? "overdue" : "due";
+        if (dueAt <= now + withinMs) found.push({ ...place, name, rotateBy, dueAt, status });
+      }
     }
   }
-  return found;
+  found.sort((a, b) => a.dueAt - b.dueAt);
+  const isWhole = marked.slice(projectsMax).every(({ first }) => first > now + withinMs);
+  return { due: new Cut(found, isWhole), damage: damages };
 }
 
 /** A variable whose name and value may be stored. */
