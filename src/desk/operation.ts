@@ -22,12 +22,12 @@ import { applying, idsIn, type Plan } from "./plan.ts";
  *   asks: "needs --yes",
  *   inputs: { project, slug: input("<slug>", "the new slug") },
  *   plan: async (admin, { project, slug }) => {
- *     const { id } = await findRenamable(admin, project, slug);
+ *     const { seen, apply } = await planRename(admin, project, { slug });
  *     return {
  *       deed: `rename project ${project} to ${slug}`,
- *       seen: { project: id },
+ *       seen,
  *       document: { project, slug },
- *       apply: async () => done(await renameProject(admin, project, { slug }), `Renamed project ${project} to ${slug}.`),
+ *       apply: async () => done(await apply(), `Renamed project ${project} to ${slug}.`),
  *     };
  *   },
  * });

@@ -215,16 +215,15 @@ import { type AdminContext, writing } from "${src}/desk/context.ts";
 import { input, project } from "${src}/desk/inputs.ts";
 import { operation } from "${src}/desk/operation.ts";
 import { done } from "${src}/desk/outcome.ts";
-import { Permit } from "${src}/desk/permit.ts";
-import { findRenamable, renameProject } from "${src}/people/projects.ts";
+import { Permit, rightTo } from "${src}/desk/permit.ts";
+import { planRename } from "${src}/people/projects.ts";
 import { variablesJson } from "${src}/kinds/variables/render.ts";
 import { createClient } from "${src}/machines/npm/client.ts";
-import type { Db } from "${src}/store/database.ts";
 declare const admin: AdminContext;
 declare const place: ProjectPlace;
 declare const change: Change;
 declare const apiKey: string;
-declare const work: (db: Db) => Promise<number>;
+declare const work: (admin: AdminContext) => Promise<number>;
 export const example = async (journal: ApiParts["journal"], opened: OpenedVariables) => {
 `;
 
