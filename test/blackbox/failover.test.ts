@@ -73,17 +73,36 @@ await withReplicas("a primary that fails and its standby", (a, { urlOf, run, rec
     }
   });
 
+  /** Reads while a standby is awaited that is away, and ends the wait. */
+  const readCutShort = async (server: Server, end: string) => {
+    const { key } = keys[0] as Key;
+    await waitFor("absent");
+    const asked = server.get(values, key);
+    const waiting = "from pg_stat_activity where application_name = 'keyhole journal' and wait_event = 'SyncRep'";
+    await eventually(async () => (await run(a, `select ${end}(pid) ${waiting}`)).length > 0);
+    expect((await asked).json()).toMatchObject({ code: "unavailable" });
+    await waitFor("*");
+    await eventually(async () => (await server.get(values, key)).status === 200);
+  };
+
   test.each(["pg_cancel_backend", "pg_terminate_backend"])(
     "no value leaves if %s ends the wait for a standby: its entry is on one server only",
-    async (end) => {
-      const { key } = keys[0] as Key;
-      await waitFor("absent");
-      const asked = servers[0]?.get(values, key);
-      const waiting = "from pg_stat_activity where application_name = 'keyhole journal' and wait_event = 'SyncRep'";
-      await eventually(async () => (await run(a, `select ${end}(pid) ${waiting}`)).length > 0);
-      expect((await asked)?.json()).toMatchObject({ code: "unavailable" });
-      await waitFor("*");
-      await eventually(async () => (await servers[0]?.get(values, key))?.status === 200);
+    (end) => readCutShort(servers[0] as Server, end),
+  );
+
+  test.each(["error", "debug5"])(
+    "nor if the database gives its sessions client_min_messages = %s, and whole commits are known as such",
+    async (level) => {
+      const database = new URL(urlOf(a)).pathname.slice(1);
+      await run(a, `alter database ${database} set client_min_messages = ${level}`);
+      try {
+        const server = await serve(urlOf(a));
+        expect((await server.get(values, (keys[0] as Key).key)).status).toBe(200);
+        await readCutShort(server, "pg_cancel_backend");
+        expect(await server.stop()).toBe(0);
+      } finally {
+        await run(a, `alter database ${database} reset client_min_messages`);
+      }
     },
   );
 
