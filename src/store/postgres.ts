@@ -448,8 +448,8 @@ const everySession = {
   default_transaction_read_only: "off",
   default_transaction_deferrable: "off",
   synchronous_commit: "on",
-  // The journal learns from a warning that a commit did not wait for its standby. At "error" there would be none, and at
-  // "debug5" one for each commit.
+  // The journal learns from a warning that a commit did not wait for its standby. "error" hides it, and "debug5" adds
+  // messages to every commit.
   client_min_messages: "warning",
   statement_timeout: "0",
   lock_timeout: "0",

@@ -77,11 +77,14 @@ await withReplicas("a primary that fails and its standby", (a, { urlOf, run, rec
   const readCutShort = async (server: Server, end: string) => {
     const { key } = keys[0] as Key;
     await waitFor("absent");
-    const asked = server.get(values, key);
-    const waiting = "from pg_stat_activity where application_name = 'keyhole journal' and wait_event = 'SyncRep'";
-    await eventually(async () => (await run(a, `select ${end}(pid) ${waiting}`)).length > 0);
-    expect((await asked).json()).toMatchObject({ code: "unavailable" });
-    await waitFor("*");
+    try {
+      const asked = server.get(values, key);
+      const waiting = "from pg_stat_activity where application_name = 'keyhole journal' and wait_event = 'SyncRep'";
+      await eventually(async () => (await run(a, `select ${end}(pid) ${waiting}`)).length > 0);
+      expect((await asked).json()).toMatchObject({ code: "unavailable" });
+    } finally {
+      await waitFor("*");
+    }
     await eventually(async () => (await server.get(values, key)).status === 200);
   };
 
