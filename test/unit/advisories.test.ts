@@ -44,6 +44,7 @@ describe("CVE-2026-39356, CVE-2026-39946: SQL without escaping", () => {
     "store/migrate.ts: sql.raw(statement)", // of the migrations
     "store/postgres.ts: sql.raw(ofTransaction)", // a constant
     "store/postgres.ts: sql.raw(postgresAdditions(use))", // constants
+    "store/postgres.ts: sql.raw(serverStart)", // a constant
     "store/projects.ts: sql.identifier(name)", // a column
     "store/reach.ts: sql.raw(cases)", // constants
     "store/tables.ts: sql.raw(rule)", // rules of the tables
