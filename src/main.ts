@@ -208,16 +208,19 @@ async function run(context: CommandContext, args: readonly string[]): Promise<vo
   }
 }
 
+/** Settings of Bun that load code, or open a debugger. */
+const othersRuntime = ["BUN_OPTIONS", "BUN_INSPECT", "BUN_INSPECT_CONNECT_TO", "BUN_INSPECT_PRELOAD"];
+
 /**
  * What a job sets for its own programs must not make this one another. A long-lived process goes on without what a
  * misspelt setting should turn on, so it does not start.
  */
 function judgeSettings({ env, person, say }: CommandContext, command: CommandUnknownOpts): void {
   if (person !== undefined) return; // the door has judged it
-  if (env["BUN_OPTIONS"]) {
-    const advice =
-      "Start it as `env -u BUN_OPTIONS keyhole …`, and give a program its own after --, as env BUN_OPTIONS=….";
-    throw configProblem(`BUN_OPTIONS is set, with which Keyhole's own runtime would load other code. ${advice}`);
+  const another = othersRuntime.find((name) => env[name]);
+  if (another !== undefined) {
+    const advice = `Start it as \`env -u ${another} keyhole …\`, and give a program its own after --, as env ${another}=….`;
+    throw configProblem(`${another} is set, with which Keyhole's own runtime would run other code. ${advice}`);
   }
   const isServer = ["serve", "notary", "witness", "dashboard", "door"].includes(command.name());
   if (isServer && env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0") {

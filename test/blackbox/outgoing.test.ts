@@ -270,7 +270,7 @@ test.each([
   expect(stderr).toStartWith("keyhole: NODE_TLS_REJECT_UNAUTHORIZED is 0, ");
 });
 
-describe("BUN_OPTIONS, which a job sets for its own programs,", () => {
+describe("what a job sets for its own Bun programs", () => {
   test.each([
     ["run", 125, ["run", "--", "true"]],
     ["pull", 2, ["pull"]],
@@ -289,4 +289,14 @@ describe("BUN_OPTIONS, which a job sets for its own programs,", () => {
     expect(stderr).toStartWith("keyhole: BUN_OPTIONS is set, ");
     expect(stderr).toContain("env -u BUN_OPTIONS");
   });
+
+  test.each(["BUN_INSPECT", "BUN_INSPECT_CONNECT_TO", "BUN_INSPECT_PRELOAD"])(
+    "stops a server with %s",
+    async (name) => {
+      const env = { ...site.env, ...where, [name]: "unix:///nowhere/a.sock" };
+      const { exitCode, stdout, stderr } = await runBinary(["serve", "--port", "0"], { cwd: site.folder, env });
+      expect([exitCode, stdout]).toEqual([2, ""]);
+      expect(stderr).toContain(`keyhole: ${name} is set, `);
+    },
+  );
 });
