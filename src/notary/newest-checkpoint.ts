@@ -101,6 +101,8 @@ export class NewestCheckpoint {
    * one, a failover has lost what people did, such as revoke a key, and this refuses until an operator accepts it.
    */
   notePeople(seq: number, before: number): void {
+    // Less is known than when it was sent: an operator accepted what there is meanwhile.
+    if (before > this.#people) return;
     if (seq >= before) this.#people = Math.max(this.#people, seq);
     else
       this.#peopleLost ??= `The database was put back to an earlier state: what people did ends with entry ${seq}, and this process has seen entry ${before}. ${advice}`;

@@ -76,13 +76,14 @@ export function postgresJournal(servers: Servers): JournalStore {
       if (passing.test(reason)) throw new Fault("unavailable", `what a failover lost could not be stored: ${reason}`);
       return { broughtBack: 0, isAllGone: true, reason };
     });
-    if (notices !== before && !(await isPromised())) throw new Fault("unavailable", cutShort.reason ?? "");
-    owed = [];
     const { isAllGone, ...told } = found;
     const mayLackMore = isAllGone && (recent.hasForgotten || "reason" in told);
     lost.broughtBack += told.broughtBack;
     if (mayLackMore) lost.unknown += 1;
     if (told.broughtBack > 0 || mayLackMore) servers.tell({ event: "lane_moved", ...told, mayLackMore });
+    // What is told once is stored: if this fails, the next try finds it there.
+    if (notices !== before && !(await isPromised())) throw new Fault("unavailable", cutShort.reason ?? "");
+    owed = [];
   };
   const settle = async () => {
     if (owed.length === 0) return;
@@ -251,8 +252,8 @@ const noRight = "42501";
 const otherServer = "2201F";
 const moved: Appended = { outcome: "refused", moved: true, reason: "another database server has the lane so far" };
 
-/** SQLSTATE classes of what passes: rollbacks, resources, objects in use, interventions. */
-const passing = /^(?:40|53|55|57)\w{3}$/;
+/** SQLSTATEs of what passes: rollbacks, resources, objects in use, interventions, the system; a transaction's deadline. */
+const passing = /^(?:40|53|55|57|58)\w{3}$|^25P04$/;
 /** For thousands of statements in one transaction. */
 const bringDeadline = new Deadline(
   30_000,

@@ -10,12 +10,14 @@ export type Acknowledged = { readonly segment: Segment; readonly reads: readonly
  */
 export class RecentSegments {
   #all: Acknowledged[] = [];
+  /** How many at the beginning of `#all` are forgotten. They go together, since that copies the others. */
+  #gone = 0;
   #bytes = 0;
   /** Whether older ones were acknowledged, too. */
   hasForgotten = false;
 
   get all(): readonly Acknowledged[] {
-    return this.#all;
+    return this.#all.slice(this.#gone);
   }
 
   /** Remembers one more, and forgets the oldest beyond two minutes before it and 32 MiB. */
@@ -23,15 +25,15 @@ export class RecentSegments {
     this.#all.push(one);
     this.#bytes += bytesOf(one);
     const since = one.segment.at - keptMs;
-    let gone = 0;
-    for (const old of this.#all) {
-      if (this.#bytes <= bytesMax && old.segment.at >= since) break;
-      this.#bytes -= bytesOf(old);
-      gone += 1;
+    for (; ; this.#gone += 1) {
+      const oldest = this.#all[this.#gone];
+      if (oldest === undefined || (this.#bytes <= bytesMax && oldest.segment.at >= since)) break;
+      this.#bytes -= bytesOf(oldest);
+      this.hasForgotten = true;
     }
-    if (gone === 0) return;
-    this.#all = this.#all.slice(gone);
-    this.hasForgotten = true;
+    if (this.#gone < goneMax) return;
+    this.#all = this.all as Acknowledged[];
+    this.#gone = 0;
   }
 }
 
@@ -39,4 +41,5 @@ const bytesOf = ({ segment: { texts, entries } }: Acknowledged) => texts.length 
 
 /** The notary signs a head each minute, some seconds after the newest segment that it has. */
 const keptMs = 120_000;
+const goneMax = 1024;
 const bytesMax = 32 * 1024 * 1024;

@@ -117,6 +117,14 @@ describeBoth("a database that was put back", (w) => {
     expect(await organization()).toBe(200);
   });
 
+  test("is not told by a lookup that was sent before an operator accepted it: no entry of people is known since", () => {
+    const [running, accepted] = [knowing(), knowing()];
+    running.notePeople(7, 0);
+    for (const checkpoint of [running, accepted]) checkpoint.notePeople(6, 7);
+    expect(running.refusal).toContain("what people did ends with entry 6");
+    expect(accepted.refusal).toBeUndefined();
+  });
+
   test("is noticed by a process that has seen more, and by one that finds the file of this host", async () => {
     const running = knowing(file);
     expect(await compared(running)).toBeUndefined();
