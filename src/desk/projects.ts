@@ -55,7 +55,7 @@ async function findAt(
   throw admin.rights === "operator" ? noProject(where, nearest) : noRight(where, rights, among, nearest);
 }
 
-/** The row at a path, whoever asks. */
+/** The row at a path. Nobody's right is asked here. */
 async function findRow(admin: AdminContext, where: string, locks: boolean) {
   const { database } = admin;
   const { projects: p, organizations: o } = database.tables;

@@ -103,7 +103,7 @@ export class Damaged {
   }
 }
 
-/** Says that a list of entries was cut, unless somebody asked for so many. */
+/** Says that a list of entries was cut, unless the caller chose its limit. */
 export function earlierMatch({ limit }: { readonly limit?: number | undefined }): string {
   return limit === undefined ? "Earlier entries match, too: --until or --limit lists them." : "";
 }

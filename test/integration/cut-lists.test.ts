@@ -59,7 +59,7 @@ describeBoth("a list of the audit that was cut", (w) => {
     expect(textOf(html)).not.toContain("the-thief");
   });
 
-  test("ends after so many statements, and says so", async () => {
+  test("stops at its bound of statements, and says so", async () => {
     const { where, organization, project } = await w.place();
     const place = { organizationId: organization.id, projectId: project.id, project: project.slug };
     await writeLane(

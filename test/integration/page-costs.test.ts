@@ -62,7 +62,7 @@ describeBoth("a page", (w) => {
     expect(lists.map((list) => list.match(/<li>/g)?.length)).toEqual([12, 12, 12, 12]);
   });
 
-  test("opens no value, but for those that compare the values of a project for who may read them", async () => {
+  test("opens no value, unless it compares those of one project for somebody who may read them", async () => {
     const { organization, key } = await furnish(2);
     await notarize(w);
     const page = await visit();

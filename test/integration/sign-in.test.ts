@@ -408,7 +408,7 @@ describeBoth("signing in to a team's dashboard", (w, dialect) => {
     expect((await reveal(eve, "staging")).status).toBe(403);
   });
 
-  test("judges whoever sends a form slowly at its end", async () => {
+  test("judges a slow form when all of it is there", async () => {
     await add("dee", ["see", "reveal", "keys"]);
     const dee = await signedIn({ sub: "dee-1" });
     const [begun, rest] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

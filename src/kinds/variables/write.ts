@@ -399,7 +399,7 @@ export async function listDueVariables(admin: AdminContext, withinMs: number): P
 
 /**
  * The same, the first ones first, and a sentence for each set that is damaged.
- * @param projectsMax - only of so many projects, those with the first days
+ * @param projectsMax - looks at this many projects at most: those whose days come first
  */
 export async function findDueVariables(admin: AdminContext, withinMs: number, projectsMax = Number.POSITIVE_INFINITY) {
   const { sets: s, projects: p } = admin.database.tables;
