@@ -249,7 +249,7 @@ export function buildCommit(of: Building, commit: string): Promise<Built> {
 /** Builds the working tree with a journal that keeps nothing (`no-journal.ts`). */
 export function buildWithoutJournal(of: Building): Promise<Built> {
   return buildFrom(of, "git ls-files -z | tar -c --null -T -", "", async (checkout) => {
-    await Bun.write(join(checkout, "src/store/journal.ts"), Bun.file(join(import.meta.dir, "no-journal.ts")));
+    await Bun.write(join(checkout, "src/record/store/journal.ts"), Bun.file(join(import.meta.dir, "no-journal.ts")));
   });
 }
 

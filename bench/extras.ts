@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
-import { apiRoot } from "../src/api/app.ts";
+import { apiRoot } from "../src/serve/api/app.ts";
 import { percentile } from "./load.ts";
 import { type Meter, type Spread, spreadOf } from "./measure.ts";
 import { hasProc, rssMibOf, type Server } from "./processes.ts";

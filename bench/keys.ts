@@ -1,4 +1,4 @@
-import { mintKey } from "../src/access/api-key.ts";
+import { mintKey } from "../src/serve/access/api-key.ts";
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

@@ -1,6 +1,6 @@
-import type * as journal from "../src/store/journal.ts";
+import type * as journal from "../src/record/store/journal.ts";
 
-// Stands in for `src/store/journal.ts` in the program that `--audit-tax` compares with. It keeps nothing, and says that
+// Stands in for `src/record/store/journal.ts` in the program that `--audit-tax` compares with. It keeps nothing, and says that
 // it did. Nothing that ships is built from it.
 
 const nothing = () => ({ append: async () => ({ outcome: "durable" as const }), close: async () => {} });

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { apiRoot } from "../src/api/app.ts";
-import { type BucketName, policies } from "../src/limit/bucket.ts";
+import { apiRoot } from "../src/serve/api/app.ts";
+import { type BucketName, policies } from "../src/serve/limit/bucket.ts";
 import type { Processes, Server } from "./processes.ts";
 import type { Stock } from "./seed.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { apiRoot } from "../src/api/app.ts";
+import { apiRoot } from "../src/serve/api/app.ts";
 import { unknownKeySource } from "./keys.ts";
 import type { Server } from "./processes.ts";
 import { type Bucket, type DatabaseName, drainedKeys, type RequestList, type Rig, workedKeysMax } from "./rig.ts";

@@ -1,4 +1,4 @@
-import { apiRoot } from "../src/api/app.ts";
+import { apiRoot } from "../src/serve/api/app.ts";
 import type { Meter, Sample } from "./measure.ts";
 import { cpuMsBetween, familyTimes } from "./processes.ts";
 import type { Bucket, DatabaseName, RequestList, Rig } from "./rig.ts";

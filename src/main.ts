@@ -1,16 +1,16 @@
 import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description } from "../package.json";
 import { doorCommand, judgeCommand, leadsThrough } from "./cli/door.ts";
+import { frame, refuseMangled } from "./cli/terminal/command.ts";
+import { type CommandGroup, commandFor } from "./cli/terminal/draw.ts";
+import { complain, toProblem } from "./cli/terminal/failure.ts";
+import { fitted, write } from "./cli/terminal/terminal.ts";
+import { type CommandContext, noun } from "./cli/terminal/verb.ts";
 import { configProblem } from "./core/problem.ts";
+import { inheritedDescriptors } from "./core/settings/children.ts";
+import { unknownSettings } from "./core/settings/unknown-settings.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindOperations } from "./kinds/people.ts";
-import { inheritedDescriptors } from "./settings/children.ts";
-import { unknownSettings } from "./settings/unknown-settings.ts";
-import { frame, refuseMangled } from "./terminal/command.ts";
-import { type CommandGroup, commandFor } from "./terminal/draw.ts";
-import { complain, toProblem } from "./terminal/failure.ts";
-import { fitted, write } from "./terminal/terminal.ts";
-import { type CommandContext, noun } from "./terminal/verb.ts";
 
 type Load = () => Promise<(context: CommandContext) => CommandUnknownOpts>;
 
@@ -20,24 +20,24 @@ type Load = () => Promise<(context: CommandContext) => CommandUnknownOpts>;
  */
 const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   "People, in the database:": {
-    org: drawn(async () => (await import("./operations/organizations.ts")).organizations),
-    project: drawn(async () => (await import("./operations/projects.ts")).projects),
+    org: drawn(async () => (await import("./people/projects/organization-operations.ts")).organizations),
+    project: drawn(async () => (await import("./people/projects/operations.ts")).projects),
     ...Object.fromEntries(Object.entries(kindOperations).map(([word, load]) => [word, drawn(load)])),
     // With two commands more, which do not end with an outcome.
     var: drawn(async () => (await import("./cli/variables.ts")).variableCommands),
-    key: drawn(async () => (await import("./operations/keys.ts")).keys),
-    trust: drawn(async () => (await import("./operations/trusts.ts")).trusts),
-    request: drawn(async () => (await import("./operations/requests.ts")).requests),
-    find: drawn(async () => (await import("./operations/find.ts")).finds),
-    leaked: drawn(async () => (await import("./operations/leaked.ts")).leaks),
-    reuse: drawn(async () => (await import("./operations/leaked.ts")).reuses),
-    access: drawn(async () => (await import("./operations/access.ts")).access),
-    expiring: drawn(async () => (await import("./operations/access.ts")).expiring),
-    history: drawn(async () => (await import("./operations/history.ts")).history),
-    rollback: drawn(async () => (await import("./operations/history.ts")).rollbacks),
-    undo: drawn(async () => (await import("./operations/history.ts")).undos),
+    key: drawn(async () => (await import("./people/keys/operations.ts")).keys),
+    trust: drawn(async () => (await import("./people/keys/trust-operations.ts")).trusts),
+    request: drawn(async () => (await import("./people/requests/operations.ts")).requests),
+    find: drawn(async () => (await import("./people/projects/find-operations.ts")).finds),
+    leaked: drawn(async () => (await import("./people/leaks/operations.ts")).leaks),
+    reuse: drawn(async () => (await import("./people/leaks/operations.ts")).reuses),
+    access: drawn(async () => (await import("./people/keys/access-operations.ts")).access),
+    expiring: drawn(async () => (await import("./people/keys/access-operations.ts")).expiring),
+    history: drawn(async () => (await import("./people/history/operations.ts")).history),
+    rollback: drawn(async () => (await import("./people/history/operations.ts")).rollbacks),
+    undo: drawn(async () => (await import("./people/history/operations.ts")).undos),
     audit: drawn(async () => (await import("./cli/audit.ts")).audit),
-    whoami: drawn(async () => (await import("./operations/persons.ts")).self),
+    whoami: drawn(async () => (await import("./people/persons/operations.ts")).self),
   },
   "Machines, over the API:": {
     run: async () => (await import("./cli/run.ts")).runCommand,
@@ -56,14 +56,14 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     backup: drawn(async () => (await import("./cli/backup.ts")).backups),
     restore: drawn(async () => (await import("./cli/backup.ts")).restores),
     export: drawn(async () => (await import("./cli/export.ts")).exporting),
-    rotate: drawn(async () => (await import("./operations/rotation.ts")).rotations),
+    rotate: drawn(async () => (await import("./people/rotation/operations.ts")).rotations),
     door: async () => {
       return (context) =>
         doorCommand(context, async (words, person) => {
           throw new Done(await execute(words, { ...context, person }));
         });
     },
-    person: drawn(async () => (await import("./operations/persons.ts")).persons),
+    person: drawn(async () => (await import("./people/persons/operations.ts")).persons),
     db: drawn(async () => (await import("./cli/database.ts")).databaseCommands),
     dashboard: drawn(async () => (await import("./cli/dashboard.ts")).dashboards),
     explain: async () => (await import("./cli/explain.ts")).explainCommand,

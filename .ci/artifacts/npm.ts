@@ -10,8 +10,8 @@ import { type Target, targets } from "./targets.ts";
 
 /** What programs import. The client is compiled without the types of Bun and Node: it uses what every runtime has. */
 const entries = [
-  ["client", "src/machines/npm/client.ts", ["--lib", "es2023,dom", "--types", ""]],
-  ["testing", "src/testing.ts", ["--noCheck"]],
+  ["client", "src/client/npm/client.ts", ["--lib", "es2023,dom", "--types", ""]],
+  ["testing", "src/client/testing.ts", ["--noCheck"]],
 ] as const;
 /** The declarations that these lead to. */
 const declared = [

@@ -1,22 +1,22 @@
-import { parseVerifier, parseWitness, type Verifier } from "../audit/note.ts";
-import { type Proved, proofChecker, readProof } from "../audit/proof.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { readConfig } from "../core/settings/settings.ts";
 import { excerpt, oneLine } from "../core/visible.ts";
-import { input, required } from "../desk/inputs.ts";
+import { parseList } from "../core/words/lists.ts";
+import { linesOf } from "../core/words/log-lines.ts";
+import { Unfit } from "../core/words/parse.ts";
+import { counted, formatTime, joined } from "../core/words/text.ts";
 import { openWithoutKeys } from "../installation/installation.ts";
-import { NewestCheckpoint } from "../notary/newest-checkpoint.ts";
-import { describeComparison } from "../people/audit-chain.ts";
-import { verifyPublic } from "../people/audit-public.ts";
-import { readConfig } from "../settings/settings.ts";
-import { answer } from "../terminal/answer.ts";
-import { processCommand } from "../terminal/draw.ts";
-import { localName, readChunks } from "../terminal/input.ts";
-import { withProgress } from "../terminal/terminal.ts";
-import type { CommandContext } from "../terminal/verb.ts";
-import { parseList } from "../words/lists.ts";
-import { linesOf } from "../words/log-lines.ts";
-import { Unfit } from "../words/parse.ts";
-import { counted, formatTime, joined } from "../words/text.ts";
+import { describeComparison } from "../people/audit/audit-chain.ts";
+import { verifyPublic } from "../people/audit/audit-public.ts";
+import { input, required } from "../people/desk/inputs.ts";
+import { NewestCheckpoint } from "../record/notary/newest-checkpoint.ts";
+import { parseVerifier, parseWitness, type Verifier } from "../record/note.ts";
+import { type Proved, proofChecker, readProof } from "../record/proof.ts";
+import { answer } from "./terminal/answer.ts";
+import { processCommand } from "./terminal/draw.ts";
+import { localName, readChunks } from "./terminal/input.ts";
+import { withProgress } from "./terminal/terminal.ts";
+import type { CommandContext } from "./terminal/verb.ts";
 
 /* Proofs of entries and of the whole tree: `keyhole audit key`, `prove` and `check`. */
 

@@ -1,18 +1,23 @@
 import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
-import { personText } from "../audit/entry.ts";
-import type { Segment } from "../audit/segment.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
+import { csvLine } from "../core/formats/csv.ts";
 import { modesTo } from "../core/modes.ts";
 import { exits, onInterrupt, type Problem, usageProblem } from "../core/problem.ts";
 import { jsonLine, oneLine } from "../core/visible.ts";
 import { writeWhole } from "../core/whole-file.ts";
-import type { AdminContext } from "../desk/context.ts";
-import { choice, fileOf, flag, force, out } from "../desk/inputs.ts";
-import { type Columns, cellsOf } from "../desk/outcome.ts";
-import { csvLine } from "../formats/csv.ts";
-import { acceptRestore } from "../operations/accept-restore.ts";
+import { counted } from "../core/words/text.ts";
+import { acceptRestore } from "../people/audit/accept-restore.ts";
+import {
+  type AuditFilter,
+  type AuditRecord,
+  AuditTail,
+  auditPages,
+  NamesFound,
+  noneMatch,
+} from "../people/audit/audit.ts";
+import { provenPages } from "../people/audit/audit-proof.ts";
 import {
   columnsOf,
   Damaged,
@@ -25,18 +30,20 @@ import {
   requireSpan,
   show,
   verify,
-} from "../operations/audit.ts";
-import { type AuditFilter, type AuditRecord, AuditTail, auditPages, NamesFound, noneMatch } from "../people/audit.ts";
-import { provenPages } from "../people/audit-proof.ts";
-import { withAdmin } from "../terminal/admin.ts";
-import { answer } from "../terminal/answer.ts";
-import { type CommandGroup, processCommand } from "../terminal/draw.ts";
-import { toProblem } from "../terminal/failure.ts";
-import { perform } from "../terminal/perform.ts";
-import { withProgress, write } from "../terminal/terminal.ts";
-import type { CommandContext } from "../terminal/verb.ts";
-import { counted } from "../words/text.ts";
+} from "../people/audit/operations.ts";
+import type { AdminContext } from "../people/desk/context.ts";
+import { choice, fileOf, flag, force, out } from "../people/desk/inputs.ts";
+import { type Columns, cellsOf } from "../people/desk/outcome.ts";
+import { personText } from "../record/entry.ts";
+import type { Segment } from "../record/segment.ts";
 import { check, logKeys, verifyTree } from "./audit-proof.ts";
+import { withAdmin } from "./terminal/admin.ts";
+import { answer } from "./terminal/answer.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
+import { toProblem } from "./terminal/failure.ts";
+import { perform } from "./terminal/perform.ts";
+import { withProgress, write } from "./terminal/terminal.ts";
+import type { CommandContext } from "./terminal/verb.ts";
 
 const listOrFollow = processCommand({
   ...listSome,

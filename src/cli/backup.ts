@@ -1,16 +1,16 @@
 import { modesTo } from "../core/modes.ts";
 import { exits, Problem } from "../core/problem.ts";
+import { readConfig } from "../core/settings/settings.ts";
 import { writeWhole } from "../core/whole-file.ts";
-import { actorOf } from "../desk/actor.ts";
-import { flag, force, input } from "../desk/inputs.ts";
+import { counted } from "../core/words/text.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { backUp, refuseOwnFile, restore, verifyBackup } from "../people/backup.ts";
-import { readConfig } from "../settings/settings.ts";
-import { answer } from "../terminal/answer.ts";
-import { type CommandGroup, processCommand } from "../terminal/draw.ts";
-import { unreadable } from "../terminal/input.ts";
-import { withProgress } from "../terminal/terminal.ts";
-import { counted } from "../words/text.ts";
+import { backUp, refuseOwnFile, restore, verifyBackup } from "../people/backup/backup.ts";
+import { actorOf } from "../people/desk/actor.ts";
+import { flag, force, input } from "../people/desk/inputs.ts";
+import { answer } from "./terminal/answer.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
+import { unreadable } from "./terminal/input.ts";
+import { withProgress } from "./terminal/terminal.ts";
 
 const verify = processCommand({
   path: "backup verify",

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { exits, Problem } from "../core/problem.ts";
+import { readConfig } from "../core/settings/settings.ts";
+import { counted } from "../core/words/text.ts";
 import { checkServers, type Host } from "../installation/check-database.ts";
 import { notBegun } from "../installation/installation.ts";
-import { readConfig } from "../settings/settings.ts";
-import { answer } from "../terminal/answer.ts";
-import { processCommand } from "../terminal/draw.ts";
-import { write } from "../terminal/terminal.ts";
-import { counted } from "../words/text.ts";
+import { answer } from "./terminal/answer.ts";
+import { processCommand } from "./terminal/draw.ts";
+import { write } from "./terminal/terminal.ts";
 
 export const check = processCommand({
   path: "db check",

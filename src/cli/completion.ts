@@ -1,12 +1,12 @@
 import { Argument, type CommandUnknownOpts, type Option } from "@commander-js/extra-typings";
 import { isEnvironment } from "../core/names.ts";
+import { readConfig } from "../core/settings/settings.ts";
 import { visible } from "../core/visible.ts";
 import { everyKind } from "../kinds/kind.ts";
-import type { Named, NamesAsked } from "../people/names-in-use.ts";
-import { readConfig } from "../settings/settings.ts";
-import { answer } from "../terminal/answer.ts";
-import { rowOf } from "../terminal/draw.ts";
-import { type CommandContext, verb } from "../terminal/verb.ts";
+import type { Named, NamesAsked } from "../people/keys/names-in-use.ts";
+import { answer } from "./terminal/answer.ts";
+import { rowOf } from "./terminal/draw.ts";
+import { type CommandContext, verb } from "./terminal/verb.ts";
 
 /*
  * At each Tab, the scripts run this program with the words typed so far as plain arguments, so nothing is expanded. The
@@ -98,7 +98,7 @@ function shortened(names: readonly Named[], asked: NamesAsked, option: Option | 
 /** The names in the database. Empty if it does not answer within a second, or fails. */
 async function findNames(context: CommandContext, asked: NamesAsked, typed: string): Promise<readonly Named[]> {
   try {
-    const { namesInUse } = await import("../people/names-in-use.ts");
+    const { namesInUse } = await import("../people/keys/names-in-use.ts");
     const found = namesInUse(readConfig(context.env, false), asked, typed);
     return await Promise.race([found, Bun.sleep(waitMsMax).then(() => [])]);
   } catch {

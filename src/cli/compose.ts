@@ -1,12 +1,12 @@
 import { Option } from "@commander-js/extra-typings";
+import { fetchVariables, refuseSteering } from "../client/variables.ts";
 import { isVariableName } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
 import { jsonLine } from "../core/visible.ts";
-import { fetchVariables, refuseSteering } from "../machines/variables.ts";
-import { write } from "../terminal/terminal.ts";
-import { type CommandContext, noun, verb } from "../terminal/verb.ts";
-import { counted } from "../words/text.ts";
+import { counted } from "../core/words/text.ts";
 import { atMachine, variablesVerb } from "./machine.ts";
+import { write } from "./terminal/terminal.ts";
+import { type CommandContext, noun, verb } from "./terminal/verb.ts";
 
 /**
  * `keyhole compose …`, which Docker Compose calls for a service with `provider: {type: keyhole}`. It passes the options

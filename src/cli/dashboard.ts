@@ -1,18 +1,18 @@
 import { hostname } from "node:os";
 import { isIssuer, isLoopback, issuerRule, mayAsk, originOf } from "../core/json-request.ts";
 import { configProblem, usageProblem } from "../core/problem.ts";
+import { readSecretFile, warnOfReaders } from "../core/settings/secret-file.ts";
+import { parsePort, readConfig } from "../core/settings/settings.ts";
 import { excerpt } from "../core/visible.ts";
 import { startDashboard, startTeamDashboard } from "../dashboard/serve.ts";
-import { actorOf } from "../desk/actor.ts";
-import { input } from "../desk/inputs.ts";
 import { type Installation, openInstallation } from "../installation/installation.ts";
-import { readSecretFile, warnOfReaders } from "../settings/secret-file.ts";
-import { parsePort, readConfig } from "../settings/settings.ts";
-import { answer } from "../terminal/answer.ts";
-import { type CommandGroup, processCommand } from "../terminal/draw.ts";
-import { toProblem } from "../terminal/failure.ts";
-import type { CommandContext } from "../terminal/verb.ts";
+import { actorOf } from "../people/desk/actor.ts";
+import { input } from "../people/desk/inputs.ts";
 import { harden } from "./harden.ts";
+import { answer } from "./terminal/answer.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
+import { toProblem } from "./terminal/failure.ts";
+import type { CommandContext } from "./terminal/verb.ts";
 
 /** `keyhole dashboard`: pages for one person at their own machine, or for a team. */
 const dashboard = processCommand({

@@ -1,14 +1,14 @@
-import { actorOf } from "../desk/actor.ts";
-import { adminContextOf, operator } from "../desk/context.ts";
+import { readConfig } from "../core/settings/settings.ts";
 import { openInstallation } from "../installation/installation.ts";
 import { upgradedMessage } from "../installation/upgrade.ts";
-import { database } from "../operations/database.ts";
-import { renewGrants } from "../people/grants.ts";
-import { readConfig } from "../settings/settings.ts";
-import { answer } from "../terminal/answer.ts";
-import { type CommandGroup, processCommand } from "../terminal/draw.ts";
-import { holdNotes } from "../terminal/failure.ts";
+import { renewGrants } from "../people/backup/grants.ts";
+import { database } from "../people/backup/operations.ts";
+import { actorOf } from "../people/desk/actor.ts";
+import { adminContextOf, operator } from "../people/desk/context.ts";
 import { check } from "./check-database.ts";
+import { answer } from "./terminal/answer.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
+import { holdNotes } from "./terminal/failure.ts";
 
 const upgrade = processCommand({
   path: "db upgrade",

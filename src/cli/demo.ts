@@ -1,26 +1,26 @@
 import { join } from "node:path";
-import { apiRoot } from "../api/app.ts";
 import { guardedFetch } from "../core/guarded-fetch.ts";
 import type { Log } from "../core/log.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
-import { actorOf } from "../desk/actor.ts";
-import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
+import { readConfig } from "../core/settings/settings.ts";
+import { quoted } from "../core/words/shell.ts";
 import { prepareFolder } from "../installation/data-folder.ts";
 import { openInstallation } from "../installation/installation.ts";
 import { setAccount } from "../kinds/accounts/write.ts";
 import { putFile } from "../kinds/files/write.ts";
 import { setVariables } from "../kinds/variables/write.ts";
-import { createKey, listKeys, revokeKey } from "../people/keys.ts";
-import { createOrganization, listOrganizations } from "../people/organizations.ts";
-import { createProject, listProjects } from "../people/projects.ts";
-import { openLog } from "../server/log.ts";
-import { startServer } from "../server/serve.ts";
-import { readConfig } from "../settings/settings.ts";
-import { answer } from "../terminal/answer.ts";
-import { type CommandContext, startedAs, verb } from "../terminal/verb.ts";
-import { quoted } from "../words/shell.ts";
+import { actorOf } from "../people/desk/actor.ts";
+import { type AdminContext, adminContextOf, operator } from "../people/desk/context.ts";
+import { createKey, listKeys, revokeKey } from "../people/keys/keys.ts";
+import { createOrganization, listOrganizations } from "../people/projects/organizations.ts";
+import { createProject, listProjects } from "../people/projects/projects.ts";
+import { apiRoot } from "../serve/api/app.ts";
+import { openLog } from "../serve/process/log.ts";
+import { startServer } from "../serve/process/serve.ts";
 import { harden } from "./harden.ts";
+import { answer } from "./terminal/answer.ts";
+import { type CommandContext, startedAs, verb } from "./terminal/verb.ts";
 
 /** `keyhole demo`: fills an embedded database of its own, serves it, and reads from it once. */
 export function demoCommand(context: CommandContext) {

@@ -1,9 +1,9 @@
 import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { pathOf } from "../terminal/command.ts";
-import { rowOf } from "../terminal/draw.ts";
-import { type CommandContext, verb } from "../terminal/verb.ts";
-import { wordsOf } from "../words/shell.ts";
+import { wordsOf } from "../core/words/shell.ts";
+import { pathOf } from "./terminal/command.ts";
+import { rowOf } from "./terminal/draw.ts";
+import { type CommandContext, verb } from "./terminal/verb.ts";
 
 /*
  * The door over SSH. sshd starts `keyhole door --person NAME` in place of whatever the client asks for, and the door

@@ -1,11 +1,11 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import type { Columns } from "../desk/outcome.ts";
-import { factsOf } from "../desk/outcome.ts";
-import type { CredentialType } from "../people/keys.ts";
-import { answer, blockOf } from "../terminal/answer.ts";
-import { readChunks } from "../terminal/input.ts";
-import { type CommandContext, verb } from "../terminal/verb.ts";
-import { type LogEvent, logEvents } from "../words/log-lines.ts";
+import { type LogEvent, logEvents } from "../core/words/log-lines.ts";
+import type { Columns } from "../people/desk/outcome.ts";
+import { factsOf } from "../people/desk/outcome.ts";
+import type { CredentialType } from "../people/keys/keys.ts";
+import { answer, blockOf } from "./terminal/answer.ts";
+import { readChunks } from "./terminal/input.ts";
+import { type CommandContext, verb } from "./terminal/verb.ts";
 
 export function explainCommand(context: CommandContext) {
   return verb(

@@ -1,17 +1,17 @@
 import { statSync } from "node:fs";
+import { Root } from "../client/safe-files.ts";
+import { textFormats } from "../core/formats/format.ts";
 import { modesTo } from "../core/modes.ts";
 import { onInterrupt, type Problem, usageProblem } from "../core/problem.ts";
 import { writeWholeFolder } from "../core/whole-file.ts";
-import { choices, completed, flag, input, required } from "../desk/inputs.ts";
-import { textFormats } from "../formats/format.ts";
+import { counted, joined } from "../core/words/text.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Root } from "../machines/safe-files.ts";
-import { type Exported, type ExportedFile, exportOrganization } from "../people/export.ts";
-import { withAdmin } from "../terminal/admin.ts";
-import { answer } from "../terminal/answer.ts";
-import { type CommandGroup, processCommand } from "../terminal/draw.ts";
-import { withProgress } from "../terminal/terminal.ts";
-import { counted, joined } from "../words/text.ts";
+import { type Exported, type ExportedFile, exportOrganization } from "../people/backup/export.ts";
+import { choices, completed, flag, input, required } from "../people/desk/inputs.ts";
+import { withAdmin } from "./terminal/admin.ts";
+import { answer } from "./terminal/answer.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
+import { withProgress } from "./terminal/terminal.ts";
 
 const exportAll = processCommand({
   path: "export",

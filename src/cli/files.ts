@@ -1,13 +1,13 @@
+import { type FilesAsk, findDrift, type Pulled, pullFiles } from "../client/files-pull.ts";
+import type { Source } from "../client/variables.ts";
 import { modesTo } from "../core/modes.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { jsonLine } from "../core/visible.ts";
-import { type FilesAsk, findDrift, type Pulled, pullFiles } from "../machines/files-pull.ts";
-import type { Source } from "../machines/variables.ts";
-import { answer } from "../terminal/answer.ts";
-import { unlessClosed, withProgress, write } from "../terminal/terminal.ts";
-import { type CommandContext, noun } from "../terminal/verb.ts";
-import { counted, listed } from "../words/text.ts";
+import { counted, listed } from "../core/words/text.ts";
 import { atMachine, type Machine, machineVerb, receiptsOf } from "./machine.ts";
+import { answer } from "./terminal/answer.ts";
+import { unlessClosed, withProgress, write } from "./terminal/terminal.ts";
+import { type CommandContext, noun } from "./terminal/verb.ts";
 
 export function filesCommand(context: CommandContext) {
   const pull = machineVerb(

@@ -1,5 +1,5 @@
 import { type Pointer, toArrayBuffer } from "bun:ffi";
-import { secretSettingNames } from "../settings/setting-names.ts";
+import { secretSettingNames } from "../core/settings/setting-names.ts";
 import { libc } from "./libc.ts";
 
 /**

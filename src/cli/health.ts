@@ -1,9 +1,9 @@
 import { guardedFetch } from "../core/guarded-fetch.ts";
 import { originOf } from "../core/json-request.ts";
 import { exits, Problem } from "../core/problem.ts";
-import { readConfig } from "../settings/settings.ts";
-import { answer } from "../terminal/answer.ts";
-import { type CommandContext, verb } from "../terminal/verb.ts";
+import { readConfig } from "../core/settings/settings.ts";
+import { answer } from "./terminal/answer.ts";
+import { type CommandContext, verb } from "./terminal/verb.ts";
 
 /** `keyhole health`: a health check for a container, which has no other HTTP client. */
 export function healthCommand(context: CommandContext) {

@@ -1,23 +1,23 @@
 import { Option } from "@commander-js/extra-typings";
+import type { Asked } from "../client/answers.ts";
+import { type Api, Client, type KeptReceipt } from "../client/client.ts";
+import { runnerTokens } from "../client/runner-token.ts";
+import type { Source } from "../client/variables.ts";
+import { type Credential, isApiKey, parseApiRoot } from "../client/wire.ts";
 import { environments, isEnvironment, slugPattern } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { warnOfReaders } from "../core/settings/secret-file.ts";
+import { parseSocket } from "../core/settings/settings.ts";
 import { jsonLine } from "../core/visible.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
-import type { Asked } from "../machines/answers.ts";
-import { type Api, Client, type KeptReceipt } from "../machines/client.ts";
-import { runnerTokens } from "../machines/runner-token.ts";
-import type { Source } from "../machines/variables.ts";
-import { type Credential, isApiKey, parseApiRoot } from "../machines/wire.ts";
-import { warnOfReaders } from "../settings/secret-file.ts";
-import { parseSocket } from "../settings/settings.ts";
-import { wrong } from "../terminal/command.ts";
-import { holdNotes } from "../terminal/failure.ts";
-import { readLocal } from "../terminal/input.ts";
-import { type CommandContext, verb } from "../terminal/verb.ts";
-import { parseList } from "../words/lists.ts";
-import { didYouMean } from "../words/nearest.ts";
-import { decodeText } from "../words/text.ts";
-import { parseDuration } from "../words/times.ts";
+import { parseList } from "../core/words/lists.ts";
+import { didYouMean } from "../core/words/nearest.ts";
+import { decodeText } from "../core/words/text.ts";
+import { parseDuration } from "../core/words/times.ts";
+import { wrong } from "./terminal/command.ts";
+import { holdNotes } from "./terminal/failure.ts";
+import { readLocal } from "./terminal/input.ts";
+import { type CommandContext, verb } from "./terminal/verb.ts";
 
 /* What the commands of machines share. Nothing is read from the current folder, which may belong to anybody. */
 

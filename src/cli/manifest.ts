@@ -1,10 +1,10 @@
 import { stringify } from "yaml";
+import type { Asked } from "../client/answers.ts";
 import { isLoopback } from "../core/json-request.ts";
 import { usageProblem } from "../core/problem.ts";
-import type { Asked } from "../machines/answers.ts";
-import { answer } from "../terminal/answer.ts";
-import { type CommandContext, noun, verb } from "../terminal/verb.ts";
 import { askedOptions, readAsked, readServer, urlOption } from "./machine.ts";
+import { answer } from "./terminal/answer.ts";
+import { type CommandContext, noun, verb } from "./terminal/verb.ts";
 
 export function manifestCommand(context: CommandContext) {
   const kubernetes = verb(

@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { Client } from "../client/client.ts";
 import { Problem } from "../core/problem.ts";
 import { version } from "../core/version.ts";
-import { Client } from "../machines/client.ts";
-import { toProblem } from "../terminal/failure.ts";
-import { type CommandContext, verb } from "../terminal/verb.ts";
 import { harden } from "./harden.ts";
 import { apiKeyFileOption, readApi, timeoutOption, urlOption } from "./machine.ts";
+import { toProblem } from "./terminal/failure.ts";
+import { type CommandContext, verb } from "./terminal/verb.ts";
 
 /** `keyhole mcp`: the server's tools, for an agent that starts this program. It has no tool of its own. */
 export function mcpCommand(context: CommandContext) {

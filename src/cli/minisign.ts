@@ -1,4 +1,4 @@
-import { decodeBase64, isSigned } from "../audit/note.ts";
+import { decodeBase64, isSigned } from "../record/note.ts";
 
 /*
  * Signatures of minisign (https://jedisct1.github.io/minisign/). A public key is base64 of `Ed`, 8 bytes of the key's

@@ -1,12 +1,12 @@
 import { usageProblem } from "../core/problem.ts";
+import { readConfig } from "../core/settings/settings.ts";
 import { openInstallation } from "../installation/installation.ts";
-import { openUpgraded } from "../server/await-upgrade.ts";
-import { boundedOutput, openLog } from "../server/log.ts";
-import { runNotary } from "../server/notary-process.ts";
-import { startWatchdog } from "../server/watchdog.ts";
-import { readConfig } from "../settings/settings.ts";
-import { type CommandContext, verb } from "../terminal/verb.ts";
+import { openUpgraded } from "../serve/process/await-upgrade.ts";
+import { boundedOutput, openLog } from "../serve/process/log.ts";
+import { runNotary } from "../serve/process/notary-process.ts";
+import { startWatchdog } from "../serve/process/watchdog.ts";
 import { harden } from "./harden.ts";
+import { type CommandContext, verb } from "./terminal/verb.ts";
 
 /** `keyhole notary`: keeps the tree over the audit until it is told to stop. */
 export function notaryCommand(context: CommandContext) {

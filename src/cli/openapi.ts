@@ -1,7 +1,7 @@
 import { version } from "../../package.json";
-import { describeApi } from "../api/description.ts";
-import { write } from "../terminal/terminal.ts";
-import { type CommandContext, verb } from "../terminal/verb.ts";
+import { describeApi } from "../serve/api/description.ts";
+import { write } from "./terminal/terminal.ts";
+import { type CommandContext, verb } from "./terminal/verb.ts";
 
 export function openapiCommand(context: CommandContext) {
   return verb(

@@ -2,16 +2,16 @@ import { spawn } from "node:child_process";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { modesTo } from "../core/modes.ts";
 import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts";
+import { withoutSettings } from "../core/settings/inherited.ts";
 import { requireFree, writeWhole } from "../core/whole-file.ts";
-import { fileOf, type Input, type ReadWords } from "../desk/inputs.ts";
-import { withoutSettings } from "../settings/inherited.ts";
-import { requireReader } from "../terminal/answer.ts";
-import { optionsGiven, pathOf } from "../terminal/command.ts";
-import { type Row, rowOf } from "../terminal/draw.ts";
-import { readSource } from "../terminal/input.ts";
-import type { CommandContext } from "../terminal/verb.ts";
-import { quoted } from "../words/shell.ts";
+import { quoted } from "../core/words/shell.ts";
+import { fileOf, type Input, type ReadWords } from "../people/desk/inputs.ts";
 import { isPeoples } from "./door.ts";
+import { requireReader } from "./terminal/answer.ts";
+import { optionsGiven, pathOf } from "./terminal/command.ts";
+import { type Row, rowOf } from "./terminal/draw.ts";
+import { readSource } from "./terminal/input.ts";
+import type { CommandContext } from "./terminal/verb.ts";
 
 /*
  * KEYHOLE_SSH: people's commands run on another host, behind its door. Local files and hidden prompts stay here: their

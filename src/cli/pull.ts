@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { Option } from "@commander-js/extra-typings";
+import { openShared } from "../client/shared-file.ts";
+import { fetchVariables, refuseMissing, refuseSteering } from "../client/variables.ts";
+import type { NamedValue } from "../core/formats/dotenv.ts";
+import { dataFormats, formats, renderForGithub, renderPulled } from "../core/formats/format.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import type { NamedValue } from "../formats/dotenv.ts";
-import { dataFormats, formats, renderForGithub, renderPulled } from "../formats/format.ts";
-import { openShared } from "../machines/shared-file.ts";
-import { fetchVariables, refuseMissing, refuseSteering } from "../machines/variables.ts";
-import { answerFormatted } from "../terminal/formatted.ts";
-import { unlessClosed, write } from "../terminal/terminal.ts";
-import type { CommandContext } from "../terminal/verb.ts";
-import { parseList } from "../words/lists.ts";
-import { counted } from "../words/text.ts";
+import { parseList } from "../core/words/lists.ts";
+import { counted } from "../core/words/text.ts";
 import { atMachine, type Machine, receiptsOf, variablesVerb } from "./machine.ts";
+import { answerFormatted } from "./terminal/formatted.ts";
+import { unlessClosed, write } from "./terminal/terminal.ts";
+import type { CommandContext } from "./terminal/verb.ts";
 
 export function pullCommand(context: CommandContext) {
   return variablesVerb(

@@ -1,9 +1,9 @@
 import { type Pointer, ptr, read } from "bun:ffi";
 import { readFileSync } from "node:fs";
 import { getSystemErrorName } from "node:util";
-import type { Command } from "../machines/run.ts";
-import type { Descriptor } from "../settings/children.ts";
-import { bytesOf } from "../settings/inherited.ts";
+import type { Command } from "../client/run.ts";
+import type { Descriptor } from "../core/settings/children.ts";
+import { bytesOf } from "../core/settings/inherited.ts";
 import { libc } from "./libc.ts";
 
 /**

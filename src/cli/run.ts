@@ -1,21 +1,21 @@
+import { findDrift, pullFiles } from "../client/files-pull.ts";
+import { looksFor, prepare } from "../client/recipe.ts";
+import { isSetting, launch, supervise } from "../client/run.ts";
+import { askVariables } from "../client/variables.ts";
+import { watchFor } from "../client/watch.ts";
 import { modesTo } from "../core/modes.ts";
 import { Problem, usageProblem } from "../core/problem.ts";
+import { nameOf, textOf } from "../core/settings/children.ts";
+import { inheritedEntries } from "../core/settings/inherited.ts";
 import { jsonLine } from "../core/visible.ts";
-import { findDrift, pullFiles } from "../machines/files-pull.ts";
-import { looksFor, prepare } from "../machines/recipe.ts";
-import { isSetting, launch, supervise } from "../machines/run.ts";
-import { askVariables } from "../machines/variables.ts";
-import { watchFor } from "../machines/watch.ts";
-import { nameOf, textOf } from "../settings/children.ts";
-import { inheritedEntries } from "../settings/inherited.ts";
-import { write } from "../terminal/terminal.ts";
-import type { CommandContext } from "../terminal/verb.ts";
-import { counted } from "../words/text.ts";
-import { parseInterval } from "../words/times.ts";
+import { counted } from "../core/words/text.ts";
+import { parseInterval } from "../core/words/times.ts";
 import { pullWithProgress } from "./files.ts";
 import { harden, scrubEnvironment } from "./harden.ts";
 import { atMachine, receiptsOf, variablesVerb } from "./machine.ts";
 import { giveBack, reapOrphans, replaceBy } from "./replace.ts";
+import { write } from "./terminal/terminal.ts";
+import type { CommandContext } from "./terminal/verb.ts";
 
 export function runCommand(context: CommandContext) {
   return variablesVerb(

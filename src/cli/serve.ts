@@ -1,17 +1,17 @@
 import { Option } from "@commander-js/extra-typings";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
+import { type Config, parsePort, readAddress, readConfig } from "../core/settings/settings.ts";
+import { parseCount, Unfit } from "../core/words/parse.ts";
 import { isEmpty, openInstallation, removeLeftovers } from "../installation/installation.ts";
 import { upgradedMessage } from "../installation/upgrade.ts";
-import { openUpgraded } from "../server/await-upgrade.ts";
-import { boundedOutput, openLog } from "../server/log.ts";
-import { requireFreeAddresses, startServer } from "../server/serve.ts";
-import { startWatchdog } from "../server/watchdog.ts";
-import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
-import { type Config, parsePort, readAddress, readConfig } from "../settings/settings.ts";
-import { type CommandContext, startedAs, verb } from "../terminal/verb.ts";
-import { parseCount, Unfit } from "../words/parse.ts";
+import { openUpgraded } from "../serve/process/await-upgrade.ts";
+import { boundedOutput, openLog } from "../serve/process/log.ts";
+import { requireFreeAddresses, startServer } from "../serve/process/serve.ts";
+import { startWatchdog } from "../serve/process/watchdog.ts";
+import { openWorkerLink, workerFlag } from "../serve/process/worker-link.ts";
 import { harden } from "./harden.ts";
+import { type CommandContext, startedAs, verb } from "./terminal/verb.ts";
 
 /** `keyhole serve`: serves the API until it is told to stop. */
 export function serveCommand(context: CommandContext) {
@@ -113,7 +113,7 @@ async function supervise(prepared: Prepared, count: number): Promise<void> {
   const opened = await open(prepared);
   if (opened === undefined) return flush();
   if (opened.hint) say(opened.hint);
-  const { Supervisor } = await import("../server/workers.ts");
+  const { Supervisor } = await import("../serve/process/workers.ts");
   const worst = await new Supervisor({ ...prepared, count }).run();
   flush();
   if (worst !== 0) throw new Problem(worst, "worker_failed", "A worker failed: see above.");

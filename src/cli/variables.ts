@@ -1,23 +1,23 @@
 import { randomBytes } from "node:crypto";
+import { listNames, type NamedValue } from "../core/formats/dotenv.ts";
+import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../core/formats/format.ts";
 import { exits, Problem } from "../core/problem.ts";
-import type { AdminContext } from "../desk/context.ts";
-import { choice, environment, force, out, project } from "../desk/inputs.ts";
-import { applying, requireAsSeen } from "../desk/plan.ts";
-import { listNames, type NamedValue } from "../formats/dotenv.ts";
-import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../formats/format.ts";
+import { counted, decodeText } from "../core/words/text.ts";
 import { changesIn, textOf } from "../kinds/variables/edit.ts";
 import { type EnvFile, type IsLiteral, nameWarnings, parseEnvFile } from "../kinds/variables/env-file.ts";
 import { literal, variableOperations, wroteSentence } from "../kinds/variables/operations.ts";
 import { revealVariables } from "../kinds/variables/reveal.ts";
 import { planVariables } from "../kinds/variables/write.ts";
-import { withAdmin } from "../terminal/admin.ts";
-import { answer } from "../terminal/answer.ts";
-import { type CommandGroup, processCommand } from "../terminal/draw.ts";
-import { withEditor } from "../terminal/editor.ts";
-import { answerFormatted } from "../terminal/formatted.ts";
-import { readLine } from "../terminal/terminal.ts";
-import type { CommandContext } from "../terminal/verb.ts";
-import { counted, decodeText } from "../words/text.ts";
+import type { AdminContext } from "../people/desk/context.ts";
+import { choice, environment, force, out, project } from "../people/desk/inputs.ts";
+import { applying, requireAsSeen } from "../people/desk/plan.ts";
+import { withAdmin } from "./terminal/admin.ts";
+import { answer } from "./terminal/answer.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
+import { withEditor } from "./terminal/editor.ts";
+import { answerFormatted } from "./terminal/formatted.ts";
+import { readLine } from "./terminal/terminal.ts";
+import type { CommandContext } from "./terminal/verb.ts";
 
 /* The commands of variables that do more with the process than to run an operation: one opens an editor, one renders. */
 

@@ -2,11 +2,11 @@ import { createReadStream, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { releaseKey, version } from "../core/version.ts";
-import { type Input, input } from "../desk/inputs.ts";
-import { answer } from "../terminal/answer.ts";
-import { type CommandGroup, processCommand } from "../terminal/draw.ts";
-import type { CommandContext } from "../terminal/verb.ts";
+import { type Input, input } from "../people/desk/inputs.ts";
 import { parseMinisignKey, verifyMinisign } from "./minisign.ts";
+import { answer } from "./terminal/answer.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
+import type { CommandContext } from "./terminal/verb.ts";
 
 /** `true` without a file. */
 const verified: Input<string | true | undefined> = {

@@ -1,14 +1,14 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { encodeWitness, parseVerifier, type Verifier } from "../audit/note.ts";
 import { isLoopback } from "../core/json-request.ts";
 import { listening } from "../core/listening.ts";
-import { boundedOutput, openLog } from "../server/log.ts";
-import { openWitness, startWitness } from "../server/witness.ts";
-import { parseHost, parsePort } from "../settings/settings.ts";
-import { type CommandContext, verb } from "../terminal/verb.ts";
-import { Unfit } from "../words/parse.ts";
+import { parseHost, parsePort } from "../core/settings/settings.ts";
+import { Unfit } from "../core/words/parse.ts";
+import { openWitness, startWitness } from "../record/notary/witness-server.ts";
+import { encodeWitness, parseVerifier, type Verifier } from "../record/note.ts";
+import { boundedOutput, openLog } from "../serve/process/log.ts";
 import { harden } from "./harden.ts";
+import { type CommandContext, verb } from "./terminal/verb.ts";
 
 /** `keyhole witness`: signs what goes on from what it signed before, on a second machine. */
 export function witnessCommand(context: CommandContext) {

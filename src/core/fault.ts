@@ -40,7 +40,7 @@ export type FaultDetail = {
 
 /**
  * Ends a request. The message is for the operator's log: ids and reasons, never a value, a key or SQL parameters. The
- * client sees only what `api/problem.ts` makes of the code and the detail.
+ * client sees only what `serve/api/problem.ts` makes of the code and the detail.
  */
 export class Fault extends Error {
   override readonly name = "Fault";

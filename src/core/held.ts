@@ -4,7 +4,7 @@ let inside: <T>(held: Held<T>) => T;
 
 /**
  * An opened value that may not leave yet. It prints as `[redacted]`, and no method returns the value or passes it to a
- * callback. Only `audit/release.ts` makes a body of it, and returns that body once its audit entries are on record. A
+ * callback. Only `record/release.ts` makes a body of it, and returns that body once its audit entries are on record. A
  * forgotten audit does not compile.
  *
  * @example
@@ -56,7 +56,7 @@ export type Body = {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** Makes a body of a held value. Only `audit/release.ts` may import it: a test reads the imports of every file. */
+/** Makes a body of a held value. Only `record/release.ts` may import it: a test reads the imports of every file. */
 export function renderHeld<T>(held: Held<T>, { render, entriesFor }: Render<T>, entryCount: number): Body {
   const value = inside(held);
   const needed = entriesFor(value);

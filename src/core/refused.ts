@@ -34,7 +34,7 @@ export function conflictOf(error: unknown): string {
 
 /**
  * This host or its database cannot do it. The message is for operators: it may name folders, hosts and settings. Anybody
- * else is told {@link forPersons} in its place, whichever door they came by (`desk/failure.ts`).
+ * else is told {@link forPersons} in its place, whichever door they came by (`people/desk/failure.ts`).
  */
 export class HostRefused extends Refused {
   readonly forPersons: string;

@@ -28,7 +28,7 @@ import { exits, Problem } from "./problem.ts";
  * How Keyhole writes a file of its own: root keys, key files, backups, exports, pulled variables, receipts. A draft with
  * a random name and mode 0600 is written beside the file, synced, and renamed or linked in one step. A crash leaves the
  * old file or the new one, and at worst a draft, which writers of that kind remove once it is a day old.
- * `machines/safe-files.ts` writes secret files below folders that others may change, with the steps exported here.
+ * `client/safe-files.ts` writes secret files below folders that others may change, with the steps exported here.
  */
 
 /** What is written: its name is part of a draft's name. */

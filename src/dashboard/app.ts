@@ -1,12 +1,12 @@
 import { Elysia } from "elysia";
-import { everyRight, hasSomewhere } from "../access/rights.ts";
-import { personText } from "../audit/entry.ts";
 import { idleSeconds, listenerOptions } from "../core/listening.ts";
 import { Refused } from "../core/refused.ts";
 import { visible } from "../core/visible.ts";
-import type { AdminContext } from "../desk/context.ts";
-import type { Answer, Download, Route } from "../pages/route.ts";
-import { countPending } from "../people/requests.ts";
+import type { AdminContext } from "../people/desk/context.ts";
+import { recentMax } from "../people/projects/page.tsx";
+import { countPending } from "../people/requests/requests.ts";
+import { personText } from "../record/entry.ts";
+import { everyRight, hasSomewhere } from "../serve/access/rights.ts";
 import {
   goOnPage,
   htmlOf,
@@ -35,9 +35,9 @@ import {
 } from "./gate.ts";
 import icon from "./icon.svg" with { type: "file" };
 import { Lending } from "./lending.ts";
-import { recentMax } from "./projects.tsx";
+import { refusalOf } from "./parts/refusal.ts";
+import type { Answer, Download, Route } from "./parts/route.ts";
 import { forLog } from "./provider.ts";
-import { refusalOf } from "./refusal.ts";
 import { isPageFor, routes } from "./routes.ts";
 import forms from "./script/forms.js" with { type: "file" };
 import lists from "./script/lists.js" with { type: "file" };

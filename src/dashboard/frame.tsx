@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { everyRight, hasSomewhere, type Rights } from "../access/rights.ts";
 import { sha256Of } from "../core/hash.ts";
 import { visible } from "../core/visible.ts";
+import { quoted } from "../core/words/shell.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Actions, Field, LoneLink, Name, Prose, typedAsItIs, Word } from "../pages/parts.tsx";
-import { projectPagePath } from "../pages/paths.ts";
-import type { Shown } from "../pages/route.ts";
-import { quoted } from "../words/shell.ts";
+import { everyRight, hasSomewhere, type Rights } from "../serve/access/rights.ts";
+import { Actions, Field, LoneLink, Name, Prose, typedAsItIs, Word } from "./parts/parts.tsx";
+import { projectPagePath } from "./parts/paths.ts";
+import type { Shown } from "./parts/route.ts";
 import type { Identity } from "./sign-in.ts";
 
 /** The person that the frame names, and the notice that it shows once. */

@@ -1,13 +1,13 @@
 import { readAtMost } from "../core/json-request.ts";
 import { idleSeconds } from "../core/listening.ts";
 import { Refused } from "../core/refused.ts";
-import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
-import type { Audience } from "../desk/failure.ts";
 import type { Installation } from "../installation/installation.ts";
-import type { Route } from "../pages/route.ts";
-import { Form, formBytesMax, Visit } from "../pages/visit.ts";
+import { type AdminContext, adminContextOf, operator } from "../people/desk/context.ts";
+import type { Audience } from "../people/desk/failure.ts";
 import type { Lending, LentDatabase } from "./lending.ts";
-import { refusalOf } from "./refusal.ts";
+import { refusalOf } from "./parts/refusal.ts";
+import type { Route } from "./parts/route.ts";
+import { Form, formBytesMax, Visit } from "./parts/visit.ts";
 import { type Session, type Sessions, type SignInCode, turnOf } from "./sessions.ts";
 import type { SignIn } from "./sign-in.ts";
 

@@ -1,5 +1,5 @@
 import { HostRefused } from "../core/refused.ts";
-import type { AdminContext } from "../desk/context.ts";
+import type { AdminContext } from "../people/desk/context.ts";
 
 export type LentDatabase = AdminContext["database"];
 

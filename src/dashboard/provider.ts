@@ -11,7 +11,7 @@ import { guardedFetch } from "../core/guarded-fetch.ts";
 import { mayAsk, requestJson, whyNoReply } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import { visible } from "../core/visible.ts";
-import { isWord, wordRule } from "../desk/validate.ts";
+import { isWord, wordRule } from "../people/desk/validate.ts";
 import type { Attempt } from "./attempts.ts";
 
 /*

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isSameMac, sha256Of } from "../core/hash.ts";
-import { type Choices, Drafts } from "../pages/visit.ts";
 import { Slots } from "./lending.ts";
+import { type Choices, Drafts } from "./parts/visit.ts";
 import type { Identity } from "./sign-in.ts";
 
 /** A browser that signed in. Sessions are in memory only, so they end with the process. */

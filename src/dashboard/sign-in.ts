@@ -1,9 +1,9 @@
 import * as oidc from "openid-client";
-import { personsSignedIn } from "../access/roster.ts";
-import { printable } from "../audit/entry.ts";
 import { Refused } from "../core/refused.ts";
-import type { AdminContext, Who } from "../desk/context.ts";
-import { RosterWatch, rightsInForce } from "../desk/roster.ts";
+import type { AdminContext, Who } from "../people/desk/context.ts";
+import { RosterWatch, rightsInForce } from "../people/desk/roster.ts";
+import { printable } from "../record/entry.ts";
+import { personsSignedIn } from "../serve/access/roster.ts";
 import { type Attempt, Attempts } from "./attempts.ts";
 import { type Claims, IdentityProvider, notSignedIn, type Provider, shown } from "./provider.ts";
 

@@ -1,16 +1,16 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { variables } from "../kinds/variables/entry.ts";
-import { Actions, Ago, Change, LoneLink, Named } from "../pages/parts.tsx";
-import { projectPagePath, withQuery } from "../pages/paths.ts";
-import type { Answer } from "../pages/route.ts";
-import type { Visit } from "../pages/visit.ts";
-import { listKeys, wasAnyUsed } from "../people/keys.ts";
-import { listOrganizations } from "../people/organizations.ts";
-import { listProjects, type Project } from "../people/projects.ts";
-import { unlessRefused } from "./refusal.ts";
+import { findProject } from "../people/desk/projects.ts";
+import { listKeys, wasAnyUsed } from "../people/keys/keys.ts";
+import { listOrganizations } from "../people/projects/organizations.ts";
+import { listProjects, type Project } from "../people/projects/projects.ts";
+import { Actions, Ago, Change, LoneLink, Named } from "./parts/parts.tsx";
+import { projectPagePath, withQuery } from "./parts/paths.ts";
+import { unlessRefused } from "./parts/refusal.ts";
+import type { Answer } from "./parts/route.ts";
+import type { Visit } from "./parts/visit.ts";
 
 /* The first hour: from an empty installation to the first read. Each step leads to the page for it. */
 

@@ -1,26 +1,26 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import { alarmActions, searchAction } from "../audit/entry.ts";
 import { Cut } from "../core/cut.ts";
+import { lookalikes } from "../core/words/lookalikes.ts";
+import { formatTime } from "../core/words/text.ts";
 import { changeActions } from "../kinds/people.ts";
 import { findDueVariables } from "../kinds/variables/write.ts";
-import { Damaged } from "../operations/audit.ts";
-import { Ago, counted, Empty, Env, joined, Listed, LoneLink, Name, Named, Steers, Word } from "../pages/parts.tsx";
-import { projectPagePath, withQuery } from "../pages/paths.ts";
-import type { Answer } from "../pages/route.ts";
-import type { Visit } from "../pages/visit.ts";
-import { type AuditRecord, listAudit, recordBegins } from "../people/audit.ts";
-import { keyNames, listExpiring } from "../people/keys.ts";
-import { listEndingRights } from "../people/persons.ts";
-import { listRequests } from "../people/requests.ts";
-import { lookalikes } from "../words/lookalikes.ts";
-import { formatTime } from "../words/text.ts";
-import { whoOf } from "./audit-counts.tsx";
-import { AgainstRecord, Unread } from "./exceptions.tsx";
-import { soonMs } from "./grid-parts.ts";
-import { ProjectLink, recentProjects } from "./projects.tsx";
-import { unlessRefused } from "./refusal.ts";
-import { Sentence } from "./sentence.tsx";
+import { type AuditRecord, listAudit, recordBegins } from "../people/audit/audit.ts";
+import { whoOf } from "../people/audit/audit-counts.tsx";
+import { AgainstRecord, Unread } from "../people/audit/exceptions.tsx";
+import { Damaged } from "../people/audit/operations.ts";
+import { Sentence } from "../people/audit/sentence.tsx";
+import { keyNames, listExpiring } from "../people/keys/keys.ts";
+import { listEndingRights } from "../people/persons/persons.ts";
+import { soonMs } from "../people/projects/grid-parts.ts";
+import { ProjectLink, recentProjects } from "../people/projects/page.tsx";
+import { listRequests } from "../people/requests/requests.ts";
+import { alarmActions, searchAction } from "../record/entry.ts";
+import { Ago, counted, Empty, Env, joined, Listed, LoneLink, Name, Named, Steers, Word } from "./parts/parts.tsx";
+import { projectPagePath, withQuery } from "./parts/paths.ts";
+import { unlessRefused } from "./parts/refusal.ts";
+import type { Answer } from "./parts/route.ts";
+import type { Visit } from "./parts/visit.ts";
 import { invitation } from "./start.tsx";
 
 /**

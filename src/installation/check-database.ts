@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { PostgresServer } from "../settings/postgres-url.ts";
+import type { PostgresServer } from "../core/settings/postgres-url.ts";
 import { isStandby } from "../store/database.ts";
 import { describeUnreachable } from "../store/failures.ts";
 import { openPostgres } from "../store/postgres.ts";

@@ -13,8 +13,8 @@ import { dirname, join, resolve } from "node:path";
 import { attempt } from "../core/attempt.ts";
 import { configProblem } from "../core/problem.ts";
 import { HostRefused } from "../core/refused.ts";
+import type { Config } from "../core/settings/settings.ts";
 import { makeIfAbsent } from "../core/whole-file.ts";
-import type { Config } from "../settings/settings.ts";
 import { databaseErrorCode } from "../store/database.ts";
 
 /* The folder of the embedded database: who may use it, and what is wrong with it. */

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { configProblem } from "../core/problem.ts";
 import { HostRefused } from "../core/refused.ts";
-import type { PostgresServer } from "../settings/postgres-url.ts";
+import type { PostgresServer } from "../core/settings/postgres-url.ts";
 import { databaseErrorCode, textValue } from "../store/database.ts";
 import { describeUnreachable } from "../store/failures.ts";
 import { openPostgres, protocolViolation, requiredSettings, Servers } from "../store/postgres.ts";

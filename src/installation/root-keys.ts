@@ -5,10 +5,10 @@ import { createInterface } from "node:readline";
 import { eq } from "drizzle-orm";
 import { attempt } from "../core/attempt.ts";
 import { configProblem, Problem } from "../core/problem.ts";
+import { warnOfReaders } from "../core/settings/secret-file.ts";
+import type { Config, RootKeySource } from "../core/settings/settings.ts";
 import { removeDrafts, writeWholeSync } from "../core/whole-file.ts";
 import { Keyring, newKey, parseRootKeys } from "../seal/keyring.ts";
-import { warnOfReaders } from "../settings/secret-file.ts";
-import type { Config, RootKeySource } from "../settings/settings.ts";
 import { type Database, databaseErrorCode } from "../store/database.ts";
 
 /**

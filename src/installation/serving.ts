@@ -1,5 +1,5 @@
 import { configProblem } from "../core/problem.ts";
-import { auditPartitions } from "../store/audit-months.ts";
+import { auditPartitions } from "../record/store/audit-months.ts";
 import { type Database, type Use, warm } from "../store/database.ts";
 import { isPooled } from "../store/postgres.ts";
 

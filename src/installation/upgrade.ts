@@ -1,15 +1,15 @@
 import { and, eq, getTableColumns } from "drizzle-orm";
-import { sealOrganization } from "../access/grant.ts";
-import { type Head, isNext, rosterAction, sealHead } from "../audit/head.ts";
-import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import { isSameMac } from "../core/hash.ts";
 import { version } from "../core/version.ts";
+import { type Head, isNext, rosterAction, sealHead } from "../record/head.ts";
+import { commandsLane, decodeEntries } from "../record/segment.ts";
+import { segmentsByLane } from "../record/store/segments.ts";
 import { generationOf, orUndefined } from "../seal/envelope.ts";
 import { type Keyring, type SystemKeyPurpose, sealFormat } from "../seal/keyring.ts";
 import { versionMac, versionMacOf020 } from "../seal/set.ts";
+import { sealOrganization } from "../serve/access/grant.ts";
 import type { Database, Db } from "../store/database.ts";
 import { migrate, type Versions } from "../store/migrate.ts";
-import { segmentsByLane } from "../store/segments.ts";
 import type { SystemKeys } from "./system-keys.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { type TProperties, Type } from "typebox";
 import { contentBytesMax, type Environment, environments, itemsMax, slugRule } from "../core/names.ts";
-import type { EndpointDescription } from "../gates/endpoint.ts";
-import { oneOf } from "../gates/query.ts";
+import type { EndpointDescription } from "../serve/gates/endpoint.ts";
+import { oneOf } from "../serve/gates/query.ts";
 
 /*
  * What the description of the API says of the kinds' endpoints. A server does not load it: answers with values are

@@ -1,19 +1,19 @@
 import { type Environment, environmentsOf } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
-import type { AdminContext } from "../desk/context.ts";
-import { completed, ifVersion, input, project, severalEnvironments } from "../desk/inputs.ts";
-import { operation, type Words } from "../desk/operation.ts";
-import { done } from "../desk/outcome.ts";
-import { rightTo } from "../desk/permit.ts";
-import { applying, requireAsSeen, type Seen } from "../desk/plan.ts";
-import { findToChange } from "../desk/projects.ts";
-import { requireEnvironments } from "../desk/validate.ts";
-import { openItems, requireSets } from "../editing/open.ts";
-import { noItem } from "../editing/reveal.ts";
-import { type PlannedItems, planItems } from "../editing/write-project.ts";
-import type { Entry, KindDescriptor } from "../sets/kind.ts";
-import { parseList } from "../words/lists.ts";
-import { joined, listed } from "../words/text.ts";
+import { parseList } from "../core/words/lists.ts";
+import { joined, listed } from "../core/words/text.ts";
+import type { AdminContext } from "../people/desk/context.ts";
+import { completed, ifVersion, input, project, severalEnvironments } from "../people/desk/inputs.ts";
+import { operation, type Words } from "../people/desk/operation.ts";
+import { done } from "../people/desk/outcome.ts";
+import { rightTo } from "../people/desk/permit.ts";
+import { applying, requireAsSeen, type Seen } from "../people/desk/plan.ts";
+import { findToChange } from "../people/desk/projects.ts";
+import { requireEnvironments } from "../people/desk/validate.ts";
+import { openItems, requireSets } from "../people/editing/open.ts";
+import { noItem } from "../people/editing/reveal.ts";
+import { type PlannedItems, planItems } from "../people/editing/write-project.ts";
+import type { Entry, KindDescriptor } from "../serve/sets/kind.ts";
 import { everyKind } from "./kind.ts";
 
 /** Which items are deleted. */

@@ -1,4 +1,4 @@
-import type { Endpoint, ListTool } from "../gates/endpoint.ts";
+import type { Endpoint, ListTool } from "../serve/gates/endpoint.ts";
 import * as accounts from "./accounts/endpoint.ts";
 import * as files from "./files/endpoint.ts";
 import * as variables from "./variables/endpoint.ts";

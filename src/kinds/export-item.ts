@@ -1,6 +1,6 @@
-import type { Item } from "../editing/open.ts";
-import type { TextFormat } from "../formats/format.ts";
-import type { ContentEntry } from "../sets/kind.ts";
+import type { TextFormat } from "../core/formats/format.ts";
+import type { Item } from "../people/editing/open.ts";
+import type { ContentEntry } from "../serve/sets/kind.ts";
 
 /** How the items of a set leave Keyhole: as a file below the folder of their environment. */
 export type ExportItem =

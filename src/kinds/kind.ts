@@ -1,4 +1,4 @@
-import { countsColumnOf, type KindDescriptor } from "../sets/kind.ts";
+import { countsColumnOf, type KindDescriptor } from "../serve/sets/kind.ts";
 import { accounts } from "./accounts/entry.ts";
 import { files } from "./files/entry.ts";
 import { variables } from "./variables/entry.ts";

@@ -1,5 +1,5 @@
-import type { KindPages } from "../pages/kind-pages.ts";
-import type { Route } from "../pages/route.ts";
+import type { KindPages } from "../dashboard/parts/kind-pages.ts";
+import type { Route } from "../dashboard/parts/route.ts";
 import { pages as accounts } from "./accounts/page.tsx";
 import { pages as files } from "./files/page.tsx";
 import { pages as variables } from "./variables/page.tsx";

@@ -1,16 +1,27 @@
 /** @jsxImportSource preact */
-import type { NamesWritten } from "../audit/entry.ts";
+
 import type { Environment } from "../core/names.ts";
-import type { Inputs } from "../desk/inputs.ts";
-import type { Planned } from "../desk/operation.ts";
-import { changedSince, type Plan } from "../desk/plan.ts";
-import { carryOut, type Filled, planned } from "../pages/carry-out.ts";
-import { Change, Changed, changesOf, counted, Empty, Env, LoneLink, NameAgain, Warnings } from "../pages/parts.tsx";
-import { projectPagePath } from "../pages/paths.ts";
-import type { Answer, Done } from "../pages/route.ts";
-import type { Visit } from "../pages/visit.ts";
-import { digestOf } from "../sets/verified-set.ts";
-import { firstLines } from "../words/text.ts";
+import { firstLines } from "../core/words/text.ts";
+import { carryOut, type Filled, planned } from "../dashboard/parts/carry-out.ts";
+import {
+  Change,
+  Changed,
+  changesOf,
+  counted,
+  Empty,
+  Env,
+  LoneLink,
+  NameAgain,
+  Warnings,
+} from "../dashboard/parts/parts.tsx";
+import { projectPagePath } from "../dashboard/parts/paths.ts";
+import type { Answer, Done } from "../dashboard/parts/route.ts";
+import type { Visit } from "../dashboard/parts/visit.ts";
+import type { Inputs } from "../people/desk/inputs.ts";
+import type { Planned } from "../people/desk/operation.ts";
+import { changedSince, type Plan } from "../people/desk/plan.ts";
+import type { NamesWritten } from "../record/entry.ts";
+import { digestOf } from "../serve/sets/verified-set.ts";
 
 /** What somebody has begun and not yet agreed to: it keeps what a person gave, and no finding. */
 type Draft = ReturnType<typeof drafted> & {

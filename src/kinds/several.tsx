@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { findProject } from "../desk/projects.ts";
-import { requireSet } from "../editing/open.ts";
-import type { KindPages } from "../pages/kind-pages.ts";
-import { Field } from "../pages/parts.tsx";
-import { projectPagePath } from "../pages/paths.ts";
-import { type Answer, type Route, rightsOf } from "../pages/route.ts";
-import type { Visit } from "../pages/visit.ts";
-import type { KindDescriptor } from "../sets/kind.ts";
+import type { KindPages } from "../dashboard/parts/kind-pages.ts";
+import { Field } from "../dashboard/parts/parts.tsx";
+import { projectPagePath } from "../dashboard/parts/paths.ts";
+import { type Answer, type Route, rightsOf } from "../dashboard/parts/route.ts";
+import type { Visit } from "../dashboard/parts/visit.ts";
+import { findProject } from "../people/desk/projects.ts";
+import { requireSet } from "../people/editing/open.ts";
+import type { KindDescriptor } from "../serve/sets/kind.ts";
 import { deletionOf } from "./delete.ts";
 import { applyPlan, drafted, keepDraft, planPage } from "./plan-page.tsx";
 

@@ -195,7 +195,7 @@ export function etagKeyOf(listingKey: Uint8Array): Uint8Array {
   return derive(listingKey, "etag key");
 }
 
-/** The key of the salts of audit entries (`audit/leaf.ts`). */
+/** The key of the salts of audit entries (`record/leaf.ts`). */
 export function saltKeyOf(auditKey: Uint8Array): Buffer {
   return derive(auditKey, "salt key");
 }

@@ -92,7 +92,7 @@ type DatabaseFailure = readonly [
   kind?: "unauthorized" | "invalid" | "database_damaged" | undefined,
 ];
 
-/** What a person can do about a failure of the database, by codes of PostgreSQL and SQLite. Kinds are of `desk/failure.ts`. */
+/** What a person can do about a failure of the database, by codes of PostgreSQL and SQLite. Kinds are of `people/desk/failure.ts`. */
 export const databaseFailures: readonly DatabaseFailure[] = [
   ...serverFailures.map(([codes, words, kind]) => [codes, `The server of DATABASE_URL ${words}`, kind] as const),
   [/^22021$/, "What was asked for has a character that no name in the database can have.", "invalid"],

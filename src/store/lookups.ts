@@ -1,6 +1,6 @@
 import { getTableColumns, type SQL, sql } from "drizzle-orm";
-import type { FoundSet, KeyLookup, KeyRow, StoredSet } from "../access/authenticate.ts";
-import type { GrantRow } from "../access/grant.ts";
+import type { FoundSet, KeyLookup, KeyRow, StoredSet } from "../serve/access/authenticate.ts";
+import type { GrantRow } from "../serve/access/grant.ts";
 import { type Database, integerValue, literal, malformed, textValue } from "./database.ts";
 import { grouped } from "./grouped.ts";
 import {

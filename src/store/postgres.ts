@@ -4,8 +4,8 @@ import postgres from "postgres";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { Refused } from "../core/refused.ts";
+import { isVerified, type PostgresServer } from "../core/settings/postgres-url.ts";
 import { excerpt } from "../core/visible.ts";
-import { isVerified, type PostgresServer } from "../settings/postgres-url.ts";
 import {
   compile,
   type Database,

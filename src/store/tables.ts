@@ -52,7 +52,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       name: text("name").notNull(),
       plan: text("plan").$type<"free" | "pro">().notNull(),
       createdAt: bigint("created_at").notNull(),
-      /** HMAC over id and slug (`access/grant.ts`). Null only while a database of 0.2.0 is brought up to date. */
+      /** HMAC over id and slug (`serve/access/grant.ts`). Null only while a database of 0.2.0 is brought up to date. */
       seal: bytes("seal"),
     },
     (t) => [
@@ -200,9 +200,9 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       name: text("name").notNull(),
       /** HMAC under the pepper: of the key's text, or of a trust's id, which nobody can present as a key. */
       digest: bytes("digest").notNull(),
-      /** Of a trust only: which tokens stand in place of a key, as JSON (`access/token.ts`). */
+      /** Of a trust only: which tokens stand in place of a key, as JSON (`serve/access/token.ts`). */
       trust: text("trust"),
-      /** Bits, in the order of `access/grant.ts`. */
+      /** Bits, in the order of `serve/access/grant.ts`. */
       surfaces: integer("surfaces").notNull(),
       resources: integer("resources").notNull(),
       environments: integer("environments").notNull(),
@@ -266,7 +266,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
   );
 
   /**
-   * What left, for whom, when: a row for each commit (`audit/segment.ts`). It refers to no other table, so that it
+   * What left, for whom, when: a row for each commit (`record/segment.ts`). It refers to no other table, so that it
    * outlives projects. PostgreSQL partitions it. The view `audit_entries`, in `drizzle/`, has a row for each entry.
    */
   const auditSegments = table(
@@ -279,14 +279,14 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       at: bigint("at").notNull(),
       /** HMAC under the audit key over the lane's previous mac and this row. */
       mac: bytes("mac").notNull(),
-      /** JSON, kept as the text the mac was made over: what filters look for, and the entries (`audit/segment.ts`). */
+      /** JSON, kept as the text the mac was made over: what filters look for, and the entries (`record/segment.ts`). */
       texts: text("texts").notNull(),
       entries: text("entries").notNull(),
     },
     (t) => [kit.primaryKey({ columns: [t.lane, t.firstSeq, t.at] }), kit.index("audit_segments_at").on(t.at)],
   );
 
-  /** All versions of the persons and their rights (`access/roster.ts`). In force is the one that the head names. */
+  /** All versions of the persons and their rights (`serve/access/roster.ts`). In force is the one that the head names. */
   const rosters = table(
     "rosters",
     {
@@ -310,7 +310,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     /** The id of the version in force; null if there never was one. */
     roster: text("roster"),
     /**
-     * HMAC under the audit key over all of the above (`audit/head.ts`). Null if it did not fit: then no roster is
+     * HMAC under the audit key over all of the above (`record/head.ts`). Null if it did not fit: then no roster is
      * trusted.
      */
     seal: bytes("seal"),
@@ -325,7 +325,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     seal: bytes("seal").notNull(),
   });
 
-  /** The Merkle tree over the segments of all lanes (`audit/tree.ts`), in the notary's order. Retention keeps it. */
+  /** The Merkle tree over the segments of all lanes (`record/tree.ts`), in the notary's order. Retention keeps it. */
   const auditLeaves = table(
     "audit_leaves",
     {
@@ -346,7 +346,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     size: bigint("size").primaryKey(),
     root: bytes("root").notNull(),
     at: bigint("at").notNull(),
-    /** As others verify it (`audit/tree-note.ts`). */
+    /** As others verify it (`record/tree-note.ts`). */
     note: text("note").notNull(),
   });
 
@@ -365,7 +365,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
   );
 
   /**
-   * What the tables hold and the record does not say, as the notary found it (`audit/record.ts`). A server takes no key
+   * What the tables hold and the record does not say, as the notary found it (`record/record.ts`). A server takes no key
    * and serves no set that is named here, until an operator accepts it.
    */
   const auditExceptions = table("audit_exceptions", {
@@ -388,7 +388,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
   });
 
   /**
-   * When machines last read what (`audit/last-reads.ts`): a row for each name that was asked for, and one without a name
+   * When machines last read what (`record/last-reads.ts`): a row for each name that was asked for, and one without a name
    * for reads of a whole set. The notary keeps it. It is a count, and not sealed: the audit is the proof.
    */
   const lastReads = table(
@@ -419,13 +419,13 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
   );
 
   /**
-   * How many answers with values each job got, if its trust bounds them (`audit/journal.ts`). Counts are not sealed.
+   * How many answers with values each job got, if its trust bounds them (`record/journal.ts`). Counts are not sealed.
    */
   const jobReads = table(
     "job_reads",
     {
       trustId: text("trust_id").notNull(),
-      /** SHA-256 of the claims that name the job (`access/token.ts`). */
+      /** SHA-256 of the claims that name the job (`serve/access/token.ts`). */
       job: bytes("job").notNull(),
       reads: bigint("reads").notNull(),
       /** From then on, the issuer gives the job no token. */

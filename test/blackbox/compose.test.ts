@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { redisBuckets } from "../../src/server/redis-buckets.ts";
-import { readConfig } from "../../src/settings/settings.ts";
+import { readConfig } from "../../src/core/settings/settings.ts";
+import { redisBuckets } from "../../src/serve/process/redis-buckets.ts";
 import { eventually } from "../support/eventually.ts";
 import { runBinary } from "../support/keyhole.ts";
 import { startNotary } from "../support/notary.ts";
@@ -70,7 +70,7 @@ function environmentOf(name: string): Record<string, string> {
 describe("the compose file", () => {
   test("gives Keyhole settings that it knows and takes", () => {
     expect(ofKeyhole.map(([name]) => name)).toEqual("keyhole notary owner upgrade grants notary-grants".split(" "));
-    const known = read("src/settings/setting-names.ts");
+    const known = read("src/core/settings/setting-names.ts");
     for (const [name] of ofKeyhole) {
       const env = environmentOf(name);
       for (const setting of Object.keys(env)) expect(known).toContain(`"${setting}"`);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Page } from "puppeteer-core";
-import { inWords } from "../../src/words/ago.ts";
+import { inWords } from "../../src/core/words/ago.ts";
 import { type Opened, openDashboard, signIn, startDashboard } from "../support/browser.ts";
 import { withPrograms } from "../support/programs.ts";
 import { type Row, siteOf } from "../support/server.ts";

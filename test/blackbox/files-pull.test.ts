@@ -2,11 +2,11 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readConfig } from "../../src/core/settings/settings.ts";
 import { draftIn } from "../../src/core/whole-file.ts";
-import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { readConfig } from "../../src/settings/settings.ts";
+import { adminContextOf, operator } from "../../src/people/desk/context.ts";
 import { ageDrafts } from "../support/drafts.ts";
 import { makePlace } from "../support/keyhole.ts";
 import { honestly, type Truth } from "../support/liar.ts";

@@ -20,7 +20,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { shellWord } from "../../src/words/shell.ts";
+import { shellWord } from "../../src/core/words/shell.ts";
 import { ask } from "../support/connection.ts";
 import { binary, runBinary } from "../support/keyhole.ts";
 import { clusterOwner } from "../support/postgres.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { policies } from "../../src/limit/bucket.ts";
-import { Limiter } from "../../src/limit/limiter.ts";
-import { redisBuckets } from "../../src/server/redis-buckets.ts";
-import { SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/server/shared-limiter.ts";
+import { policies } from "../../src/serve/limit/bucket.ts";
+import { Limiter } from "../../src/serve/limit/limiter.ts";
+import { redisBuckets } from "../../src/serve/process/redis-buckets.ts";
+import { SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/serve/process/shared-limiter.ts";
 import { ranMs } from "../support/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/port.ts";

@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { encodeVerifier, openNote, parseVerifier, signerOf, type Verifier } from "../../src/audit/note.ts";
+import { encodeVerifier, openNote, parseVerifier, signerOf, type Verifier } from "../../src/record/note.ts";
 import {
   completingLeaf,
   leafHash,
@@ -12,8 +12,8 @@ import {
   type TreeHead,
   verifyConsistency,
   verifyInclusion,
-} from "../../src/audit/tree.ts";
-import { signTreeHead } from "../../src/audit/tree-note.ts";
+} from "../../src/record/tree.ts";
+import { signTreeHead } from "../../src/record/tree-note.ts";
 import { newFolder } from "../support/folder.ts";
 import { outputOf } from "../support/program.ts";
 import { whereInstalled } from "../support/programs.ts";

@@ -1,14 +1,14 @@
 /** What a notary owes on bad days: killed again and again, behind, without its witness, and beside made-up entries. */
 
 import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { encodeWitness, witnessOf } from "../../src/audit/note.ts";
-import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
 import { parseReceipt } from "../../src/core/receipt.ts";
+import { readConfig } from "../../src/core/settings/settings.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
-import { openSigners } from "../../src/notary/signers.ts";
-import { Witnesses } from "../../src/notary/witnesses.ts";
-import { startWitness } from "../../src/server/witness.ts";
-import { readConfig } from "../../src/settings/settings.ts";
+import { openSigners } from "../../src/record/notary/signers.ts";
+import { startWitness } from "../../src/record/notary/witness-server.ts";
+import { Witnesses } from "../../src/record/notary/witnesses.ts";
+import { encodeWitness, witnessOf } from "../../src/record/note.ts";
+import { encodeEntries, type Segment, segmentMac } from "../../src/record/segment.ts";
 import type { Database } from "../../src/store/database.ts";
 import { moment } from "../support/clock.ts";
 import { startReaders } from "../support/connection.ts";

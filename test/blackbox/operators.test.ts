@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { wordsOf } from "../../src/words/shell.ts";
+import { wordsOf } from "../../src/core/words/shell.ts";
 import { binary } from "../support/keyhole.ts";
 import { signAll } from "../support/notary.ts";
 import { run } from "../support/program.ts";

@@ -1,7 +1,7 @@
 /** What people read if a proxy of the environment is in the way: which proxy, which setting, what to do. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AddressInfo, createServer, type Server } from "node:net";
-import { mintKey } from "../../src/access/api-key.ts";
+import { mintKey } from "../../src/serve/access/api-key.ts";
 import { binary, makePlace, runBinary } from "../support/keyhole.ts";
 
 const servers: Server[] = [];

@@ -4,7 +4,7 @@ import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { encodeWitness, witnessOf } from "../../src/audit/note.ts";
+import { encodeWitness, witnessOf } from "../../src/record/note.ts";
 import { moment } from "../support/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { runBinary } from "../support/keyhole.ts";

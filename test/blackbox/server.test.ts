@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { encodeVerifier, signerOf } from "../../src/audit/note.ts";
+import { encodeVerifier, signerOf } from "../../src/record/note.ts";
 import { ranMs } from "../support/clock.ts";
 import { type Cut, type Outcome, startReaders } from "../support/connection.ts";
 import { eventually } from "../support/eventually.ts";

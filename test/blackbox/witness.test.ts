@@ -11,10 +11,10 @@ import {
   signerOf,
   type Verifier,
   witnessOf,
-} from "../../src/audit/note.ts";
-import { leafHash, type Node, proveConsistency, Tree } from "../../src/audit/tree.ts";
-import { originHash, signTreeHead } from "../../src/audit/tree-note.ts";
-import { encodeSubmission } from "../../src/audit/witness.ts";
+} from "../../src/record/note.ts";
+import { leafHash, type Node, proveConsistency, Tree } from "../../src/record/tree.ts";
+import { originHash, signTreeHead } from "../../src/record/tree-note.ts";
+import { encodeSubmission } from "../../src/record/witness.ts";
 import { moment } from "../support/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { newFolder } from "../support/folder.ts";

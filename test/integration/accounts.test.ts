@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Environment, environments } from "../../src/core/names.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
-import { RememberedSets } from "../../src/sets/remembered.ts";
+import { RememberedSets } from "../../src/serve/sets/remembered.ts";
 import { firstOf, headersOf, onRecord, tagged, usualHeaders } from "../support/answer.ts";
 import { insertAccounts } from "../support/rows.ts";
 import { describeBoth, memoryWithoutLarge } from "../support/world.ts";

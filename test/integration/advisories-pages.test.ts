@@ -3,7 +3,6 @@
  * advisories with their tests.
  */
 import { beforeAll, expect, test } from "bun:test";
-import { everyRight, type Right } from "../../src/access/rights.ts";
 import { createDashboard } from "../../src/dashboard/app.ts";
 import { routes } from "../../src/dashboard/routes.ts";
 import { startDashboard } from "../../src/dashboard/serve.ts";
@@ -11,12 +10,13 @@ import { Sessions } from "../../src/dashboard/sessions.ts";
 import { SignIn } from "../../src/dashboard/sign-in.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { AuditTail } from "../../src/people/audit.ts";
-import { createKey } from "../../src/people/keys.ts";
-import { createOrganization } from "../../src/people/organizations.ts";
-import { addPerson, grantRights, removePerson } from "../../src/people/persons.ts";
-import { createProject } from "../../src/people/projects.ts";
-import { startOps } from "../../src/server/ops.ts";
+import { AuditTail } from "../../src/people/audit/audit.ts";
+import { createKey } from "../../src/people/keys/keys.ts";
+import { addPerson, grantRights, removePerson } from "../../src/people/persons/persons.ts";
+import { createOrganization } from "../../src/people/projects/organizations.ts";
+import { createProject } from "../../src/people/projects/projects.ts";
+import { everyRight, type Right } from "../../src/serve/access/rights.ts";
+import { startOps } from "../../src/serve/process/ops.ts";
 import { kinds } from "../support/kinds.ts";
 import { type Fields, personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
 import { rawAnswer } from "../support/raw.ts";

@@ -3,13 +3,13 @@
  * the advisories with their tests.
  */
 import { expect, test } from "bun:test";
-import { TrustDirectory } from "../../src/access/trust-directory.ts";
-import { createApp, endpointPaths, serveOptions } from "../../src/api/app.ts";
-import { tools } from "../../src/api/tools.ts";
-import type { ApiParts } from "../../src/gates/api-parts.ts";
 import { resources } from "../../src/kinds/people.ts";
-import { addPerson, grantRights } from "../../src/people/persons.ts";
-import { createTrust } from "../../src/people/trusts.ts";
+import { createTrust } from "../../src/people/keys/trusts.ts";
+import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import { TrustDirectory } from "../../src/serve/access/trust-directory.ts";
+import { createApp, endpointPaths, serveOptions } from "../../src/serve/api/app.ts";
+import { tools } from "../../src/serve/api/tools.ts";
+import type { ApiParts } from "../../src/serve/gates/api-parts.ts";
 import { trustList } from "../../src/store/lookups.ts";
 import { answerOf, leaksIn, requestOf } from "../support/answer.ts";
 import { impatient, unlimited } from "../support/attack.ts";

@@ -9,10 +9,10 @@ import {
   NamesFound,
   namesWith,
   showAudit,
-} from "../../src/people/audit.ts";
-import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
-import { addPerson } from "../../src/people/persons.ts";
-import { deleteProject, renameProject } from "../../src/people/projects.ts";
+} from "../../src/people/audit/audit.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
+import { deleteOrganization, setPlan } from "../../src/people/projects/organizations.ts";
+import { deleteProject, renameProject } from "../../src/people/projects/projects.ts";
 import { auditPages, listAudit } from "../support/audit.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { cosign, encodeWitness, noteText, parseVerifier, type Verifier, witnessOf } from "../../src/audit/note.ts";
-import { checkProof } from "../../src/audit/proof.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { auditKeys, proveAudit, provenPages } from "../../src/people/audit-proof.ts";
-import { verifyPublic } from "../../src/people/audit-public.ts";
+import { auditKeys, proveAudit, provenPages } from "../../src/people/audit/audit-proof.ts";
+import { verifyPublic } from "../../src/people/audit/audit-public.ts";
+import { cosign, encodeWitness, noteText, parseVerifier, type Verifier, witnessOf } from "../../src/record/note.ts";
+import { checkProof } from "../../src/record/proof.ts";
 import { canary, spellingsOf } from "../support/canary.ts";
 import { entry, writeLane } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";

@@ -1,9 +1,6 @@
 import { expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { mintKey } from "../../src/access/api-key.ts";
 import type { Environment } from "../../src/core/names.ts";
-import type { Organization } from "../../src/desk/organizations.ts";
-import { Alarms } from "../../src/gates/alarms.ts";
 import { revealVariable, revealVariables } from "../../src/kinds/variables/reveal.ts";
 import {
   copyVariables,
@@ -12,8 +9,9 @@ import {
   setVariables,
   variableItem,
 } from "../../src/kinds/variables/write.ts";
-import { type AuditFilter, AuditTail, showAudit } from "../../src/people/audit.ts";
-import { compareEnvironments } from "../../src/people/comparison.ts";
+import { type AuditFilter, AuditTail, showAudit } from "../../src/people/audit/audit.ts";
+import { openEverything } from "../../src/people/backup/verify.ts";
+import type { Organization } from "../../src/people/desk/organizations.ts";
 import {
   createKey,
   identifyKeys,
@@ -25,11 +23,13 @@ import {
   revokeKey,
   rotateKey,
   showKey,
-} from "../../src/people/keys.ts";
-import { renameProject } from "../../src/people/projects.ts";
-import { rotateData } from "../../src/people/rotation.ts";
-import { openEverything } from "../../src/people/verify.ts";
+} from "../../src/people/keys/keys.ts";
+import { compareEnvironments } from "../../src/people/projects/comparison.ts";
+import { renameProject } from "../../src/people/projects/projects.ts";
+import { rotateData } from "../../src/people/rotation/rotation.ts";
 import { isCanary, newCoin } from "../../src/seal/canary.ts";
+import { mintKey } from "../../src/serve/access/api-key.ts";
+import { Alarms } from "../../src/serve/gates/alarms.ts";
 import { answerOf, headersOf, requestOf } from "../support/answer.ts";
 import { listAudit } from "../support/audit.ts";
 import { deleteVariable } from "../support/delete.ts";

@@ -1,20 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { Checkpoint } from "../../src/audit/journal.ts";
-import { actorOf, callerOfSudo } from "../../src/desk/actor.ts";
 import { accountName } from "../../src/installation/data-folder.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import type { AuditRecord } from "../../src/people/audit.ts";
-import { verifyAudit } from "../../src/people/audit-chain.ts";
-import { createKey, listExpiring, revokeKey, rotateKey } from "../../src/people/keys.ts";
-import { createOrganization, setPlan } from "../../src/people/organizations.ts";
-import { createProject, deleteProject, setProjectEnvironments } from "../../src/people/projects.ts";
-import { rotateData } from "../../src/people/rotation.ts";
-import { openKeyhole } from "../../src/server/compose.ts";
+import type { AuditRecord } from "../../src/people/audit/audit.ts";
+import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
+import { actorOf, callerOfSudo } from "../../src/people/desk/actor.ts";
+import { createKey, listExpiring, revokeKey, rotateKey } from "../../src/people/keys/keys.ts";
+import { createOrganization, setPlan } from "../../src/people/projects/organizations.ts";
+import { createProject, deleteProject, setProjectEnvironments } from "../../src/people/projects/projects.ts";
+import { rotateData } from "../../src/people/rotation/rotation.ts";
+import type { Checkpoint } from "../../src/record/journal.ts";
+import { openKeyhole } from "../../src/serve/process/compose.ts";
 import { listAudit } from "../support/audit.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
@@ -297,7 +297,7 @@ describe("the name of a person", () => {
   });
 
   test.if(process.getuid?.() === 0)("of an account without a name is its number, whatever USER says", () => {
-    const script = `const { actorOf } = await import(${JSON.stringify(join(import.meta.dir, "../../src/desk/actor.ts"))});
+    const script = `const { actorOf } = await import(${JSON.stringify(join(import.meta.dir, "../../src/people/desk/actor.ts"))});
       process.setuid(54321); process.stdout.write(actorOf(process.env));`;
     const env = { USER: "root", SUDO_USER: "alice" };
     const { stdout } = Bun.spawnSync([process.execPath, "--no-env-file", "-e", script], { env });

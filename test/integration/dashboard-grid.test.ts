@@ -4,10 +4,10 @@
  */
 
 import { expect, test } from "bun:test";
-import type { Right } from "../../src/access/rights.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { addPerson, grantRights } from "../../src/people/persons.ts";
+import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import type { Right } from "../../src/serve/access/rights.ts";
 import { inDays } from "../support/clock.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { describeBoth, type World } from "../support/world.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { revokeKey } from "../../src/people/keys.ts";
-import { showRequest } from "../../src/people/requests.ts";
+import { adminContextOf, operator } from "../../src/people/desk/context.ts";
+import { revokeKey } from "../../src/people/keys/keys.ts";
+import { showRequest } from "../../src/people/requests/requests.ts";
 import { listAudit } from "../support/audit.ts";
 import { type Visitor, visitorOf } from "../support/pages.ts";
 import { describeBoth, describeOnce, type World } from "../support/world.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { listKeys, revokeKey, showKey } from "../../src/people/keys.ts";
-import { createTrust } from "../../src/people/trusts.ts";
+import { listKeys, revokeKey, showKey } from "../../src/people/keys/keys.ts";
+import { createTrust } from "../../src/people/keys/trusts.ts";
 import { listAudit } from "../support/audit.ts";
 import { type Visitor, visitorOf } from "../support/pages.ts";
 import { describeBoth, describeOnce, everything, type World } from "../support/world.ts";

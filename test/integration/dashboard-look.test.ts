@@ -5,11 +5,11 @@
 
 import { expect, test } from "bun:test";
 import { routes } from "../../src/dashboard/routes.ts";
-import { findProject } from "../../src/desk/projects.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons.ts";
+import { findProject } from "../../src/people/desk/projects.ts";
+import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons/persons.ts";
 import { listAudit } from "../support/audit.ts";
 import { inDays } from "../support/clock.ts";
 import { deleteVariable } from "../support/delete.ts";
@@ -452,7 +452,7 @@ test("the contract of the script names every data-* that pages have", async () =
 
 test("every part of pages is shown on /parts, for whoever restyles it", async () => {
   const [parts = "", shown = ""] = await Promise.all(
-    ["src/pages/parts.tsx", "test/support/parts.tsx"].map((file) => Bun.file(file).text()),
+    ["src/dashboard/parts/parts.tsx", "test/support/parts.tsx"].map((file) => Bun.file(file).text()),
   );
   const names = parts.match(/(?<=^export function )[A-Z]\w+/gm) ?? [];
   expect(names.length).toBeGreaterThan(30);

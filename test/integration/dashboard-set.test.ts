@@ -8,7 +8,7 @@ import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { addPerson, grantRights } from "../../src/people/persons.ts";
+import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
 import { listAudit } from "../support/audit.ts";
 import { type Fields, personsVisitor, type Reply, visitorOf } from "../support/pages.ts";
 import { stored } from "../support/rows.ts";

@@ -1,8 +1,8 @@
 /** The first steps: from an empty installation to the first read, each a link to the page for it. */
 import { expect, test } from "bun:test";
-import { createOrganization } from "../../src/people/organizations.ts";
-import { addPerson, grantRights } from "../../src/people/persons.ts";
-import { listProjects } from "../../src/people/projects.ts";
+import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import { createOrganization } from "../../src/people/projects/organizations.ts";
+import { listProjects } from "../../src/people/projects/projects.ts";
 import { type Fields, personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
 import { describeBoth, everything } from "../support/world.ts";
 

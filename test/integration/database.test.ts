@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import type postgres from "postgres";
-import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
+import { parsePostgresUrl } from "../../src/core/settings/postgres-url.ts";
 import { isConnectionFailure } from "../../src/store/database.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
 import { moment } from "../support/clock.ts";

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import { judgeHosts } from "../../src/cli/check-database.ts";
+import { parsePostgresUrl } from "../../src/core/settings/postgres-url.ts";
 import type { Host, PrimaryFacts } from "../../src/installation/check-database.ts";
-import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
 import type { Database } from "../../src/store/database.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
 import { eventually } from "../support/eventually.ts";

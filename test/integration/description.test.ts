@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { createApp, serveOptions } from "../../src/api/app.ts";
-import { describeApi } from "../../src/api/description.ts";
 import { Fault, type FaultCode } from "../../src/core/fault.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { policies } from "../../src/limit/bucket.ts";
-import { Limiter } from "../../src/limit/limiter.ts";
-import { createOrganization } from "../../src/people/organizations.ts";
-import { createTrust } from "../../src/people/trusts.ts";
+import { createTrust } from "../../src/people/keys/trusts.ts";
+import { createOrganization } from "../../src/people/projects/organizations.ts";
+import { createApp, serveOptions } from "../../src/serve/api/app.ts";
+import { describeApi } from "../../src/serve/api/description.ts";
+import { policies } from "../../src/serve/limit/bucket.ts";
+import { Limiter } from "../../src/serve/limit/limiter.ts";
 import { type Answer, type Ask, answerOf, requestOf } from "../support/answer.ts";
 import { problemOf } from "../support/described.ts";
 import { audience, startIssuer } from "../support/issuer.ts";

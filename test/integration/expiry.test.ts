@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { createKey, listExpiring, revokeKey } from "../../src/people/keys.ts";
-import { openKeyhole } from "../../src/server/compose.ts";
-import { daysLeft, summed } from "../../src/server/metrics.ts";
-import { setBytesMax } from "../../src/sets/kind.ts";
+import { createKey, listExpiring, revokeKey } from "../../src/people/keys/keys.ts";
+import { openKeyhole } from "../../src/serve/process/compose.ts";
+import { daysLeft, summed } from "../../src/serve/process/metrics.ts";
+import { setBytesMax } from "../../src/serve/sets/kind.ts";
 import type { Database } from "../../src/store/database.ts";
 import { nextExpiry } from "../../src/store/expiry.ts";
 import { inDays } from "../support/clock.ts";

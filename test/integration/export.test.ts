@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type ExportedFile, exportOrganization } from "../../src/people/export.ts";
+import { type ExportedFile, exportOrganization } from "../../src/people/backup/export.ts";
 import { listAudit } from "../support/audit.ts";
 import { personIn } from "../support/persons.ts";
 import { describeBoth } from "../support/world.ts";

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from "bun:test";
-import { createApp, serveOptions } from "../../src/api/app.ts";
+import { createClient, type KeyholeClient, type KeyholeError } from "../../src/client/npm/client.ts";
+import { fakeKeyhole } from "../../src/client/testing.ts";
 import { type FaultCode, faults } from "../../src/core/fault.ts";
-import { Limiter } from "../../src/limit/limiter.ts";
-import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
-import { createClient, type KeyholeClient, type KeyholeError } from "../../src/machines/npm/client.ts";
-import { revokeKey } from "../../src/people/keys.ts";
-import { fakeKeyhole } from "../../src/testing.ts";
+import { revokeKey } from "../../src/people/keys/keys.ts";
+import { createApp, serveOptions } from "../../src/serve/api/app.ts";
+import { Limiter } from "../../src/serve/limit/limiter.ts";
+import { UnrecognizedLimiter } from "../../src/serve/limit/unrecognized.ts";
 import { below } from "../support/answer.ts";
 import { rawAnswer } from "../support/raw.ts";
 import { bytesOf, rawRequests } from "../support/raw-requests.ts";

@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { sql } from "drizzle-orm";
+import { parsePostgresUrl } from "../../src/core/settings/postgres-url.ts";
 import { findPrimary } from "../../src/installation/find-primary.ts";
-import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
 import { signInFailures } from "../../src/store/sign-in.ts";
 import {

@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { everyRight, type Holding, may, meets } from "../../src/access/rights.ts";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { find, type Hit } from "../../src/people/find.ts";
-import { addPerson, grantRights, revokeRights } from "../../src/people/persons.ts";
-import { hasPart, mayHavePart } from "../../src/words/name-part.ts";
+import { hasPart, mayHavePart } from "../../src/core/words/name-part.ts";
+import { addPerson, grantRights, revokeRights } from "../../src/people/persons/persons.ts";
+import { find, type Hit } from "../../src/people/projects/find.ts";
+import { everyRight, type Holding, may, meets } from "../../src/serve/access/rights.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Refused } from "../../src/core/refused.ts";
+import { typedIn } from "../../src/dashboard/parts/carry-out.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { importAll } from "../../src/kinds/variables/operations.ts";
 import {
@@ -12,8 +13,7 @@ import {
   type WriteOptions,
   warningsIn,
 } from "../../src/kinds/variables/write.ts";
-import { typedIn } from "../../src/pages/carry-out.ts";
-import { listHistory } from "../../src/people/history.ts";
+import { listHistory } from "../../src/people/history/history.ts";
 import { listAudit } from "../support/audit.ts";
 import { entriesOf } from "../support/entries.ts";
 import { performed } from "../support/perform.ts";

@@ -1,18 +1,26 @@
 import { describe, expect, setSystemTime, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { mintKey } from "../../src/access/api-key.ts";
-import type { KeyRow } from "../../src/access/authenticate.ts";
-import type { ApiParts } from "../../src/gates/api-parts.ts";
+import { typedIn } from "../../src/dashboard/parts/carry-out.ts";
 import { boundedKinds } from "../../src/kinds/kind.ts";
-import { find } from "../../src/operations/keys.ts";
-import { typedIn } from "../../src/pages/carry-out.ts";
-import { createKey, findKey, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
-import { setPlan } from "../../src/people/organizations.ts";
-import { deleteProject } from "../../src/people/projects.ts";
-import { createTrust } from "../../src/people/trusts.ts";
-import { openKeyhole } from "../../src/server/compose.ts";
-import { RememberedSets } from "../../src/sets/remembered.ts";
+import {
+  createKey,
+  findKey,
+  listKeys,
+  revokeKey,
+  rotateKey,
+  shortKeyIds,
+  showKey,
+} from "../../src/people/keys/keys.ts";
+import { find } from "../../src/people/keys/operations.ts";
+import { createTrust } from "../../src/people/keys/trusts.ts";
+import { setPlan } from "../../src/people/projects/organizations.ts";
+import { deleteProject } from "../../src/people/projects/projects.ts";
+import { mintKey } from "../../src/serve/access/api-key.ts";
+import type { KeyRow } from "../../src/serve/access/authenticate.ts";
+import type { ApiParts } from "../../src/serve/gates/api-parts.ts";
+import { openKeyhole } from "../../src/serve/process/compose.ts";
+import { RememberedSets } from "../../src/serve/sets/remembered.ts";
 import { contentQueries } from "../../src/store/contents.ts";
 import { clockOf, compile, type Database } from "../../src/store/database.ts";
 import { keyLookups } from "../../src/store/lookups.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { mintKey } from "../../src/access/api-key.ts";
-import type { Gatekeeper } from "../../src/gates/admit.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { revokeKey } from "../../src/people/keys.ts";
-import { setPlan } from "../../src/people/organizations.ts";
+import { revokeKey } from "../../src/people/keys/keys.ts";
+import { setPlan } from "../../src/people/projects/organizations.ts";
+import { mintKey } from "../../src/serve/access/api-key.ts";
+import type { Gatekeeper } from "../../src/serve/gates/admit.ts";
 import { type Answer, expectRefusal, headersOf, usualHeaders } from "../support/answer.ts";
 import { numbered } from "../support/rows.ts";
 import { describeBoth, everything, type Key, type World } from "../support/world.ts";

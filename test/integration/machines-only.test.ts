@@ -1,27 +1,27 @@
 /** Items for machines only: no person reads them or learns whether a guess is right, and keys read them as ever. */
 import { expect, test } from "bun:test";
 import { Glob } from "bun";
-import { everyRight, type Right } from "../../src/access/rights.ts";
 import { sha256Of } from "../../src/core/hash.ts";
-import type { AdminContext } from "../../src/desk/context.ts";
-import type { Operation } from "../../src/desk/operation.ts";
+import { typedIn } from "../../src/dashboard/parts/carry-out.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { listFiles, putFile } from "../../src/kinds/files/write.ts";
 import { kindOperations } from "../../src/kinds/people.ts";
 import { textOf } from "../../src/kinds/variables/edit.ts";
 import { revealVariable, revealVariables } from "../../src/kinds/variables/reveal.ts";
 import { copyVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { access } from "../../src/operations/access.ts";
-import { typedIn } from "../../src/pages/carry-out.ts";
-import { compareEnvironments } from "../../src/people/comparison.ts";
-import { exportOrganization } from "../../src/people/export.ts";
-import { find } from "../../src/people/find.ts";
-import { listHistory, listItemHistory } from "../../src/people/history.ts";
-import { addPerson, grantRights } from "../../src/people/persons.ts";
-import { rotateData } from "../../src/people/rotation.ts";
-import { findLeaks, findReuse } from "../../src/people/values.ts";
-import { openEverything } from "../../src/people/verify.ts";
+import { exportOrganization } from "../../src/people/backup/export.ts";
+import { openEverything } from "../../src/people/backup/verify.ts";
+import type { AdminContext } from "../../src/people/desk/context.ts";
+import type { Operation } from "../../src/people/desk/operation.ts";
+import { listHistory, listItemHistory } from "../../src/people/history/history.ts";
+import { access } from "../../src/people/keys/access-operations.ts";
+import { findLeaks, findReuse } from "../../src/people/leaks/values.ts";
+import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import { compareEnvironments } from "../../src/people/projects/comparison.ts";
+import { find } from "../../src/people/projects/find.ts";
+import { rotateData } from "../../src/people/rotation/rotation.ts";
 import { isCanary, isMachinesOnly, newCoin } from "../../src/seal/canary.ts";
+import { everyRight, type Right } from "../../src/serve/access/rights.ts";
 import { listAudit } from "../support/audit.ts";
 import { canary, spellingsOf } from "../support/canary.ts";
 import { deleteVariable } from "../support/delete.ts";
@@ -429,8 +429,18 @@ test("a coin tells of its marks to the holder of the key alone, and one of befor
 });
 
 test("only what seals values again takes them unseen", async () => {
-  const takers = ["editing/write.ts", "kinds/accounts/write.ts", "kinds/variables/write.ts", "people/rollback.ts"];
-  const openers = ["editing/contents.ts", "people/rollback.ts", "people/rotation.ts", "people/verify.ts"];
+  const takers = [
+    "people/editing/write.ts",
+    "kinds/accounts/write.ts",
+    "kinds/variables/write.ts",
+    "people/history/rollback.ts",
+  ];
+  const openers = [
+    "people/editing/contents.ts",
+    "people/history/rollback.ts",
+    "people/rotation/rotation.ts",
+    "people/backup/verify.ts",
+  ];
   const found = { unseen: [] as string[], opened: [] as string[] };
   for await (const path of new Glob("**/*.{ts,tsx}").scan("src")) {
     const code = await Bun.file(`src/${path}`).text();

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { Unfit } from "../../src/core/words/parse.ts";
+import { parseComingDay } from "../../src/core/words/times.ts";
 import {
   copyVariables,
   listDueVariables,
@@ -6,8 +8,6 @@ import {
   setVariables,
   type WriteOptions,
 } from "../../src/kinds/variables/write.ts";
-import { Unfit } from "../../src/words/parse.ts";
-import { parseComingDay } from "../../src/words/times.ts";
 import { inDays } from "../support/clock.ts";
 import { planRollback, rollBack, wouldSet } from "../support/plans.ts";
 

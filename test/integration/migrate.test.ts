@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { generateDrizzleJson, generateSQLiteDrizzleJson } from "drizzle-kit/api";
 import { getTableColumns, getTableName } from "drizzle-orm";
 import type postgres from "postgres";
+import { readConfig } from "../../src/core/settings/settings.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { newKey } from "../../src/seal/keyring.ts";
-import { readConfig } from "../../src/settings/settings.ts";
 import { migrations } from "../../src/store/migrate.ts";
 import { exclusively } from "../../src/store/sqlite-file.ts";
 import { postgresTables, sqliteTables, type Tables } from "../../src/store/tables.ts";
@@ -207,7 +207,7 @@ type Opened = { said: string[]; keys: string };
 async function openAtOnce(count: number, settings: Record<string, string>): Promise<Opened[]> {
   const program = `
     const { openInstallation } = await import(${JSON.stringify(join(root, "src/installation/installation.ts"))});
-    const { readConfig } = await import(${JSON.stringify(join(root, "src/settings/settings.ts"))});
+    const { readConfig } = await import(${JSON.stringify(join(root, "src/core/settings/settings.ts"))});
     process.stderr.write("ready\\n");
     await Bun.stdin.text();
     const said = [];

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Root } from "../../src/client/safe-files.ts";
 import { modesTo } from "../../src/core/modes.ts";
-import { Root } from "../../src/machines/safe-files.ts";
 import { newFolder } from "../support/folder.ts";
 import { runHere } from "../support/here.ts";
 import { whereInstalled } from "../support/programs.ts";
@@ -61,8 +61,8 @@ test("only these write without a word: what holds no secret, or is warned of whe
   expect(silent.sort()).toEqual([
     "cli/machine.ts", // receipts
     "installation/root-keys.ts",
-    "notary/newest-checkpoint.ts",
-    "people/root-keys.ts",
-    "server/witness.ts",
+    "record/notary/newest-checkpoint.ts",
+    "people/rotation/root-keys.ts",
+    "record/notary/witness-server.ts",
   ]);
 });

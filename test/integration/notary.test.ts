@@ -1,27 +1,27 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { describeFlaw } from "../../src/audit/flaw.ts";
-import { segmentTree } from "../../src/audit/leaf.ts";
-import { encodeVerifier, openNote } from "../../src/audit/note.ts";
-import { type Segment, segmentMac } from "../../src/audit/segment.ts";
+import { kindsByRead } from "../../src/kinds/kind.ts";
+import { acceptGaps, verifyAudit } from "../../src/people/audit/audit-chain.ts";
+import { auditKeys } from "../../src/people/audit/audit-proof.ts";
+import { revokeKey } from "../../src/people/keys/keys.ts";
+import { describeFlaw } from "../../src/record/flaw.ts";
+import { segmentTree } from "../../src/record/leaf.ts";
+import { NewestCheckpoint } from "../../src/record/notary/newest-checkpoint.ts";
+import { Notary, shared } from "../../src/record/notary/notary.ts";
+import { findVerifiers, type OpenedSigner, openSigners } from "../../src/record/notary/signers.ts";
+import { encodeVerifier, openNote } from "../../src/record/note.ts";
+import { type Segment, segmentMac } from "../../src/record/segment.ts";
+import { readNodes, treeEnd } from "../../src/record/store/tree-end.ts";
 import {
   leafHash,
   proveConsistency,
   proveInclusion,
   verifyConsistency,
   verifyInclusion,
-} from "../../src/audit/tree.ts";
-import { openTreeHead } from "../../src/audit/tree-note.ts";
-import { sealDropped } from "../../src/audit/verify.ts";
-import { kindsByRead } from "../../src/kinds/kind.ts";
-import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { Notary, shared } from "../../src/notary/notary.ts";
-import { findVerifiers, type OpenedSigner, openSigners } from "../../src/notary/signers.ts";
-import { acceptGaps, verifyAudit } from "../../src/people/audit-chain.ts";
-import { auditKeys } from "../../src/people/audit-proof.ts";
-import { revokeKey } from "../../src/people/keys.ts";
+} from "../../src/record/tree.ts";
+import { openTreeHead } from "../../src/record/tree-note.ts";
+import { sealDropped } from "../../src/record/verify.ts";
 import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
 import type { Database } from "../../src/store/database.ts";
-import { readNodes, treeEnd } from "../../src/store/tree-end.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
 import { entry, writeLane } from "../support/journal.ts";
 import { notaryOf } from "../support/notarize.ts";

@@ -1,14 +1,14 @@
 /** Notes of items: who sees them, what keeps them, and that no machine gets one or sees it change. */
 import { expect, test } from "bun:test";
-import { describeApi } from "../../src/api/description.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { listFiles, putFile } from "../../src/kinds/files/write.ts";
 import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { compareEnvironments } from "../../src/people/comparison.ts";
-import { exportOrganization } from "../../src/people/export.ts";
-import { find } from "../../src/people/find.ts";
-import { listHistory, purgeHistory } from "../../src/people/history.ts";
+import { exportOrganization } from "../../src/people/backup/export.ts";
+import { listHistory, purgeHistory } from "../../src/people/history/history.ts";
+import { compareEnvironments } from "../../src/people/projects/comparison.ts";
+import { find } from "../../src/people/projects/find.ts";
+import { describeApi } from "../../src/serve/api/description.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { createKey } from "../../src/people/keys.ts";
-import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
-import { createProject, listProjects, showProject } from "../../src/people/projects.ts";
-import { openEverything } from "../../src/people/verify.ts";
+import { openEverything } from "../../src/people/backup/verify.ts";
+import { createKey } from "../../src/people/keys/keys.ts";
+import { deleteOrganization, setPlan } from "../../src/people/projects/organizations.ts";
+import { createProject, listProjects, showProject } from "../../src/people/projects/projects.ts";
 import { migrations } from "../../src/store/migrate.ts";
 import { describeBoth, type World } from "../support/world.ts";
 

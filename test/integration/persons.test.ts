@@ -1,19 +1,17 @@
 import { expect, test } from "bun:test";
-import type { Holding, Right } from "../../src/access/rights.ts";
-import type { SignInAs } from "../../src/access/roster.ts";
-import { type AdminContext, writing } from "../../src/desk/context.ts";
-import { findProject } from "../../src/desk/projects.ts";
-import { RosterWatch, whoIs } from "../../src/desk/roster.ts";
-import { openSet } from "../../src/editing/open.ts";
 import { listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { listFiles, putFile } from "../../src/kinds/files/write.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { AuditTail, showAudit } from "../../src/people/audit.ts";
-import { verifyAudit } from "../../src/people/audit-chain.ts";
-import { createKey, revokeKey, rotateKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
-import { deleteOrganization, listOrganizations } from "../../src/people/organizations.ts";
+import { AuditTail, showAudit } from "../../src/people/audit/audit.ts";
+import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
+import { type AdminContext, writing } from "../../src/people/desk/context.ts";
+import { findProject } from "../../src/people/desk/projects.ts";
+import { RosterWatch, whoIs } from "../../src/people/desk/roster.ts";
+import { openSet } from "../../src/people/editing/open.ts";
+import { createKey, revokeKey, rotateKey, shortKeyIds, showKey } from "../../src/people/keys/keys.ts";
+import { createTrust } from "../../src/people/keys/trusts.ts";
 import {
   addPerson,
   grantRights,
@@ -22,9 +20,11 @@ import {
   removePerson,
   revokeRights,
   showPerson,
-} from "../../src/people/persons.ts";
-import { deleteProject, renameProject } from "../../src/people/projects.ts";
-import { createTrust } from "../../src/people/trusts.ts";
+} from "../../src/people/persons/persons.ts";
+import { deleteOrganization, listOrganizations } from "../../src/people/projects/organizations.ts";
+import { deleteProject, renameProject } from "../../src/people/projects/projects.ts";
+import type { Holding, Right } from "../../src/serve/access/rights.ts";
+import type { SignInAs } from "../../src/serve/access/roster.ts";
 import { auditPages, listAudit } from "../support/audit.ts";
 import { beforeTransaction } from "../support/before-transaction.ts";
 import { deleteAccount } from "../support/delete.ts";

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { fillPlaceholders, type SQL, sql } from "drizzle-orm";
 import postgres from "postgres";
-import { mintKey } from "../../src/access/api-key.ts";
 import { environments } from "../../src/core/names.ts";
-import type { Organization } from "../../src/desk/organizations.ts";
 import { openServing } from "../../src/installation/serving.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
+import type { Organization } from "../../src/people/desk/organizations.ts";
+import { mintKey } from "../../src/serve/access/api-key.ts";
+import { type OpenKeyhole, openKeyhole } from "../../src/serve/process/compose.ts";
 import type { Database, Use } from "../../src/store/database.ts";
 import { onPrimary } from "../../src/store/postgres.ts";
 import { below, requestOf } from "../support/answer.ts";

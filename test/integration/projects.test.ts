@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createProject, deleteProject } from "../../src/people/projects.ts";
+import { createProject, deleteProject } from "../../src/people/projects/projects.ts";
 import { expectTooMany, firstOf, headersOf, usualHeaders } from "../support/answer.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { insertProjects, numbered } from "../support/rows.ts";

@@ -1,14 +1,14 @@
 /** Who can get a value: what `keyhole access`, its page and an item's page say is what a server and the doors do. */
 import { expect, test } from "bun:test";
-import { surfaces } from "../../src/access/grant.ts";
-import { everyRight } from "../../src/access/rights.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
 import { resources } from "../../src/kinds/people.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { listAccess, revokeKey } from "../../src/people/keys.ts";
-import { setPlan } from "../../src/people/organizations.ts";
-import { addPerson, grantRights, personsWithAccess } from "../../src/people/persons.ts";
-import { personGets } from "../../src/people/readers.ts";
+import { listAccess, revokeKey } from "../../src/people/keys/keys.ts";
+import { personGets } from "../../src/people/keys/readers.ts";
+import { addPerson, grantRights, personsWithAccess } from "../../src/people/persons/persons.ts";
+import { setPlan } from "../../src/people/projects/organizations.ts";
+import { surfaces } from "../../src/serve/access/grant.ts";
+import { everyRight } from "../../src/serve/access/rights.ts";
 import { visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
 import { describeOnce, type World } from "../support/world.ts";

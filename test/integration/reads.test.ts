@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { MemoryBudget } from "../../src/limit/budget.ts";
-import { RememberedSets } from "../../src/sets/remembered.ts";
+import { MemoryBudget } from "../../src/serve/limit/budget.ts";
+import { RememberedSets } from "../../src/serve/sets/remembered.ts";
 import { answerOf, firstOf, headersOf, leaksIn, requestOf, tagged, usualHeaders } from "../support/answer.ts";
 import { itemsOf, kinds, namesOf, ofKind } from "../support/kinds.ts";
 import { numbered } from "../support/rows.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { findVerifiers } from "../../src/notary/signers.ts";
-import { revokeKey } from "../../src/people/keys.ts";
+import { revokeKey } from "../../src/people/keys/keys.ts";
+import { NewestCheckpoint } from "../../src/record/notary/newest-checkpoint.ts";
+import { findVerifiers } from "../../src/record/notary/signers.ts";
 import type { Database } from "../../src/store/database.ts";
 import { newFolder } from "../support/folder.ts";
 import { notaryOf } from "../support/notarize.ts";

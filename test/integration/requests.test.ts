@@ -1,17 +1,17 @@
 import { expect, test } from "bun:test";
 import { Refused } from "../../src/core/refused.ts";
-import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { revokeKey } from "../../src/people/keys.ts";
-import { deleteProject, renameProject } from "../../src/people/projects.ts";
+import { adminContextOf, operator } from "../../src/people/desk/context.ts";
+import { revokeKey } from "../../src/people/keys/keys.ts";
+import { deleteProject, renameProject } from "../../src/people/projects/projects.ts";
 import {
   approveRequest,
   listRequests,
   rejectRequest,
   shortRequestIds,
   showRequest,
-} from "../../src/people/requests.ts";
+} from "../../src/people/requests/requests.ts";
 import { listAudit } from "../support/audit.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 

@@ -1,12 +1,10 @@
 import { expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
-import type { Holding } from "../../src/access/rights.ts";
-import { decodePersons, encodePersons, type Person } from "../../src/access/roster.ts";
-import type { AdminContext } from "../../src/desk/context.ts";
-import { whoIs } from "../../src/desk/roster.ts";
 import type { Installation } from "../../src/installation/installation.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import type { AdminContext } from "../../src/people/desk/context.ts";
+import { whoIs } from "../../src/people/desk/roster.ts";
 import {
   addPerson,
   grantRights,
@@ -15,7 +13,9 @@ import {
   personsWithAccess,
   revokeRights,
   showPerson,
-} from "../../src/people/persons.ts";
+} from "../../src/people/persons/persons.ts";
+import type { Holding } from "../../src/serve/access/rights.ts";
+import { decodePersons, encodePersons, type Person } from "../../src/serve/access/roster.ts";
 import type { Database } from "../../src/store/database.ts";
 import { auditPages } from "../support/audit.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";

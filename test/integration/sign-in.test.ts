@@ -3,8 +3,8 @@ import { createDashboard } from "../../src/dashboard/app.ts";
 import { Sessions } from "../../src/dashboard/sessions.ts";
 import { SignIn } from "../../src/dashboard/sign-in.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { listKeys } from "../../src/people/keys.ts";
-import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons.ts";
+import { listKeys } from "../../src/people/keys/keys.ts";
+import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons/persons.ts";
 import { type Claims, clientId, startProvider } from "../support/identity-provider.ts";
 import { describeBoth } from "../support/world.ts";
 

@@ -5,7 +5,7 @@
  */
 import { expect, test } from "bun:test";
 import { listVariables } from "../../src/kinds/variables/write.ts";
-import { addPerson, grantRights, revokeRights } from "../../src/people/persons.ts";
+import { addPerson, grantRights, revokeRights } from "../../src/people/persons/persons.ts";
 import { personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth } from "../support/world.ts";

@@ -5,16 +5,16 @@
 
 import { expect, test } from "bun:test";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
-import type { Operation, Planned } from "../../src/desk/operation.ts";
-import type { Organization } from "../../src/desk/organizations.ts";
+import { rowOf } from "../../src/cli/terminal/draw.ts";
 import { revealVariables } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { buildProgram } from "../../src/main.ts";
-import { revokeKey } from "../../src/people/keys.ts";
-import { createOrganization, deleteOrganization } from "../../src/people/organizations.ts";
-import { addPerson, removePerson } from "../../src/people/persons.ts";
-import { deleteProject } from "../../src/people/projects.ts";
-import { rowOf } from "../../src/terminal/draw.ts";
+import type { Operation, Planned } from "../../src/people/desk/operation.ts";
+import type { Organization } from "../../src/people/desk/organizations.ts";
+import { revokeKey } from "../../src/people/keys/keys.ts";
+import { addPerson, removePerson } from "../../src/people/persons/persons.ts";
+import { createOrganization, deleteOrganization } from "../../src/people/projects/organizations.ts";
+import { deleteProject } from "../../src/people/projects/projects.ts";
 import { beforeTransaction } from "../support/before-transaction.ts";
 import { deleteAccount } from "../support/delete.ts";
 import { type Fields, type Visitor, visitorOf } from "../support/pages.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createApp, endpointPaths, serveOptions } from "../../src/api/app.ts";
-import type { ApiParts } from "../../src/gates/api-parts.ts";
+import { createApp, endpointPaths, serveOptions } from "../../src/serve/api/app.ts";
+import type { ApiParts } from "../../src/serve/gates/api-parts.ts";
 import { answerOf, below, expectRefusal, headersOf, leaksIn, requestOf, usualHeaders } from "../support/answer.ts";
 import { rawAnswer } from "../support/raw.ts";
 import { describeBoth, describeOnce, everything, type Key, type World } from "../support/world.ts";

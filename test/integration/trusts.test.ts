@@ -1,13 +1,7 @@
 import { afterAll, beforeAll, describe, expect, mock, setSystemTime, spyOn, test } from "bun:test";
 import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { eq, inArray } from "drizzle-orm";
-import { mintKey } from "../../src/access/api-key.ts";
-import { sealGrant } from "../../src/access/grant.ts";
-import { IssuerKeys } from "../../src/access/issuer-keys.ts";
-import { TrustDirectory } from "../../src/access/trust-directory.ts";
-import type { Gatekeeper } from "../../src/gates/admit.ts";
-import { Limiter } from "../../src/limit/limiter.ts";
-import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
+import { fetchJson } from "../../src/core/fetch-json.ts";
 import {
   createCredential,
   type KeyRecord,
@@ -16,11 +10,17 @@ import {
   listKeys,
   revokeKey,
   rotateKey,
-} from "../../src/people/keys.ts";
-import { setPlan } from "../../src/people/organizations.ts";
-import { createTrust, type NewTrust } from "../../src/people/trusts.ts";
-import { openKeyhole } from "../../src/server/compose.ts";
-import { fetchJson } from "../../src/server/fetch-json.ts";
+} from "../../src/people/keys/keys.ts";
+import { createTrust, type NewTrust } from "../../src/people/keys/trusts.ts";
+import { setPlan } from "../../src/people/projects/organizations.ts";
+import { mintKey } from "../../src/serve/access/api-key.ts";
+import { sealGrant } from "../../src/serve/access/grant.ts";
+import { IssuerKeys } from "../../src/serve/access/issuer-keys.ts";
+import { TrustDirectory } from "../../src/serve/access/trust-directory.ts";
+import type { Gatekeeper } from "../../src/serve/gates/admit.ts";
+import { Limiter } from "../../src/serve/limit/limiter.ts";
+import { UnrecognizedLimiter } from "../../src/serve/limit/unrecognized.ts";
+import { openKeyhole } from "../../src/serve/process/compose.ts";
 import { clockOf } from "../../src/store/database.ts";
 import { pruneJobReads } from "../../src/store/expiry.ts";
 import { trustList } from "../../src/store/lookups.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import type { AdminContext } from "../../src/desk/context.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { listHistory, purgeHistory } from "../../src/people/history.ts";
+import type { AdminContext } from "../../src/people/desk/context.ts";
+import { listHistory, purgeHistory } from "../../src/people/history/history.ts";
 import { listAudit } from "../support/audit.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { entriesOf } from "../support/entries.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { createServer } from "node:net";
+import { toProblem } from "../../src/cli/terminal/failure.ts";
 import { Refused } from "../../src/core/refused.ts";
+import { readConfig } from "../../src/core/settings/settings.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
-import { readConfig } from "../../src/settings/settings.ts";
-import { toProblem } from "../../src/terminal/failure.ts";
 import { freePort } from "../support/port.ts";
 import { postgresUrl, withPostgres } from "../support/postgres.ts";
 

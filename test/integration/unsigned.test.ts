@@ -1,9 +1,9 @@
 /** Entries that no notary signs: a server says so, and answers all the same. */
 import { expect, test } from "bun:test";
-import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { findVerifiers } from "../../src/notary/signers.ts";
-import { openKeyhole } from "../../src/server/compose.ts";
-import { summed } from "../../src/server/metrics.ts";
+import { NewestCheckpoint } from "../../src/record/notary/newest-checkpoint.ts";
+import { findVerifiers } from "../../src/record/notary/signers.ts";
+import { openKeyhole } from "../../src/serve/process/compose.ts";
+import { summed } from "../../src/serve/process/metrics.ts";
 import type { Database } from "../../src/store/database.ts";
 import { notarize } from "../support/notarize.ts";
 import { visitorOf } from "../support/pages.ts";

@@ -2,11 +2,11 @@
 
 import { expect, test } from "bun:test";
 import { type Environment, environments } from "../../src/core/names.ts";
-import type { Seen } from "../../src/desk/plan.ts";
 import { listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
-import { listHistory } from "../../src/people/history.ts";
+import type { Seen } from "../../src/people/desk/plan.ts";
+import { listHistory } from "../../src/people/history/history.ts";
 import { listAudit } from "../support/audit.ts";
 import { deleteAccount } from "../support/delete.ts";
 import { writeVariables } from "../support/plans.ts";

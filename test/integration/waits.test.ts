@@ -2,14 +2,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { getTableName, sql } from "drizzle-orm";
 import type postgres from "postgres";
-import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { findVerifiers } from "../../src/notary/signers.ts";
-import { revokeKey } from "../../src/people/keys.ts";
+import { revokeKey } from "../../src/people/keys/keys.ts";
+import { NewestCheckpoint } from "../../src/record/notary/newest-checkpoint.ts";
+import { findVerifiers } from "../../src/record/notary/signers.ts";
+import { readNodes, treeEnd } from "../../src/record/store/tree-end.ts";
 import { type Database, warm } from "../../src/store/database.ts";
 import { whyFailed } from "../../src/store/failures.ts";
 import { servingRights } from "../../src/store/rights.ts";
 import { postgresTables } from "../../src/store/tables.ts";
-import { readNodes, treeEnd } from "../../src/store/tree-end.ts";
 import { newFolder } from "../support/folder.ts";
 import { notarize, notaryOf } from "../support/notarize.ts";
 import { connectTo } from "../support/postgres.ts";

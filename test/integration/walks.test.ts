@@ -1,10 +1,10 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import type { Operation } from "../../src/desk/operation.ts";
+import { typedIn } from "../../src/dashboard/parts/carry-out.ts";
 import { set as setOfAccounts } from "../../src/kinds/accounts/operations.ts";
 import { copy, set } from "../../src/kinds/variables/operations.ts";
-import { typedIn } from "../../src/pages/carry-out.ts";
+import type { Operation } from "../../src/people/desk/operation.ts";
 import { visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
 import { type Content, describeOnce } from "../support/world.ts";

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { parse } from "yaml";
-import { digestKey, isWellFormedKey, mintKey } from "../../src/access/api-key.ts";
-import { findKeys } from "../../src/people/found-keys.ts";
+import { findKeys } from "../../src/people/keys/found-keys.ts";
+import { digestKey, isWellFormedKey, mintKey } from "../../src/serve/access/api-key.ts";
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** Random bytes, then enough zeros to complete a key. */

@@ -3,9 +3,9 @@
 import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
-import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { findVerifiers } from "../../src/notary/signers.ts";
-import { verifyAudit } from "../../src/people/audit-chain.ts";
+import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
+import { NewestCheckpoint } from "../../src/record/notary/newest-checkpoint.ts";
+import { findVerifiers } from "../../src/record/notary/signers.ts";
 import { newFolder } from "../support/folder.ts";
 import { entry, writeLane } from "../support/journal.ts";
 import { notaryOf } from "../support/notarize.ts";

@@ -4,16 +4,16 @@
 
 import { beforeAll, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { digestKey, mintKey } from "../../src/access/api-key.ts";
-import type { KeyLookup } from "../../src/access/authenticate.ts";
-import { bitsOf, type Grant, sealGrant, surfaces } from "../../src/access/grant.ts";
 import { type Environment, environmentMask, environments } from "../../src/core/names.ts";
 import { resources } from "../../src/kinds/people.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import type { Limiter } from "../../src/limit/limiter.ts";
-import { revokeKey } from "../../src/people/keys.ts";
-import { setPlan } from "../../src/people/organizations.ts";
-import { deleteProject } from "../../src/people/projects.ts";
+import { revokeKey } from "../../src/people/keys/keys.ts";
+import { setPlan } from "../../src/people/projects/organizations.ts";
+import { deleteProject } from "../../src/people/projects/projects.ts";
+import { digestKey, mintKey } from "../../src/serve/access/api-key.ts";
+import type { KeyLookup } from "../../src/serve/access/authenticate.ts";
+import { bitsOf, type Grant, sealGrant, surfaces } from "../../src/serve/access/grant.ts";
+import type { Limiter } from "../../src/serve/limit/limiter.ts";
 import { type Answer, answerOf, below } from "../support/answer.ts";
 import { type Dice, diceOf, unlimited, verdictOf } from "../support/attack.ts";
 import {

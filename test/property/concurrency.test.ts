@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Environment, environments } from "../../src/core/names.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { rotateData } from "../../src/people/rotation.ts";
+import { rotateData } from "../../src/people/rotation/rotation.ts";
 import { answerOf, below, requestOf } from "../support/answer.ts";
 import { contractProblem, type Dice, diceOf, unlimited } from "../support/attack.ts";
 import { seed } from "../support/seed.ts";

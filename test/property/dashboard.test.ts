@@ -6,17 +6,17 @@
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { everyRight, type Right } from "../../src/access/rights.ts";
 import { type Environment, environmentMask, environments } from "../../src/core/names.ts";
-import { findProject } from "../../src/desk/projects.ts";
-import { openSet } from "../../src/editing/open.ts";
+import { joined } from "../../src/core/words/text.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { setVariables, storedValue } from "../../src/kinds/variables/write.ts";
-import type { AuditRecord } from "../../src/people/audit.ts";
-import { revokeKey } from "../../src/people/keys.ts";
-import { addPerson, grantRights } from "../../src/people/persons.ts";
-import { joined } from "../../src/words/text.ts";
+import type { AuditRecord } from "../../src/people/audit/audit.ts";
+import { findProject } from "../../src/people/desk/projects.ts";
+import { openSet } from "../../src/people/editing/open.ts";
+import { revokeKey } from "../../src/people/keys/keys.ts";
+import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import { everyRight, type Right } from "../../src/serve/access/rights.ts";
 import { listAudit } from "../support/audit.ts";
 import { cardsOf, type Fields, personsVisitor, tableOf, type Visitor, visitorOf } from "../support/pages.ts";
 import { parts, seed } from "../support/seed.ts";

@@ -6,7 +6,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { type NamedValue, renderDotenv } from "../../src/formats/dotenv.ts";
+import { type NamedValue, renderDotenv } from "../../src/core/formats/dotenv.ts";
 import { canary } from "../support/canary.ts";
 import { newFolder } from "../support/folder.ts";
 import { skipWithout } from "../support/programs.ts";

@@ -1,8 +1,8 @@
 /** A client cannot tell a project outside its key's scope from one that does not exist. */
 import { beforeAll, expect, test } from "bun:test";
-import type { KeyLookup } from "../../src/access/authenticate.ts";
 import { environments } from "../../src/core/names.ts";
-import type { ApiParts } from "../../src/gates/api-parts.ts";
+import type { KeyLookup } from "../../src/serve/access/authenticate.ts";
+import type { ApiParts } from "../../src/serve/gates/api-parts.ts";
 import { below } from "../support/answer.ts";
 import { diceOf, impatient } from "../support/attack.ts";
 import { seed } from "../support/seed.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import type { FileRecord } from "../../src/client/answers.ts";
+import { queryBytesMax } from "../../src/client/client.ts";
+import { pathParameter, planRequests } from "../../src/client/files-pull.ts";
 import { contentBytesMax } from "../../src/core/names.ts";
-import type { FileRecord } from "../../src/machines/answers.ts";
-import { queryBytesMax } from "../../src/machines/client.ts";
-import { pathParameter, planRequests } from "../../src/machines/files-pull.ts";
 
 const mebibyte = 1024 * 1024;
 

@@ -10,9 +10,9 @@ import fc from "fast-check";
 import { parse as parseToml } from "smol-toml";
 import { parse as parseYaml } from "yaml";
 import { Fault } from "../../src/core/fault.ts";
-import { renderCsv } from "../../src/formats/csv.ts";
-import type { NamedValue } from "../../src/formats/dotenv.ts";
-import { renderGithub, renderMasks } from "../../src/formats/github.ts";
+import { renderCsv } from "../../src/core/formats/csv.ts";
+import type { NamedValue } from "../../src/core/formats/dotenv.ts";
+import { renderGithub, renderMasks } from "../../src/core/formats/github.ts";
 import {
   renderDocker,
   renderJson,
@@ -21,7 +21,7 @@ import {
   renderTfvars,
   renderToml,
   renderYaml,
-} from "../../src/formats/lines.ts";
+} from "../../src/core/formats/lines.ts";
 import { canary } from "../support/canary.ts";
 import { newFolder } from "../support/folder.ts";
 import { findProgram, findPython, noteMissing } from "../support/programs.ts";

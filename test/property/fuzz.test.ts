@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { mintKey } from "../../src/access/api-key.ts";
-import { createApp, serveOptions } from "../../src/api/app.ts";
+import { mintKey } from "../../src/serve/access/api-key.ts";
+import { createApp, serveOptions } from "../../src/serve/api/app.ts";
 import { answerOf } from "../support/answer.ts";
 import { contractProblem, type Dice, diceOf, impatient, type Judged, unlimited } from "../support/attack.ts";
 import { canary } from "../support/canary.ts";

@@ -5,11 +5,11 @@
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import type { AuditEntry } from "../../src/audit/entry.ts";
 import { environments } from "../../src/core/names.ts";
-import { findProject } from "../../src/desk/projects.ts";
-import { findKindReads } from "../../src/editing/last-reads.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
+import { findProject } from "../../src/people/desk/projects.ts";
+import { findKindReads } from "../../src/people/editing/last-reads.ts";
+import type { AuditEntry } from "../../src/record/entry.ts";
 import { entry, writeLane } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
 import { pruneAudit } from "../support/prune.ts";

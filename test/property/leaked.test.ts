@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
-import { Matcher, type Spot } from "../../src/people/matcher.ts";
+import { Matcher, type Spot } from "../../src/people/leaks/matcher.ts";
 import "../support/seed.ts";
 
 /* Which values stand in a text: all that are planted, in every form and across every border, and none that is not. */

@@ -1,9 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type BucketName, type Policy, policies, rateLimitHeaders, retryAfterS, take } from "../../src/limit/bucket.ts";
-import { Budget, type Share } from "../../src/limit/budget.ts";
-import { Limiter } from "../../src/limit/limiter.ts";
-import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
+import {
+  type BucketName,
+  type Policy,
+  policies,
+  rateLimitHeaders,
+  retryAfterS,
+  take,
+} from "../../src/serve/limit/bucket.ts";
+import { Budget, type Share } from "../../src/serve/limit/budget.ts";
+import { Limiter } from "../../src/serve/limit/limiter.ts";
+import { UnrecognizedLimiter } from "../../src/serve/limit/unrecognized.ts";
 
 const anyPolicy: fc.Arbitrary<Policy> = fc.oneof(
   fc.constantFrom(...Object.values(policies)),

@@ -4,8 +4,8 @@
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { tools } from "../../src/api/tools.ts";
 import { resources } from "../../src/kinds/people.ts";
+import { tools } from "../../src/serve/api/tools.ts";
 import { answerOf } from "../support/answer.ts";
 import { impatient } from "../support/attack.ts";
 import { canary } from "../support/canary.ts";

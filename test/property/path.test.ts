@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { posix, win32 } from "node:path";
 import fc from "fast-check";
-import { pathProblem, pathSetProblem } from "../../src/words/path.ts";
+import { pathProblem, pathSetProblem } from "../../src/core/words/path.ts";
 
 /** Parts that are mostly valid, and others made from what makes them invalid. */
 const anyPart = fc.oneof(

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { AuditEntry } from "../../src/audit/entry.ts";
-import { segmentTree } from "../../src/audit/leaf.ts";
-import { signerOf } from "../../src/audit/note.ts";
-import { checkProof, type EntryProof, encodeTreeProof, proofFormat } from "../../src/audit/proof.ts";
-import { encodeEntries, type Segment } from "../../src/audit/segment.ts";
-import { completingLeaf, leafHash, type Node, proveInclusion, Tree } from "../../src/audit/tree.ts";
-import { signTreeHead } from "../../src/audit/tree-note.ts";
+import type { AuditEntry } from "../../src/record/entry.ts";
+import { segmentTree } from "../../src/record/leaf.ts";
+import { signerOf } from "../../src/record/note.ts";
+import { checkProof, type EntryProof, encodeTreeProof, proofFormat } from "../../src/record/proof.ts";
+import { encodeEntries, type Segment } from "../../src/record/segment.ts";
+import { completingLeaf, leafHash, type Node, proveInclusion, Tree } from "../../src/record/tree.ts";
+import { signTreeHead } from "../../src/record/tree-note.ts";
 import { entry } from "../support/journal.ts";
 
 const signer = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(7));

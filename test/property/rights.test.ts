@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { everyRight, type Holding, inForce, may, meets, merged, reached } from "../../src/access/rights.ts";
 import { environmentMask, environments } from "../../src/core/names.ts";
-import { Permit } from "../../src/desk/permit.ts";
+import { Permit } from "../../src/people/desk/permit.ts";
+import { everyRight, type Holding, inForce, may, meets, merged, reached } from "../../src/serve/access/rights.ts";
 import { parts, seed } from "../support/seed.ts";
 
 /* 10,000 random worlds, in which rights are a set of single facts: who may do what in which project and environment. */

@@ -9,16 +9,16 @@
 
 import { afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { isUtf8 } from "node:buffer";
-import { digestKey, mintKey } from "../../src/access/api-key.ts";
-import { type Grant, sealGrant } from "../../src/access/grant.ts";
 import { type Environment, environments } from "../../src/core/names.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { revokeKey } from "../../src/people/keys.ts";
-import { rotateData } from "../../src/people/rotation.ts";
-import { setBytesMax } from "../../src/sets/kind.ts";
-import { RememberedSets } from "../../src/sets/remembered.ts";
+import { revokeKey } from "../../src/people/keys/keys.ts";
+import { rotateData } from "../../src/people/rotation/rotation.ts";
+import { digestKey, mintKey } from "../../src/serve/access/api-key.ts";
+import { type Grant, sealGrant } from "../../src/serve/access/grant.ts";
+import { setBytesMax } from "../../src/serve/sets/kind.ts";
+import { RememberedSets } from "../../src/serve/sets/remembered.ts";
 import { type Dice, diceOf, unlimited, verdictOf } from "../support/attack.ts";
 import { canary } from "../support/canary.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { isTokenShaped, parseKeySet, readToken, type Trust, verifyToken } from "../../src/access/token.ts";
+import { isTokenShaped, parseKeySet, readToken, type Trust, verifyToken } from "../../src/serve/access/token.ts";
 import { audience, compact, encoded, newSigningKey, publicJwk } from "../support/issuer.ts";
 
 const issuer = "https://issuer.example";

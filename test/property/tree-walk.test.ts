@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { signerOf } from "../../src/audit/note.ts";
-import { leafHash, Tree } from "../../src/audit/tree.ts";
-import { signTreeHead } from "../../src/audit/tree-note.ts";
-import { type StoredHead, type StoredLeaf, TreeWalk } from "../../src/audit/tree-walk.ts";
+import { signerOf } from "../../src/record/note.ts";
+import { leafHash, Tree } from "../../src/record/tree.ts";
+import { signTreeHead } from "../../src/record/tree-note.ts";
+import { type StoredHead, type StoredLeaf, TreeWalk } from "../../src/record/tree-walk.ts";
 
 const signer = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(7));
 const other = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(8));

@@ -11,7 +11,7 @@ import {
   Tree,
   verifyConsistency,
   verifyInclusion,
-} from "../../src/audit/tree.ts";
+} from "../../src/record/tree.ts";
 
 /* RFC 6962, section 2.1, written a second time as the RFC spells it: over lists of leaves, without stored nodes. */
 

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { apiRoot } from "../../src/api/app.ts";
+import { apiRoot } from "../../src/serve/api/app.ts";
 
 /** An answer, read to its end. */
 export type Answer = {

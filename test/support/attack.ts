@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { ApiParts } from "../../src/gates/api-parts.ts";
+import type { ApiParts } from "../../src/serve/gates/api-parts.ts";
 import type { Client, World } from "./world.ts";
 
 /*

@@ -1,10 +1,10 @@
-import type { AdminContext } from "../../src/desk/context.ts";
 import {
   type AuditFilter,
   type AuditRecord,
   listAudit as listOf,
   auditPages as pagesOf,
-} from "../../src/people/audit.ts";
+} from "../../src/people/audit/audit.ts";
+import type { AdminContext } from "../../src/people/desk/context.ts";
 
 /** The newest entries, oldest first, for tests that know how many there are. */
 export async function listAudit(

@@ -1,4 +1,4 @@
-import type { AdminContext } from "../../src/desk/context.ts";
+import type { AdminContext } from "../../src/people/desk/context.ts";
 
 /** Somebody else's change comes right before the next transaction of this context. */
 export function beforeTransaction(admin: AdminContext, change: () => Promise<unknown>): AdminContext {

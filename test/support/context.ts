@@ -1,5 +1,5 @@
 import { Writable } from "node:stream";
-import type { CommandContext } from "../../src/terminal/verb.ts";
+import type { CommandContext } from "../../src/cli/terminal/verb.ts";
 
 /** What a command gets that has no environment and says nothing, except for what is named here. */
 export function contextOf(own: Partial<CommandContext> = {}): CommandContext {

@@ -1,9 +1,9 @@
-import type { AdminContext } from "../../src/desk/context.ts";
-import type { Seen } from "../../src/desk/plan.ts";
 import { accounts } from "../../src/kinds/accounts/entry.ts";
 import { deleteItem } from "../../src/kinds/delete.ts";
 import { files } from "../../src/kinds/files/entry.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
+import type { AdminContext } from "../../src/people/desk/context.ts";
+import type { Seen } from "../../src/people/desk/plan.ts";
 
 /* Deletes an item, in few words. */
 

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { describeApi } from "../../src/api/description.ts";
+import { describeApi } from "../../src/serve/api/description.ts";
 
 /*
  * Compares answers with the description of the API. Every answer of the integration and black-box suites passes here,

@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
 import { judgeCommand } from "../../src/cli/door.ts";
+import { frame } from "../../src/cli/terminal/command.ts";
+import { toProblem } from "../../src/cli/terminal/failure.ts";
+import type { CommandContext } from "../../src/cli/terminal/verb.ts";
 import { buildProgram } from "../../src/main.ts";
-import { frame } from "../../src/terminal/command.ts";
-import { toProblem } from "../../src/terminal/failure.ts";
-import type { CommandContext } from "../../src/terminal/verb.ts";
 import { contextOf, streamTo } from "./context.ts";
 import type { World } from "./world.ts";
 

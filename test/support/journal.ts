@@ -1,8 +1,8 @@
-import type { AuditEntry } from "../../src/audit/entry.ts";
-import { type Append, type Checkpoint, entriesMax, Journal } from "../../src/audit/journal.ts";
 import { Deadline } from "../../src/core/deadline.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { entriesRoom } from "../../src/limit/budget.ts";
+import type { AuditEntry } from "../../src/record/entry.ts";
+import { type Append, type Checkpoint, entriesMax, Journal } from "../../src/record/journal.ts";
+import { entriesRoom } from "../../src/serve/limit/budget.ts";
 import type { World } from "./world.ts";
 
 /** The key of journals that have no installation. */

@@ -2,7 +2,7 @@ import { afterEach } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { mintKey } from "../../src/access/api-key.ts";
+import { mintKey } from "../../src/serve/access/api-key.ts";
 import { type RunOptions, runBinary } from "./keyhole.ts";
 import { honestly, type Liar, type Question, type Reply, startLiar, type Truth } from "./liar.ts";
 import type { Ran } from "./program.ts";

@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { mcpEndpoint } from "../../src/api/mcp.ts";
+import { mcpEndpoint } from "../../src/serve/api/mcp.ts";
 import { requestOf } from "./answer.ts";
 import type { Client as ApiClient, Key, World } from "./world.ts";
 

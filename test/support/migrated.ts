@@ -1,5 +1,5 @@
-import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
-import { makeAuditMonths } from "../../src/store/audit-months.ts";
+import { parsePostgresUrl } from "../../src/core/settings/postgres-url.ts";
+import { makeAuditMonths } from "../../src/record/store/audit-months.ts";
 import { migrate, migrations } from "../../src/store/migrate.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
 import { copyTemplate, type TestDatabase } from "./postgres.ts";

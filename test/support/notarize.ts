@@ -1,7 +1,7 @@
 import { kindsByRead } from "../../src/kinds/kind.ts";
-import { NewestCheckpoint } from "../../src/notary/newest-checkpoint.ts";
-import { Notary } from "../../src/notary/notary.ts";
-import { findVerifiers, openSigners } from "../../src/notary/signers.ts";
+import { NewestCheckpoint } from "../../src/record/notary/newest-checkpoint.ts";
+import { Notary } from "../../src/record/notary/notary.ts";
+import { findVerifiers, openSigners } from "../../src/record/notary/signers.ts";
 import type { World } from "./world.ts";
 
 type Options = Partial<ConstructorParameters<typeof Notary>[0]> & { readonly file?: string | undefined };

@@ -5,30 +5,30 @@
  */
 export const remote = {
   /** `run`, `pull`, `files pull` and `mcp`, with a key or a job's token. */
-  server: ["machines/client.ts"],
+  server: ["client/client.ts"],
   /** The same from a program of somebody's own. */
-  "server, by the npm package": ["machines/npm/client.ts"],
+  "server, by the npm package": ["client/npm/client.ts"],
   /** For a job's token, with the runner's bearer. */
-  runner: ["machines/runner-token.ts"],
+  runner: ["client/runner-token.ts"],
   /** For the keys that verify tokens; without a credential. */
-  issuer: ["server/fetch-json.ts"],
+  issuer: ["core/fetch-json.ts"],
   /** With the dashboard's client secret. */
   "identity provider": ["dashboard/provider.ts", "dashboard/sign-in.ts"],
   /** Without a credential. */
-  witness: ["notary/witnessed-heads.ts"],
+  witness: ["record/notary/witnessed-heads.ts"],
   /** With the password of DATABASE_URL. */
   database: ["store/postgres.ts"],
   /** With the password of KEYHOLE_LIMITER_URL. */
-  limits: ["server/redis-buckets.ts"],
+  limits: ["serve/process/redis-buckets.ts"],
   /** With the headers of OTEL_EXPORTER_OTLP_HEADERS. */
-  traces: ["server/traces.ts"],
+  traces: ["serve/process/traces.ts"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /** What is on the same machine, and what the others connect with. */
 export const local: readonly string[] = [
   "cli/demo.ts",
   "cli/health.ts",
-  "server/socket.ts",
+  "serve/process/socket.ts",
   "core/guarded-fetch.ts",
   "core/public-fetch.ts",
 ];

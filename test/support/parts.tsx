@@ -3,9 +3,6 @@
 import type { ComponentChildren } from "preact";
 import { Cut } from "../../src/core/cut.ts";
 import { environments } from "../../src/core/names.ts";
-import { Chart, ReadsLately } from "../../src/dashboard/audit-counts.tsx";
-import { CopyInRows } from "../../src/dashboard/grid.tsx";
-import { Reveal } from "../../src/dashboard/item.tsx";
 import {
   Actions,
   Ago,
@@ -43,9 +40,12 @@ import {
   thereClass,
   Warnings,
   Word,
-} from "../../src/pages/parts.tsx";
-import type { Shown } from "../../src/pages/route.ts";
-import { countLately } from "../../src/people/reads.ts";
+} from "../../src/dashboard/parts/parts.tsx";
+import type { Shown } from "../../src/dashboard/parts/route.ts";
+import { Chart, ReadsLately } from "../../src/people/audit/audit-counts.tsx";
+import { countLately } from "../../src/people/audit/reads.ts";
+import { CopyInRows } from "../../src/people/projects/grid.tsx";
+import { Reveal } from "../../src/people/projects/item.tsx";
 
 /* Every part of the dashboard in every state, for whoever restyles it. Nothing of the installation is on it. */
 

@@ -1,7 +1,7 @@
-import type { AdminContext } from "../../src/desk/context.ts";
-import { carryOutShown, type Operation } from "../../src/desk/operation.ts";
-import type { Outcome } from "../../src/desk/outcome.ts";
-import type { Plan } from "../../src/desk/plan.ts";
+import type { AdminContext } from "../../src/people/desk/context.ts";
+import { carryOutShown, type Operation } from "../../src/people/desk/operation.ts";
+import type { Outcome } from "../../src/people/desk/outcome.ts";
+import type { Plan } from "../../src/people/desk/plan.ts";
 
 /** Runs a row as a command does. @param agree - what happens while its question stands */
 export async function performed(

@@ -1,6 +1,6 @@
-import type { Holding, Right } from "../../src/access/rights.ts";
-import type { AdminContext } from "../../src/desk/context.ts";
-import { findProject } from "../../src/desk/projects.ts";
+import type { AdminContext } from "../../src/people/desk/context.ts";
+import { findProject } from "../../src/people/desk/projects.ts";
+import type { Holding, Right } from "../../src/serve/access/rights.ts";
 
 /** The admin context of a person who came over SSH. */
 export function asPerson(admin: AdminContext, name: string, rights: readonly Holding[]): AdminContext {

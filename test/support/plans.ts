@@ -1,9 +1,9 @@
-import type { AdminContext } from "../../src/desk/context.ts";
-import { applying, type Seen } from "../../src/desk/plan.ts";
 import { planAccount } from "../../src/kinds/accounts/write.ts";
 import { type EnvironmentWrite, planCopy, planEach, planVariables } from "../../src/kinds/variables/write.ts";
-import type { SetAt } from "../../src/people/history.ts";
-import * as rollback from "../../src/people/rollback.ts";
+import type { AdminContext } from "../../src/people/desk/context.ts";
+import { applying, type Seen } from "../../src/people/desk/plan.ts";
+import type { SetAt } from "../../src/people/history/history.ts";
+import * as rollback from "../../src/people/history/rollback.ts";
 
 /* What a change would do, and changes of what somebody saw, in few words. */
 

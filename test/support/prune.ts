@@ -1,5 +1,5 @@
-import type { AdminContext } from "../../src/desk/context.ts";
-import { planPruning } from "../../src/people/audit-chain.ts";
+import { planPruning } from "../../src/people/audit/audit-chain.ts";
+import type { AdminContext } from "../../src/people/desk/context.ts";
 
 /** Plans a pruning of the audit and carries it out. @returns how many entries went, or the flaws */
 export async function pruneAudit(admin: AdminContext, keepMs: number, unverified = false) {

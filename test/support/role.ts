@@ -1,9 +1,9 @@
 import { afterAll, beforeAll } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type postgres from "postgres";
+import { parsePostgresUrl } from "../../src/core/settings/postgres-url.ts";
 import { type Installation, openInstallation } from "../../src/installation/installation.ts";
-import { applyGrants } from "../../src/people/grants.ts";
-import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
+import { applyGrants } from "../../src/people/backup/grants.ts";
 import { connectTo, rightsIn } from "./postgres.ts";
 
 import { openWorld, type Row, type World } from "./world.ts";

@@ -1,13 +1,13 @@
 import type { Environment } from "../../src/core/names.ts";
-import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
-import type { Organization } from "../../src/desk/organizations.ts";
-import { findProject } from "../../src/desk/projects.ts";
-import { openSet } from "../../src/editing/open.ts";
-import { type NewItem, writeSets } from "../../src/editing/write.ts";
-import { writingProject } from "../../src/editing/write-project.ts";
 import { accounts } from "../../src/kinds/accounts/entry.ts";
 import { type FileEntry, files } from "../../src/kinds/files/entry.ts";
 import { storeContent } from "../../src/kinds/files/write.ts";
+import { type AdminContext, adminContextOf, operator } from "../../src/people/desk/context.ts";
+import type { Organization } from "../../src/people/desk/organizations.ts";
+import { findProject } from "../../src/people/desk/projects.ts";
+import { openSet } from "../../src/people/editing/open.ts";
+import { type NewItem, writeSets } from "../../src/people/editing/write.ts";
+import { writingProject } from "../../src/people/editing/write-project.ts";
 import type { DataKey } from "../../src/seal/keyring.ts";
 import type { Placed, World } from "./world.ts";
 

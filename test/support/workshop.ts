@@ -6,13 +6,13 @@
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { readConfig } from "../../src/core/settings/settings.ts";
 import { createDashboard, page, serveOptions } from "../../src/dashboard/app.ts";
 import { pageOf } from "../../src/dashboard/frame.tsx";
 import { sessionOf } from "../../src/dashboard/gate.ts";
 import { nothingBegun, type Session, Sessions, SignInCode } from "../../src/dashboard/sessions.ts";
-import { actorOf } from "../../src/desk/actor.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
-import { readConfig } from "../../src/settings/settings.ts";
+import { actorOf } from "../../src/people/desk/actor.ts";
 import { answerOfParts, partsPage, partsPaths } from "./parts.tsx";
 
 /** Sessions in a file, with mode 0600: of each the digest of its token, and two moments. Nobody can sign in with them. */

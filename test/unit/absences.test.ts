@@ -4,7 +4,7 @@ import { Glob } from "bun";
 import { absences, cuts, slices } from "../support/absences.ts";
 
 const source = `${import.meta.dir}/../../src`;
-const files = ["{operations,kinds,people,cli,words,editing}/**/*.ts", "desk/outcome.ts"];
+const files = ["{operations,kinds,people,cli,words,editing}/**/*.ts", "people/desk/outcome.ts"];
 const absence =
   /^(?:nothing|nobody|no|none|there (?:is|are) no)\b|\b(?:not since|has no|holds no|none is|read nothing)\b/i;
 /** What a command did not do. */

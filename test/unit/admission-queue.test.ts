@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../src/core/fault.ts";
-import { AdmissionQueue } from "../../src/limit/admission-queue.ts";
+import { AdmissionQueue } from "../../src/serve/limit/admission-queue.ts";
 
 /** Work that ends when the test says so, and notes when it has started. */
 function controlledWork(started: number[], id: number) {

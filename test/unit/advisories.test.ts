@@ -7,8 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { PgDialect } from "drizzle-orm/pg-core";
-import { parseKeySet, readToken, verifyToken } from "../../src/access/token.ts";
-import { defectOf } from "../../src/api/problem.ts";
+import { createClient } from "../../src/client/npm/client.ts";
 import { guardedFetch } from "../../src/core/guarded-fetch.ts";
 import { requestJson } from "../../src/core/json-request.ts";
 import { slugPattern } from "../../src/core/names.ts";
@@ -16,7 +15,8 @@ import { Refused } from "../../src/core/refused.ts";
 import { parseFiles } from "../../src/kinds/files/query.ts";
 import { parseImport } from "../../src/kinds/variables/import-text.ts";
 import { parseVariables } from "../../src/kinds/variables/query.ts";
-import { createClient } from "../../src/machines/npm/client.ts";
+import { parseKeySet, readToken, verifyToken } from "../../src/serve/access/token.ts";
+import { defectOf } from "../../src/serve/api/problem.ts";
 import { audience, compact, newSigningKey, publicJwk, usualClaims } from "../support/issuer.ts";
 import { startUnasked } from "../support/unasked.ts";
 
@@ -32,11 +32,11 @@ test("each of the thirty advisories has a test, or a sentence why it needs none"
 describe("CVE-2026-39356, CVE-2026-39946: SQL without escaping", () => {
   /** What becomes SQL or a name as it stands, and is no literal. */
   const known = [
-    "people/grants.ts: sql.raw(statement)", // quotes roles: integration/grants runs it with a hostile one
-    "store/audit-months.ts: sql.identifier(defaultPartition)", // a constant
-    "store/audit-months.ts: sql.identifier(name)", // a year and a month
-    "store/audit-months.ts: sql.raw(`from ($fromAt) to ($toAt)`)", // two numbers
-    "store/audit-months.ts: sql.raw(roles)", // quoted by PostgreSQL's quote_ident
+    "people/backup/grants.ts: sql.raw(statement)", // quotes roles: integration/grants runs it with a hostile one
+    "record/store/audit-months.ts: sql.identifier(defaultPartition)", // a constant
+    "record/store/audit-months.ts: sql.identifier(name)", // a year and a month
+    "record/store/audit-months.ts: sql.raw(`from ($fromAt) to ($toAt)`)", // two numbers
+    "record/store/audit-months.ts: sql.raw(roles)", // quoted by PostgreSQL's quote_ident
     "store/database.ts: sql.raw(String(value))", // a number
     "store/lookups.ts: sql.identifier(name)", // a column
     "store/lookups.ts: sql.raw(`'$kind'`)", // of the registry

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Fragment, h } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { Chart, ReadsLately, Who } from "../../src/dashboard/audit-counts.tsx";
-import type { AuditRecord } from "../../src/people/audit.ts";
-import { AuditCounts, countedMax, spanOf } from "../../src/people/reads.ts";
+import type { AuditRecord } from "../../src/people/audit/audit.ts";
+import { Chart, ReadsLately, Who } from "../../src/people/audit/audit-counts.tsx";
+import { AuditCounts, countedMax, spanOf } from "../../src/people/audit/reads.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

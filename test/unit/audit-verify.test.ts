@@ -1,12 +1,12 @@
 /** What is said of an edited chain. Whether a database gives it the chain: integration/audit-verify. */
 import { describe, expect, test } from "bun:test";
-import type { AuditEntry } from "../../src/audit/entry.ts";
-import { describeFlaw } from "../../src/audit/flaw.ts";
-import type { Checkpoint } from "../../src/audit/journal.ts";
-import { describeDifference } from "../../src/audit/record.ts";
-import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
-import { AuditWalk } from "../../src/audit/verify.ts";
-import { compareCheckpoints } from "../../src/people/log-checkpoints.ts";
+import { compareCheckpoints } from "../../src/people/audit/log-checkpoints.ts";
+import type { AuditEntry } from "../../src/record/entry.ts";
+import { describeFlaw } from "../../src/record/flaw.ts";
+import type { Checkpoint } from "../../src/record/journal.ts";
+import { describeDifference } from "../../src/record/record.ts";
+import { encodeEntries, type Segment, segmentMac } from "../../src/record/segment.ts";
+import { AuditWalk } from "../../src/record/verify.ts";
 import { auditKey, entry, journalOn } from "../support/journal.ts";
 
 const from = Date.UTC(2026, 4, 7);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Readable } from "node:stream";
+import { readChunks } from "../../src/cli/terminal/input.ts";
+import { linesOf as split } from "../../src/core/words/log-lines.ts";
 import { parseImport } from "../../src/kinds/variables/import-text.ts";
-import { readChunks } from "../../src/terminal/input.ts";
-import { linesOf as split } from "../../src/words/log-lines.ts";
 
 /** The lines of what comes in these chunks. */
 function linesOf(chunks: Iterable<Uint8Array>): Promise<string[]> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
 import { Fault } from "../../src/core/fault.ts";
-import { Budget, MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";
+import { Budget, MemoryBudget, smallBytesMax } from "../../src/serve/limit/budget.ts";
 import { eventually } from "../support/eventually.ts";
 
 /** Lets everything that is ready run. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { type Api, Client } from "../../src/client/client.ts";
+import type { Clock } from "../../src/client/wire.ts";
 import { whyNoReply } from "../../src/core/json-request.ts";
-import { type Api, Client } from "../../src/machines/client.ts";
-import type { Clock } from "../../src/machines/wire.ts";
 import { failing } from "../support/failing.ts";
 import { honestly, liarStarter, type Question, type Reply, refusal, type Truth } from "../support/liar.ts";
 import retryAfter from "../vectors/retry-after.json" with { type: "json" };

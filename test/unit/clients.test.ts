@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Refused } from "../../src/core/refused.ts";
-import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
+import { parsePostgresUrl } from "../../src/core/settings/postgres-url.ts";
 import { Servers } from "../../src/store/postgres.ts";
 import { Clients } from "../../src/store/postgres-clients.ts";
 import { newFolder } from "../support/folder.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { commandLine } from "../../src/desk/command-line.ts";
-import { create } from "../../src/operations/keys.ts";
-import { makeProject } from "../../src/operations/projects.ts";
-import { wordsOf } from "../../src/words/shell.ts";
+import { wordsOf } from "../../src/core/words/shell.ts";
+import { commandLine } from "../../src/people/desk/command-line.ts";
+import { create } from "../../src/people/keys/operations.ts";
+import { makeProject } from "../../src/people/projects/operations.ts";
 
 test("a command line has the words of the operation's row, and quotes only what a shell would read otherwise", () => {
   const own = { name: "it's ci", projects: ["web", "api"], allEnvironments: true, out: undefined } as const;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { csvLine } from "../../src/formats/csv.ts";
+import { csvLine } from "../../src/core/formats/csv.ts";
 
 test.each<[cells: (string | number)[], line: string]>([
   [["a", "b"], "a,b\r\n"],

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Ruleset, Spectral } from "@stoplight/spectral-core";
 import { oas } from "@stoplight/spectral-rulesets";
 import { version } from "../../package.json";
-import { describeApi } from "../../src/api/description.ts";
+import { describeApi } from "../../src/serve/api/description.ts";
 import { problemOf } from "../support/described.ts";
 
 type Parameter = { name: string; in: string; required: boolean };

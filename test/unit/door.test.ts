@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isPeoples, judgeCommand, sentWords } from "../../src/cli/door.ts";
+import { pathOf } from "../../src/cli/terminal/command.ts";
+import { quoted } from "../../src/core/words/shell.ts";
 import { buildProgram } from "../../src/main.ts";
-import { pathOf } from "../../src/terminal/command.ts";
-import { quoted } from "../../src/words/shell.ts";
 import { contextOf } from "../support/context.ts";
 
 const anyWord = fc.oneof(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Fault } from "../../src/core/fault.ts";
-import { listNames, renderDotenv } from "../../src/formats/dotenv.ts";
+import { listNames, renderDotenv } from "../../src/core/formats/dotenv.ts";
 import { entriesOf } from "../support/entries.ts";
 import { nastyValue, nastyValues } from "../support/readers/nasty.ts";
 

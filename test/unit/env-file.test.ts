@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { parse } from "dotenv";
 import fc from "fast-check";
-import { renderDotenv } from "../../src/formats/dotenv.ts";
+import { renderDotenv } from "../../src/core/formats/dotenv.ts";
 import { nameWarnings, parseEnvFile } from "../../src/kinds/variables/env-file.ts";
 import { cpuMsOf } from "../support/cpu.ts";
 import { isRepresentable, nastyValue, nastyValues } from "../support/readers/nasty.ts";

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { toProblem } from "../../src/cli/terminal/failure.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { configProblem } from "../../src/core/problem.ts";
 import { HostRefused, Refused } from "../../src/core/refused.ts";
-import { refusalOf } from "../../src/dashboard/refusal.ts";
-import { failureFor } from "../../src/desk/failure.ts";
-import { toProblem } from "../../src/terminal/failure.ts";
+import { refusalOf } from "../../src/dashboard/parts/refusal.ts";
+import { failureFor } from "../../src/people/desk/failure.ts";
 
 const secret = "canary-of-an-error";
 const coded = (code: string) => Object.assign(new Error(secret), { code });

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
-import { Client } from "../../src/machines/client.ts";
-import { pullFiles } from "../../src/machines/files-pull.ts";
+import { Client } from "../../src/client/client.ts";
+import { pullFiles } from "../../src/client/files-pull.ts";
 import { failing } from "../support/failing.ts";
 import { newFolder } from "../support/folder.ts";
 import { honestly, liarStarter, type Truth } from "../support/liar.ts";

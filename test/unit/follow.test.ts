@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { createClient, type KeyholeError } from "../../src/machines/npm/client.ts";
-import { watchVariables } from "../../src/machines/npm/follow.ts";
-import { type FakeKeyhole, fakeKeyhole } from "../../src/testing.ts";
+import { createClient, type KeyholeError } from "../../src/client/npm/client.ts";
+import { watchVariables } from "../../src/client/npm/follow.ts";
+import { type FakeKeyhole, fakeKeyhole } from "../../src/client/testing.ts";
 
 /* What `watch` of the npm client does while its server is well, slow, lying, limited, restarted, or revokes the key. */
 

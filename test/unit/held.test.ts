@@ -3,13 +3,13 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { serialize } from "node:v8";
-import type { AuditEntry } from "../../src/audit/entry.ts";
-import { release } from "../../src/audit/release.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { type Body, Held, Render } from "../../src/core/held.ts";
 import { accountsJson, type OpenedAccounts } from "../../src/kinds/accounts/render.ts";
 import { filesJson } from "../../src/kinds/files/render.ts";
 import { variablesDotenv, variablesJson } from "../../src/kinds/variables/render.ts";
+import type { AuditEntry } from "../../src/record/entry.ts";
+import { release } from "../../src/record/release.ts";
 import { newFolder } from "../support/folder.ts";
 import { entry } from "../support/journal.ts";
 
@@ -138,7 +138,11 @@ const src = join(import.meta.dir, "../../src");
 const kinds = readdirSync(join(src, "kinds")).filter((name) => !name.includes("."));
 const renders = kinds.map((kind) => `kinds/${kind}/render.ts`);
 /** What the API reads through. It cannot import what opens sets: house.test.ts. */
-const reads = [...kinds.map((kind) => `kinds/${kind}/read.ts`), "api/read-projects.ts", "api/read-requests.ts"];
+const reads = [
+  ...kinds.map((kind) => `kinds/${kind}/read.ts`),
+  "serve/api/read-projects.ts",
+  "serve/api/read-requests.ts",
+];
 
 /** What the snippets below have at hand: as much as an endpoint. */
 const scope = `
@@ -207,7 +211,13 @@ const accepted: [what: string, code: string][] = [
 ];
 
 /** Files with an example of what they export. */
-const documented = ["core/held.ts", "desk/permit.ts", "desk/context.ts", "desk/operation.ts", "machines/npm/client.ts"];
+const documented = [
+  "core/held.ts",
+  "people/desk/permit.ts",
+  "people/desk/context.ts",
+  "people/desk/operation.ts",
+  "client/npm/client.ts",
+];
 const exampleScope = `
 import type { ProjectPlace } from "${src}/access/rights.ts";
 import type { Change } from "${src}/desk/changes.ts";

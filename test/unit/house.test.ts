@@ -77,21 +77,24 @@ const writers = /^src\/(people|desk|editing|dashboard|pages|operations|machines)
 
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  "src/core/held.ts": { renderHeld: ["audit/release.ts"], Render: ["kinds/*/render.ts"], Held: ["kinds/*/read.ts"] },
-  "src/audit/release.ts": { release: ["gates/record.ts"] },
-  "src/audit/journal.ts": { Journal: ["server/compose.ts"] },
-  "src/store/tree.ts": { appendLeaves: ["notary/notary.ts"] },
-  "src/audit/tree-note.ts": { signTreeHead: ["notary/notary.ts"] },
-  "src/sets/lookup.ts": { readSets: ["kinds/*/read.ts"] },
+  "src/core/held.ts": { renderHeld: ["record/release.ts"], Render: ["kinds/*/render.ts"], Held: ["kinds/*/read.ts"] },
+  "src/record/release.ts": { release: ["serve/gates/record.ts"] },
+  "src/record/journal.ts": { Journal: ["serve/process/compose.ts"] },
+  "src/record/store/tree.ts": { appendLeaves: ["record/notary/notary.ts"] },
+  "src/record/tree-note.ts": { signTreeHead: ["record/notary/notary.ts"] },
+  "src/serve/sets/lookup.ts": { readSets: ["kinds/*/read.ts"] },
   // What an agent is told comes from other functions, so no tool can return a value.
   "src/kinds/variables/read.ts": { readVariables: ["kinds/variables/endpoint.ts"] },
   "src/kinds/accounts/read.ts": { readAccounts: ["kinds/accounts/endpoint.ts"] },
   "src/kinds/files/read.ts": { readFiles: ["kinds/files/endpoint.ts"] },
-  "src/pages/visit.ts": { Visit: ["dashboard/gate.ts"] },
-  "src/sets/remembered.ts": { RememberedSets: ["server/compose.ts"], RememberedContents: ["server/compose.ts"] },
-  "src/sets/verified-set.ts": { VerifiedSet: ["sets/lookup.ts", "editing/open.ts"] },
-  "src/seal/set.ts": { setOpener: ["sets/verified-set.ts"] },
-  "src/seal/envelope.ts": { open: ["seal", "editing/contents.ts"], startOpening: ["seal"] },
+  "src/dashboard/parts/visit.ts": { Visit: ["dashboard/gate.ts"] },
+  "src/serve/sets/remembered.ts": {
+    RememberedSets: ["serve/process/compose.ts"],
+    RememberedContents: ["serve/process/compose.ts"],
+  },
+  "src/serve/sets/verified-set.ts": { VerifiedSet: ["serve/sets/lookup.ts", "people/editing/open.ts"] },
+  "src/seal/set.ts": { setOpener: ["serve/sets/verified-set.ts"] },
+  "src/seal/envelope.ts": { open: ["seal", "people/editing/contents.ts"], startOpening: ["seal"] },
   "src/seal/file-content.ts": { FileContent: ["kinds/files/read.ts"] },
   // A statement that is built reaches PostgreSQL by one door, with its deadline and on a primary.
   "drizzle-orm/postgres-js": { drizzle: ["store/postgres.ts"] },
@@ -125,42 +128,48 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
   {
     in: /./,
     code: /\bnew Worker\(/,
-    only: words("src/store/journal.ts src/server/watchdog.ts src/notary/link.ts"),
+    only: words("src/record/store/journal.ts src/serve/process/watchdog.ts src/record/notary/link.ts"),
   },
   // The tree is appended to in one place. What signs it is made, opened and wrapped again by two others.
   {
     in: /^src\/(?!store\/(tables|rights|roles))/,
     code: /\bauditLeaves\b|\bauditCheckpointsSigned\b|\bauditCosignatures\b/,
-    only: words("src/store/tree.ts src/store/tree-end.ts src/store/tree-search.ts src/store/last-reads.ts"),
+    only: words(
+      "src/record/store/tree.ts src/record/store/tree-end.ts src/record/store/tree-search.ts src/record/store/last-reads.ts",
+    ),
   },
   {
     in: /^src\/(?!store\/(tables|rights|roles))/,
     code: /\bauditExceptions\b/,
-    only: words("src/store/exceptions.ts src/store/lookups.ts src/store/reach.ts"),
+    only: words("src/record/store/exceptions.ts src/store/lookups.ts src/store/reach.ts"),
   },
   {
     in: /^src\/(?!store\/(tables|rights|roles))/,
     code: /\bauditSigners\b/,
-    only: words("src/notary/signers.ts src/people/rotation.ts"),
+    only: words("src/record/notary/signers.ts src/people/rotation/rotation.ts"),
   },
   // Requests pass the source of values on to a kind's read.ts; they do not look into it.
-  { in: endpoints, code: /\bsource\b/, only: ["src/gates/api-parts.ts", "src/gates/read-endpoint.ts"] },
-  { in: endpoints, code: /\bjournal\b/i, only: ["src/gates/api-parts.ts", "src/gates/record.ts"] },
+  { in: endpoints, code: /\bsource\b/, only: ["src/serve/gates/api-parts.ts", "src/serve/gates/read-endpoint.ts"] },
+  { in: endpoints, code: /\bjournal\b/i, only: ["src/serve/gates/api-parts.ts", "src/serve/gates/record.ts"] },
   {
     in: /^src\/(access|api|audit|formats|gates|limit|kinds\/\w+\/(endpoint|render))/,
     code: /\.open\b|\["open"\]|\{[^}\n]*\bopen\b[^}\n]*\} =/,
   },
   { in: /^src\/(?!desk|editing|people|sets|seal|kinds\/files)/, code: /\b(dataKey|subkey)\(/ },
-  { in: /./, code: /\bopener\??\.open\b/, only: ["src/sets/verified-set.ts"] },
+  { in: /./, code: /\bopener\??\.open\b/, only: ["src/serve/sets/verified-set.ts"] },
   // A render keeps nothing of a value.
   { in: /^src\/(formats|kinds\/\w+\/render)/, code: /^(export )?(let|var)\b/m },
 ];
 
 /** What is about one kind alone: the columns, what machines fetch, requests, days to rotate by, the demo. */
 const aboutOneKind = [
-  ...words("kinds store/tables.ts machines terminal/formatted.ts"),
-  ...words("cli/pull.ts cli/compose.ts cli/variables.ts operations/requests.ts people/requests.ts api/tools.ts"),
-  ...words("operations/access.ts server/metrics.ts cli/demo.ts dashboard/today.tsx dashboard/start.tsx testing.ts"),
+  ...words("kinds store/tables.ts machines cli/terminal/formatted.ts"),
+  ...words(
+    "cli/pull.ts cli/compose.ts cli/variables.ts people/requests/operations.ts people/requests/requests.ts serve/api/tools.ts",
+  ),
+  ...words(
+    "people/keys/access-operations.ts serve/process/metrics.ts cli/demo.ts dashboard/today.tsx dashboard/start.tsx testing.ts",
+  ),
 ];
 
 /** The functions of kinds that open values for requests, each into a Held. */
@@ -194,7 +203,9 @@ describe("the house", () => {
   test("serves by no path of imports or threads that reaches what writes, from the command's own file on", () => {
     const served = /^src\/(cli\/serve\.ts|(api|gates|server|kinds\/\w+\/endpoint)\b)/;
     expect(pathTo(real, served, writers)).toBeUndefined();
-    expect(pathTo(real, served, /journal-worker/)).toEndWith(" > src/store/journal.ts > src/store/journal-worker.ts");
+    expect(pathTo(real, served, /journal-worker/)).toEndWith(
+      " > src/record/store/journal.ts > src/record/store/journal-worker.ts",
+    );
   });
   test("says on its pages how small is what must be believed, and keeps it so", () => {
     const page = (name: string) => readFileSync(join(root, name), "utf8");
@@ -243,7 +254,7 @@ describe("the house", () => {
       expect(exportsOf(file)).toEqual(expect.arrayContaining(Object.keys(names)));
     }
     expect(exportsOf("src/core/held.ts")).toEqual(["Held", "Render", "renderHeld"]);
-    expect(exportsOf("src/audit/release.ts")).toEqual(["release"]);
+    expect(exportsOf("src/record/release.ts")).toEqual(["release"]);
   });
   test("exports no two types of one name, except the public names of the npm package", () => {
     expect(sameTypes(real)).toEqual([]);
@@ -260,15 +271,19 @@ describe("the house", () => {
 describe("a planted violation is seen:", () => {
   const wrongArrows: [file: string, text: string, target: string][] = [
     ["src/core/fault.ts", 'import type { Row } from "../store/tables.ts";', "src/store/tables.ts"],
-    ["src/access/grant.ts", 'import type {\n  KeyRow,\n} from "../store/keys.ts";', "src/store/keys.ts"],
-    ["src/audit/entry.ts", 'type Row = import("../store/keys.ts").KeyRow;', "src/store/keys.ts"],
-    ["src/limit/limiter.ts", 'export * from "../api/app.ts";', "src/api/app.ts"],
-    ["src/limit/limiter.ts", 'import { existsSync, readFileSync } from "node:fs";', "node:fs"],
+    ["src/serve/access/grant.ts", 'import type {\n  KeyRow,\n} from "../store/keys.ts";', "src/store/keys.ts"],
+    ["src/record/entry.ts", 'type Row = import("../store/keys.ts").KeyRow;', "src/store/keys.ts"],
+    ["src/serve/limit/limiter.ts", 'export * from "../api/app.ts";', "src/serve/api/app.ts"],
+    ["src/serve/limit/limiter.ts", 'import { existsSync, readFileSync } from "node:fs";', "node:fs"],
     ["src/seal/keyring.ts", 'import { sql } from "drizzle-orm/pg-core";', "drizzle-orm/pg-core"],
-    ["src/store/journal.ts", 'new Worker(new URL("../seal/envelope.ts", import.meta.url));', "src/seal/envelope.ts"],
-    ["src/gates/admit.ts", 'import type { SetQueries } from "../store/sets.ts";', "src/store/sets.ts"],
-    ["src/api/app.ts", 'import { seal } from "../seal/envelope.ts";', "src/seal/envelope.ts"],
-    ["src/sets/late.ts", 'const late = await import("../people/keys.ts");', "src/people/keys.ts"],
+    [
+      "src/record/store/journal.ts",
+      'new Worker(new URL("../seal/envelope.ts", import.meta.url));',
+      "src/seal/envelope.ts",
+    ],
+    ["src/serve/gates/admit.ts", 'import type { SetQueries } from "../store/sets.ts";', "src/store/sets.ts"],
+    ["src/serve/api/app.ts", 'import { seal } from "../seal/envelope.ts";', "src/seal/envelope.ts"],
+    ["src/sets/late.ts", 'const late = await import("../people/keys.ts");', "src/people/keys/keys.ts"],
     ["src/cli/serve.ts", 'import "../main.ts";', "src/main.ts"],
     ["src/utils.ts", 'import { Fault } from "./core/fault.ts";', "src/core/fault.ts"],
   ];
@@ -277,24 +292,24 @@ describe("a planted violation is seen:", () => {
   });
 
   const stolen: [file: string, text: string, what: string][] = [
-    ["src/api/app.ts", 'import { type Body, renderHeld as print } from "../core/held.ts";', "renderHeld"],
-    ["src/api/app.ts", 'import * as held from "../core/held.ts";', "*"],
-    ["src/api/app.ts", 'import held from "../core/held.ts";', "*"],
-    ["src/api/app.ts", 'const { renderHeld } = await import("../core/held.ts");', "*"],
-    ["src/api/app.ts", 'import { Held as Base } from "../core/held.ts";', "Held"],
-    ["src/api/app.ts", 'import { /* only */ renderHeld } from "../core/held.ts";', "*"],
-    ["src/api/app.ts", 'import { render\\u0048eld as print } from "../core/held.ts";', "*"],
-    ["src/api/app.ts", 'import type, { renderHeld } from "../core/held.ts";', "*"],
+    ["src/serve/api/app.ts", 'import { type Body, renderHeld as print } from "../core/held.ts";', "renderHeld"],
+    ["src/serve/api/app.ts", 'import * as held from "../core/held.ts";', "*"],
+    ["src/serve/api/app.ts", 'import held from "../core/held.ts";', "*"],
+    ["src/serve/api/app.ts", 'const { renderHeld } = await import("../core/held.ts");', "*"],
+    ["src/serve/api/app.ts", 'import { Held as Base } from "../core/held.ts";', "Held"],
+    ["src/serve/api/app.ts", 'import { /* only */ renderHeld } from "../core/held.ts";', "*"],
+    ["src/serve/api/app.ts", 'import { render\\u0048eld as print } from "../core/held.ts";', "*"],
+    ["src/serve/api/app.ts", 'import type, { renderHeld } from "../core/held.ts";', "*"],
     ["src/kinds/files/endpoint.ts", 'import { release } from "../../audit/release.ts";', "release"],
     ["src/kinds/files/operations.ts", 'import { VerifiedSet } from "../../sets/verified-set.ts";', "VerifiedSet"],
-    ["src/api/tools.ts", 'import { listFiles, readFiles } from "../kinds/files/read.ts";', "readFiles"],
+    ["src/serve/api/tools.ts", 'import { listFiles, readFiles } from "../kinds/files/read.ts";', "readFiles"],
     ["src/kinds/files/read.ts", 'import { Render } from "../../core/held.ts";', "Render"],
-    ["src/limit/pace.ts", 'export * as held from "../core/held.ts";', "*"],
-    ["src/audit/release.ts", 'export { renderHeld as jsonOf } from "../core/held.ts";', "*"],
-    ["src/server/health.ts", 'import crypto from "node:crypto";', "*"],
-    ["src/notary/notary.ts", 'import { drizzle } from "drizzle-orm/postgres-js";', "drizzle"],
-    ["src/notary/notary.ts", 'import postgres from "postgres";', "*"],
-    ["src/server/health.ts", 'import { Session } from "node:inspector/promises";', "Session"],
+    ["src/serve/limit/pace.ts", 'export * as held from "../core/held.ts";', "*"],
+    ["src/record/release.ts", 'export { renderHeld as jsonOf } from "../core/held.ts";', "*"],
+    ["src/serve/process/health.ts", 'import crypto from "node:crypto";', "*"],
+    ["src/record/notary/notary.ts", 'import { drizzle } from "drizzle-orm/postgres-js";', "drizzle"],
+    ["src/record/notary/notary.ts", 'import postgres from "postgres";', "*"],
+    ["src/serve/process/health.ts", 'import { Session } from "node:inspector/promises";', "Session"],
   ];
   test.each(stolen)("%s: %s", (file, text, what) => {
     expect(stolenImports(new Map([[file, text]]))).toEqual([`${file} takes ${what}`]);
@@ -302,7 +317,7 @@ describe("a planted violation is seen:", () => {
   test("types alone are no theft", () => {
     const text =
       'import type { Held } from "../core/held.ts";\nimport { type Body, type Render } from "../core/held.ts";';
-    expect(stolenImports(new Map([["src/api/app.ts", text]]))).toEqual([]);
+    expect(stolenImports(new Map([["src/serve/api/app.ts", text]]))).toEqual([]);
   });
 
   const code: [file: string, text: string][] = [
@@ -311,14 +326,14 @@ describe("a planted violation is seen:", () => {
     ["src/a.ts", 'import.meta.require("./held.ts")'],
     ["src/a.ts", "new Function(\"return import('./held.ts')\")"],
     ["src/a.ts", "new Worker(someFile)"],
-    ["src/server/health.ts", 'keyring.dataKey(project, 1, root, wrapped).subkey("variables")'],
+    ["src/serve/process/health.ts", 'keyring.dataKey(project, 1, root, wrapped).subkey("variables")'],
     ["src/a.ts", 'Bun.generateHeapSnapshot("v8")'],
     ["src/kinds/files/endpoint.ts", "parts.source.opener"],
     ["src/kinds/files/endpoint.ts", "const { source } = parts;"],
     ["src/kinds/files/endpoint.ts", 'parts["source"]["keyring"]'],
     ["src/kinds/files/endpoint.ts", "released({ ...parts, journal: quiet }, exchange, [], read, render)"],
     ["src/kinds/files/endpoint.ts", "set.open().all"],
-    ["src/server/health.ts", "await opener.open(sealed)"],
+    ["src/serve/process/health.ts", "await opener.open(sealed)"],
     ["src/kinds/files/render.ts", "export let last: unknown;"],
   ];
   test.each(code)("%s: %s", (file, text) => expect(forbiddenCode(new Map([[file, text]]))).toEqual([file]));
@@ -336,16 +351,25 @@ describe("a planted violation is seen:", () => {
   test("a path from what serves to what writes", () => {
     const app = 'import { a } from "../sets/a.ts";';
     const a = 'import { b } from "../editing/write.ts";';
-    const files = new Map(Object.entries({ "src/api/app.ts": app, "src/sets/a.ts": a, "src/editing/write.ts": "" }));
-    expect(pathTo(files, /^src\/api/, writers)).toBe("src/api/app.ts > src/sets/a.ts > src/editing/write.ts");
+    const files = new Map(
+      Object.entries({ "src/serve/api/app.ts": app, "src/sets/a.ts": a, "src/people/editing/write.ts": "" }),
+    );
+    expect(pathTo(files, /^src\/api/, writers)).toBe(
+      "src/serve/api/app.ts > src/sets/a.ts > src/people/editing/write.ts",
+    );
   });
   test("a path from what serves to what writes, through a thread", () => {
     const serve = 'import { a } from "../store/a.ts";';
     const a = 'new Worker(threadUrl("store/b.ts"));';
     const b = 'await import("../people/keys.ts");';
-    const files = { "src/cli/serve.ts": serve, "src/store/a.ts": a, "src/store/b.ts": b, "src/people/keys.ts": "" };
+    const files = {
+      "src/cli/serve.ts": serve,
+      "src/store/a.ts": a,
+      "src/store/b.ts": b,
+      "src/people/keys/keys.ts": "",
+    };
     expect(pathTo(new Map(Object.entries(files)), /^src\/cli\/serve/, writers)).toBe(
-      "src/cli/serve.ts > src/store/a.ts > src/store/b.ts > src/people/keys.ts",
+      "src/cli/serve.ts > src/store/a.ts > src/store/b.ts > src/people/keys/keys.ts",
     );
   });
   test("two exported types of one name", () => {
@@ -358,7 +382,7 @@ describe("a planted violation is seen:", () => {
     "sum(row.fileCounts)",
     'import { files } from "../kinds/files/entry.ts";',
   ])("a kind that is named outside of its folder: %s", (text) => {
-    expect(namingKinds(new Map([["src/people/history.ts", text]]))).toEqual(["src/people/history.ts"]);
+    expect(namingKinds(new Map([["src/people/history/history.ts", text]]))).toEqual(["src/people/history/history.ts"]);
   });
   test("a circle, closed by a type", () => {
     const a = 'import { b } from "./b.ts";';

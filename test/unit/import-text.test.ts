@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { parse, stringify } from "yaml";
+import { renderYaml } from "../../src/core/formats/lines.ts";
 import { itemsMax, variableValueBytesMax } from "../../src/core/names.ts";
-import { renderYaml } from "../../src/formats/lines.ts";
 import { type ImportFormat, parseImport } from "../../src/kinds/variables/import-text.ts";
 import { cpuMsOf } from "../support/cpu.ts";
 import { nastyValue, nastyValues } from "../support/readers/nasty.ts";

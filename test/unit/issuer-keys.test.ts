@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { discoverKeys, IssuerKeys } from "../../src/access/issuer-keys.ts";
-import type { KeySet } from "../../src/access/token.ts";
-import { fetchJson } from "../../src/server/fetch-json.ts";
+import { fetchJson } from "../../src/core/fetch-json.ts";
+import { discoverKeys, IssuerKeys } from "../../src/serve/access/issuer-keys.ts";
+import type { KeySet } from "../../src/serve/access/token.ts";
 import { newSigningKey, publicJwk, startIssuer } from "../support/issuer.ts";
 
 const issuer = "https://issuer.example/path/";

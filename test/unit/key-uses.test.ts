@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { KeyUses, writeIntervalMs } from "../../src/access/key-uses.ts";
+import { KeyUses, writeIntervalMs } from "../../src/serve/access/key-uses.ts";
 
 const start = 1_800_000_000_000;
 

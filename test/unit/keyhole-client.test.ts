@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { inspect } from "node:util";
 import type { Static } from "typebox";
-import type { Organization, Project, ProjectSummary } from "../../src/api/answers.ts";
+import * as client from "../../src/client/npm/client.ts";
+import { createClient, type KeyholeClient, KeyholeError } from "../../src/client/npm/client.ts";
 import type { FaultCode } from "../../src/core/fault.ts";
 import type { Account, Accounts, Files, SecretFile, Variable, Variables } from "../../src/kinds/answers.ts";
-import * as client from "../../src/machines/npm/client.ts";
-import { createClient, type KeyholeClient, KeyholeError } from "../../src/machines/npm/client.ts";
+import type { Organization, Project, ProjectSummary } from "../../src/serve/api/answers.ts";
 import { honestly, liarStarter, type Question, type Reply, refusal, type Truth } from "../support/liar.ts";
 
 /** Fails to compile unless both types are the same, `readonly` aside. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { hasLeaf, openLeaves, sealLeaves, unionOf } from "../../src/audit/leaf-set.ts";
+import { hasLeaf, openLeaves, sealLeaves, unionOf } from "../../src/record/leaf-set.ts";
 import { auditKey } from "../support/journal.ts";
 
 test("is opened with its mac alone", () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { createHash, hkdfSync } from "node:crypto";
-import type { AuditEntry } from "../../src/audit/entry.ts";
-import { entryLeaf, entrySalt, segmentTree } from "../../src/audit/leaf.ts";
-import { encodeEntries, type Segment } from "../../src/audit/segment.ts";
-import { leafHash } from "../../src/audit/tree.ts";
+import type { AuditEntry } from "../../src/record/entry.ts";
+import { entryLeaf, entrySalt, segmentTree } from "../../src/record/leaf.ts";
+import { encodeEntries, type Segment } from "../../src/record/segment.ts";
+import { leafHash } from "../../src/record/tree.ts";
 import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
 import vectors from "../vectors/audit-leaf-v1.json" with { type: "json" };
 

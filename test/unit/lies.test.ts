@@ -1,8 +1,8 @@
 /** What a hostile or broken server answers, to the client of the commands and to the npm package's. */
 import { describe, expect, test } from "bun:test";
 import { inspect } from "node:util";
-import { Client } from "../../src/machines/client.ts";
-import { createClient } from "../../src/machines/npm/client.ts";
+import { Client } from "../../src/client/client.ts";
+import { createClient } from "../../src/client/npm/client.ts";
 import { honestly, liarStarter, type Question, type Reply, refusal, type Truth } from "../support/liar.ts";
 
 const truth: Truth = { project: "web", environment: "production", variables: { A: "one", B: "two" }, files: [] };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Limiter } from "../../src/limit/limiter.ts";
+import { Limiter } from "../../src/serve/limit/limiter.ts";
 
 /** One entry for each of the 128 shards of each of the three kinds. */
 const oneEntryPerShard = 128 * 3;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { boundedOutput, openLog } from "../../src/server/log.ts";
+import { boundedOutput, openLog } from "../../src/serve/process/log.ts";
 
 /** A stream that keeps what it is given until it is read. */
 function pausedStream() {

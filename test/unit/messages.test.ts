@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { exitCodes } from "../../src/cli/terminal/failure.ts";
 import { faults } from "../../src/core/fault.ts";
 import { exits } from "../../src/core/problem.ts";
 import { auditActions } from "../../src/kinds/people.ts";
-import { exitCodes } from "../../src/terminal/failure.ts";
 
 /* docs/messages.md has a heading for each code and exit status that somebody can meet; docs/audit.md, each action. */
 
@@ -15,8 +15,8 @@ const headings = [...read("docs/messages.md").matchAll(/^### (.*)$/gm)].map(([, 
 const written = [...new Bun.Glob("src/**/*.{ts,tsx}").scanSync(root)].flatMap((file) =>
   [...read(file).matchAll(/new (?:Problem\(\s*[^,]+,|KeyholeError\()\s*"(\w+)"/g)].map(([, code = ""]) => code),
 );
-const ofClient = /^export type ClientErrorCode([^;]*);/m.exec(read("src/machines/npm/error.ts"))?.[1] ?? "";
-const ofAudit = /what: ("[^;]*);/.exec(read("src/audit/flaw.ts"))?.[1] ?? "";
+const ofClient = /^export type ClientErrorCode([^;]*);/m.exec(read("src/client/npm/error.ts"))?.[1] ?? "";
+const ofAudit = /what: ("[^;]*);/.exec(read("src/record/flaw.ts"))?.[1] ?? "";
 
 test("every code that a command or a client can end with has its heading", () => {
   const codes = new Set([...written, ...Object.keys(exitCodes), ...namesIn(ofClient), "http_…"]);

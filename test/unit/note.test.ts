@@ -10,9 +10,9 @@ import {
   signerOf,
   signNote,
   type Verifier,
-} from "../../src/audit/note.ts";
-import { leafHash, Tree } from "../../src/audit/tree.ts";
-import { openTreeHead, signTreeHead } from "../../src/audit/tree-note.ts";
+} from "../../src/record/note.ts";
+import { leafHash, Tree } from "../../src/record/tree.ts";
+import { openTreeHead, signTreeHead } from "../../src/record/tree-note.ts";
 import { whereInstalled } from "../support/programs.ts";
 import published from "../vectors/cosigned-checkpoint.json" with { type: "json" };
 import vectors from "../vectors/signed-notes.json" with { type: "json" };

@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sendOverSsh } from "../../src/cli/over-ssh.ts";
+import { frame } from "../../src/cli/terminal/command.ts";
+import type { CommandContext } from "../../src/cli/terminal/verb.ts";
 import { buildProgram } from "../../src/main.ts";
-import { frame } from "../../src/terminal/command.ts";
-import type { CommandContext } from "../../src/terminal/verb.ts";
 import { contextOf } from "../support/context.ts";
 import { newFolder } from "../support/folder.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { bytesPerSMin, lookEveryMs, Pace, patienceMs, wholeWithinMs } from "../../src/limit/pace.ts";
+import { bytesPerSMin, lookEveryMs, Pace, patienceMs, wholeWithinMs } from "../../src/serve/limit/pace.ts";
 
 /** The look at which a body is too slow, of at most `looksMax`; `moving` returns the bytes sent before each look. */
 function tooSlowAt(pace: Pace, looksMax: number, moving: (look: number) => number): number | undefined {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { pathProblem, pathSetProblem } from "../../src/words/path.ts";
+import { pathProblem, pathSetProblem } from "../../src/core/words/path.ts";
 import { cpuMsOf } from "../support/cpu.ts";
 
 const accepted: readonly string[] = [

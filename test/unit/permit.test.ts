@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { everyRight, type Holding } from "../../src/access/rights.ts";
-import { peopleActions } from "../../src/audit/entry.ts";
 import { environmentMask, environments, everyEnvironment } from "../../src/core/names.ts";
-import type { Change } from "../../src/desk/changes.ts";
-import { Permit, rightTo } from "../../src/desk/permit.ts";
 import { auditActions } from "../../src/kinds/people.ts";
+import type { Change } from "../../src/people/desk/changes.ts";
+import { Permit, rightTo } from "../../src/people/desk/permit.ts";
+import { peopleActions } from "../../src/record/entry.ts";
+import { everyRight, type Holding } from "../../src/serve/access/rights.ts";
 
 const organization = { id: "acme-id", slug: "acme" };
 const project = { id: "web-id", slug: "web" };

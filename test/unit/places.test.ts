@@ -40,7 +40,7 @@ test.each(["SQLITE_IOERR_SHMMAP", "SQLITE_IOERR_SHMOPEN", "SQLITE_IOERR_SHMLOCK"
 test.skipIf(process.getuid?.() !== 0 || findProgram("setpriv") === undefined)(
   "an account that the system does not know, without HOME, has no password file, and that is no failure",
   () => {
-    const module = join(import.meta.dir, "../../src/settings/postgres-url.ts");
+    const module = join(import.meta.dir, "../../src/core/settings/postgres-url.ts");
     const script = `const { parsePostgresUrl } = await import(${JSON.stringify(module)});
       process.stdout.write(JSON.stringify(parsePostgresUrl("postgres://u@127.0.0.1/db", {}).secretFiles));`;
     const as = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"];

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parsePostgresUrl } from "../../src/settings/postgres-url.ts";
-import { readConfig } from "../../src/settings/settings.ts";
+import { parsePostgresUrl } from "../../src/core/settings/postgres-url.ts";
+import { readConfig } from "../../src/core/settings/settings.ts";
 import { newFolder } from "../support/folder.ts";
 
 const folder = newFolder();

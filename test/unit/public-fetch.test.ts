@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fetchJson } from "../../src/core/fetch-json.ts";
 import { fetchAt, isPublicAddress, isPublicUrl, publicFetch, publicFetchBy } from "../../src/core/public-fetch.ts";
-import { fetchJson } from "../../src/server/fetch-json.ts";
 import { newFolder } from "../support/folder.ts";
 import { startIssuer } from "../support/issuer.ts";
 import { withPrograms } from "../support/programs.ts";

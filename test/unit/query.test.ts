@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { environments, environmentsOf, everyEnvironment } from "../../src/core/names.ts";
-import { lookupOf } from "../../src/gates/read-endpoint.ts";
 import { accounts } from "../../src/kinds/accounts/entry.ts";
 import { files } from "../../src/kinds/files/entry.ts";
 import { parseFiles } from "../../src/kinds/files/query.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { parseSecrets, parseVariables } from "../../src/kinds/variables/query.ts";
+import { lookupOf } from "../../src/serve/gates/read-endpoint.ts";
 
 /** Percent-encodes the characters that `chosen` picks. */
 function encoded(text: string, chosen: readonly boolean[]): string {

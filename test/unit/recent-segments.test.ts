@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { RecentSegments } from "../../src/store/recent-segments.ts";
+import { RecentSegments } from "../../src/record/store/recent-segments.ts";
 
 const segment = (seq: number, at: number, bytes: number) => ({
   segment: { lane: "l", firstSeq: seq, lastSeq: seq, at, mac: Buffer.alloc(0), texts: "", entries: "e".repeat(bytes) },

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { StoredSet } from "../../src/access/authenticate.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { Keyring, newKey } from "../../src/seal/keyring.ts";
 import { sealSet } from "../../src/seal/new-set.ts";
-import { RememberedSets } from "../../src/sets/remembered.ts";
-import { type ReadProject, VerifiedSet } from "../../src/sets/verified-set.ts";
+import type { StoredSet } from "../../src/serve/access/authenticate.ts";
+import { RememberedSets } from "../../src/serve/sets/remembered.ts";
+import { type ReadProject, VerifiedSet } from "../../src/serve/sets/verified-set.ts";
 
 const keys = { keyring: new Keyring([newKey()]), listingKey: newKey() };
 const environment = "staging";

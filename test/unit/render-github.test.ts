@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { renderGithub, renderMasks } from "../../src/formats/github.ts";
+import { renderGithub, renderMasks } from "../../src/core/formats/github.ts";
 import { entriesOf } from "../support/entries.ts";
 
 const naming = (names: string[]) => expect.objectContaining({ detail: { names } });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { renderCsv } from "../../src/formats/csv.ts";
+import { renderCsv } from "../../src/core/formats/csv.ts";
 import {
   renderDocker,
   renderPowershell,
@@ -7,7 +7,7 @@ import {
   renderTfvars,
   renderToml,
   renderYaml,
-} from "../../src/formats/lines.ts";
+} from "../../src/core/formats/lines.ts";
 import { entriesOf } from "../support/entries.ts";
 
 /** The Fault that names these variables. */

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readConfig } from "../../src/core/settings/settings.ts";
 import { openKeyring } from "../../src/installation/root-keys.ts";
 import { Keyring, newKey } from "../../src/seal/keyring.ts";
-import { readConfig } from "../../src/settings/settings.ts";
 import { newFolder } from "../support/folder.ts";
 
 const spelled = (key: Uint8Array) => Buffer.from(key).toString("base64");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { Client } from "../../src/machines/client.ts";
-import { runnerTokens } from "../../src/machines/runner-token.ts";
+import { Client } from "../../src/client/client.ts";
+import { runnerTokens } from "../../src/client/runner-token.ts";
 import { honestly, liarStarter, type Reply, type Truth } from "../support/liar.ts";
 
 const truth: Truth = { project: "web", environment: "production", variables: { A: "one" }, files: [] };

@@ -13,12 +13,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
+import type { FetchedFile } from "../../src/client/answers.ts";
+import { Root, type Walk } from "../../src/client/safe-files.ts";
+import { openShared } from "../../src/client/shared-file.ts";
 import { sha256Of } from "../../src/core/hash.ts";
 import { Problem } from "../../src/core/problem.ts";
 import { draftIn } from "../../src/core/whole-file.ts";
-import type { FetchedFile } from "../../src/machines/answers.ts";
-import { Root, type Walk } from "../../src/machines/safe-files.ts";
-import { openShared } from "../../src/machines/shared-file.ts";
 import { failing } from "../support/failing.ts";
 import { newFolder } from "../support/folder.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { block, columnsThatFit, fitted, table, withProgress } from "../../src/cli/terminal/terminal.ts";
 import { excerpt, jsonLine, visible } from "../../src/core/visible.ts";
-import { block, columnsThatFit, fitted, table, withProgress } from "../../src/terminal/terminal.ts";
-import { formatTime } from "../../src/words/text.ts";
+import { formatTime } from "../../src/core/words/text.ts";
 import { streamTo } from "../support/context.ts";
 
 /** Whatever a screen acts on or does not show: none of it may be in what is printed. */

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { gitObjectsOf, type Text, textsAt, textsInGit, textsOf } from "../../src/people/texts.ts";
+import { gitObjectsOf, type Text, textsAt, textsInGit, textsOf } from "../../src/people/leaks/texts.ts";
 import { newFolder } from "../support/folder.ts";
 
 /* What `keyhole leaked` looks at: all of a text is there, or it is named with the reason. */

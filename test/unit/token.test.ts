@@ -7,7 +7,7 @@ import {
   type Trust,
   verifyToken,
   wordsOf,
-} from "../../src/access/token.ts";
+} from "../../src/serve/access/token.ts";
 import { audience, compact, newSigningKey, publicJwk, usualClaims } from "../support/issuer.ts";
 import recorded from "../vectors/tokens.json";
 

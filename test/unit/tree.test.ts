@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { leafHash, Tree, verifyConsistency, verifyInclusion } from "../../src/audit/tree.ts";
+import { leafHash, Tree, verifyConsistency, verifyInclusion } from "../../src/record/tree.ts";
 import vectors from "../vectors/merkle-tree.json" with { type: "json" };
 
 const hex = (text: string) => Buffer.from(text, "hex");

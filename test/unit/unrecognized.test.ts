@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
+import { UnrecognizedLimiter } from "../../src/serve/limit/unrecognized.ts";
 
 const secret = new Uint8Array(32).fill(7);
 const minuteUs = 60_000_000;

@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { isPeoples } from "../../src/cli/door.ts";
-import { formats } from "../../src/formats/format.ts";
+import { pathOf } from "../../src/cli/terminal/command.ts";
+import { formats } from "../../src/core/formats/format.ts";
 import { buildProgram } from "../../src/main.ts";
-import { pathOf } from "../../src/terminal/command.ts";
 import { contextOf } from "../support/context.ts";
 
 const read = (file: string) => readFileSync(join(import.meta.dir, "..", file), "utf8");

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from "node:crypto";
-import { digestKey, isWellFormedKey, mintKey } from "../../src/access/api-key.ts";
 import {
   contentAssociatedData,
   dataKeyAssociatedData,
@@ -13,6 +12,7 @@ import { FileContent } from "../../src/seal/file-content.ts";
 import { type DataKey, Keyring, type SystemKeyPurpose } from "../../src/seal/keyring.ts";
 import { encodeItems, sealSet } from "../../src/seal/new-set.ts";
 import { type SealedSet, setOpener, verifyListing } from "../../src/seal/set.ts";
+import { digestKey, isWellFormedKey, mintKey } from "../../src/serve/access/api-key.ts";
 import gcm from "../vectors/aes-256-gcm.json" with { type: "json" };
 import apiKey from "../vectors/api-key-v1.json" with { type: "json" };
 import envelope from "../vectors/envelope-v1.json" with { type: "json" };

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { lookalikes, lookOf } from "../../src/words/lookalikes.ts";
+import { lookalikes, lookOf } from "../../src/core/words/lookalikes.ts";
 
 test.each([
   ["stripe", "stri\u0440e", "a Cyrillic letter"],

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 
 /** What serve does, with seconds of 10 ms. */
-const program = `import { startWatchdog } from ${JSON.stringify(join(import.meta.dir, "../../src/server/watchdog.ts"))};
+const program = `import { startWatchdog } from ${JSON.stringify(join(import.meta.dir, "../../src/serve/process/watchdog.ts"))};
 startWatchdog(false, 10);
 for (;;);`;
 

@@ -8,10 +8,10 @@ import {
   signerOf,
   signNote,
   witnessOf,
-} from "../../src/audit/note.ts";
-import { leafHash, proveConsistency, Tree, type TreeHead } from "../../src/audit/tree.ts";
-import { parseTreeHead, signTreeHead } from "../../src/audit/tree-note.ts";
-import { encodeSubmission, judgeSubmission } from "../../src/audit/witness.ts";
+} from "../../src/record/note.ts";
+import { leafHash, proveConsistency, Tree, type TreeHead } from "../../src/record/tree.ts";
+import { parseTreeHead, signTreeHead } from "../../src/record/tree-note.ts";
+import { encodeSubmission, judgeSubmission } from "../../src/record/witness.ts";
 import vectors from "../vectors/tlog-witness.json" with { type: "json" };
 
 const log = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(7));

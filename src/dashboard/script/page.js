@@ -175,7 +175,7 @@ document.addEventListener("click", ({ target }) => {
 const relative = new Intl.RelativeTimeFormat("en");
 const unitsMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
-// As `inWords` of words/ago.ts says it.
+// As `inWords` of core/words/ago.ts says it.
 setInterval(() => {
   for (const time of ages) {
     const ms = Date.parse(time.dateTime) - Date.now();

@@ -1,5 +1,5 @@
-import type { Endpoint, ListTool } from "../../gates/endpoint.ts";
-import { readEndpoint } from "../../gates/read-endpoint.ts";
+import type { Endpoint, ListTool } from "../../serve/gates/endpoint.ts";
+import { readEndpoint } from "../../serve/gates/read-endpoint.ts";
 import { accounts } from "./entry.ts";
 import { accountsQuery, parseAccounts } from "./query.ts";
 import { listAccounts, readAccounts } from "./read.ts";

@@ -1,4 +1,4 @@
-import type { Entry, KindDescriptor } from "../../sets/kind.ts";
+import type { Entry, KindDescriptor } from "../../serve/sets/kind.ts";
 
 /** A shared account in a listing. */
 export type AccountEntry = Entry & { readonly name: string };

@@ -1,12 +1,12 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { displayName } from "../../desk/validate.ts";
-import { carryOut, typedIn } from "../../pages/carry-out.ts";
-import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
-import { Box, Boxes, Field, MachinesOnly, Name } from "../../pages/parts.tsx";
-import { type Form, inField, type Visit } from "../../pages/visit.ts";
-import { joined } from "../../words/text.ts";
+import { joined } from "../../core/words/text.ts";
+import { carryOut, typedIn } from "../../dashboard/parts/carry-out.ts";
+import type { ItemChange, ItemForm, StoredItem } from "../../dashboard/parts/kind-pages.ts";
+import { Box, Boxes, Field, MachinesOnly, Name } from "../../dashboard/parts/parts.tsx";
+import { type Form, inField, type Visit } from "../../dashboard/parts/visit.ts";
+import { displayName } from "../../people/desk/validate.ts";
 import type { AccountEntry } from "./entry.ts";
 import { remove, set } from "./operations.ts";
 import { fieldNames, validateAccount } from "./write.ts";

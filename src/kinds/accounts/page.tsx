@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { KindPages } from "../../pages/kind-pages.ts";
+import type { KindPages } from "../../dashboard/parts/kind-pages.ts";
 import { severalOf } from "../several.tsx";
 import { accounts } from "./entry.ts";
 import { form } from "./form.tsx";

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { parameters, parseQuery } from "../../gates/query.ts";
+import { parameters, parseQuery } from "../../serve/gates/query.ts";
 
 export const accountsQuery = {
   environment: Type.Optional(parameters.environment),

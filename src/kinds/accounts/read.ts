@@ -2,9 +2,9 @@ import { Fault } from "../../core/fault.ts";
 import { Held } from "../../core/held.ts";
 import { compareBytes, type Environment, environmentMask, everyEnvironment, itemsMax } from "../../core/names.ts";
 import type { OpenedItems } from "../../seal/set.ts";
-import { type Read, type Reading, readListings, readSets } from "../../sets/lookup.ts";
-import { noteOpened } from "../../sets/stages.ts";
-import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
+import { type Read, type Reading, readListings, readSets } from "../../serve/sets/lookup.ts";
+import { noteOpened } from "../../serve/sets/stages.ts";
+import { digestOf, type ReadProject, type VerifiedSet } from "../../serve/sets/verified-set.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 import { type AccountRecord, beforeValues, type OpenedAccounts } from "./render.ts";
 

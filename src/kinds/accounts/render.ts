@@ -1,5 +1,5 @@
+import { jsonType } from "../../core/formats/json.ts";
 import { type Body, Render } from "../../core/held.ts";
-import { jsonType } from "../../formats/json.ts";
 
 /** An account as metadata shows it. */
 export type AccountRecord = {

@@ -1,6 +1,6 @@
 import type { Environment } from "../../core/names.ts";
-import type { AdminContext } from "../../desk/context.ts";
-import { revealItem } from "../../editing/reveal.ts";
+import type { AdminContext } from "../../people/desk/context.ts";
+import { revealItem } from "../../people/editing/reveal.ts";
 import { accounts } from "./entry.ts";
 
 /** The fields of an account, as {@link revealItem}. */

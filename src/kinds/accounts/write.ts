@@ -1,16 +1,16 @@
-import { may } from "../../access/rights.ts";
 import { type Environment, environmentsOf } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import type { AdminContext } from "../../desk/context.ts";
-import { applying, type Seen } from "../../desk/plan.ts";
-import { findProject, findToChange, placeOf } from "../../desk/projects.ts";
-import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
-import { noted, requireNote } from "../../editing/notes.ts";
-import { itemsOf, type OpenSet, openItems, requireSets } from "../../editing/open.ts";
-import type { SetChanges } from "../../editing/write.ts";
-import { type PlannedItems, planItems } from "../../editing/write-project.ts";
+import { unseenIn } from "../../core/words/unseen.ts";
+import type { AdminContext } from "../../people/desk/context.ts";
+import { applying, type Seen } from "../../people/desk/plan.ts";
+import { findProject, findToChange, placeOf } from "../../people/desk/projects.ts";
+import { displayName, requireEnvironments, requireText } from "../../people/desk/validate.ts";
+import { noted, requireNote } from "../../people/editing/notes.ts";
+import { itemsOf, type OpenSet, openItems, requireSets } from "../../people/editing/open.ts";
+import type { SetChanges } from "../../people/editing/write.ts";
+import { type PlannedItems, planItems } from "../../people/editing/write-project.ts";
 import { newCoin } from "../../seal/canary.ts";
-import { unseenIn } from "../../words/unseen.ts";
+import { may } from "../../serve/access/rights.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
 /** What a change did, or would do: whether the account is new, and what it loses. */

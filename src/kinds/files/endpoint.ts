@@ -1,5 +1,5 @@
-import type { Endpoint, ListTool } from "../../gates/endpoint.ts";
-import { readEndpoint } from "../../gates/read-endpoint.ts";
+import type { Endpoint, ListTool } from "../../serve/gates/endpoint.ts";
+import { readEndpoint } from "../../serve/gates/read-endpoint.ts";
 import { files } from "./entry.ts";
 import { filesQuery, parseFiles } from "./query.ts";
 import { fingerprintFiles, listFiles, readFiles } from "./read.ts";

@@ -1,5 +1,5 @@
 import { itemsMax } from "../../core/names.ts";
-import type { ContentEntry, KindDescriptor } from "../../sets/kind.ts";
+import type { ContentEntry, KindDescriptor } from "../../serve/sets/kind.ts";
 
 /** A secret file in a listing. */
 export type FileEntry = ContentEntry & {

@@ -1,7 +1,7 @@
 import { Refused } from "../../core/refused.ts";
 import { visibleLines } from "../../core/visible.ts";
-import type { Item } from "../../editing/open.ts";
-import { pathProblem, pathSetProblem } from "../../words/path.ts";
+import { pathProblem, pathSetProblem } from "../../core/words/path.ts";
+import type { Item } from "../../people/editing/open.ts";
 import type { ExportItem } from "../export-item.ts";
 import type { FileEntry } from "./entry.ts";
 

@@ -1,4 +1,6 @@
 import { contentBytesMax, environments } from "../../core/names.ts";
+import { machinesOnlySentence } from "../../core/words/machines-only.ts";
+import { counted } from "../../core/words/text.ts";
 import {
   atVersion,
   choice,
@@ -13,15 +15,13 @@ import {
   required,
   requireOneEnvironment,
   wide,
-} from "../../desk/inputs.ts";
-import { type Operations, operation } from "../../desk/operation.ts";
-import { type Columns, done } from "../../desk/outcome.ts";
-import { rightTo } from "../../desk/permit.ts";
-import { findProject } from "../../desk/projects.ts";
-import { listItems, unreadInput } from "../../editing/last-reads.ts";
-import { noteInput } from "../../editing/notes.ts";
-import { machinesOnlySentence } from "../../words/machines-only.ts";
-import { counted } from "../../words/text.ts";
+} from "../../people/desk/inputs.ts";
+import { type Operations, operation } from "../../people/desk/operation.ts";
+import { type Columns, done } from "../../people/desk/outcome.ts";
+import { rightTo } from "../../people/desk/permit.ts";
+import { findProject } from "../../people/desk/projects.ts";
+import { listItems, unreadInput } from "../../people/editing/last-reads.ts";
+import { noteInput } from "../../people/editing/notes.ts";
 import { deleteItem } from "../delete.ts";
 import { files } from "./entry.ts";
 import { revealFile } from "./reveal.ts";

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { itemsMax } from "../../core/names.ts";
-import { parameters, parseQuery } from "../../gates/query.ts";
+import { parameters, parseQuery } from "../../serve/gates/query.ts";
 
 export const filesQuery = {
   project: parameters.project,

@@ -1,10 +1,10 @@
 import { Fault } from "../../core/fault.ts";
 import { Held } from "../../core/held.ts";
 import { contentBytesMax, type Environment, everyEnvironment } from "../../core/names.ts";
-import { smallBytesMax } from "../../limit/budget.ts";
 import { contentAssociatedData } from "../../seal/associated-data.ts";
 import { generationOf, overheadBytes } from "../../seal/envelope.ts";
 import { discard, FileContent, type SealedContent } from "../../seal/file-content.ts";
+import { smallBytesMax } from "../../serve/limit/budget.ts";
 import {
   authorizedAt,
   judgeStanding,
@@ -12,9 +12,9 @@ import {
   type Reading,
   type ReadSource,
   readListings,
-} from "../../sets/lookup.ts";
-import { noteOpened, passed } from "../../sets/stages.ts";
-import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
+} from "../../serve/sets/lookup.ts";
+import { noteOpened, passed } from "../../serve/sets/stages.ts";
+import { digestOf, type ReadProject, type VerifiedSet } from "../../serve/sets/verified-set.ts";
 import type { ContentPiece, ContentRow } from "../../store/contents.ts";
 import { type FileEntry, files } from "./entry.ts";
 import { beforeFiles, type OpenedFile } from "./render.ts";

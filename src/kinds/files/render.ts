@@ -1,5 +1,5 @@
+import { jsonType } from "../../core/formats/json.ts";
 import { type Body, Render } from "../../core/held.ts";
-import { jsonType } from "../../formats/json.ts";
 
 /** An opened file: its metadata as JSON, and the pieces of its content in base64, as ASCII. */
 export type OpenedFile = { readonly json: string; readonly base64: Iterable<string> };

@@ -1,8 +1,8 @@
 import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import type { AdminContext } from "../../desk/context.ts";
-import { showContent } from "../../editing/contents.ts";
-import { revealItem } from "../../editing/reveal.ts";
+import type { AdminContext } from "../../people/desk/context.ts";
+import { showContent } from "../../people/editing/contents.ts";
+import { revealItem } from "../../people/editing/reveal.ts";
 import { files } from "./entry.ts";
 
 /** The file at a path, as {@link revealItem}. @throws Refused `conflict` if its content does not open */

@@ -1,17 +1,17 @@
-import { may } from "../../access/rights.ts";
 import { sha256Of } from "../../core/hash.ts";
 import { contentBytesMax, type Environment, environmentsOf } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import type { AdminContext } from "../../desk/context.ts";
-import { findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
-import { displayName, requireEnvironments } from "../../desk/validate.ts";
-import { sealContent } from "../../editing/contents.ts";
-import { noted, requireNote } from "../../editing/notes.ts";
-import { itemsOf, openSet, requireSets } from "../../editing/open.ts";
-import { writeSets } from "../../editing/write.ts";
-import { writingProject } from "../../editing/write-project.ts";
+import { pathProblem, pathSetProblem } from "../../core/words/path.ts";
+import type { AdminContext } from "../../people/desk/context.ts";
+import { findProject, type LockedProject, placeOf } from "../../people/desk/projects.ts";
+import { displayName, requireEnvironments } from "../../people/desk/validate.ts";
+import { sealContent } from "../../people/editing/contents.ts";
+import { noted, requireNote } from "../../people/editing/notes.ts";
+import { itemsOf, openSet, requireSets } from "../../people/editing/open.ts";
+import { writeSets } from "../../people/editing/write.ts";
+import { writingProject } from "../../people/editing/write-project.ts";
 import { newCoin } from "../../seal/canary.ts";
-import { pathProblem, pathSetProblem } from "../../words/path.ts";
+import { may } from "../../serve/access/rights.ts";
 import { everyKind } from "../kind.ts";
 import { type FileEntry, files } from "./entry.ts";
 

@@ -1,5 +1,5 @@
 import { attempt } from "../../core/attempt.ts";
-import { type NamedValue, renderDotenv } from "../../formats/dotenv.ts";
+import { type NamedValue, renderDotenv } from "../../core/formats/dotenv.ts";
 import { parseEnvFile } from "./env-file.ts";
 
 /* What `var edit` shows a person, and what they made of it. */

@@ -1,6 +1,6 @@
-import type { Admission } from "../../gates/admit.ts";
-import type { Endpoint, ListTool } from "../../gates/endpoint.ts";
-import { readEndpoint } from "../../gates/read-endpoint.ts";
+import type { Admission } from "../../serve/gates/admit.ts";
+import type { Endpoint, ListTool } from "../../serve/gates/endpoint.ts";
+import { readEndpoint } from "../../serve/gates/read-endpoint.ts";
 import { variables } from "./entry.ts";
 import { parseSecrets, parseVariables, secretsQuery, variablesQuery } from "./query.ts";
 import { listVariables, readVariables } from "./read.ts";

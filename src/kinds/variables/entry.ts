@@ -1,5 +1,5 @@
 import { itemsMax } from "../../core/names.ts";
-import type { Entry, KindDescriptor } from "../../sets/kind.ts";
+import type { Entry, KindDescriptor } from "../../serve/sets/kind.ts";
 
 /** A variable in a listing. */
 export type VariableEntry = Entry & {

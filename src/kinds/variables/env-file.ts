@@ -1,10 +1,10 @@
 import { parse } from "dotenv";
 import { isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { setItemsMax } from "../../sets/kind.ts";
-import { isSteering } from "../../words/steering.ts";
-import { counted } from "../../words/text.ts";
-import { unseenIn } from "../../words/unseen.ts";
+import { isSteering } from "../../core/words/steering.ts";
+import { counted } from "../../core/words/text.ts";
+import { unseenIn } from "../../core/words/unseen.ts";
+import { setItemsMax } from "../../serve/sets/kind.ts";
 import { findForeign, isEscapedPem } from "./foreign.ts";
 
 /** What a dotenv file holds. Problems and warnings are sentences with a line and perhaps a name, never a value. */

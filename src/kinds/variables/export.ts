@@ -1,7 +1,7 @@
+import { renderPulled, type TextFormat } from "../../core/formats/format.ts";
 import { Problem } from "../../core/problem.ts";
 import { visibleLines } from "../../core/visible.ts";
-import type { Item } from "../../editing/open.ts";
-import { renderPulled, type TextFormat } from "../../formats/format.ts";
+import type { Item } from "../../people/editing/open.ts";
 import type { ExportAsk, ExportItem } from "../export-item.ts";
 import type { VariableEntry } from "./entry.ts";
 import { storedValue } from "./write.ts";

@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { carryOut, typedIn } from "../../pages/carry-out.ts";
-import type { ItemChange, ItemForm, StoredItem } from "../../pages/kind-pages.ts";
-import { Ago, Box, Boxes, Env, Field, MachinesOnly } from "../../pages/parts.tsx";
-import { type Form, inField, type Visit } from "../../pages/visit.ts";
-import { isDay } from "../../words/times.ts";
+import { isDay } from "../../core/words/times.ts";
+import { carryOut, typedIn } from "../../dashboard/parts/carry-out.ts";
+import type { ItemChange, ItemForm, StoredItem } from "../../dashboard/parts/kind-pages.ts";
+import { Ago, Box, Boxes, Env, Field, MachinesOnly } from "../../dashboard/parts/parts.tsx";
+import { type Form, inField, type Visit } from "../../dashboard/parts/visit.ts";
 import { dueAtOf, type VariableEntry } from "./entry.ts";
 import { remove, set } from "./operations.ts";
 import { type NewVariable, validateVariables } from "./write.ts";

@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, Lexer, LineCounter, type ParsedNode, parseDocument } from "yaml";
 import { attempt } from "../../core/attempt.ts";
 import { isVariableName } from "../../core/names.ts";
-import { setItemsMax } from "../../sets/kind.ts";
+import { setItemsMax } from "../../serve/sets/kind.ts";
 import {
   type EnvFile,
   envFileOf,

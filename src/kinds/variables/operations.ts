@@ -1,7 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { type Environment, environments, variableValueBytesMax } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
-import { requireFreshToCompare } from "../../desk/context.ts";
+import { parseList } from "../../core/words/lists.ts";
+import { machinesOnlySentence } from "../../core/words/machines-only.ts";
+import { parseCount, Unfit } from "../../core/words/parse.ts";
+import { counted, decodeText, joined, listed } from "../../core/words/text.ts";
+import { parseComingDay } from "../../core/words/times.ts";
+import { requireFreshToCompare } from "../../people/desk/context.ts";
 import {
   atVersion,
   choice,
@@ -18,20 +23,15 @@ import {
   severalEnvironments,
   typed,
   wide,
-} from "../../desk/inputs.ts";
-import { type Operations, operation } from "../../desk/operation.ts";
-import { type Columns, done, list } from "../../desk/outcome.ts";
-import { rightTo } from "../../desk/permit.ts";
-import { requireAsSeen } from "../../desk/plan.ts";
-import { findToChange, placeOf } from "../../desk/projects.ts";
-import { listItems, unreadInput } from "../../editing/last-reads.ts";
-import { noteInput } from "../../editing/notes.ts";
-import { setBytesMax } from "../../sets/kind.ts";
-import { parseList } from "../../words/lists.ts";
-import { machinesOnlySentence } from "../../words/machines-only.ts";
-import { parseCount, Unfit } from "../../words/parse.ts";
-import { counted, decodeText, joined, listed } from "../../words/text.ts";
-import { parseComingDay } from "../../words/times.ts";
+} from "../../people/desk/inputs.ts";
+import { type Operations, operation } from "../../people/desk/operation.ts";
+import { type Columns, done, list } from "../../people/desk/outcome.ts";
+import { rightTo } from "../../people/desk/permit.ts";
+import { requireAsSeen } from "../../people/desk/plan.ts";
+import { findToChange, placeOf } from "../../people/desk/projects.ts";
+import { listItems, unreadInput } from "../../people/editing/last-reads.ts";
+import { noteInput } from "../../people/editing/notes.ts";
+import { setBytesMax } from "../../serve/sets/kind.ts";
 import { deletionOf, ifAt, requireOne, severalNames } from "../delete.ts";
 import { variables } from "./entry.ts";
 import type { ImportFormat } from "./import-text.ts";

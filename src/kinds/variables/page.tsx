@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import { Refused } from "../../core/refused.ts";
-import type { KindPages } from "../../pages/kind-pages.ts";
-import { Field, Steers } from "../../pages/parts.tsx";
-import { rightsOf } from "../../pages/route.ts";
+import type { KindPages } from "../../dashboard/parts/kind-pages.ts";
+import { Field, Steers } from "../../dashboard/parts/parts.tsx";
+import { rightsOf } from "../../dashboard/parts/route.ts";
 import { applyPlan, drafted, planPage } from "../plan-page.tsx";
 import { severalOf } from "../several.tsx";
 import { variables } from "./entry.ts";

@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
 import { Refused } from "../../core/refused.ts";
-import { isStaleToCompare } from "../../desk/context.ts";
-import { findProject, placeOf } from "../../desk/projects.ts";
-import { requireSets, shownEnvironments } from "../../editing/open.ts";
-import { typedIn } from "../../pages/carry-out.ts";
-import { Box, Change, Field, SignInAgain } from "../../pages/parts.tsx";
-import { projectPagePath } from "../../pages/paths.ts";
-import type { Answer } from "../../pages/route.ts";
-import { blame, type Form, type Visit } from "../../pages/visit.ts";
-import { setItemsMax } from "../../sets/kind.ts";
+import { typedIn } from "../../dashboard/parts/carry-out.ts";
+import { Box, Change, Field, SignInAgain } from "../../dashboard/parts/parts.tsx";
+import { projectPagePath } from "../../dashboard/parts/paths.ts";
+import type { Answer } from "../../dashboard/parts/route.ts";
+import { blame, type Form, type Visit } from "../../dashboard/parts/visit.ts";
+import { isStaleToCompare } from "../../people/desk/context.ts";
+import { findProject, placeOf } from "../../people/desk/projects.ts";
+import { requireSets, shownEnvironments } from "../../people/editing/open.ts";
+import { setItemsMax } from "../../serve/sets/kind.ts";
 import { drafted, keepDraft } from "../plan-page.tsx";
 import { variables } from "./entry.ts";
 import { importAll } from "./operations.ts";

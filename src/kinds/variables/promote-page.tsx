@@ -1,10 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { may } from "../../access/rights.ts";
 import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { findProject, placeOf } from "../../desk/projects.ts";
-import { requireSets, shownEnvironments } from "../../editing/open.ts";
 import {
   Ago,
   Box,
@@ -18,10 +15,13 @@ import {
   Field,
   Name,
   Table,
-} from "../../pages/parts.tsx";
-import { projectPagePath } from "../../pages/paths.ts";
-import type { Answer } from "../../pages/route.ts";
-import type { Visit } from "../../pages/visit.ts";
+} from "../../dashboard/parts/parts.tsx";
+import { projectPagePath } from "../../dashboard/parts/paths.ts";
+import type { Answer } from "../../dashboard/parts/route.ts";
+import type { Visit } from "../../dashboard/parts/visit.ts";
+import { findProject, placeOf } from "../../people/desk/projects.ts";
+import { requireSets, shownEnvironments } from "../../people/editing/open.ts";
+import { may } from "../../serve/access/rights.ts";
 import { drafted, keepDraft } from "../plan-page.tsx";
 import { variables } from "./entry.ts";
 import { copy } from "./operations.ts";

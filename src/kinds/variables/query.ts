@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { isVariableName, itemsMax, type Selection } from "../../core/names.ts";
-import { invalidParameter, parameters, parseQuery, text } from "../../gates/query.ts";
+import { invalidParameter, parameters, parseQuery, text } from "../../serve/gates/query.ts";
 
 /* What a machine may ask about variables. The stand-in for tests of programs (`testing.ts`) takes the same. */
 

@@ -10,9 +10,9 @@ import {
 } from "../../core/names.ts";
 import { isCanary } from "../../seal/canary.ts";
 import type { OpenedItems } from "../../seal/set.ts";
-import { type Read, type Reading, readListings, readSets } from "../../sets/lookup.ts";
-import { noteOpened } from "../../sets/stages.ts";
-import { digestOf, type VerifiedSet } from "../../sets/verified-set.ts";
+import { type Read, type Reading, readListings, readSets } from "../../serve/sets/lookup.ts";
+import { noteOpened } from "../../serve/sets/stages.ts";
+import { digestOf, type VerifiedSet } from "../../serve/sets/verified-set.ts";
 import { type VariableEntry, variables } from "./entry.ts";
 import type { OpenedVariables } from "./render.ts";
 

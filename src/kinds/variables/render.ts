@@ -1,6 +1,6 @@
+import { listNames, type NamedValue, renderDotenv } from "../../core/formats/dotenv.ts";
+import { jsonAround, jsonType, textType } from "../../core/formats/json.ts";
 import { type Body, Render } from "../../core/held.ts";
-import { listNames, type NamedValue, renderDotenv } from "../../formats/dotenv.ts";
-import { jsonAround, jsonType, textType } from "../../formats/json.ts";
 
 /** Opened variables: the objects of the answer, `{"key","value","updatedAt"}`, with commas between them. */
 export type OpenedVariables = { readonly objects: Buffer };

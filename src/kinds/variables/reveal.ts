@@ -1,12 +1,12 @@
+import type { NamedValue } from "../../core/formats/dotenv.ts";
 import { compareBytes } from "../../core/names.ts";
-import { type AdminContext, requireFreshToCompare, writing } from "../../desk/context.ts";
-import type { Seen } from "../../desk/plan.ts";
-import { seenOf } from "../../desk/plan.ts";
-import { findProject, placeOf } from "../../desk/projects.ts";
-import { requireEnvironment } from "../../desk/validate.ts";
-import { openItems, openSet, openSetAt, requireSet } from "../../editing/open.ts";
-import { revealItem, revealOf } from "../../editing/reveal.ts";
-import type { NamedValue } from "../../formats/dotenv.ts";
+import { type AdminContext, requireFreshToCompare, writing } from "../../people/desk/context.ts";
+import type { Seen } from "../../people/desk/plan.ts";
+import { seenOf } from "../../people/desk/plan.ts";
+import { findProject, placeOf } from "../../people/desk/projects.ts";
+import { requireEnvironment } from "../../people/desk/validate.ts";
+import { openItems, openSet, openSetAt, requireSet } from "../../people/editing/open.ts";
+import { revealItem, revealOf } from "../../people/editing/reveal.ts";
 import { variables } from "./entry.ts";
 import { storedValue } from "./write.ts";
 

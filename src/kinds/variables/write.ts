@@ -1,22 +1,28 @@
 import { eq, sql } from "drizzle-orm";
-import { may } from "../../access/rights.ts";
 import { Cut } from "../../core/cut.ts";
 import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { type AdminContext, mayCompare, requireFreshToCompare } from "../../desk/context.ts";
-import { Permit } from "../../desk/permit.ts";
-import { applying, type Seen } from "../../desk/plan.ts";
-import { type FoundProject, findProject, findToChange, type PlannedProject, placeOf } from "../../desk/projects.ts";
-import { requireEnvironment, requireText } from "../../desk/validate.ts";
-import { listingsAcross } from "../../editing/across.ts";
-import { noted, requireNote } from "../../editing/notes.ts";
-import { type Item, type OpenSet, openItems, openSet, requireSet, requireSets } from "../../editing/open.ts";
-import { revealOf } from "../../editing/reveal.ts";
-import { type NewItem, type PlannedSet, type SetChanges, zeroValues } from "../../editing/write.ts";
-import { type PlannedItems, planItems } from "../../editing/write-project.ts";
+import { didYouMean } from "../../core/words/nearest.ts";
+import { type AdminContext, mayCompare, requireFreshToCompare } from "../../people/desk/context.ts";
+import { Permit } from "../../people/desk/permit.ts";
+import { applying, type Seen } from "../../people/desk/plan.ts";
+import {
+  type FoundProject,
+  findProject,
+  findToChange,
+  type PlannedProject,
+  placeOf,
+} from "../../people/desk/projects.ts";
+import { requireEnvironment, requireText } from "../../people/desk/validate.ts";
+import { listingsAcross } from "../../people/editing/across.ts";
+import { noted, requireNote } from "../../people/editing/notes.ts";
+import { type Item, type OpenSet, openItems, openSet, requireSet, requireSets } from "../../people/editing/open.ts";
+import { revealOf } from "../../people/editing/reveal.ts";
+import { type NewItem, type PlannedSet, type SetChanges, zeroValues } from "../../people/editing/write.ts";
+import { type PlannedItems, planItems } from "../../people/editing/write-project.ts";
 import { isCanary, isMachinesOnly, newCoin } from "../../seal/canary.ts";
+import { may } from "../../serve/access/rights.ts";
 import { firstMark, isMarked } from "../../store/expiry.ts";
-import { didYouMean } from "../../words/nearest.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { nameWarnings, unseenInValues, valueWarnings } from "./env-file.ts";
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { renderDotenv } from "../../../src/formats/dotenv.ts";
+import { renderDotenv } from "../../../src/core/formats/dotenv.ts";
 import { canary } from "../canary.ts";
 import corpus from "./nasty.json" with { type: "json" };
 

@@ -1,0 +1,358 @@
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { attempt } from "../core/attempt.ts";
+import { Fault } from "../core/fault.ts";
+import { listNames, renderDotenv } from "../core/formats/dotenv.ts";
+import { jsonType, textType } from "../core/formats/json.ts";
+import { contentBytesMax, environments, itemsMax, type Selection } from "../core/names.ts";
+import { receiptHeader, receiptName } from "../core/receipt.ts";
+import { parseAccounts } from "../kinds/accounts/query.ts";
+import { parseFiles } from "../kinds/files/query.ts";
+import { parseSecrets, parseVariables } from "../kinds/variables/query.ts";
+import { problemOf } from "../serve/api/problem.ts";
+import { beginExchange, type Exchange, headersOf, judgeTransport } from "../serve/gates/exchange.ts";
+import { isMetadataRead, noParameters, parseQuery } from "../serve/gates/query.ts";
+import { type BucketName, policies, rateLimitHeaders, retryAfterS, take } from "../serve/limit/bucket.ts";
+import type { Environment } from "./npm/answers.ts";
+import type { ApiErrorCode } from "./npm/error.ts";
+
+/*
+ * The package `keyhole/testing`: a server that stands in for Keyhole in the tests of programs. It is bundled into one
+ * file for Node 20+, Bun and Deno. Headers, queries, limits, errors and dotenv text are the server's code; a table of
+ * requests that runs on both holds the rest to the same answers. It keeps values in the clear and judges one key.
+ */
+
+/** What each environment of each project has, by project, environment and name. */
+export type Everywhere<T> = Readonly<
+  Record<string, Partial<Readonly<Record<Environment, Readonly<Record<string, T>>>>>>
+>;
+
+export type FakeOptions = {
+  /** The fields of shared accounts. */
+  readonly accounts?: Everywhere<Readonly<Record<string, string>>>;
+  /** The contents of secret files, by their path. */
+  readonly files?: Everywhere<string | Uint8Array>;
+  /** Monotonic milliseconds, by which the limits count. Default: the real time. */
+  readonly nowMs?: () => number;
+};
+
+/**
+ * A stand-in for a server, with one key that reaches everything.
+ *
+ * @example
+ * const fake = fakeKeyhole({ web: { production: { API_TOKEN: "made-up" } } });
+ * const keyhole = createClient(fake);
+ */
+export type FakeKeyhole = {
+  /** No server is there: only `fetch` answers. */
+  readonly url: string;
+  readonly apiKey: string;
+  readonly fetch: (url: string, init?: RequestInit) => Promise<Response>;
+  /** Sets a variable, or deletes it if there is no value. */
+  readonly set: (project: string, environment: Environment, name: string, value?: string) => void;
+  /** Refuses every request from now on with this code; none at all if it is left out. */
+  readonly fail: (code?: ApiErrorCode, retryAfter?: number) => void;
+  /** Ends the key: from now on it is refused. */
+  readonly revoke: () => void;
+  /** Listens on a port of this machine, for programs that take an address. @returns the address, and what ends it */
+  readonly listen: (port?: number) => Promise<{ readonly url: string; readonly close: () => Promise<void> }>;
+};
+
+export function fakeKeyhole(variables: Everywhere<string>, options: FakeOptions = {}): FakeKeyhole {
+  const server = new Server(variables, options);
+  return Object.freeze({
+    url: "https://keyhole.test",
+    apiKey,
+    fetch: async (url: string, init?: RequestInit) => server.answer(new Request(url, init)),
+    set: (project: string, environment: Environment, name: string, value?: string) =>
+      server.put(project, "variables", environment, name, value),
+    fail: (code?: ApiErrorCode, retryAfterS = code === "rate_limited" ? 1 : undefined) => {
+      server.failure = code && new Fault(code, "as the test asks", retryAfterS === undefined ? {} : { retryAfterS });
+    },
+    revoke: () => {
+      server.isRevoked = true;
+    },
+    listen: (port = 0) => listen(server, port),
+  });
+}
+
+/** As `key create` prints them, but its checksum is wrong: no scanner takes it for a leaked key. */
+const apiKey = `kh_${"Fake".repeat(12)}0`;
+const id = "01890000-0000-7000-8000-000000000000";
+const begunAt = 1_700_000_000_000;
+
+type Value = string | Uint8Array | Readonly<Record<string, string>>;
+type Item = { readonly value: Value; readonly updatedAt: number };
+/** The items of a project, by kind, environment and name. */
+type Project = Readonly<Record<"variables" | "accounts" | "files", ReadonlyMap<Environment, Map<string, Item>>>>;
+/** What is asked for, as the parsers of the kinds give it. */
+type Asked = {
+  readonly environment: Environment | null;
+  readonly metadataOnly: boolean;
+  readonly selection: Selection;
+  readonly format: string;
+  readonly paths: readonly string[] | undefined;
+};
+/** What is answered, and how many entries of the audit that takes if it has values. */
+type Body = {
+  readonly text: string;
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly entries: number;
+};
+type Endpoint = {
+  readonly path: RegExp;
+  /** For a read with values. Without it, there are none. */
+  readonly bucket?: BucketName;
+  readonly flag?: "metadata_only" | "metadataOnly";
+  /** By default, there are no parameters. */
+  readonly parse?: (raw: string, slug: string) => { readonly project?: string; readonly metadataOnly?: boolean };
+  readonly answer: (slug: string, project: Project, asked: Asked, all: ReadonlyMap<string, Project>) => Body;
+};
+
+class Server {
+  isRevoked = false;
+  failure: Fault | undefined;
+  readonly projects: Map<string, Project> = new Map();
+  readonly #nowMs: () => number;
+  readonly #fullAtUs: Map<string, number> = new Map();
+  #writes = 0;
+  #entries = 0;
+
+  constructor(variables: Everywhere<string>, { accounts = {}, files = {}, nowMs }: FakeOptions) {
+    this.#nowMs = nowMs ?? (() => performance.now());
+    for (const [kind, all] of Object.entries({ variables, accounts, files }) as [keyof Project, Everywhere<Value>][]) {
+      for (const [slug, places] of Object.entries(all)) {
+        for (const environment of environments) {
+          this.put(slug, kind, environment);
+          for (const [name, value] of Object.entries(places[environment] ?? {}))
+            this.put(slug, kind, environment, name, value);
+        }
+      }
+    }
+  }
+
+  put(slug: string, kind: keyof Project, environment: Environment, name?: string, value?: Value): void {
+    const empty = () => new Map(environments.map((one) => [one, new Map<string, Item>()]));
+    const project = this.projects.get(slug) ?? { variables: empty(), accounts: empty(), files: empty() };
+    this.projects.set(slug, project);
+    if (name === undefined) return;
+    this.#writes += 1;
+    if (value === undefined) project[kind].get(environment)?.delete(name);
+    else project[kind].get(environment)?.set(name, { value, updatedAt: begunAt + this.#writes });
+  }
+
+  answer(request: Pick<Request, "url" | "method" | "headers">): Response {
+    const exchange = beginExchange(request as Request, () => "", false, { stages: false, traceparent: false });
+    try {
+      judgeTransport(request, exchange, knownPath);
+      const { body, etag, receipt } = this.#judge(exchange, request.headers);
+      const sent = headersOf(exchange, body && (body.type ?? jsonType), etag);
+      const headers = { ...sent, ...body?.headers, ...(receipt && { [receiptHeader]: receipt }) };
+      return new Response(body?.text ?? null, { status: body ? 200 : 304, headers });
+    } catch (error) {
+      const { status, body, headers } = problemOf(error instanceof Fault ? error : new Fault("internal_error", ""));
+      return new Response(body, { status, headers: { ...headersOf(exchange, jsonType), ...headers } });
+    }
+  }
+
+  /** The gates, in the real server's order. Without a body, the client has this answer already. */
+  #judge(exchange: Exchange, headers: Headers): { body?: Body; etag?: string; receipt?: string } {
+    const { path, rawQuery, ifNoneMatch: tags } = exchange;
+    const endpoint = endpoints.find((one) => one.path.test(path));
+    if (endpoint === undefined) throw new Fault("not_found", "");
+    if (this.failure !== undefined) throw this.failure;
+    this.#requireKey(exchange, headers.get("authorization"));
+    const { bucket = "metadata", flag, parse = parseNothing } = endpoint;
+    this.#take("", tags !== undefined || isMetadataRead(rawQuery, flag) ? "metadata" : bucket, exchange);
+    const inPath = endpoint.path.exec(path)?.[1];
+    // As in the real server, a slug that does not decode is no project's.
+    const named = inPath && (attempt(() => decodeURIComponent(inPath)) ?? "");
+    const query = parse(rawQuery, named ?? "");
+    const slug = query.project ?? named;
+    const project = slug === undefined ? undefined : this.projects.get(slug);
+    if (project === undefined && slug !== undefined) throw new Fault("project_not_found", "");
+    const body = endpoint.answer(slug ?? "", project as Project, query as Asked, this.projects);
+    if (endpoint.bucket === undefined) return { body };
+    const etag = `"${createHash("sha256")
+      .update(JSON.stringify([path, query, body.text]))
+      .digest("base64url")}"`;
+    if (tags?.some((one) => one === "*" || one === etag)) return { etag };
+    if (query.metadataOnly) return { body, etag };
+    if (tags !== undefined) this.#take("", bucket, exchange);
+    if (body.entries === 0) return { body, etag };
+    const firstSeq = this.#entries + 1;
+    this.#entries += body.entries;
+    return { body, etag, receipt: receiptName({ lane: "fake", firstSeq, lastSeq: this.#entries }) };
+  }
+
+  #requireKey({ presented }: Exchange, header: string | null): void {
+    if (presented.kind === "nothing") throw new Fault("unauthorized", "");
+    const text = presented.kind === "malformed" ? presented.text : (header ?? "");
+    if (text === `Bearer ${apiKey}` && !this.isRevoked) return;
+    this.#take(text, "unrecognized");
+    throw new Fault("unauthorized", "");
+  }
+
+  #take(who: string, bucket: BucketName | "unrecognized", exchange?: Exchange): void {
+    const nowUs = Math.floor(this.#nowMs() * 1000);
+    const decision = take(this.#fullAtUs.get(bucket + who), policies[bucket], nowUs);
+    if (exchange) exchange.rateLimit = rateLimitHeaders(policies[bucket], decision, nowUs);
+    if (!decision.allowed) throw new Fault("rate_limited", "", { retryAfterS: retryAfterS(decision.retryAfterUs) });
+    this.#fullAtUs.set(bucket + who, decision.fullAtUs);
+  }
+}
+
+const json = (body: object, entries = 1): Body => ({ text: JSON.stringify(body), entries });
+const parseNothing: NonNullable<Endpoint["parse"]> = (raw) => parseQuery(noParameters, raw);
+
+const endpoints: readonly Endpoint[] = [
+  {
+    path: /^\/api\/v1\/organization$/,
+    answer: () => json({ id, name: "Fake", slug: "fake", plan: "pro" }),
+  },
+  {
+    path: /^\/api\/v1\/projects$/,
+    answer: (_, __, ___, projects) => {
+      const all = [...projects].sort(([a], [b]) => (a < b ? -1 : 1));
+      return json({ projects: bounded(all).map(([slug, project]) => summaryOf(slug, project)) });
+    },
+  },
+  {
+    path: /^\/api\/v1\/projects\/([^/]+)$/,
+    answer: (slug, project) => {
+      const fileCount = new Set(environments.flatMap((one) => latest(project.files, one).map(identityOf))).size;
+      const items = Object.values(project).flatMap((kind) => latest(kind, null));
+      const updatedAt = Math.max(begunAt, ...items.map(([, item]) => item.updatedAt));
+      return json({ ...summaryOf(slug, project), environments, fileCount, createdAt: begunAt, updatedAt });
+    },
+  },
+  {
+    path: /^\/api\/v1\/projects\/([^/]+)\/variables$/,
+    bucket: "value",
+    flag: "metadata_only",
+    parse: parseVariables,
+    answer: answerVariables,
+  },
+  {
+    path: /^\/api\/v1\/projects\/([^/]+)\/accounts$/,
+    bucket: "value",
+    flag: "metadata_only",
+    parse: parseAccounts,
+    answer: answerAccounts,
+  },
+  { path: /^\/api\/v1\/files$/, bucket: "content", flag: "metadataOnly", parse: parseFiles, answer: answerFiles },
+  { path: /^\/api\/v1\/secrets$/, bucket: "value", parse: parseSecrets, answer: answerSecrets },
+];
+
+function answerVariables(_: string, project: Project, { environment, selection, metadataOnly, format }: Asked): Body {
+  const isAsked = (name: string) =>
+    selection.by === "all" ||
+    (selection.by === "names" ? selection.names.includes(name) : name.startsWith(selection.prefix));
+  const found = bounded(latest(project.variables, environment).filter(([name]) => isAsked(name)));
+  if (format === "env") return dotenv(found);
+  const variables = found.map(([key, { value, updatedAt }]) => ({ key, ...(!metadataOnly && { value }), updatedAt }));
+  return json({ environment, variables });
+}
+
+function answerSecrets(slug: string, project: Project, { environment, format }: Asked): Body {
+  const found = bounded(latest(project.variables, environment));
+  if (format === "env") return dotenv(found);
+  const secrets = Object.fromEntries(found.map(([name, { value }]) => [name, value]));
+  return json({ project: { slug }, environment, secrets });
+}
+
+function dotenv(found: readonly (readonly [string, Item])[]): Body {
+  const { text, nonportable } = renderDotenv(found.map(([name, { value }]) => ({ name, value: value as string })));
+  const headers: Record<string, string> =
+    nonportable.length > 0 ? { "Keyhole-Env-Nonportable": listNames(nonportable) } : {};
+  return { text, type: textType, headers, entries: 1 };
+}
+
+function answerAccounts(_: string, { accounts }: Project, { environment, metadataOnly }: Asked): Body {
+  const found = bounded(latest(accounts, environment)).map(([name, { value, updatedAt }]) => {
+    const holders = environments.filter((one) => accounts.get(one)?.has(name));
+    return { name, environments: holders, updatedAt, ...(!metadataOnly && { values: value }) };
+  });
+  return json({ environment, accounts: found });
+}
+
+function answerFiles(slug: string, { files }: Project, { environment, metadataOnly, paths }: Asked): Body {
+  const all = bounded(latest(files, environment));
+  const found = all.filter(([path]) => paths?.includes(path) ?? true);
+  const records = found.map((item) => {
+    const [path, { value, updatedAt }] = item;
+    const bytes = Buffer.from(value as string);
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    const holders = environments.filter((one) =>
+      latest(files, one).some((other) => identityOf(other) === identityOf(item)),
+    );
+    const fixed = { mode: "0600", size: bytes.length, sha256, contentType: "application/octet-stream" };
+    const content = { content: bytes.toString("base64") };
+    return {
+      name: path.split("/").at(-1),
+      path,
+      ...fixed,
+      environments: holders,
+      updatedAt,
+      ...(!metadataOnly && content),
+    };
+  });
+  const bytes = records.reduce((sum, { size }) => sum + size, 0);
+  if (!metadataOnly && bytes > contentBytesMax) throw new Fault("content_too_large", "");
+  return json({ project: { slug }, environment, files: records }, records.length);
+}
+
+function summaryOf(slug: string, { variables, accounts }: Project) {
+  const [variableCount, accountCount] = [latest(variables, null).length, latest(accounts, null).length];
+  return { id, name: slug, slug, variableCount, accountCount };
+}
+
+/** The items of an environment, or those of any as they changed last, in byte order of name. */
+function latest(kind: Project[keyof Project], environment: Environment | null): [string, Item][] {
+  const found = new Map<string, Item>();
+  for (const [where, items] of kind) {
+    if (environment !== null && environment !== where) continue;
+    for (const [name, item] of items) if (item.updatedAt > (found.get(name)?.updatedAt ?? 0)) found.set(name, item);
+  }
+  return [...found].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+}
+
+/** Environments that have the same content at a path hold one file. */
+function identityOf([path, { value }]: readonly [string, Item]): string {
+  return `${path}\n${Buffer.from(value as string).toString("base64")}`;
+}
+
+function bounded<T>(items: readonly T[]): readonly T[] {
+  if (items.length > itemsMax) throw new Fault("too_many_items", "");
+  return items;
+}
+
+const knownPath = new RegExp(endpoints.map(({ path }) => path.source).join("|"));
+
+async function listen(server: Server, port: number) {
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
+    const { url: target = "", method = "", rawHeaders } = request;
+    const headers = new Headers();
+    for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
+    // As in the real server, an address or a Host that cannot be read is no path of the API.
+    const isHost = /^[\w.~%!$&'()*+,;=:[\]-]+$/.test(request.headers.host ?? "");
+    const address = target.startsWith("/") ? `http://fake${target}` : target;
+    const url = (isHost && attempt(() => new URL(address).href)) || "";
+    const answer = server.answer({ url, method, headers });
+    void answer.arrayBuffer().then((body) => {
+      const length = answer.body && { "Content-Length": body.byteLength };
+      response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), ...length });
+      response.end(Buffer.from(body));
+    });
+  };
+  const listening = createServer(serve).on("checkExpectation", serve);
+  await new Promise<void>((resolve) => listening.listen(port, "127.0.0.1", resolve));
+  const address = listening.address() as { readonly port: number };
+  const close = () => {
+    listening.closeAllConnections();
+    return new Promise<void>((resolve) => listening.close(() => resolve()));
+  };
+  return { url: `http://127.0.0.1:${address.port}`, close };
+}

@@ -1,0 +1,158 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { lookalikes } from "../../core/words/lookalikes.ts";
+import { formatTime } from "../../core/words/text.ts";
+import { Ago, type Cells, counted, Moment, Named, Table, type Thing } from "../../dashboard/parts/parts.tsx";
+import { withQuery } from "../../dashboard/parts/paths.ts";
+import { personText } from "../../record/entry.ts";
+import { type AuditCounts, countedDays, type Doings, units } from "./reads.ts";
+import { EnvironmentOf, Names } from "./sentence.tsx";
+
+const [barWidth, chartHeight] = [20, 80];
+
+/**
+ * Reads by machines as bars, with their mean as a line, and sentences that say the same.
+ * @param isOfAll - whether somebody reads all entries, so that none are missing
+ */
+export function Chart({ counts, isOfAll }: { readonly counts: AuditCounts; readonly isOfAll: boolean }) {
+  const { bars, isWhole, span, reads: total } = counts;
+  const unit = units.get(span.unitMs) ?? "";
+  const [first, last] = [bars[0]?.at ?? span.fromAt, span.endAt];
+  const during = (
+    <>
+      {!isOfAll && "where you may read the audit, "}from <Moment at={first} /> to <Moment at={last} />
+    </>
+  );
+  if (total === 0) return <p class="quiet">No reads by machines {during}.</p>;
+  const most = bars.reduce((a, b) => (b.count > a.count ? b : a));
+  const mean = total / bars.length;
+  const meanText = mean.toLocaleString("en", { maximumSignificantDigits: 2 });
+  const sum = `${isWhole ? "" : "At least "}${counted(total, "read")}`;
+  const rest = `On average ${meanText} in ${unit === "hour" ? "an hour" : unit === "day" ? "a day" : unit}`;
+  const label = `Reads per ${unit}. ${sum} from ${formatTime(first)} to ${formatTime(last)}. ${rest}.`;
+  return (
+    <figure>
+      <Bars bars={bars} label={label} mean={mean} />
+      <figcaption class="quiet">
+        {sum} by machines {during}. {rest}, the dashed line. The most, {most.count.toLocaleString("en")}, in the {unit}{" "}
+        from <Moment at={most.at} />.{unit !== "hour" && " Days are those of UTC."}
+      </figcaption>
+      <details>
+        <summary>Each {unit} in numbers</summary>
+        <Table
+          caption={`Reads per ${unit}`}
+          columns={{ From: ({ at }) => <Moment at={at} />, Reads: ({ count }) => count }}
+          rows={bars.filter(({ count }) => count > 0)}
+          none=""
+        />
+      </details>
+    </figure>
+  );
+}
+
+/** Bars, and what they say in words. @param mean - is drawn as a line */
+function Bars(props: { readonly bars: AuditCounts["bars"]; readonly label: string; readonly mean?: number }) {
+  const { bars, label, mean } = props;
+  const most = Math.max(...bars.map(({ count }) => count));
+  const yOf = (count: number) => chartHeight - (count / most) * chartHeight;
+  return (
+    <svg
+      viewBox={`0 0 ${bars.length * barWidth} ${chartHeight}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={label}
+    >
+      {bars.map(
+        ({ at, count }, index) =>
+          count > 0 && (
+            <rect x={index * barWidth + 2} y={yOf(count)} width={barWidth - 4} height={chartHeight - yOf(count)}>
+              <title>{`${formatTime(at)}: ${counted(count, "read")}`}</title>
+            </rect>
+          ),
+      )}
+      {mean !== undefined && <line x1={0} x2={bars.length * barWidth} y1={yOf(mean)} y2={yOf(mean)} />}
+    </svg>
+  );
+}
+
+/** Reads by machines in the last {@link countedDays}, as small bars and in words. */
+export function ReadsLately({ counts }: { readonly counts: AuditCounts }) {
+  const { bars, isWhole, reads } = counts;
+  if (reads === 0) return <span class="quiet">none in {isWhole ? `${countedDays} days` : "what could be read"}</span>;
+  const most = Math.max(...bars.map(({ count }) => count)).toLocaleString("en");
+  const all = reads.toLocaleString("en");
+  const sum = isWhole ? `${all} in ${countedDays} days` : `the last ${all} in ${counted(bars.length, "day")}`;
+  const words = `${sum}, at most ${most} a day`;
+  return (
+    <span class="lately">
+      <Bars bars={bars} label={`Reads per day: ${words}`} /> {words}
+    </span>
+  );
+}
+
+/** How many rows the table of {@link Who} has. */
+const rowsMax = 50;
+
+type Shown = {
+  readonly counts: AuditCounts;
+  /** The filter, as the URL has it. */
+  readonly typed: Readonly<Record<string, string | undefined>>;
+  /** The names of keys and trusts by their ids. */
+  readonly keys: ReadonlyMap<string, string>;
+  readonly now: number;
+};
+
+/** Who did what how often, and when last. */
+export function Who({ counts, typed, keys, now }: Shown) {
+  const all = counts.doings;
+  if (counts.newestAt === undefined || counts.oldestAt === undefined) return null;
+  const rows = all.slice(0, rowsMax);
+  return (
+    <details open={Object.keys(typed).length > 0}>
+      <summary>Who, what and how often</summary>
+      <p class="quiet">
+        Counted: {counts.isWhole ? "" : "the newest "}
+        {counted(counts.entries, "entry", "entries")}, from <Moment at={counts.oldestAt} /> to{" "}
+        <Moment at={counts.newestAt} />.{!counts.isWhole && " There are older ones: choose fewer days to count all."}
+      </p>
+      <Table caption="Who, what and how often" columns={columnsOf(rows, { typed, keys, now })} rows={rows} none="" />
+      {all.length > rowsMax && (
+        <p class="quiet">
+          {counted(all.length - rowsMax, "row")} with fewer entries are not shown. Filter by a person, key or project.
+        </p>
+      )}
+    </details>
+  );
+}
+
+type Acting = Pick<Doings, "actor">;
+
+/** Who did it: a person, or a key or a trust by its name. Those of one look are marked. */
+export function whoOf(rows: readonly Acting[], keys: ReadonlyMap<string, string>): (row: Acting) => VNode {
+  const marks = lookalikes(rows.map((row) => thingOf(row, keys)));
+  return (row) => {
+    const type = row.actor.type === "person" ? undefined : row.actor.type;
+    return <Named thing={thingOf(row, keys)} type={type} marks={marks} />;
+  };
+}
+
+export function thingOf({ actor }: Acting, keys: ReadonlyMap<string, string>): Thing {
+  if (actor.type !== "person") return { id: actor.id, name: keys.get(actor.id) ?? actor.id };
+  const name = personText(actor);
+  return { id: name, name };
+}
+
+function columnsOf(rows: readonly Doings[], { typed, keys, now }: Omit<Shown, "counts">): Cells<Doings> {
+  return {
+    Who: whoOf(rows, keys),
+    Where: (row) => [row.project ?? row.organization, " ", <EnvironmentOf entry={row} />],
+    Names: ({ names }) => <Names items={names.map((name) => keys.get(name) ?? name)} looked={typed["name"]} />,
+    Times: ({ count, actor, project, organization, environment }) => {
+      const who = actor.type === "person" ? { actor: actor.name } : { key: actor.id };
+      const where = project === null ? {} : { project: `${organization}/${project}` };
+      const query = { ...typed, ...who, ...where, environment: environment ?? typed["environment"] };
+      return <a href={withQuery("/audit", query)}>{count}</a>;
+    },
+    Last: ({ lastAt }) => <Ago at={lastAt} now={now} />,
+  };
+}

@@ -1,0 +1,187 @@
+import { parseReceipt, receiptName } from "../../core/receipt.ts";
+import { Refused } from "../../core/refused.ts";
+import { segmentTree } from "../../record/leaf.ts";
+import { findVerifiers } from "../../record/notary/signers.ts";
+import { encodeVerifier, parseWitness } from "../../record/note.ts";
+import { type EntryProof, encodeTreeProof, proofChecker, proofFormat } from "../../record/proof.ts";
+import type { Segment } from "../../record/segment.ts";
+import { segmentsByLane } from "../../record/store/segments.ts";
+import { leafOf, newestCosigned } from "../../record/store/tree.ts";
+import { readNodes, type SignedHead, treeEnd } from "../../record/store/tree-end.ts";
+import { cosignedNote, headFrom } from "../../record/store/tree-search.ts";
+import { leafHash, proveInclusion, verifyInclusion } from "../../record/tree.ts";
+import { openTreeHead } from "../../record/tree-note.ts";
+import { saltKeyOf } from "../../seal/keyring.ts";
+import type { Database } from "../../store/database.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { type AuditFilter, auditSegments, findSegment, type NoteDamage, noEntry, seenSeqs } from "./audit.ts";
+import { requireAuditor } from "./audit-chain.ts";
+
+/** The keys that sign the tree's heads, as verifier keys, the newest first. */
+export async function auditKeys(admin: AdminContext): Promise<string[]> {
+  requireAuditor(admin);
+  const { database, keyring, systemKeys } = admin;
+  return (await findVerifiers(database, keyring, systemKeys.audit)).signers.map(encodeVerifier);
+}
+
+/** When the newest head was signed, in epoch milliseconds: entries from before can be proved. Undefined if there is none. */
+export async function provedUntil({ database }: AdminContext): Promise<number | undefined> {
+  const { head } = await treeEnd(database);
+  return head?.at;
+}
+
+/** A witness, and which heads it has signed. */
+export type WitnessRecord = {
+  readonly name: string;
+  /** When the newest of them was signed by the notary, in epoch milliseconds; undefined if there is none. */
+  readonly until: number | undefined;
+  /** When the first was that it has not signed since; undefined if it has signed the newest. */
+  readonly missingSince: number | undefined;
+  /** When a loss was accepted since its newest signature, in epoch milliseconds: it vouches for what came before. */
+  readonly lossAt: number | undefined;
+};
+
+/** The witnesses that are set here; if none is, those that have signed within a month. */
+export async function listWitnesses(admin: AdminContext): Promise<WitnessRecord[]> {
+  const { database, checkpoint, keyring, systemKeys, now } = admin;
+  const found = await findVerifiers(database, keyring, systemKeys.audit).catch(() => undefined);
+  const log = found?.signers ?? [];
+  const acceptedAt = (head: SignedHead | undefined) => openTreeHead(head?.note ?? "", log)?.acceptedAt ?? 0;
+  const newest = acceptedAt((await treeEnd(database)).head);
+  const signed = await newestCosigned(database, Number.MAX_SAFE_INTEGER);
+  const isSet = checkpoint.witnesses.length > 0;
+  const records = (isSet ? checkpoint.witnesses : [...signed.keys()]).map(async (key) => {
+    const size = signed.get(key);
+    const [last, next] = await Promise.all([size && headFrom(database, size), headFrom(database, (size ?? 0) + 1)]);
+    const lossAt = last && acceptedAt(last) < newest ? newest : undefined;
+    return { name: parseWitness(key)?.name ?? key, until: last ? last.at : undefined, missingSince: next?.at, lossAt };
+  });
+  const isRecent = ({ until }: WitnessRecord) => until !== undefined && until > now() - monthMs;
+  return (await Promise.all(records)).filter((one) => isSet || isRecent(one));
+}
+
+const monthMs = 30 * 86_400_000;
+
+/**
+ * Proves the entries of a receipt.
+ * @param name - `LANE:SEQ`, or `LANE:FIRST-LAST`; the lane may be shortened to its first 8 or more characters
+ * @throws Refused `forbidden`, `invalid`, `not_found`; `unavailable` if they are in no signed head yet; `conflict` if
+ *   they are not what was put into the tree
+ */
+export async function proveAudit(admin: AdminContext, name: string): Promise<EntryProof[]> {
+  requireAuditor(admin);
+  const named = parseReceipt(name);
+  if (named === undefined) {
+    throw new Refused("invalid", "Give LANE:NUMBER, as a receipt or `keyhole audit list --wide` has it.");
+  }
+  const { firstSeq, lastSeq } = named;
+  if (lastSeq - firstSeq >= entriesMax) {
+    throw new Refused("bound", `${name} has more than ${entriesMax} entries: \`audit export --proofs\` proves many.`);
+  }
+  const { lane, firstSeq: from } = await findSegment(admin, named.lane, firstSeq);
+  const prover = await openProver(admin);
+  const proofs: EntryProof[] = [];
+  for await (const segment of segmentsByLane(admin.database, {}, { lane, seq: from })) {
+    if (segment.firstSeq > lastSeq) break;
+    const asked = seenSeqs(admin, segment).filter((seq) => seq >= firstSeq && seq <= lastSeq);
+    const found = await prover.prove(segment, asked);
+    if (found === undefined) {
+      throw new Refused("unavailable", `${name} is in no signed head yet: the notary takes it in within a minute.`);
+    }
+    proofs.push(...found);
+  }
+  if (proofs.length < lastSeq - firstSeq + 1) throw noEntry(name);
+  return proofs;
+}
+
+/**
+ * The proofs of all matching entries, in pages, oldest first.
+ * @param left - called with the number of entries that are in no signed head: those of the last minute, and flaws
+ * @throws Refused as {@link auditPages}; `conflict` if a segment is not the one that was taken into the tree
+ */
+export async function* provenPages(
+  admin: AdminContext,
+  filter: AuditFilter,
+  left: (entries: number) => void,
+  noteDamage: NoteDamage,
+): AsyncGenerator<EntryProof[]> {
+  const prover = await openProver(admin);
+  for await (const page of auditSegments(admin, filter, noteDamage, "oldest first")) {
+    for (const { segment, records } of page) {
+      const seqs = records.map(({ seq }) => seq);
+      const proofs = await prover.prove(segment, seqs);
+      if (proofs === undefined) left(seqs.length);
+      else yield proofs;
+    }
+  }
+}
+
+/** As many as one answer leaves. */
+const entriesMax = 1000;
+
+/** Proves entries against signed heads. */
+type Prover = {
+  /**
+   * @param seqs - of the segment's entries that are to be proved
+   * @returns undefined if the segment is in no signed head; each is checked as those who get it check it
+   * @throws Refused `conflict` if the segment is not the one of the tree, or the tree's head is not signed
+   */
+  readonly prove: (segment: Segment, seqs: readonly number[]) => Promise<EntryProof[] | undefined>;
+};
+
+/**
+ * A prover against the newest head that a witness has signed, and for what came later against the newest head of all.
+ */
+async function openProver({ database, keyring, systemKeys }: AdminContext): Promise<Prover> {
+  const { head: newest } = await treeEnd(database);
+  const signed = newest === undefined ? new Map() : await newestCosigned(database, newest.size);
+  const cosigned = signed.size === 0 ? undefined : await headFrom(database, Math.max(...signed.values()));
+  const heads = [cosigned, newest].filter((head) => head !== undefined);
+  const notes = await Promise.all(heads.map((head) => cosignedNote(database, head, [...signed.keys()])));
+  const saltKey = saltKeyOf(systemKeys.audit);
+  const check = proofChecker((await findVerifiers(database, keyring, systemKeys.audit)).signers);
+  return {
+    prove: async (segment, seqs) => {
+      if (seqs.length === 0) return [];
+      const leaf = await leafOf(database, segment);
+      const at = heads.findIndex(({ size }) => leaf !== undefined && leaf < size);
+      const head = heads[at];
+      if (head === undefined || leaf === undefined) return undefined;
+      const tree = segmentTree(saltKey, segment);
+      const path = await pathOf(database, head, leaf);
+      if (tree === undefined || !verifyInclusion(leafHash(tree.leaf), leaf, head, path)) throw notInTree(segment);
+      const proof = encodeTreeProof(leaf, path, notes[at] ?? "");
+      return Promise.all(
+        seqs.map(async (seq) => {
+          const index = seq - segment.firstSeq;
+          const { entry, salt } = tree.salted[index] as (typeof tree.salted)[number];
+          const made = {
+            format: proofFormat,
+            receipt: receiptName({ lane: segment.lane, firstSeq: seq, lastSeq: seq }),
+            entry,
+            salt: salt.toString("base64"),
+            path: (await tree.prove(index)).map((hash) => hash.toString("base64")),
+            segment: tree.leaf,
+            proof,
+          } as const;
+          const found = check(made);
+          if ("wrong" in found)
+            throw new Refused("conflict", cannotProve(segment, `the proof would not hold: ${found.wrong}`));
+          return made;
+        }),
+      );
+    },
+  };
+}
+
+function pathOf(database: Database, { size }: SignedHead, leaf: number): Promise<Buffer[]> {
+  return proveInclusion(leaf, size, (nodes) => readNodes(database, nodes));
+}
+
+function notInTree(segment: Segment): Refused {
+  return new Refused("conflict", cannotProve(segment, "it is not what the tree has"));
+}
+
+function cannotProve(segment: Segment, why: string): string {
+  return `${receiptName(segment)} cannot be proved: ${why}. \`keyhole audit verify\` says more.`;
+}

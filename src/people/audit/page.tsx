@@ -1,0 +1,392 @@
+/** @jsxImportSource preact */
+
+import { environments } from "../../core/names.ts";
+import { Refused } from "../../core/refused.ts";
+import { jsonLine } from "../../core/visible.ts";
+import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
+import {
+  Actions,
+  Ago,
+  type Cells,
+  Chips,
+  counted,
+  Facts,
+  Field,
+  FirstFew,
+  LoneLink,
+  Moment,
+  Name,
+  Prose,
+  Table,
+  Warnings,
+  Word,
+} from "../../dashboard/parts/parts.tsx";
+import { withQuery } from "../../dashboard/parts/paths.ts";
+import { unlessRefused } from "../../dashboard/parts/refusal.ts";
+import type { Answer } from "../../dashboard/parts/route.ts";
+import type { Visit } from "../../dashboard/parts/visit.ts";
+import { auditActions, changeActions } from "../../kinds/people.ts";
+import { describeFlaw } from "../../record/flaw.ts";
+import { describeDifference } from "../../record/record.ts";
+import { keyNames } from "../keys/keys.ts";
+import {
+  type AuditFilter,
+  type AuditRecord,
+  auditPages,
+  NamesFound,
+  namesWith,
+  recordBegins,
+  showAudit,
+  unreadable,
+} from "./audit.ts";
+import { verifyAudit } from "./audit-chain.ts";
+import { Chart, Who, whoOf } from "./audit-counts.tsx";
+import { listWitnesses, proveAudit, provedUntil, type WitnessRecord } from "./audit-proof.ts";
+import { AgainstRecord, Unread } from "./exceptions.tsx";
+import { Damaged, wholeColumns } from "./operations.ts";
+import { AuditCounts, spanOf } from "./reads.ts";
+import { EnvironmentOf, Names } from "./sentence.tsx";
+
+/** The fields of the filter, as the URL has them: a filtered page is a link. */
+const fields = ["project", "name", "actor", "key", "action", "environment", "since", "until"] as const;
+type Typed = Readonly<Partial<Record<(typeof fields)[number], string>>>;
+
+/** Choices of the filter that are several actions. To reveal a value is to read it. */
+const wideActions: ReadonlyMap<string, readonly string[]> = new Map([
+  ["all reads", auditActions.filter(isRead)],
+  ["all changes", changeActions.filter((action) => !isRead(action))],
+]);
+
+function isRead(action: string): boolean {
+  return /\.(read|reveal)$/.test(action);
+}
+
+const entriesMin = 100;
+const dayMs = 86_400_000;
+
+/** The newest entries that the filter finds. The first page counts them, too. */
+export async function auditPage(visit: Visit): Promise<Answer> {
+  const typed = typedIn(visit);
+  // A filter that names something unknown is refused beside the typed text.
+  const found = await unlessRefused(
+    newest(visit, typed),
+    ["forbidden", "invalid", "not_found", "ambiguous"],
+    ({ message }) => message,
+  );
+  const now = visit.admin.now();
+  const until = await provedUntil(visit.admin);
+  const main = (
+    <>
+      <FilterForm typed={typed} refusal={typeof found === "string" ? found : undefined} />
+      {typeof found !== "string" && (
+        <>
+          <Views typed={typed} now={now} />
+          {found.named && <Named found={found.named} />}
+          {found.counts && mayRead(found.filter) && (
+            <Chart counts={found.counts} isOfAll={visit.admin.rights === "operator"} />
+          )}
+          {found.counts && <Who counts={found.counts} typed={typed} keys={found.keys} now={now} />}
+          <Actions
+            items={{ "Verify the chain": "/audit/verify", "Export as JSON lines": withQuery("/audit/export", typed) }}
+            quiet
+          />
+          {found.counts && (
+            <p class="quiet">
+              {until === undefined
+                ? "Nothing can be proved yet: no notary has signed."
+                : ["Proved until ", <Ago at={until} now={now} />]}
+            </p>
+          )}
+          {found.counts && <WitnessRows witnesses={await listWitnesses(visit.admin)} now={now} />}
+          {await AgainstRecord(visit)}
+          {found.entries.some(isDamaged) && <DamagedEntry />}
+          <Unread damaged={found.damaged} />
+          <Table
+            caption="Entries, newest first"
+            columns={columnsOf(found.entries, found.keys, typed.name)}
+            rows={found.entries}
+            none={found.none}
+            isPart
+          />
+          {found.olderAt !== undefined && (
+            <LoneLink to={withQuery("/audit", { ...typed, before: found.olderAt })}>Older entries</LoneLink>
+          )}
+        </>
+      )}
+    </>
+  );
+  return { title: "Audit", main };
+}
+
+/** The typed text, wrong words too, so that the form can show it again. */
+function typedIn(visit: Visit): Typed {
+  return Object.fromEntries(fields.flatMap((field) => (visit.query(field) ? [[field, visit.query(field)]] : [])));
+}
+
+/** @throws Refused `invalid` that names the field */
+function filterOf(visit: Visit, typed: Typed): AuditFilter {
+  const { action, key, since, until, environment: _, ...same } = typed;
+  const actions = wideActions.get(action ?? "") ?? (action === undefined ? undefined : [action]);
+  if (actions?.some((one) => !auditActions.includes(one)))
+    throw new Refused("invalid", `There is no action ${JSON.stringify(action)}.`);
+  const [sinceAt, beforeAt] = [momentOf("From", since), momentOf("Until", until)];
+  if (sinceAt !== undefined && beforeAt !== undefined && beforeAt <= sinceAt) {
+    throw new Refused("invalid", "Until is not after From, so no entry can fit.");
+  }
+  return { ...same, keyId: key, actions, environment: visit.environment(), sinceAt, beforeAt };
+}
+
+/** @throws Refused `invalid` */
+function momentOf(label: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?$/.test(text) ? Date.parse(`${text}Z`) : Number.NaN;
+  // A day that does not exist, such as 2030-02-30, may be read as one of the next month.
+  if (!Number.isNaN(at) && new Date(at).toISOString().startsWith(text)) return at;
+  throw new Refused("invalid", `${label} ${JSON.stringify(text)} is not a time, such as 2030-01-31T12:00 in UTC.`);
+}
+
+/**
+ * A page of entries. Entries of one moment are on one page: the next page begins before that moment, so none is left
+ * out and none comes twice.
+ */
+async function newest(visit: Visit, typed: Typed) {
+  const { admin } = visit;
+  const asked = filterOf(visit, typed);
+  const before = visit.query("before") === undefined ? undefined : visit.number("before");
+  const filter = before === undefined ? asked : { ...asked, beforeAt: Math.min(before, asked.beforeAt ?? before) };
+  const { name } = asked;
+  const isCounted = name === undefined ? undefined : namesWith(name);
+  const counts = before === undefined ? new AuditCounts(spanOf(admin.now(), asked), isCounted) : undefined;
+  const named = name === undefined ? undefined : new NamesFound(name);
+  const entries: AuditRecord[] = [];
+  let olderAt: number | undefined;
+  const damaged = new Damaged(admin);
+  pages: for await (const page of auditPages(admin, filter, damaged.note, "newest first")) {
+    for (const entry of page) {
+      named?.add([entry]);
+      const last = entries.at(-1);
+      if (last && entries.length >= entriesMin && entry.time < last.time) olderAt ??= last.time;
+      if (olderAt === undefined) entries.push(entry);
+      if (counts?.add(entry) !== true && olderAt !== undefined) break pages;
+    }
+  }
+  const words = "No entry that you may read fits this filter. Take a part of it away, or look at an earlier time.";
+  const none = entries.length > 0 ? "" : [words, await recordBegins(admin, filter.sinceAt)].filter(Boolean).join(" ");
+  return { filter, entries, none, damaged, olderAt, counts, named, keys: await keyNames(admin) };
+}
+
+/** Until when each witness has signed, and which of them are away. */
+function WitnessRows({ witnesses, now }: { readonly witnesses: readonly WitnessRecord[]; readonly now: number }) {
+  const away = witnesses.filter(({ missingSince = now }) => missingSince < now - awayAfterMs);
+  return (
+    <>
+      {witnesses.map(({ name, until }) => (
+        <p class="quiet">
+          Signed by the witness <Name>{name}</Name>
+          {until === undefined ? ": nothing yet" : [" until ", <Ago at={until} now={now} />]}
+        </p>
+      ))}
+      <Warnings
+        items={away.map(({ name, missingSince = now, lossAt }) => {
+          if (lossAt === undefined) {
+            const since = " is away: it has not signed what the notary signed ";
+            const later = ". Proofs of what came later do not have its signature.";
+            return ["The witness ", <Name>{name}</Name>, since, <Ago at={missingSince} now={now} />, later];
+          }
+          const since = " has signed nothing since a loss was accepted ";
+          const before = ". It vouches only for what came before. If it has signed entries that are lost, reset it.";
+          return ["The witness ", <Name>{name}</Name>, since, <Ago at={lossAt} now={now} />, before];
+        })}
+      />
+    </>
+  );
+}
+
+/** The notary asks each minute, and waits 10 s. */
+const awayAfterMs = 120_000;
+
+/** Which names a part of a name has found, unless it is a whole one. */
+function Named({ found: { part, count, names } }: { readonly found: NamesFound }) {
+  if (names.length === 0) return null;
+  return (
+    <p>
+      <Name>{part}</Name> is in {count}: <FirstFew items={names.map((name) => <Name>{name}</Name>)} max={10} />.
+    </p>
+  );
+}
+
+/** Whether a filter may find reads by machines. */
+function mayRead({ actions }: AuditFilter): boolean {
+  return actions?.some((action) => action.endsWith(".read")) ?? true;
+}
+
+/** The fields that are folded as long as they are empty. */
+const rare = ["project", "key", "environment", "since", "until"] as const;
+
+/** On a phone it is folded unless a filter is set, or refused; on a wide screen it is always open. */
+function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusal: string | undefined }) {
+  const isSet = Object.keys(typed).length > 0;
+  return (
+    <details class="folded" open={isSet || refusal !== undefined}>
+      <summary>Filter the entries</summary>
+      <form action="/audit" class="filters">
+        <Field name="name" label="Part of a name" value={typed.name} />
+        <Field name="actor" label="Person, key or trust" value={typed.actor} />
+        <Field
+          name="action"
+          label="Action"
+          options={[...wideActions.keys(), ...auditActions]}
+          value={typed.action}
+          any="any"
+        />
+        <div class="send">
+          <button type="submit">Filter</button>
+          {isSet && <a href="/audit">Show everything</a>}
+        </div>
+        <details open={rare.some((field) => typed[field] !== undefined)}>
+          <summary>More</summary>
+          <div class="filters">
+            <Field name="project" label="Project" value={typed.project} />
+            <Field name="key" label="Id of a key" value={typed.key} />
+            <Field name="environment" label="Environment" options={environments} value={typed.environment} any="any" />
+            <Field name="since" label="From (UTC)" type="datetime-local" value={typed.since} />
+            <Field name="until" label="Until (UTC)" type="datetime-local" value={typed.until} />
+          </div>
+        </details>
+        <p role="alert" class="refusal">
+          {refusal && <Prose>{refusal}</Prose>}
+        </p>
+      </form>
+    </details>
+  );
+}
+
+/** Links to what people look for most, beside what is filtered already. */
+function Views({ typed, now }: { readonly typed: Typed; readonly now: number }) {
+  const view = (words: string, change: Typed) => {
+    const isHere = fields.every((field) => (change[field] ?? typed[field] ?? "") === (typed[field] ?? ""));
+    return { words, to: withQuery("/audit", { ...typed, ...change }), isHere };
+  };
+  const since = (days: number) => ({ since: new Date(now - days * dayMs).toISOString().slice(0, 16), until: "" });
+  const items = [
+    ...[...wideActions.keys()].map((action) => view(action, { action })),
+    view("the last 24 hours", since(1)),
+    ...[7, 30].map((days) => view(`the last ${days} days`, since(days))),
+  ];
+  return <Chips label="What people look for most" items={items} />;
+}
+
+function columnsOf(
+  entries: readonly AuditRecord[],
+  keys: ReadonlyMap<string, string>,
+  looked: string | undefined,
+): Cells<AuditRecord> {
+  return {
+    Time: ({ lane, seq, time }) => (
+      <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>
+        <Moment at={time} isBelowDay />
+      </a>
+    ),
+    Who: whoOf(entries, keys),
+    Action: ({ action }) => <code>{action}</code>,
+    Where: (entry) => [entry.project ?? entry.organization, " ", <EnvironmentOf entry={entry} />],
+    Names: ({ names }) => <Names items={names} looked={looked} />,
+  };
+}
+
+/** One entry, whole. */
+export async function entryPage(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
+  const entry = await showAudit(admin, visit.param("entry"));
+  const { actor, lane, seq, time } = entry;
+  const facts = drawnFacts(entry, await wholeColumns(admin), admin.now());
+  const isProved = !isDamaged(entry) && time < ((await provedUntil(admin)) ?? 0);
+  const main = (
+    <>
+      {isDamaged(entry) && <DamagedEntry />}
+      <Facts facts={{ ...facts, Time: <Moment at={time} /> }} />
+      {isProved && (
+        <LoneLink to={`/audit/proof/${encodeURIComponent(`${lane}:${seq}`)}`}>Its proof, as a file</LoneLink>
+      )}
+      {!isProved && !isDamaged(entry) && <p class="quiet">It can be proved when the notary has taken it in.</p>}
+      {actor.type !== "person" && visit.may("see", "keys") && (
+        <LoneLink to={`/keys/${actor.id}`}>The {actor.type}</LoneLink>
+      )}
+      <LoneLink to="/audit">All entries</LoneLink>
+    </>
+  );
+  return { title: "An entry of the audit", main };
+}
+
+/** The proof of one entry, as `keyhole audit prove` writes it. */
+export async function proofFile(visit: Visit): Promise<Answer> {
+  const proofs = await proveAudit(visit.admin, visit.param("entry"));
+  const chunks = async function* () {
+    yield proofs.map(jsonLine).join("");
+  };
+  return { name: "entry.proof", type: "application/jsonl", chunks: chunks() };
+}
+
+function isDamaged({ action }: AuditRecord): boolean {
+  return action === unreadable;
+}
+
+/** Explains `unreadable`, and says what to do. */
+function DamagedEntry() {
+  return (
+    <p class="warning">
+      A part of the audit is damaged and cannot be read: it is shown as <Name>{unreadable}</Name>.{" "}
+      <a href="/audit/verify">Verify the chain</a> to see which entries it held.
+    </p>
+  );
+}
+
+/** Walks the whole chain, which takes as long as it is. */
+export async function verifyPage({ admin }: Visit): Promise<Answer> {
+  const { entries, lanes, flaws, tree, moreFlaws, accepted, differences } = await verifyAudit(admin);
+  const more = moreFlaws > 0 ? [`${counted(moreFlaws, "more flaw")}.`] : [];
+  const main = (
+    <>
+      <p>
+        {counted(entries, "entry", "entries")} in {counted(lanes, "lane")} verified.
+        {accepted.length > 0 && ` ${counted(accepted.length, "known loss", "known losses")} accepted.`}
+      </p>
+      <Warnings
+        items={[
+          ...[...flaws.map(describeFlaw), ...tree, ...differences.map(describeDifference)].map((one) => (
+            <Word>{one}</Word>
+          )),
+          ...more,
+        ]}
+      />
+      <p class="quiet">
+        Only <Name>keyhole audit verify --checkpoint</Name>, with the server's log, shows whether entries are missing
+        that no notary has signed.
+      </p>
+      <LoneLink to="/audit">All entries</LoneLink>
+    </>
+  );
+  return {
+    title: "Verify the chain",
+    heading:
+      flaws.length + tree.length + differences.length === 0 ? "Every entry is unchanged" : "The audit does not verify",
+    main,
+  };
+}
+
+/** The filtered entries, oldest first, as `keyhole audit export` writes them. */
+export async function auditExport(visit: Visit): Promise<Answer> {
+  const filter = filterOf(visit, typedIn(visit));
+  const damaged = new Damaged(visit.admin);
+  const pages = auditPages(visit.admin, filter, damaged.note);
+  // A filter that names nothing is refused here: once the file has begun, nothing can be refused any more.
+  const first = await pages.next();
+  const textOf = (page: readonly AuditRecord[]) => page.map((entry) => jsonLine(entry)).join("");
+  const chunks = async function* () {
+    if (!first.done) yield textOf(first.value);
+    for await (const page of pages) yield textOf(page);
+    // The browser must not save a file that looks whole.
+    if (damaged.problem !== undefined) throw damaged.problem;
+  };
+  return { name: "audit.jsonl", type: "application/jsonl", chunks: chunks() };
+}

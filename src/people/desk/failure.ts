@@ -1,0 +1,114 @@
+import { Fault } from "../../core/fault.ts";
+import { exits, Problem } from "../../core/problem.ts";
+import { HostRefused, Refused, type RefusedKind, unusable } from "../../core/refused.ts";
+import { databaseFailures } from "../../store/failures.ts";
+
+/*
+ * Turns an error into a code and a sentence, which commands and pages show. There are two sentences: an operator is told
+ * which folder, host or setting is wrong, and can correct it. Anybody else who comes through a door is told what
+ * happened and whom to ask.
+ */
+
+/** What kind of failure it is. The kinds of a Refused keep their names. */
+export type FailureCode = RefusedKind | "unauthorized" | "decryption_failed" | "database_damaged" | "internal_error";
+
+/** Who reads a sentence: somebody who holds the root key, or somebody who came through a door. */
+export type Audience = "operator" | "person";
+
+type Failure = { readonly code: FailureCode; readonly message: string };
+
+/** The code and the sentence of an error for this audience. */
+export function failureFor(audience: Audience, error: unknown): Failure {
+  return audience === "operator" ? failureForOperator(error) : failureForPerson(error);
+}
+
+/**
+ * All that helps to correct what failed. Of a database's or a parser's error the message has only the code, because such
+ * an error may quote a secret.
+ */
+function failureForOperator(error: unknown): Failure {
+  const refused = refusedIn(error);
+  if (refused !== undefined) return { code: refused.kind, message: refused.message };
+  if (isConfiguration(error)) return { code: "unavailable", message: error.message };
+  if (isMisuse(error)) return { code: "invalid", message: error.message };
+  const known = knownFailure(error);
+  if (known !== undefined) return known;
+  return { code: "internal_error", message: `Something failed inside Keyhole (${nameOf(error)}). Please report it.` };
+}
+
+/** What happened and whom to ask: nothing of this host but the name of an error. */
+function failureForPerson(error: unknown): Failure {
+  const refused = refusedIn(error);
+  // What is missing or there already on this host is not what they asked for.
+  if (refused instanceof HostRefused) {
+    return { code: refused.kind === "conflict" ? "conflict" : "unavailable", message: refused.forPersons };
+  }
+  if (refused !== undefined) return { code: refused.kind, message: refused.message };
+  if (isConfiguration(error)) return { code: "unavailable", message: unusable };
+  if (isMisuse(error)) return { code: "invalid", message: error.message };
+  const known = knownFailure(error);
+  if (known === undefined) {
+    const message = `Something failed inside Keyhole (${nameOf(error)}): tell an operator, who can report it.`;
+    return { code: "internal_error", message };
+  }
+  const { code, message, forPersons = message } = known;
+  return { code, message: forPersons };
+}
+
+/** A Refused explains more than the code of its cause, or the Fault that it caused. */
+function refusedIn(error: unknown): Refused | undefined {
+  const refused = error instanceof Fault ? error.cause : error;
+  return refused instanceof Refused ? refused : undefined;
+}
+
+/** Whether a setting of this host is wrong. */
+function isConfiguration(error: unknown): error is Problem {
+  return error instanceof Problem && error.code === "invalid_configuration";
+}
+
+/** Whether an operation refuses what it was given, in the words of a command. */
+function isMisuse(error: unknown): error is Problem {
+  return error instanceof Problem && error.exitCode === exits.usage;
+}
+
+/** What an operator is told of a failure that has a code, and others if that is something else. */
+function knownFailure(error: unknown): (Failure & { readonly forPersons?: string }) | undefined {
+  const code = systemCode(error);
+  const found = databaseFailures.find(([codes]) => codes.test(code ?? ""));
+  if (found !== undefined) {
+    const [, message, kind = "unavailable"] = found;
+    return { code: kind, message, ...(kind !== "invalid" && { forPersons: unusable }) };
+  }
+  const faultCode = error instanceof Fault ? error.code : undefined;
+  return faultCode === "decryption_failed" || faultCode === "unavailable" ? ofFaults[faultCode] : undefined;
+}
+
+/** The name of an error, and its code. */
+function nameOf(error: unknown): string {
+  const name = error instanceof Error ? error.name : typeof error;
+  const code = systemCode(error);
+  return code === undefined ? name : `${name}, ${code}`;
+}
+
+const ofFaults = {
+  unavailable: {
+    code: "unavailable",
+    message: "The database did not answer in time, or not as it should: try again.",
+    forPersons: "The database did not answer in time, or not as it should: try again, or ask an operator.",
+  },
+  decryption_failed: {
+    code: "decryption_failed",
+    message: "Something stored cannot be decrypted: this is the wrong root key, or the database was altered.",
+    forPersons: "Something stored cannot be decrypted: ask an operator.",
+  },
+} as const;
+
+/** The code of a system, driver or database error. Unlike the message, it quotes no input. */
+function systemCode(error: unknown): string | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    const { code } = at as { code?: unknown };
+    if (at instanceof Fault) continue; // its code is for clients
+    if (typeof code === "string" && /^\w{1,40}$/.test(code)) return code;
+  }
+  return undefined;
+}

@@ -1,0 +1,102 @@
+/** @jsxImportSource preact */
+
+import { type Environment, environments } from "../../core/names.ts";
+import { excerpt } from "../../core/visible.ts";
+import { lookalikes } from "../../core/words/lookalikes.ts";
+import { whoStillReads } from "../../core/words/machines-only.ts";
+import { joined } from "../../core/words/text.ts";
+import { PagedTable } from "../../dashboard/parts/paged.tsx";
+import {
+  type Cells,
+  Chooser,
+  environmentColumns,
+  Field,
+  Named,
+  Operators,
+  Table,
+  Word,
+} from "../../dashboard/parts/parts.tsx";
+import { withQuery } from "../../dashboard/parts/paths.ts";
+import type { Answer } from "../../dashboard/parts/route.ts";
+import type { Visit } from "../../dashboard/parts/visit.ts";
+import { findProject } from "../desk/projects.ts";
+import { personPath, RightsInWords, rightsCell } from "../persons/page.tsx";
+import { type PersonAccess, personsWithAccess, signInText } from "../persons/persons.ts";
+import { type KeyAccess, listAccess } from "./keys.ts";
+import { keyColumns } from "./page.tsx";
+import { type Gets, namesForMachines } from "./readers.ts";
+
+/** Who can do what in a project: each key, trust and person by the three environments. */
+export async function accessPage(visit: Visit): Promise<Answer> {
+  const { admin, where } = visit;
+  const environment = visit.environment();
+  const project = await findProject(admin, where, "see");
+  const seen = visit.reached(project, "see");
+  // Their rights are looked up in these alone: a column for another environment would say "nothing" of what is not known.
+  const asked = environment === undefined ? seen : [environment];
+  const there = asked.length === environments.length ? "" : ` in ${joined(asked)}`;
+  const { id, slug, organization } = project;
+  const newKey = withQuery("/keys/new", { org: organization.slug, projects: `${slug}/${id}` });
+  const rows = await listAccess(admin, where, environment);
+  const persons = await personsWithAccess(admin, where, environment);
+  const hidden = await namesForMachines(admin, where, environment);
+  const main = (
+    <>
+      <Chooser button="Show">
+        <Field label="In" name="environment" options={seen} value={environment} any="any environment" />
+      </Chooser>
+      <PagedTable
+        caption={`The keys and trusts that reach ${where}`}
+        columns={columnsOf(rows, seen, admin.now())}
+        rows={rows}
+        visit={visit}
+        idOf={({ id }) => id}
+        nameOf={({ name }) => excerpt(name)}
+        none={[
+          `No valid key or trust reaches ${where}${there}. `,
+          visit.may("keys") && [<a href={newKey}>Create a key</a>, " for a machine that should read it."],
+        ]}
+      />
+      <h2>Persons</h2>
+      <Table
+        caption={`The persons with rights in ${where}`}
+        columns={personColumns(persons, asked, admin.now())}
+        rows={persons}
+        none={`Nobody has rights here${there}. An operator gives them: keyhole person grant.`}
+      />
+      <RightsInWords />
+      {hidden.length > 0 && (
+        <p>
+          For machines only: {joined(hidden)}. Of each of them: {whoStillReads}.
+        </p>
+      )}
+      <Operators />
+    </>
+  );
+  return { title: `Who can read ${where}`, heading: `Who can read ${where}`, main };
+}
+
+function personColumns(all: readonly PersonAccess[], shown: readonly Environment[], now: number): Cells<PersonAccess> {
+  const marks = lookalikes(all.map(({ name }) => ({ id: name, name })));
+  return {
+    Name: ({ name }) => <Named thing={{ id: name, name }} marks={marks} to={personPath(name)} />,
+    "Signs in as": ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>),
+    ...environmentColumns<PersonAccess>(shown, (person, environment) => rightsCell(person, environment, now)),
+  };
+}
+
+function columnsOf(all: readonly KeyAccess[], shown: readonly Environment[], now: number): Cells<KeyAccess> {
+  const kindsOf = ({ gets }: KeyAccess, what: Gets) => Object.keys(gets).filter((kind) => gets[kind] === what);
+  return keyColumns(
+    now,
+    {
+      ...environmentColumns<KeyAccess>(shown, (key, environment) => {
+        if (key.environments?.includes(environment) === false) return "";
+        if (kindsOf(key, "values").length > 0) return "● values";
+        return kindsOf(key, "names").length > 0 && <span class="quiet">○ names</span>;
+      }),
+      "Values of": (key) => kindsOf(key, "values").join(", "),
+    },
+    all,
+  );
+}

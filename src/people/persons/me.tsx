@@ -1,0 +1,20 @@
+/** @jsxImportSource preact */
+
+import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
+import { Facts } from "../../dashboard/parts/parts.tsx";
+import type { Answer } from "../../dashboard/parts/route.ts";
+import type { Visit } from "../../dashboard/parts/visit.ts";
+import { ownColumns } from "./operations.ts";
+import { ownRights } from "./persons.ts";
+
+/** Who is signed in, and what they may do. */
+export async function mePage({ admin }: Visit): Promise<Answer> {
+  const own = await ownRights(admin);
+  const main = (
+    <>
+      <Facts facts={drawnFacts(own, ownColumns, admin.now())} />
+      {own.rights !== "operator" && <p class="quiet">An operator gives and takes rights. No page does.</p>}
+    </>
+  );
+  return { title: "Your rights", main };
+}

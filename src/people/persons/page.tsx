@@ -1,0 +1,145 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren, VNode } from "preact";
+import { Cut } from "../../core/cut.ts";
+import { type Environment, environments } from "../../core/names.ts";
+import { Refused } from "../../core/refused.ts";
+import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
+import {
+  Ago,
+  Changed,
+  environmentColumns,
+  Facts,
+  joined,
+  Listed,
+  LoneLink,
+  Name,
+  Table,
+  Word,
+} from "../../dashboard/parts/parts.tsx";
+import { projectPagePath, withQuery } from "../../dashboard/parts/paths.ts";
+import { unlessRefused } from "../../dashboard/parts/refusal.ts";
+import type { Answer } from "../../dashboard/parts/route.ts";
+import type { Visit } from "../../dashboard/parts/visit.ts";
+import { entriesOf, writeActions } from "../../dashboard/today.tsx";
+import { everyRight, type Right } from "../../serve/access/rights.ts";
+import { type AuditRecord, listAudit, recordBegins } from "../audit/audit.ts";
+import { whoOf } from "../audit/audit-counts.tsx";
+import { Unread } from "../audit/exceptions.tsx";
+import { Damaged } from "../audit/operations.ts";
+import { personColumns } from "./operations.ts";
+import { accessOfPerson, type PersonAccess, showPerson } from "./persons.ts";
+
+/**
+ * A person: what they can see and do, how their rights changed, and what they did. Operators see what
+ * `person show` says; people who may see, what `access` says; people who may read the audit, what `audit list` says.
+ */
+export async function personPage(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
+  const name = visit.param("name");
+  const now = admin.now();
+  const isOperator = admin.rights === "operator";
+  const record = isOperator ? await unlessRefused(showPerson(admin, name), ["not_found"], () => undefined) : undefined;
+  const rows = await accessOfPerson(admin, name);
+  const damaged = new Damaged(admin);
+  const found = isOperator ? await changesOfRights(visit, name, damaged) : new Cut<AuditRecord>([]);
+  const [changes] = found.with("said below");
+  if (record === undefined && rows.length + changes.length === 0) {
+    throw new Refused("not_found", "There is no such page.");
+  }
+  const main = (
+    <>
+      {record && <Facts facts={drawnFacts(record, personColumns, now)} />}
+      {isOperator && record === undefined && <p class="warning">This person was removed, and has no rights.</p>}
+      <h2>What they can see and do</h2>
+      <Table
+        caption={`The projects in which ${name} has rights`}
+        columns={{
+          Project: ({ where }) => <Name to={projectPagePath(where, "access")}>{where}</Name>,
+          ...environmentColumns<(typeof rows)[number]>(environments, (row, one) =>
+            row.seen.includes(one) ? rightsCell(row, one, now) : "not shown",
+          ),
+        }}
+        rows={rows}
+        none={visit.none("They have no rights in any project.")}
+      />
+      <RightsInWords />
+      {isOperator && (
+        <Listed
+          title="How their rights changed"
+          none={(await recordBegins(admin)) ?? "Nobody has given or taken any."}
+          items={found.map((one) => (
+            <>
+              <Ago at={one.time} now={now} />, by {whoOf(changes, new Map())(one)}
+              <Changed names={{ added: [], changed: [], deleted: [], ...one }} />
+            </>
+          ))}
+          more={<a href={withQuery("/audit", { action: "people.write", name })}>Earlier ones, in the audit</a>}
+          unread={damaged.problem ? [damaged.problem.message] : []}
+        />
+      )}
+      {visit.may("audit") && (await doings(visit, name))}
+    </>
+  );
+  return { title: `The person ${name}`, heading: <Word>{name}</Word>, main };
+}
+
+export function personPath(name: string): string {
+  return `/persons/${name}`;
+}
+
+/** Rights that many people have together, the most first. */
+const together: readonly (readonly [words: string, rights: readonly Right[]])[] = [
+  ["● all rights", everyRight],
+  ["● reads and writes", ["see", "reveal", "write"]],
+  ["● reads", ["see", "reveal"]],
+  ["○ names", ["see"]],
+];
+
+/** What a person may do in one environment, in words. A right that ends is named, as are those beside it. */
+export function rightsCell(
+  { rightsIn, endsIn }: PersonAccess,
+  environment: Environment,
+  now: number,
+): ComponentChildren {
+  const ends = endsIn[environment] ?? {};
+  const held = rightsIn[environment] ?? [];
+  const lasting = held.filter((right) => ends[right] === undefined);
+  const [words, known] = together.find(([, rights]) => rights.every((one) => lasting.includes(one))) ?? ["", []];
+  const others = held.filter((right) => !known.includes(right));
+  const named = others.map((right) => [right, ends[right] && [" (ends ", <Ago at={ends[right]} now={now} />, ")"]]);
+  return joined(words === "" ? named : [words, ...named]);
+}
+
+/** Explains the words of {@link rightsCell}. */
+export function RightsInWords() {
+  return (
+    <p class="quiet">
+      Who reads has the rights see and reveal; who reads and writes, also write; all rights are these with keys, decide
+      and audit.
+    </p>
+  );
+}
+
+/** Each change of their rights on record, the newest first: also of rights that they no longer have. */
+async function changesOfRights({ admin }: Visit, name: string, { note }: Damaged): Promise<Cut<AuditRecord>> {
+  const found = listAudit(admin, { actions: ["people.write"], wholeName: name }, note);
+  return (await unlessRefused(found, ["not_found"], () => new Cut<AuditRecord>([]))).reversed();
+}
+
+/** What they changed and saw last, by whichever door. An account of the machine may have their name. */
+async function doings(visit: Visit, name: string): Promise<VNode> {
+  const damaged = new Damaged(visit.admin);
+  const asked = { person: name, actions: writeActions, limit: 12 };
+  const found = unlessRefused(listAudit(visit.admin, asked, damaged.note), ["not_found"], () => new Cut([]));
+  const [theirs, earlier] = (await found).with("Earlier ones, and all else that they did, in the audit");
+  return (
+    <section>
+      <h2>What they did</h2>
+      <Unread damaged={damaged} />
+      {theirs.length === 0 && <p class="quiet">{(await recordBegins(visit.admin)) ?? visit.none("Nothing.")}</p>}
+      {await entriesOf(visit, theirs)}
+      <LoneLink to={withQuery("/audit", { actor: name, action: "all reads" })}>What they saw, in the audit</LoneLink>
+      <LoneLink to={withQuery("/audit", { actor: name })}>{earlier ?? "All that they did, in the audit"}</LoneLink>
+    </section>
+  );
+}

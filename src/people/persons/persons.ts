@@ -1,0 +1,467 @@
+import { isDeepStrictEqual } from "node:util";
+import { asc, eq, sql } from "drizzle-orm";
+import { isIssuer, issuerRule } from "../../core/json-request.ts";
+import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../../core/names.ts";
+import { Refused } from "../../core/refused.ts";
+import { formatTime } from "../../core/words/text.ts";
+import type { PersonActor } from "../../record/entry.ts";
+import {
+  endOf,
+  everyRight,
+  type Holding,
+  inForce,
+  isSamePlace,
+  may,
+  merged,
+  type ProjectPlace,
+  type Right,
+  reached,
+} from "../../serve/access/rights.ts";
+import { encodePersons, type Person, type SignInAs } from "../../serve/access/roster.ts";
+import { clockOf } from "../../store/database.ts";
+import { lockCommands } from "../desk/changes.ts";
+import { type AdminContext, writing } from "../desk/context.ts";
+import { findOrganization } from "../desk/organizations.ts";
+import { Permit } from "../desk/permit.ts";
+import { findProject, placeOf } from "../desk/projects.ts";
+import { newestSealed, type PersonsAt, RosterWatch, writeRoster } from "../desk/roster.ts";
+import { requireEnvironments, requireMembers, requireWord } from "../desk/validate.ts";
+
+/* The persons of an installation and their rights. Only operators change them: no right changes rights. */
+
+export type PersonRecord = {
+  readonly name: string;
+  /** Its slug; null if the organization was deleted. */
+  readonly organization: string | null;
+  readonly signIn: SignInAs | null;
+  readonly rights: readonly RightsInPlace[];
+};
+
+/** Rights in one place, for people. */
+export type RightsInPlace = {
+  readonly rights: readonly Right[];
+  /** Its slug, or its id if it was deleted. */
+  readonly organization: string;
+  /** Its slug, or its id if it was deleted; null for every project. */
+  readonly project: string | null;
+  readonly environments: readonly Environment[];
+  /** When they end, in epoch milliseconds; null if they never do. */
+  readonly until: number | null;
+  readonly ended: boolean;
+};
+
+/** Rights in some places. Null means every project, future ones too, or every environment. */
+export type Reach = {
+  readonly rights: readonly string[];
+  /** By default the person's own. */
+  readonly organization?: string | undefined;
+  readonly projects: readonly string[] | null;
+  readonly environments: readonly string[] | null;
+};
+
+/** Whether an operator takes the persons in the database as they are, though the audit does not vouch for them. */
+type Trust = { readonly asTheyAre?: boolean | undefined };
+
+/** Adds a person without rights. */
+export async function addPerson(
+  admin: AdminContext,
+  asked: {
+    readonly name: string;
+    readonly organization?: string | undefined;
+    readonly signIn: SignInAs | null;
+    /** Whether somebody who was removed may have had the name. */
+    readonly again?: boolean | undefined;
+  },
+  trust: Trust = {},
+): Promise<PersonRecord> {
+  const { name, signIn, again } = asked;
+  requirePersonName(name);
+  if (signIn !== null) requireSignIn(signIn);
+  const { id: organizationId } = await findOrganization(admin, asked.organization);
+  const isTaken = !again && (await wasGiven(admin, name));
+  return changePerson(admin, name, trust, (before, others) => {
+    if (before !== undefined) throw new Refused("exists", `The person ${name} exists already.`);
+    // A person who leaves is removed by one name.
+    const same = signIn && others.find((one) => one.signIn && mayBeOne(one.signIn, signIn));
+    if (same) throw new Refused("exists", `${signInText(signIn)} is the person ${same.name} already.`);
+    if (isTaken) {
+      const words = `There was a person ${name}, and authorized_keys may still let their key in as ${name}: delete that line, and then give --again.`;
+      throw new Refused("exists", words);
+    }
+    return { name, organizationId, signIn, holdings: [] };
+  });
+}
+
+/** Whether somebody may sign in as both. A group without an issuer belongs to the issuer that the dashboard asks. */
+function mayBeOne(a: SignInAs, b: SignInAs): boolean {
+  const isOneIssuer = a.issuer === null || b.issuer === null || a.issuer === b.issuer;
+  return isOneIssuer && isDeepStrictEqual({ ...a, issuer: null }, { ...b, issuer: null });
+}
+
+/** Whether some version of the persons, however old, has this name. */
+async function wasGiven({ database }: AdminContext, name: string): Promise<boolean> {
+  const { rosters: r } = database.tables;
+  const text = JSON.stringify({ name }).slice(1, -1);
+  const has = sql`${database.indexOf(r.listing, sql`${text}`)} > 0`;
+  return (await database.db.select({ id: r.id }).from(r).where(has).limit(1)).length > 0;
+}
+
+/**
+ * Gives a person rights, beside those that they have. A right that they have in the very place ends as this one does.
+ * @param endFrom - when it ends, if that is counted from a moment. If it is left out, never
+ * @throws Refused `invalid` if it would have ended
+ */
+export function grantRights(
+  admin: AdminContext,
+  name: string,
+  { endFrom, ...reach }: Reach & { readonly endFrom?: ((startMs: number) => number) | undefined },
+  trust: Trust = {},
+): Promise<PersonRecord> {
+  return changeRights(admin, name, reach, trust, ({ held, rights, places, at }) => {
+    const until = endFrom?.(at);
+    if (until !== undefined && until <= at) {
+      throw new Refused("invalid", `${formatTime(until)} is past: the rights would have ended already.`);
+    }
+    const given = places.map((place) => ({ ...place, rights, ...(until !== undefined && { until }) }));
+    const again = (one: Holding) => (rights.some((right) => one.rights.includes(right)) ? given : []);
+    const kept = ofOneRight(held).map((one) => {
+      const taken = again(one).find((more) => isSamePlace(one, more))?.environments ?? 0;
+      return { ...one, environments: one.environments & ~taken };
+    });
+    return [...kept, ...given];
+  });
+}
+
+/**
+ * Takes rights from a person. What was deleted is named by its id, as lists show it.
+ * @throws Refused as {@link grantRights}; `invalid` to take from one project what the person may do in all
+ */
+export function revokeRights(admin: AdminContext, name: string, reach: Reach, trust: Trust = {}) {
+  const change = ({ held, rights, places }: Asked) =>
+    places.reduce((left, place) => without(name, left, rights, place), ofOneRight(held));
+  return changeRights(admin, name, reach, trust, change, ({ holdings }) => holdings);
+}
+
+/** The same rights, with one right in each holding. */
+function ofOneRight(held: readonly Holding[]): Holding[] {
+  return held.flatMap(({ rights, ...place }) => rights.map((right) => ({ ...place, rights: [right] })));
+}
+
+/** What a change of rights is asked for, and when. */
+type Asked = {
+  readonly held: readonly Holding[];
+  readonly rights: readonly Right[];
+  readonly places: readonly Place[];
+  readonly at: number;
+};
+
+async function changeRights(
+  admin: AdminContext,
+  name: string,
+  reach: Reach,
+  trust: Trust,
+  change: (asked: Asked) => readonly Holding[],
+  named: (person: Person) => readonly Holding[] = () => [],
+): Promise<PersonRecord> {
+  Permit.operator(admin);
+  const rights = requireMembers("right", everyRight, reach.rights);
+  const { persons } = await readPersons(admin, trust);
+  const found = requirePerson(
+    persons.find((one) => one.name === name),
+    name,
+  );
+  const places = await placesIn(admin, found, reach, named(found));
+  return changePerson(admin, name, trust, (before, _, at) => {
+    const person = requirePerson(before, name);
+    return { ...person, holdings: merged(change({ held: person.holdings, rights, places, at })) };
+  });
+}
+
+/** Removes a person with all their rights. */
+export function removePerson(admin: AdminContext, name: string, trust: Trust = {}): Promise<PersonRecord> {
+  return changePerson(admin, name, trust, () => undefined);
+}
+
+/** Persons of one organization or of all, by name, for operators. */
+export async function listPersons(admin: AdminContext, organization?: string): Promise<PersonRecord[]> {
+  Permit.operator(admin);
+  const only = organization === undefined ? undefined : (await findOrganization(admin, organization)).id;
+  const slugs = await slugsOf(admin);
+  const { persons, at } = await readPersons(admin);
+  return persons
+    .filter(({ organizationId }) => organizationId === (only ?? organizationId))
+    .map((one) => shown(slugs, one, at));
+}
+
+export async function showPerson(admin: AdminContext, name: string): Promise<PersonRecord> {
+  const found = (await listPersons(admin)).find((one) => one.name === name);
+  if (found === undefined) throw noPerson(name);
+  return found;
+}
+
+/** Who asks, and what they may do. An operator may do everything. */
+export type OwnRights = Pick<PersonActor, "name" | "from"> & {
+  readonly rights: "operator" | readonly RightsInPlace[];
+};
+
+/** What the caller may do, with the rights in force. Rights from several entries, such as groups, are merged. */
+export async function ownRights(admin: AdminContext): Promise<OwnRights> {
+  const { actor, rights } = admin;
+  const { name, from } = actor;
+  if (rights === "operator") return { name, from, rights };
+  // All of these are in force.
+  return { name, from, rights: shownRights(await slugsOf(admin), merged(rights), 0) };
+}
+
+/** Rights of one person in one place that end together, as a list of keys shows them. */
+export type EndingRights = Pick<RightsInPlace, "rights" | "organization"> & {
+  readonly name: string;
+  /** Slugs; null for every project. */
+  readonly projects: readonly string[] | null;
+  /** Null for every environment. */
+  readonly environments: readonly Environment[] | null;
+  readonly expiresAt: number;
+};
+
+/** Rights that end soon, soonest first, in places the caller may see. */
+export async function listEndingRights(admin: AdminContext, withinMs: number): Promise<EndingRights[]> {
+  const { persons, at } = await readPersons(admin);
+  const slugs = await slugsOf(admin);
+  const found = persons.flatMap(({ name, holdings }) =>
+    inForce(holdings, at).flatMap((holding): EndingRights[] => {
+      const mask = environmentMask(...reached(admin.rights, ["see"], holding)) & holding.environments;
+      if (endOf(holding) > at + withinMs || mask === 0) return [];
+      return shownRights(slugs, [{ ...holding, environments: mask }], at).map((one) => ({
+        name,
+        rights: one.rights,
+        organization: one.organization,
+        projects: one.project === null ? null : [one.project],
+        environments: mask === everyEnvironment ? null : one.environments,
+        expiresAt: endOf(holding),
+      }));
+    }),
+  );
+  return found.sort((a, b) => a.expiresAt - b.expiresAt);
+}
+
+/** One person's rights in a project, as anybody with `see` there is shown them. */
+export type PersonAccess = {
+  readonly name: string;
+  readonly signIn: SignInAs | null;
+  /** In each environment that somebody may see. */
+  readonly rightsIn: Readonly<Partial<Record<Environment, readonly Right[]>>>;
+  /** When each of these rights ends, if it does. */
+  readonly endsIn: Readonly<Partial<Record<Environment, Readonly<Partial<Record<Right, number>>>>>>;
+};
+
+/** The persons who have rights in a project, in one environment or in any that somebody may see. */
+export async function personsWithAccess(admin: AdminContext, where: string, environment?: Environment) {
+  const project = await findProject(admin, where, "see", environment && [environment]);
+  const { persons, at } = await readPersons(admin);
+  return persons.flatMap((one) => accessOf(one, at, placeOf(project), project.permit.environments));
+}
+
+/** One person's rights in each project where they have some, as far as somebody may see it, by its path. */
+export async function accessOfPerson(
+  admin: AdminContext,
+  name: string,
+): Promise<(PersonAccess & { readonly where: string; readonly seen: readonly Environment[] })[]> {
+  const { projects: p, organizations: o } = admin.database.tables;
+  const { persons, at } = await readPersons(admin);
+  const person = persons.find((one) => one.name === name);
+  const projects = await admin.database.db
+    .select({ projectId: p.id, organizationId: p.organizationId, where: sql<string>`${o.slug} || '/' || ${p.slug}` })
+    .from(p)
+    .innerJoin(o, eq(o.id, p.organizationId))
+    .orderBy(asc(o.slug), asc(p.slug));
+  return projects.flatMap(({ where, ...place }) => {
+    const seen = reached(admin.rights, ["see"], place);
+    const found = person === undefined ? [] : accessOf(person, at, place, seen);
+    return found.map((one) => ({ ...one, where, seen }));
+  });
+}
+
+/** @returns nothing for somebody without rights in these environments */
+function accessOf(
+  { name, signIn, holdings }: Person,
+  at: number,
+  place: ProjectPlace,
+  among: readonly Environment[],
+): PersonAccess[] {
+  const held = inForce(holdings, at);
+  const found = among.flatMap((one) => {
+    const ends = everyRight.flatMap((right) => {
+      const those = held.filter((holding) => may([holding], right, place, one));
+      return those.length === 0 ? [] : [[right, Math.max(...those.map(endOf))] as const];
+    });
+    return ends.length === 0 ? [] : [[one, ends] as const];
+  });
+  if (found.length === 0) return [];
+  const rightsIn = Object.fromEntries(found.map(([one, ends]) => [one, ends.map(([right]) => right)]));
+  const ending = found.map(([one, ends]) => [one, Object.fromEntries(ends.filter(([, end]) => end < endOf({})))]);
+  return [{ name, signIn, rightsIn, endsIn: Object.fromEntries(ending) }];
+}
+
+/** The persons in force. @throws Refused `conflict` if SQL changed them or put earlier ones back */
+async function readPersons(admin: AdminContext, { asTheyAre }: Trust = {}): Promise<PersonsAt> {
+  if (!asTheyAre) return new RosterWatch().current(admin);
+  return { persons: (await newestSealed(admin))?.persons ?? [], at: await clockOf(admin.database) };
+}
+
+/**
+ * Writes the next version. The lane's head is locked first, so that of two changes at once the later sees the earlier.
+ * @param change - what a person becomes; undefined if they are removed
+ * @returns the person as they are now, or were
+ */
+async function changePerson(
+  admin: AdminContext,
+  name: string,
+  trust: Trust,
+  change: (before: Person | undefined, others: readonly Person[], at: number) => Person | undefined,
+): Promise<PersonRecord> {
+  return writing(admin, Permit.operator(admin), async (admin) => {
+    await lockCommands(admin);
+    const { persons, at } = await readPersons(admin, trust);
+    const before = persons.find((one) => one.name === name);
+    const others = persons.filter((one) => one !== before);
+    const after = change(before, others, at);
+    const person = after ?? requirePerson(before, name);
+    const listing = encodePersons(after ? [...others, after].sort((a, b) => (a.name < b.name ? -1 : 1)) : others);
+    if (Buffer.byteLength(listing) > listingBytesMax) {
+      throw new Refused("bound", `The persons and their rights take more than ${listingBytesMax / 1024} KiB.`);
+    }
+    const slugs = await slugsOf(admin);
+    const lines = (one: Person | undefined) => (one === undefined ? [] : linesOf(shown(slugs, one, at)));
+    const [old, now] = [lines(before), lines(after)];
+    const write = {
+      added: now.filter((line) => !old.includes(line)),
+      changed: [],
+      deleted: old.filter((line) => !now.includes(line)),
+    };
+    return [shown(slugs, person, at), [{ ...(await writeRoster(admin, listing, name)), write }]];
+  });
+}
+
+/** Enough for some thousand persons; every request of the dashboard reads it. */
+const listingBytesMax = 1024 * 1024;
+
+type Place = Omit<Holding, "rights" | "until">;
+
+/**
+ * The places that a command names.
+ * @param held - rights in places that may be named by their ids if they were deleted
+ */
+async function placesIn(admin: AdminContext, person: Person, reach: Reach, held: readonly Holding[]): Promise<Place[]> {
+  const slugs = await slugsOf(admin);
+  const gone = held.filter(({ organizationId, projectId }) => !slugs.has(projectId ?? organizationId));
+  const environments = reach.environments === null ? everyEnvironment : requireEnvironments(reach.environments);
+  const id = reach.organization ?? person.organizationId;
+  const slug = reach.organization ?? slugs.get(id);
+  const isGone = gone.some(({ organizationId }) => organizationId === id && !slugs.has(id));
+  const organization = isGone ? { id, slug: id } : slug === undefined ? slug : await findOrganization(admin, slug);
+  const home = () => {
+    if (organization !== undefined) return organization;
+    // The only other one there is would be another than is meant.
+    const words = `The organization of ${person.name} was deleted: name the one that you mean with --org.`;
+    throw new Refused("invalid", words);
+  };
+  if (reach.projects === null) return [{ organizationId: home().id, projectId: null, environments }];
+  if (reach.projects.length === 0) throw new Refused("invalid", "Name at least one project.");
+  const places: Place[] = [];
+  for (const project of new Set(reach.projects)) {
+    const where = project.includes("/") ? project : `${home().slug}/${project}`;
+    const isThere = (one: Holding) =>
+      where === `${slugs.get(one.organizationId) ?? one.organizationId}/${one.projectId}`;
+    const { organizationId, projectId } = gone.find(isThere) ?? placeOf(await findProject(admin, where, "see"));
+    places.push({ organizationId, projectId, environments });
+  }
+  return places;
+}
+
+/** Takes rights in one place away. @param holdings - with one right each */
+function without(name: string, holdings: readonly Holding[], rights: readonly Right[], taken: Place): Holding[] {
+  return holdings.map((holding) => {
+    const isAsked =
+      rights.includes(holding.rights[0] as Right) &&
+      holding.organizationId === taken.organizationId &&
+      (holding.environments & taken.environments) !== 0;
+    if (!isAsked || (taken.projectId !== null && ![null, taken.projectId].includes(holding.projectId))) return holding;
+    if (taken.projectId !== null && holding.projectId === null) {
+      const words = `${name} has the right to ${holding.rights[0]} in all projects: revoke that with --all-projects, and grant it where it is to stay.`;
+      throw new Refused("invalid", words);
+    }
+    return { ...holding, environments: holding.environments & ~taken.environments };
+  });
+}
+
+/** Of all organizations and projects, by their ids. */
+type Slugs = ReadonlyMap<string, string>;
+
+async function slugsOf({ database: { db, tables } }: AdminContext): Promise<Slugs> {
+  const { organizations: o, projects: p } = tables;
+  const organizations = await db.select({ id: o.id, slug: o.slug }).from(o);
+  const projects = await db.select({ id: p.id, slug: p.slug }).from(p);
+  return new Map([...organizations, ...projects].map(({ id, slug }) => [id, slug]));
+}
+
+function shown(slugs: Slugs, { name, organizationId, signIn, holdings }: Person, at: number): PersonRecord {
+  return { name, organization: slugs.get(organizationId) ?? null, signIn, rights: shownRights(slugs, holdings, at) };
+}
+
+function shownRights(slugs: Slugs, holdings: readonly Holding[], at: number): RightsInPlace[] {
+  return holdings.map((holding) => ({
+    rights: holding.rights,
+    organization: slugs.get(holding.organizationId) ?? holding.organizationId,
+    project: holding.projectId && (slugs.get(holding.projectId) ?? holding.projectId),
+    environments: environmentsOf(holding.environments),
+    until: holding.until ?? null,
+    ended: endOf(holding) <= at,
+  }));
+}
+
+/**
+ * A person's rights as the audit records them: a line for the person, and one for each right in each place. It names the
+ * end, because nothing is written when a right ends.
+ */
+function linesOf({ name, signIn, rights }: PersonRecord): string[] {
+  const who = signIn === null ? name : `${name} ${signInText(signIn)}`;
+  const lines = rights.flatMap((one) =>
+    one.environments.flatMap((environment) =>
+      one.rights.map((right) => {
+        const end = one.until === null ? "" : ` until ${formatTime(one.until)}`;
+        return `${name} ${right} ${one.organization}/${one.project ?? "*"} ${environment}${end}`;
+      }),
+    ),
+  );
+  return [who, ...lines];
+}
+
+/** By whom a person is signed in, in words. */
+export function signInText(signIn: SignInAs): string {
+  const at = signIn.issuer === null ? "" : ` at ${signIn.issuer}`;
+  return "subject" in signIn ? `${signIn.subject}${at}` : `group ${signIn.group}${at}`;
+}
+
+/** The name of a person never looks like an account's, `user@host`. */
+function requirePersonName(name: string): void {
+  if (/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name)) return;
+  const words = `${JSON.stringify(name)} is not a person's name: use 1 to 64 of a-z, 0-9, ., _ and -, a letter or digit first.`;
+  throw new Refused("invalid", words);
+}
+
+function requireSignIn(signIn: SignInAs): void {
+  requireWord("The issuer", signIn.issuer ?? "x");
+  if ("subject" in signIn) requireWord("The subject", signIn.subject);
+  else requireWord("The group", signIn.group);
+  if (signIn.issuer === null || isIssuer(signIn.issuer)) return;
+  throw new Refused("invalid", `The issuer ${issuerRule}`);
+}
+
+function requirePerson(found: Person | undefined, name: string): Person {
+  if (found === undefined) throw noPerson(name);
+  return found;
+}
+
+function noPerson(name: string): Refused {
+  return new Refused("not_found", `There is no person ${JSON.stringify(name)}: \`keyhole person list\` shows them.`);
+}

@@ -1,0 +1,137 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from "preact";
+import { excerpt } from "../../core/visible.ts";
+import { lookalikes } from "../../core/words/lookalikes.ts";
+import { counted } from "../../core/words/text.ts";
+import {
+  type Cells,
+  Empty,
+  Envs,
+  joined,
+  LoneLink,
+  Name,
+  Table,
+  Warnings,
+  Word,
+} from "../../dashboard/parts/parts.tsx";
+import { projectPagePath, withQuery } from "../../dashboard/parts/paths.ts";
+import { unlessRefused } from "../../dashboard/parts/refusal.ts";
+import type { Answer, Offer } from "../../dashboard/parts/route.ts";
+import type { Visit } from "../../dashboard/parts/visit.ts";
+import { everyKind } from "../../kinds/kind.ts";
+import { findProject } from "../desk/projects.ts";
+import { personPath } from "../persons/page.tsx";
+import { find, type Hit, whatIs } from "./find.ts";
+import { moreThan } from "./find-operations.ts";
+import { actionsOf } from "./grid.tsx";
+import { firstKind, pathOf, recentMax, recentProjects } from "./page.tsx";
+
+/**
+ * What the script offers below the field in the frame: the best names that have a part; and before somebody types,
+ * where they go most often. A search finds here what it finds on its page.
+ */
+export async function offered(visit: Visit): Promise<Answer> {
+  const part = visit.query("q")?.trim() ?? "";
+  if (part === "") return { offers: await destinations(visit), said: "Type a part of a name." };
+  const { found, count, warnings } = await find(visit.admin, part);
+  const whatOf = whatsOf(found);
+  const offers = found.slice(0, offersMax).map((hit) => {
+    const about = [whatOf(hit), placeOf(hit), ...(hit.environments ?? hit.projects ?? []), hit.note ?? ""];
+    return { name: excerpt(hit.name), about: about.filter(Boolean).map(excerpt).join(", "), to: pageOf(hit) };
+  });
+  const said =
+    count === 0 ? "Nothing that you may see has this in its name or its note." : `${counted(count, "name")}.`;
+  const more = [count > offersMax && "Enter lists them.", ...warnings].filter(Boolean);
+  return { offers, said: [said, ...more].join(" ") };
+}
+
+const offersMax = 8;
+
+/** The projects that people come back to, what they do in the one at which they look, and what they do anywhere. */
+async function destinations(visit: Visit): Promise<Offer[]> {
+  const recent = (await recentProjects(visit)).slice(0, recentMax).map(pathOf);
+  const [, where = recent[0]] = /^\/p\/([^/]+\/[^/]+)\//.exec(visit.query("page") ?? "") ?? [];
+  const writable = where && (await unlessRefused(findProject(visit.admin, where, "write"), ["not_found"], () => ""));
+  const inIt = writable ? Object.entries(actionsOf(visit, where, firstKind)) : [];
+  return [
+    ...recent.map((name) => ({ name, about: "project", to: projectPagePath(name, firstKind) })),
+    ...inIt.map(([name, to]) => ({ name, about: `in ${where}`, to })),
+    ...(visit.may("keys") ? [{ name: "Create a key", about: "", to: "/keys/new" }] : []),
+    ...(visit.may("audit") ? [{ name: "Search the audit", about: "", to: "/audit" }] : []),
+  ];
+}
+
+/** Everything whose name or note has a part, each with a link to its page. The field for the part is in the frame. */
+export async function findPage(visit: Visit): Promise<Answer> {
+  const part = visit.query("q")?.trim() ?? "";
+  if (part === "") return { title: "Find", main: <Begin /> };
+  const found = await find(visit.admin, part);
+  const main = (
+    <>
+      <Warnings items={found.warnings} />
+      {found.count > 0 && <p class="quiet">{moreThan(found) ?? `${counted(found.count, "name")}.`}</p>}
+      <Table
+        caption="What has it in its name or its note, the best first"
+        columns={columnsOf(found.found)}
+        rows={found.found}
+        none={<Nothing visit={visit} part={part} />}
+        isPart={found.found.length < found.count}
+      />
+    </>
+  );
+  return { title: `Find ${part}`, heading: ["Find ", <Name>{part}</Name>], main };
+}
+
+function Begin() {
+  return (
+    <Empty>
+      Type a part of a name into the field at the top: of a variable, an account, a file, a project, a key, a trust, a
+      request or a person.
+    </Empty>
+  );
+}
+
+function Nothing({ visit, part }: { readonly visit: Visit; readonly part: string }) {
+  return (
+    <>
+      Nothing that you may see has <Name>{part}</Name> in its name or its note. Try a shorter part.
+      {visit.may("audit") && (
+        <LoneLink to={withQuery("/audit", { name: part })}>Look in the audit for a name that was deleted</LoneLink>
+      )}
+    </>
+  );
+}
+
+const columnsOf = (found: readonly Hit[]): Cells<Hit> => ({
+  Name: (hit) => [
+    <Name to={pageOf(hit)}>{hit.name}</Name>,
+    hit.note && <small class="note">{excerpt(hit.note)}</small>,
+  ],
+  Project: (hit) => <Word>{placeOf(hit)}</Word>,
+  "Where it is": whereItIs,
+  What: whatsOf(found),
+});
+
+function placeOf({ organization, project }: Hit): string {
+  return [organization ?? "none", project].filter(Boolean).join("/");
+}
+
+/** What each is. Keys and trusts of one look carry the first letters of their ids. */
+function whatsOf(found: readonly Hit[]): (hit: Hit) => string {
+  const marks = lookalikes(found.flatMap(({ id, name, project }) => (id && project === null ? [{ id, name }] : [])));
+  return (hit) => [whatIs(hit), hit.id && marks.has(hit.id) && `id ${marks.get(hit.id)}…`].filter(Boolean).join(", ");
+}
+
+function pageOf({ type, organization, project, name, id }: Hit): string {
+  if (type === "person") return personPath(name);
+  if (type === "request") return `/requests/${id}`;
+  if (project === null) return `/keys/${id}`;
+  const kind = everyKind.find(({ item }) => item === type)?.kind;
+  const where = `${organization}/${project}`;
+  return kind === undefined ? `/p/${where}` : projectPagePath(where, `${kind}/item`, { name });
+}
+
+function whereItIs({ environments, projects }: Hit): ComponentChildren {
+  if (environments !== undefined) return <Envs values={environments} />;
+  return joined((projects ?? []).map((where) => <Name to={projectPagePath(where, "access")}>{where}</Name>));
+}

@@ -1,0 +1,177 @@
+import { asc, eq, sql } from "drizzle-orm";
+import type { Environment } from "../../core/names.ts";
+import { hasPart, mayHavePart, rankOf, requirePart } from "../../core/words/name-part.ts";
+import { everyKind } from "../../kinds/kind.ts";
+import { isMachinesOnly } from "../../seal/canary.ts";
+import type { Entry } from "../../serve/sets/kind.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { ofOrganization } from "../desk/organizations.ts";
+import { Permit } from "../desk/permit.ts";
+import { projectPath } from "../desk/projects.ts";
+import { listingsAcross, type ProjectAsked } from "../editing/across.ts";
+import { noted } from "../editing/notes.ts";
+import { listKeys } from "../keys/keys.ts";
+import { listPersons } from "../persons/persons.ts";
+import { listRequests } from "../requests/requests.ts";
+
+/** Something with the name that somebody looks for. */
+export type Hit = {
+  /** `project`, an item such as `variable`, `key`, `trust`, `request` or `person`. */
+  readonly type: string;
+  /** Its slug; null for a person whose organization was deleted. */
+  readonly organization: string | null;
+  /** Its slug, if it is a project, or something in one. */
+  readonly project: string | null;
+  readonly name: string;
+  /** In which of them it is, as far as somebody may see them: an item or a request. */
+  readonly environments?: readonly Environment[];
+  /** Of an item: the first one in these environments. */
+  readonly note?: string | undefined;
+  /** Whether no right shows its value in one of these environments. */
+  readonly machinesOnly?: true;
+  /** Of a key, a trust or a request. */
+  readonly id?: string;
+  readonly status?: string;
+  /** Of a person: the projects in which they have rights, as `ORG/PROJECT`, without rights in all of an organization. */
+  readonly projects?: readonly string[];
+};
+
+/** What a search found. */
+export type SearchResult = {
+  /** The best ones first: whole names, then names that begin with the part, then others. At most {@link hitsMax}. */
+  readonly found: readonly Hit[];
+  /** How many there are. */
+  readonly count: number;
+  /** What could not be searched. */
+  readonly warnings: readonly string[];
+};
+
+/** The most hits of an answer. */
+const hitsMax = 200;
+
+/**
+ * Finds names, and items by their notes, by a part of them, in all that somebody may see. What they may not see is not
+ * looked at, and every set that they may see is verified, whatever is in it. So neither the answer nor its time tells of
+ * another name.
+ * @param part - of several words, a name must have each, or an item in its name and its note; case is ignored
+ * @param organization - only in it
+ * @throws Refused as {@link requirePart}; `not_found` for an organization that is not there for them
+ */
+export async function find(admin: AdminContext, part: string, organization?: string): Promise<SearchResult> {
+  requirePart(part);
+  const search = { admin, part, isNamed: hasPart(part), hits: new Hits(part), paths: new Set<string>() };
+  const warnings = await findInProjects(search, organization);
+  await findBeside(search, organization);
+  return { found: search.hits.best, count: search.hits.count, warnings };
+}
+
+type Search = {
+  readonly admin: AdminContext;
+  readonly part: string;
+  readonly isNamed: (name: string) => boolean;
+  readonly hits: Hits;
+  /** The projects so far. */
+  readonly paths: Set<string>;
+};
+
+/** Projects and their items. @returns a sentence for each set that cannot be searched */
+async function findInProjects(search: Search, organization: string | undefined): Promise<string[]> {
+  const { admin, part, isNamed, hits, paths } = search;
+  const mayHave = mayHavePart(part);
+  const warnings: string[] = [];
+  const projects = await projectsIn(admin, organization);
+  for await (const { project, listings, damage } of listingsAcross(admin, projects, everyKind)) {
+    const place = { organization: project.organization.slug, project: project.slug };
+    paths.add(projectPath(project));
+    warnings.push(...damage);
+    if (isNamed(project.slug) || isNamed(project.name)) hits.add({ type: "project", ...place, name: project.slug });
+    for (const [{ item, nameOf }, some] of Map.groupBy(listings, ({ descriptor }) => descriptor)) {
+      const places = new Map<string, Pick<Hit, "note" | "machinesOnly"> & { environments: Environment[] }>();
+      for (const { environment, text } of some) {
+        if (!mayHave(text)) continue;
+        for (const entry of JSON.parse(text) as Entry[]) {
+          const name = nameOf(entry);
+          if (!isNamed(name) && !(entry.note && isNamed(`${name} ${entry.note}`))) continue;
+          const { environments, note, ...marks } = places.get(name) ?? { environments: [] };
+          if (isMachinesOnly(admin.systemKeys.listing, entry)) marks.machinesOnly = true;
+          places.set(name, { environments: [...environments, environment], ...noted(note, entry), ...marks });
+        }
+      }
+      for (const [name, found] of places) hits.add({ type: item, ...place, name, ...found });
+    }
+  }
+  return warnings;
+}
+
+/** What a hit is, in words. */
+export function whatIs({ type, status, machinesOnly }: Hit): string {
+  return [type, status, machinesOnly && "for machines only"].filter(Boolean).join(", ");
+}
+
+/** Keys, trusts and requests; persons for an operator, as nobody else lists them. */
+async function findBeside({ admin, isNamed, hits, paths }: Search, organization: string | undefined): Promise<void> {
+  for (const { type, name, id, status, ...key } of await listKeys(admin, organization, isNamed)) {
+    hits.add({ type, organization: key.organization, project: null, name, id, status });
+  }
+  for (const { name, environment, id, status, ...request } of await listRequests(admin, organization)) {
+    const place = { organization: request.organization, project: request.project };
+    if (isNamed(name)) hits.add({ type: "request", ...place, name, environments: [environment], id, status });
+  }
+  if (admin.rights !== "operator") return;
+  for (const { name, rights, ...person } of await listPersons(admin, organization)) {
+    const projects = [...paths.intersection(new Set(rights.map((one) => `${one.organization}/${one.project}`)))];
+    if (isNamed(name)) hits.add({ type: "person", organization: person.organization, project: null, name, projects });
+  }
+}
+
+/** The best hits, and how many there are. */
+class Hits {
+  count = 0;
+  readonly #byRank: readonly Hit[][] = [[], [], []];
+  readonly #rank: (name: string) => number;
+
+  constructor(part: string) {
+    this.#rank = rankOf(part);
+  }
+
+  add(hit: Hit): void {
+    this.count += 1;
+    const alike = this.#byRank[this.#rank(hit.name)] ?? [];
+    if (alike.length < hitsMax) alike.push(hit);
+  }
+
+  get best(): readonly Hit[] {
+    return this.#byRank.flat().slice(0, hitsMax);
+  }
+}
+
+/** The projects in which somebody may see names, by the bytes of organization and slug. */
+async function projectsIn(admin: AdminContext, organization: string | undefined): Promise<ProjectAsked[]> {
+  const { projects: p, organizations: o, sets: s } = admin.database.tables;
+  const { db } = admin.database;
+  const rows = await db
+    .select({ id: p.id, organizationId: p.organizationId })
+    .from(p)
+    .innerJoin(o, eq(o.id, p.organizationId))
+    .where(await ofOrganization(admin, p, organization))
+    .orderBy(asc(o.slug), asc(p.slug));
+  const seen = rows.flatMap(({ id, organizationId }) => {
+    const permit = Permit.find(admin, ["see"], { organizationId, projectId: id });
+    return permit === undefined ? [] : [{ id, permit }];
+  });
+  const ids = JSON.stringify(seen.map(({ id }) => id));
+  const sizes = await db
+    .select({
+      id: s.projectId,
+      environment: s.environment,
+      bytes: sql`sum(octet_length(${s.listing}))`.mapWith(Number),
+    })
+    .from(s)
+    .where(admin.database.isMember(s.projectId, sql`${ids}`))
+    .groupBy(s.projectId, s.environment);
+  const sizesOf = Map.groupBy(sizes, ({ id }) => id);
+  return seen.map(({ id, permit }) => {
+    const read = sizesOf.get(id)?.filter(({ environment }) => permit.environments.includes(environment)) ?? [];
+    return { id, permit, bytes: read.reduce((sum, { bytes }) => sum + bytes, 0) };
+  });
+}

@@ -1,0 +1,227 @@
+/** @jsxImportSource preact */
+
+import { type Environment, environments } from "../../core/names.ts";
+import { Refused } from "../../core/refused.ts";
+import { excerpt } from "../../core/visible.ts";
+import { inWords } from "../../core/words/ago.ts";
+import { lookalikes } from "../../core/words/lookalikes.ts";
+import {
+  Actions,
+  Ago,
+  Alike,
+  Box,
+  type Cells,
+  Change,
+  type Chip,
+  Chips,
+  ChooseAll,
+  environmentColumns,
+  Name,
+  SignInAgain,
+  Table,
+  thereClass,
+  Warnings,
+} from "../../dashboard/parts/parts.tsx";
+import { projectPagePath } from "../../dashboard/parts/paths.ts";
+import type { Answer } from "../../dashboard/parts/route.ts";
+import type { Visit } from "../../dashboard/parts/visit.ts";
+import { everyKind } from "../../kinds/kind.ts";
+import { kindPages } from "../../kinds/pages.ts";
+import { descriptorOf } from "../../kinds/people.ts";
+import type { KindDescriptor } from "../../serve/sets/kind.ts";
+import { isStaleToCompare } from "../desk/context.ts";
+import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
+import { behindWords, dayOf, findKindReads, type KindReads } from "../editing/last-reads.ts";
+import { compareEnvironments } from "./comparison.ts";
+import { type Compared, isCompared, partsOf, readsOf, soonMs } from "./grid-parts.ts";
+
+/** The names of one kind by environment: there, missing, the same, different. */
+export async function gridPage(visit: Visit): Promise<Answer> {
+  const { admin, where } = visit;
+  const kind = requireKind(visit.param("kind"));
+  const choose = visit.query("choose");
+  const path = (only?: string, chooses = choose) => projectPagePath(where, kind, { only, choose: chooses });
+  const { items, environments: seen } = await compareEnvironments(admin, where, kind);
+  const now = admin.now();
+  const only = visit.query("only");
+  const project = await findProject(admin, where, "see");
+  const descriptor = descriptorOf(kind);
+  const known = await findKindReads(admin, project, kind, seen);
+  const parts = partsOf(seen, now, descriptor, known);
+  const chosen = parts.find((part) => part.only === only);
+  if (chosen === undefined) throw new Refused("not_found", `There is no part ${JSON.stringify(only)} of the ${kind}.`);
+  const rows = items.filter(chosen.has);
+  const chips = parts.flatMap(({ only, words, has }): Chip[] => {
+    const count = items.filter(has).length;
+    const isShown = only === undefined || count > 0;
+    return isShown ? [{ words, count, to: path(only), isHere: only === chosen.only }] : [];
+  });
+  const revealed = visit.reached(project, "reveal").filter((one) => seen.includes(one));
+  const written = visit.reached(project, "write");
+  const mayWrite = written.length > 0;
+  const { Several } = (mayWrite && kindPages[kind]) || {};
+  const actions = {
+    ...actionsOf(visit, where, kind),
+    ...(Several && rows.length > 0 && { "Choose several": path(only, "yes") }),
+  };
+  const isChosen = choose !== undefined && Several !== undefined && rows.length > 0;
+  const table = (
+    <Table
+      caption={`The ${kind} of ${where} by environment`}
+      columns={{ ...columnsOf(where, kind, items, seen, now, isChosen), ...readColumn(descriptor, known, now) }}
+      classOf={(item, environment) => {
+        if (environment === lastRead) return "reads";
+        const found = item.environments[environment as Environment];
+        return thereClass(found !== undefined, environment, isCompared(item) ? found?.group : null);
+      }}
+      rows={rows}
+      none={
+        items.length === 0
+          ? [`${where} has no ${kind} yet. `, mayWrite && kindPages[kind]?.firstStep]
+          : [`${chosen.words}: nothing. `, <a href={path()}>Show all</a>]
+      }
+      filter={kind}
+      tools={isChosen ? <ChooseAll name="names" /> : mayWrite && <Actions items={actions} />}
+      isLong
+    />
+  );
+  const main = (
+    <>
+      {known?.behindSinceAt !== undefined && <Warnings items={[behindWords(known.behindSinceAt)]} />}
+      {isStaleToCompare(admin, placeOf(project), seen) && <SignInAgain to="compare production" />}
+      {items.length > 0 && (
+        <Chips label={`Parts of the ${kind}`} items={chips}>
+          {rows.some(isCompared) && <small>The same letter: the same value</small>}
+        </Chips>
+      )}
+      {isChosen ? (
+        <Change
+          action={projectPagePath(where, `${kind}/several`)}
+          button="See what it would do in"
+          choice={{ name: "environment", options: written }}
+        >
+          {table}
+          <Several where={where} shown={seen} />
+        </Change>
+      ) : (
+        table
+      )}
+      {!isChosen && kindPages[kind]?.reveal && revealed.length > 0 && rows.length > 0 && (
+        <CopyInRows where={where} kind={kind} project={project} from={revealed} />
+      )}
+    </>
+  );
+  return { title: `${where} ${kind}`, heading: kind[0]?.toUpperCase() + kind.slice(1), main };
+}
+
+function columnsOf(
+  where: string,
+  kind: string,
+  items: readonly Compared[],
+  seen: readonly Environment[],
+  now: number,
+  isChosen: boolean,
+): Cells<Compared> {
+  const { Note } = kindPages[kind] ?? {};
+  const alike = lookalikes(items.map(({ name }) => ({ id: name, name })));
+  const item = projectPagePath(where, `${kind}/item`);
+  return {
+    Name: ({ name, environments: found }) => {
+      const { note } = Object.values(found).find(({ note }) => note) ?? {};
+      const link = isChosen ? undefined : `${item}?name=${encodeURIComponent(name)}`;
+      const shown = <Name to={link}>{name}</Name>;
+      return [
+        isChosen ? <Box name="names" value={name} children={shown} /> : shown,
+        alike.has(name) && <Alike />,
+        Note && <Note name={name} />,
+        note && <small title={excerpt(note)}> note</small>,
+      ];
+    },
+    ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => {
+      const { updatedAt, dueAt = Number.POSITIVE_INFINITY, isCanary, isMachinesOnly } = found[environment] ?? {};
+      if (updatedAt === undefined) return "missing";
+      const there = [
+        <Ago at={updatedAt} now={now} />,
+        isCanary && <b class="due"> canary</b>,
+        isMachinesOnly && <small> machines only</small>,
+      ];
+      if (dueAt > now + soonMs) return there;
+      if (dueAt <= now) return [there, <b class="missing"> overdue</b>];
+      return [there, <b class="due"> due</b>];
+    }),
+  };
+}
+
+const lastRead = "Last read";
+
+/** When machines last read an item, in the environments that a person may know of. */
+function readColumn({ isReadByName }: KindDescriptor, known: KindReads | undefined, now: number): Cells<Compared> {
+  if (known === undefined) return {};
+  const not = (since: number) => `not since ${dayOf(since)}`;
+  const cell = (item: Compared) => {
+    const reads = readsOf(item, known);
+    if (reads === undefined) return "";
+    const [at, since] = isReadByName ? [reads.byNameAt, known.byNameSinceAt] : [reads.withAllAt, known.withAllSinceAt];
+    const moment = at === null ? <span class="quiet">{not(since)}</span> : <Ago at={at} now={now} />;
+    if (!isReadByName) return moment;
+    const withAll = reads.withAllAt === null ? not(known.withAllSinceAt) : inWords(reads.withAllAt - now);
+    return <span title={`With all: ${withAll}`}>{moment}</span>;
+  };
+  return { [lastRead]: cell };
+}
+
+/** Where somebody who may write in a project goes from its grid: to a new item, and to the kind's own pages. */
+export function actionsOf(visit: Visit, where: string, kind: string): Readonly<Record<string, string>> {
+  const { form, routes, actions = {} } = kindPages[kind] ?? {};
+  const isThere = (page: string) =>
+    routes?.some(({ method, path, rights }) => method === "GET" && path.endsWith(page) && visit.may(...rights));
+  const own = Object.entries(actions).filter(([, page]) => isThere(page));
+  const all = [...(form ? [[`New ${descriptorOf(kind).item}`, `${kind}/set`] as const] : []), ...own];
+  return Object.fromEntries(all.map(([words, page]) => [words, projectPagePath(where, page)]));
+}
+
+/** The form behind the buttons that the script puts into the row in which somebody is. */
+export function CopyInRows(props: {
+  readonly where: string;
+  readonly kind: string;
+  readonly project: Pick<FoundProject, "id">;
+  readonly from: readonly Environment[];
+}) {
+  const { where, kind, project, from } = props;
+  return (
+    <form
+      id="copy"
+      method="post"
+      action={projectPagePath(where, `${kind}/reveal`)}
+      data-change
+      data-secret="copied"
+      data-copy={from.join(" ")}
+    >
+      <input type="hidden" name="project" value={project.id} />
+      <input type="hidden" name="name" />
+      <span role="alert" class="refusal" />
+    </form>
+  );
+}
+
+/** The kind in a path. */
+export function requireKind(text: string): string {
+  const found = everyKind.find(({ kind }) => kind === text);
+  if (found === undefined) throw new Refused("not_found", "There is no such page.");
+  return found.kind;
+}
+
+/** What a row says about the values that are there, such as `same` or `production differs`. */
+export function comparison({ environments: found }: Compared): string {
+  const there = environments.flatMap((environment) => {
+    const one = found[environment];
+    return one === undefined ? [] : [{ environment, group: one.group }];
+  });
+  if (there.length < 2) return `only ${there[0]?.environment}`;
+  if (there.some(({ group }) => group === null)) return `in ${there.map(({ environment }) => environment).join(", ")}`;
+  const groups = new Set(there.map(({ group }) => group));
+  if (groups.size === 1) return "same";
+  if (groups.size === there.length) return there.length === 2 ? "different" : "all different";
+  const odd = there.find(({ group }) => there.filter((other) => other.group === group).length === 1);
+  return `${odd?.environment} differs`;
+}

@@ -1,0 +1,152 @@
+/** @jsxImportSource preact */
+
+import type { Environment } from "../../core/names.ts";
+import { Refused } from "../../core/refused.ts";
+import { joined } from "../../core/words/text.ts";
+import type { ItemChange, ItemForm, StoredItem } from "../../dashboard/parts/kind-pages.ts";
+import { Ago, Box, Change, Field, Name, NameAgain, NewName } from "../../dashboard/parts/parts.tsx";
+import { projectPagePath } from "../../dashboard/parts/paths.ts";
+import type { Answer } from "../../dashboard/parts/route.ts";
+import { inField, type Visit } from "../../dashboard/parts/visit.ts";
+import { kindPages } from "../../kinds/pages.ts";
+import { descriptorOf } from "../../kinds/people.ts";
+import type { Entry } from "../../serve/sets/kind.ts";
+import { seenOf } from "../desk/plan.ts";
+import { findProject } from "../desk/projects.ts";
+import { requireNote } from "../editing/notes.ts";
+import { requireSets, shownEnvironments } from "../editing/open.ts";
+import { requireKind } from "./grid.tsx";
+
+/** Creates, changes and deletes an item of a kind. What is stored is not shown. */
+export async function setPage(visit: Visit): Promise<Answer> {
+  const { admin, where } = visit;
+  const { kind, form } = formIn(visit);
+  const { item: what } = descriptorOf(kind);
+  const asked = visit.query("name");
+  const stored = await findItem(visit, kind, asked);
+  const item = { ...stored, entries: seenEntries(stored) };
+  const holders = [...item.entries.keys()];
+  const name = holders.length === 0 && item.unseen.length === 0 ? undefined : asked;
+  const hidden = { ...seenOf(item.project, item.sets), ...(name === undefined ? { new: "yes" } : { name }) };
+  const parts = name === undefined ? [] : ((await form.parts?.(visit, name)) ?? []);
+  const changedAt = Math.max(...[...item.entries.values()].map(({ updatedAt }) => updatedAt));
+  const main = (
+    <>
+      {name !== undefined && (
+        <p class="quiet">
+          {holders.length > 0 && ["Changed ", <Ago at={changedAt} now={admin.now()} />, ". "]}
+          {form.about}{" "}
+          {visit.may("see") && (
+            <a href={projectPagePath(where, `${kind}/item`, { name })}>See what is stored, and who reads it</a>
+          )}
+        </p>
+      )}
+      <Change action={projectPagePath(where, `${kind}/set`)} button="Save" hidden={hidden}>
+        {name === undefined && <NewName asked={asked} help={form.nameHelp} />}
+        {form.fields(item, admin.now(), parts)}
+        <p>
+          <Box name="show">Show what is typed</Box>
+        </p>
+        <NoteField note={noteOfAll(item.entries)} />
+        {item.shown.includes("production") && <NameAgain name={name} what={`name of the ${what}`} />}
+      </Change>
+      {name !== undefined && (
+        <details class="danger">
+          <summary>Delete it</summary>
+          <Change action={projectPagePath(where, `${kind}/delete`)} button="Delete" danger hidden={hidden}>
+            {form.deletion(item)}
+            {[...holders, ...item.unseen].includes("production") && (
+              <NameAgain id="again-delete" name={name} what={`name of the ${what}`} />
+            )}
+          </Change>
+        </details>
+      )}
+    </>
+  );
+  if (name === undefined) return { title: `New ${what}`, main };
+  return { title: `Change ${name}`, heading: ["Change ", <Name>{name}</Name>], main };
+}
+
+/** Writes an item. @throws Refused `conflict` if somebody wrote a set since the page was shown */
+export async function set(visit: Visit): Promise<Answer> {
+  const { kind, form } = formIn(visit);
+  const isNew = visit.form.has("new");
+  const name = isNew ? visit.form.read("name").trim() : visit.form.read("name");
+  const item = await findItem(visit, kind, name);
+  const typed = visit.form.touched("note");
+  const note = typed === undefined ? undefined : inField("note", () => requireNote(name, typed));
+  const change = form.change(visit, name, { ...item, note });
+  const taken = touchedBy(change).filter((one) => item.entries.has(one) && !item.unseen.includes(one));
+  if (isNew && taken.length > 0) {
+    const words = `${JSON.stringify(name)} is in ${joined(taken)} already.`;
+    throw new Refused("exists", `${words} Nothing was changed: change that one.`, { field: "name" });
+  }
+  return made(visit, name, change, projectPagePath(visit.where, `${kind}/item`, { name }));
+}
+
+/** The entries that a person may see. */
+function seenEntries({ entries, unseen }: StoredItem<Entry>): Entries {
+  return new Map([...entries].filter(([environment]) => !unseen.includes(environment)));
+}
+
+type Entries = ReadonlyMap<Environment, Entry>;
+
+/** @param note - undefined if its environments have different ones */
+function NoteField({ note }: { readonly note: string | undefined }) {
+  const help = "What it is, who rotates it, where it is made. It is no secret: whoever sees the name sees it.";
+  const differs = " Its environments have different notes: an empty field keeps them.";
+  return (
+    <Field
+      name="note"
+      label="Note"
+      help={note === undefined ? help + differs : help}
+      rows={3}
+      isProse
+      stored={note ?? ""}
+    />
+  );
+}
+
+/** The note that an item has in all environments; undefined if they differ. */
+function noteOfAll(entries: Entries): string | undefined {
+  const [note = "", ...others] = new Set([...entries.values()].map(({ note = "" }) => note));
+  return others.length === 0 ? note : undefined;
+}
+
+/** Deletes an item. @throws Refused `conflict` if somebody wrote a set since the page was shown */
+export async function remove(visit: Visit): Promise<Answer> {
+  const { kind, form } = formIn(visit);
+  const name = visit.form.read("name");
+  const removal = form.removal(visit, name, await findItem(visit, kind, name));
+  return made(visit, name, removal, projectPagePath(visit.where, kind));
+}
+
+/** Makes a change, in production only if the name was typed again. */
+function made({ form }: Visit, name: string, change: ItemChange, to: string): Promise<Answer> {
+  form.requireAgain(name, touchedBy(change));
+  return change.write(to);
+}
+
+function touchedBy({ targets, dropped = [] }: ItemChange) {
+  return [...targets, ...dropped];
+}
+
+function formIn(visit: Visit): { readonly kind: string; readonly form: ItemForm } {
+  const kind = requireKind(visit.param("kind"));
+  const form = kindPages[kind]?.form;
+  if (form === undefined) throw new Refused("not_found", "There is no such page.");
+  return { kind, form };
+}
+
+async function findItem(visit: Visit, kind: string, name: string | undefined): Promise<StoredItem<Entry>> {
+  const { admin, where } = visit;
+  const descriptor = descriptorOf(kind);
+  const project = await findProject(admin, where, "write");
+  const seen = visit.reached(project, "see");
+  const sets = await requireSets(admin, project, descriptor);
+  const entries = sets.flatMap(({ environment, entries }) =>
+    entries.filter((entry) => descriptor.nameOf(entry) === name).map((entry) => [environment, entry] as const),
+  );
+  const unseen = project.permit.environments.filter((environment) => !seen.includes(environment));
+  return { project, sets, shown: shownEnvironments(project, sets), entries: new Map(entries), unseen };
+}

@@ -1,0 +1,150 @@
+/** @jsxImportSource preact */
+import { reasonCharactersMax } from "../../core/names.ts";
+import { Refused } from "../../core/refused.ts";
+import { lookalikes } from "../../core/words/lookalikes.ts";
+import { carryOut, requireShown, typedIn } from "../../dashboard/parts/carry-out.ts";
+import { drawn, drawnFacts } from "../../dashboard/parts/drawn.tsx";
+import {
+  Ago,
+  type Cells,
+  Change,
+  counted,
+  Facts,
+  Field,
+  LoneLink,
+  Name,
+  NameAgain,
+  Named,
+  Steers,
+  Table,
+  Warnings,
+  Word,
+} from "../../dashboard/parts/parts.tsx";
+import type { Answer } from "../../dashboard/parts/route.ts";
+import { blame, type Visit } from "../../dashboard/parts/visit.ts";
+import { pick } from "../desk/outcome.ts";
+import { allDetails, approve, reject } from "./operations.ts";
+import { listRequests, type RequestRecord, requestWarnings, seenRequest, showRequest } from "./requests.ts";
+
+/** How many decided or expired requests are listed at first. */
+const closedMax = 100;
+
+/** What machines ask people for: open requests first, then the newest of the others. */
+export async function requestsPage(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
+  const now = admin.now();
+  const max = visit.query("show") === "all" ? Number.POSITIVE_INFINITY : closedMax;
+  const newest = (await listRequests(admin)).toReversed();
+  const closed = newest.filter((request) => !isPending(request));
+  const rows = [...newest.filter(isPending), ...closed.slice(0, max)];
+  const marks = lookalikes(rows.map(({ keyId: id, keyName }) => ({ id, name: keyName ?? id })));
+  const columns: Cells<RequestRecord> = {
+    Name: ({ id, name }) => [<Name to={`/requests/${id}`}>{name}</Name>, <Steers name={name} />],
+    ...drawn(pick(allDetails, "STATUS", "PROJECT", "ENVIRONMENT", "KEY NAME", "FILED"), now),
+    "Key name": ({ keyId: id, keyName: name }) => name !== null && <Named thing={{ id, name }} marks={marks} />,
+  };
+  const main = (
+    <>
+      <Table
+        caption="Requests"
+        columns={columns}
+        rows={rows}
+        none={
+          <>
+            {visit.none("No machine has asked for anything.")} An agent with the resource <code>requests</code> can ask
+            for a variable that it needs, and you decide here.
+          </>
+        }
+      />
+      {closed.length > max && (
+        <LoneLink to="/requests?show=all">Show {counted(closed.length - max, "older one")}, too</LoneLink>
+      )}
+    </>
+  );
+  return { title: "Requests", main };
+}
+
+/** One request, with the words of the key that asks, and the two answers. */
+export async function requestPage(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
+  const request = await showRequest(admin, visit.param("id"));
+  const now = admin.now();
+  // What a machine says is apart, and said to be its words.
+  const { NAME: _, REASON: __, ...facts } = allDetails;
+  const main = (
+    <>
+      <Facts facts={drawnFacts(request, facts, now)} />
+      {request.keyName !== null && visit.may("see", "keys") && (
+        <LoneLink to={`/keys/${request.keyId}`}>The key that asks</LoneLink>
+      )}
+      <Warnings items={requestWarnings(request)} />
+      <section>
+        <h2>The reason, in the machine's words</h2>
+        <blockquote>
+          <Word>{request.reason}</Word>
+        </blockquote>
+      </section>
+      {isPending(request) && visit.may("decide") && <Decision request={request} now={now} />}
+    </>
+  );
+  return { title: `Request for ${request.name}`, heading: <Name>{request.name}</Name>, main };
+}
+
+function Decision({ request, now }: { readonly request: RequestRecord; readonly now: number }) {
+  const { id, name, environment, expiresAt } = request;
+  const hidden = seenRequest(request);
+  return (
+    <>
+      <section>
+        <h2>Approve it with a value</h2>
+        <Change action={`/requests/${id}/approve`} button="Approve" hidden={hidden}>
+          <Field
+            name="value"
+            label="Value"
+            help="It is written as a new variable, for everybody who can read this environment."
+            rows={3}
+            required
+          />
+          {environment === "production" && <NameAgain name={name} what="name of the variable" />}
+        </Change>
+      </section>
+      <section class="danger">
+        <h2>Reject it</h2>
+        <Change action={`/requests/${id}/reject`} button="Reject" danger hidden={hidden}>
+          <Field
+            name="reason"
+            label="Reason"
+            help="The machine is told. You may leave it empty."
+            maxLength={reasonCharactersMax}
+            isProse
+          />
+        </Change>
+      </section>
+      <p class="quiet">
+        Without an answer it expires <Ago at={expiresAt} now={now} />.
+      </p>
+    </>
+  );
+}
+
+/** Writes the value that was asked for. @throws Refused `conflict` if the request is not what the page showed */
+export async function approveShown(visit: Visit): Promise<Answer> {
+  const { admin, form } = visit;
+  const request = await showRequest(admin, visit.param("id"));
+  const { id, name, environment } = request;
+  requireShown(form, seenRequest(request)); // before the name that it showed is asked for
+  const value = form.read("value");
+  if (value === "") throw new Refused("invalid", "There is no value. Nothing was written.", { field: "value" });
+  form.requireAgain(name, [environment]);
+  return carryOut(visit, approve, { id, value: typedIn(value) }, "/requests").catch(blame("value"));
+}
+
+/** Rejects it. @throws Refused `conflict` if the request is not what the page showed */
+export async function rejectShown(visit: Visit): Promise<Answer> {
+  const given = { id: visit.param("id"), reason: visit.form.find("reason") || undefined };
+  return carryOut(visit, reject, given, "/requests").catch(blame("reason"));
+}
+
+function isPending({ status }: RequestRecord): boolean {
+  return status === "pending";
+}

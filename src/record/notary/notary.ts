@@ -1,0 +1,432 @@
+import type { Log } from "../../core/log.ts";
+import { conflictOf } from "../../core/refused.ts";
+import type { Config } from "../../core/settings/settings.ts";
+import { saltKeyOf } from "../../seal/keyring.ts";
+import type { Database } from "../../store/database.ts";
+import { whyFailed } from "../../store/failures.ts";
+import { describeFlaw, type Flaw, gapName } from "../flaw.ts";
+import { LastReads } from "../last-reads.ts";
+import { segmentTree } from "../leaf.ts";
+import type { Signer } from "../note.ts";
+import { describeDifference } from "../record.ts";
+import { commandsLane, decodeEntries } from "../segment.ts";
+import { chainOf } from "../store/chain.ts";
+import { areReadsStored, noteAllStored, storeLastReads } from "../store/last-reads.ts";
+import { segmentsByLane } from "../store/segments.ts";
+import { appendLeaves, type LeafRow, leavesInOrder, readTree, segmentBefore } from "../store/tree.ts";
+import { leafHash, type Tree, type TreeHead } from "../tree.ts";
+import { signTreeHead } from "../tree-note.ts";
+import { TreeWalk } from "../tree-walk.ts";
+import { AuditWalk, headFlaws, isOfLeaf, type StoredSegment } from "../verify.ts";
+import type { NewestCheckpoint } from "./newest-checkpoint.ts";
+import { StateWatch } from "./state-watch.ts";
+import type { Away } from "./witnessed-heads.ts";
+import { Witnesses } from "./witnesses.ts";
+
+/** What a notary works with. */
+export type NotaryOptions = {
+  readonly database: Database;
+  readonly auditKey: Uint8Array;
+  /** The keys that may have signed, the one that signs first. */
+  readonly signers: readonly [Signer, ...Signer[]];
+  /** What is wrong with their rows, as sentences. */
+  readonly damaged?: () => Promise<readonly string[]>;
+  /** The kind that each action of machines reads. */
+  readonly kindsByRead: Readonly<Record<string, string>>;
+  /** What is known of the tree. The notary adds to no other one. */
+  readonly checkpoint: NewestCheckpoint;
+  /** Adds to a tree that was put back: an operator accepts that. */
+  readonly accepts?: boolean;
+  readonly log: Log;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Who signs the heads, too. */
+  readonly witnesses?: Config["witnesses"];
+  /** Called between two segments or leaves, with the share of a processor that this work may take. */
+  readonly rest?: (share: number) => Promise<void>;
+  /** Called after each round of {@link Notary.run}. */
+  readonly told?: () => void;
+};
+
+/**
+ * Puts the segments of all lanes into the tree, in an order of its own, and signs the tree's heads. What does not follow
+ * stays outside and is a flaw. Nothing waits for the notary: it reads what is durable. It may end at any moment, since
+ * leaves and the head over them are one transaction.
+ */
+export class Notary {
+  readonly #options: NotaryOptions;
+  readonly #saltKey: Buffer;
+  /** What all heads from now on keep. */
+  #acceptedAt = 0;
+  /** The last entry of people's lane in the tree. */
+  #commands = 0;
+  #unwritten: string | undefined;
+  readonly #state: StateWatch;
+  readonly #witnesses: Witnesses;
+  /** What machines read in the leaves that are to be appended. */
+  readonly #reads: LastReads;
+  /**
+   * Sentences by name: of the tree's end, over which nothing is signed then; of the last pass over the tree, and of this
+   * one; of the segments outside the tree; of the end of people's lane; of the signers' rows; and of what the tables hold
+   * against the record.
+   */
+  readonly #flaws: Record<Place, Found> = {
+    ...{ end: new Map(), pass: new Map(), outside: new Map(), people: new Map(), signers: new Map(), state: new Map() },
+  };
+  #wholeAt = Number.NEGATIVE_INFINITY;
+  /** When the last round began that took in all that it saw. */
+  #completeAt = 0;
+  /** When such a round ended; at first, when this notary was made. */
+  #endedAt: number;
+  #failure: string | undefined;
+  /** Lanes of which the tree has other segments. They get no more leaves. */
+  #flawedLanes: ReadonlySet<string> = new Set();
+  #passedAt: number | undefined;
+  #pass: Pass | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #working: Promise<void> | undefined;
+  #stopping = false;
+
+  /** @throws Problem if a key is not that of a witness */
+  constructor(options: NotaryOptions) {
+    this.#options = options;
+    this.#endedAt = options.now();
+    this.#witnesses = new Witnesses(options.database, options.witnesses, options.log);
+    this.#saltKey = saltKeyOf(options.auditKey);
+    this.#state = new StateWatch(options.auditKey);
+    this.#reads = new LastReads(options.kindsByRead);
+  }
+
+  /** How many flaws are known. */
+  get flaws(): number {
+    return new Set(Object.values(this.#flaws).flatMap((found) => [...found.keys()])).size;
+  }
+
+  /** Which witnesses have not signed the newest head. */
+  get away(): Away {
+    return this.#witnesses.away;
+  }
+
+  /** When the last complete round ended, or when this notary was made: epoch milliseconds. */
+  get completeAt(): number {
+    return this.#endedAt;
+  }
+
+  /** Why the last round was not complete, as a sentence; undefined if it was, or if a flaw says why. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** Makes a round now and every 60 s. Each of its waits has an end, so a round that hangs fails. */
+  run(): void {
+    const startedAtMs = performance.now();
+    this.#working = this.#roundAndWitnesses()
+      .catch((error: unknown) => this.#fail(whyFailed(error)))
+      .then(() => {
+        this.#options.told?.();
+        const leftMs = roundEveryMs - (performance.now() - startedAtMs);
+        if (!this.#stopping) this.#timer = setTimeout(() => this.run(), Math.max(leftMs, 0));
+      });
+  }
+
+  #fail(reason: string): void {
+    this.#failure = reason;
+    this.#options.log({ event: "notary_failed", reason });
+  }
+
+  async #roundAndWitnesses(): Promise<void> {
+    this.#failure = undefined;
+    await this.round();
+    this.#options.told?.();
+    if (this.#flaws.end.size === 0 && !this.#stopping) await this.#witnesses.ask();
+  }
+
+  /** Ends the round that is under way between two segments, and closes the database. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#witnesses.stop();
+    clearTimeout(this.#timer);
+    await this.#working;
+    await this.#options.database.close();
+  }
+
+  /**
+   * Takes in what is new and signs it; then compares the tables with the record, whatever is wrong with the tree; then
+   * looks again at a part of the old segments, until the next round is due. Once an hour that is followed by a look at
+   * all segments outside the tree: a flaw that was accepted is none any more, and a segment that a wrong clock dated too
+   * early is found. If one of these fails, the others are done all the same.
+   * @throws the first failure, in the end; the log has the others
+   */
+  async round(): Promise<void> {
+    const startedAt = this.#options.now();
+    const failures: unknown[] = [];
+    const part = async (work: () => Promise<void>) => {
+      await work().catch((error: unknown) => failures.push(error));
+    };
+    let head: TreeHead | undefined;
+    let isDone = false;
+    await part(async () => {
+      const found = await this.#readTree();
+      head = found?.tree;
+      if (found === undefined) return;
+      const sinceAt = Math.max(this.#completeAt, found.signedAt) - lateMsMax;
+      [head, isDone] = await this.#takeIn(found.tree, startedAt, sinceAt);
+      if (isDone && !(await areReadsStored(this.#options.database)))
+        await noteAllStored(this.#options.database, this.#options.now());
+    });
+    if (!this.#options.accepts) await part(() => this.#compareState(head));
+    await part(() => this.#lookAtSigners());
+    if (head !== undefined) await part(() => this.#goOn(head as TreeHead, startedAt));
+    if (isDone && startedAt - this.#wholeAt >= wholeEveryMs) await part(() => this.#lookOutside(startedAt));
+    if (isDone && failures.length === 0) this.#endedAt = this.#options.now();
+    const reasons = new Set(failures.map(whyFailed));
+    for (const reason of [...reasons].slice(1)) this.#fail(reason);
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /**
+   * Takes in segments that the tree does not have yet, in order of lane.
+   * @param sinceAt - in epoch milliseconds: only segments from then on; undefined for all
+   * @returns the head of the tree as it is stored then, and whether all was looked at
+   */
+  async #takeIn(tree: Tree, startedAt: number, sinceAt?: number): Promise<[TreeHead, boolean]> {
+    const { database, auditKey, rest, now } = this.#options;
+    const walk = new AuditWalk(auditKey, chainOf(database));
+    const unreadable: Flaw[] = [];
+    let head: TreeHead = { size: tree.size, root: tree.root };
+    let batch: Leaf[] = [];
+    let isFirst = true;
+    let isCut = false;
+    let ofLane: string | undefined;
+    let goesOn = true;
+    const append = async () => {
+      isFirst = await this.#append(tree, batch);
+      if (isFirst) head = { size: tree.size, root: tree.root };
+      batch = [];
+    };
+    for await (const segment of segmentsByLane(database, { isInTree: false, sinceAt })) {
+      await rest?.(shareForNew);
+      isCut = now() - startedAt > (sinceAt === undefined ? wholeWithinMs : roundEveryMs);
+      if (this.#stopping || isCut) break;
+      const entries = decodeEntries(segment);
+      const isInOrder = await walk.pass(segment);
+      // The reads of a segment with a flaw are stored all the same: the list of entries has them, too.
+      this.#reads.note(entries ?? [], segment.at);
+      const { lane, firstSeq, lastSeq } = segment;
+      if (lane !== ofLane) goesOn = !this.#flawedLanes.has(lane) && (await this.#goesOn(segment));
+      ofLane = lane;
+      if (!isInOrder || !goesOn) continue;
+      const found = segmentTree(this.#saltKey, segment, entries);
+      if (found === undefined) unreadable.push({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
+      else batch.push({ lane, lastSeq, hash: leafHash(found.leaf) });
+      if (batch.length < leavesPerHead) continue;
+      await append();
+      if (!isFirst) break;
+    }
+    if (isFirst && batch.length > 0) await append();
+    const isDone = isFirst && !this.#stopping && !isCut;
+    const found = named([...walk.flaws, ...unreadable]);
+    this.#note("outside", isDone && sinceAt === undefined ? found : [...this.#flaws.outside, ...found]);
+    if (isDone) this.#completeAt = startedAt;
+    if (isCut) this.#fail("There are more new entries than a round takes in within a minute: the next one goes on.");
+    return [head, isDone];
+  }
+
+  /** Whether the segment before this one, if it is there and in the tree, is the one that the tree has. */
+  async #goesOn({ lane, firstSeq }: StoredSegment): Promise<boolean> {
+    const before = await segmentBefore(this.#options.database, { lane, seq: firstSeq }, true);
+    return before === undefined || isOfLeaf(this.#saltKey, before);
+  }
+
+  /** Looks at all segments outside the tree, whenever they seem to be of, and at the end of people's lane. */
+  async #lookOutside(startedAt: number): Promise<void> {
+    const { database, auditKey } = this.#options;
+    const found = await this.#readTree();
+    if (found === undefined) return;
+    this.#note("people", named(await headFlaws(auditKey, chainOf(database))));
+    const [, isDone] = await this.#takeIn(found.tree, startedAt);
+    if (isDone) this.#wholeAt = startedAt;
+  }
+
+  async #lookAtSigners(): Promise<void> {
+    const damaged = (await this.#options.damaged?.()) ?? [];
+    this.#note(
+      "signers",
+      damaged.map((flaw) => [flaw, flaw]),
+    );
+  }
+
+  /**
+   * Goes on with the pass over the tree and its segments, and in the end holds all leaves against the signed head. A pass
+   * takes an hour, or as long as it takes with the rest of each minute.
+   */
+  async #goOn({ size, root }: TreeHead, startedAt: number): Promise<void> {
+    const { database, auditKey, signers, rest, now } = this.#options;
+    const begin = (): Pass => ({
+      startedAt: this.#passedAt ?? startedAt,
+      acceptedAt: this.#acceptedAt,
+      tree: new TreeWalk(signers),
+      leaves: 0,
+      next: 0,
+      walk: new AuditWalk(auditKey, chainOf(database), { size, saltKey: this.#saltKey }),
+      last: undefined,
+    });
+    // A tree that was put back, and accepted, is another one.
+    const pass = this.#pass?.acceptedAt === this.#acceptedAt ? this.#pass : begin();
+    // A pass whose round fails begins again.
+    this.#pass = undefined;
+    const due = Math.ceil((size * (startedAt + roundEveryMs - pass.startedAt)) / passWithinMs);
+    const to = Math.min(size, Math.max(pass.next + leavesPerRound, due));
+    for await (const leaves of leavesInOrder(database, pass.leaves, to)) {
+      for (const leaf of leaves) pass.tree.pass(leaf);
+      await rest?.(shareForOld);
+    }
+    pass.leaves = Math.max(pass.leaves, to);
+    let isCut = false;
+    for await (const segment of segmentsByLane(database, { isInTree: true }, undefined, pass.last)) {
+      await rest?.(shareForOld);
+      if (this.#stopping) return;
+      await pass.walk.pass(segment);
+      pass.last = segment;
+      pass.next += 1;
+      isCut = now() - startedAt >= roundEveryMs;
+      if (isCut || (pass.next >= to && to < size)) break;
+    }
+    if (!isCut) pass.next = to;
+    const isDone = to === size && !isCut;
+    if (isDone) {
+      await pass.walk.end();
+      pass.tree.compareRoot({ size, root });
+      this.#passedAt = startedAt;
+    } else this.#pass = pass;
+    const ofTree = pass.tree.flaws.map((sentence) => [sentence, sentence] as const);
+    const found = [...named(pass.walk.flaws), ...ofTree];
+    this.#note("pass", isDone ? found : [...this.#flaws.pass, ...found]);
+    this.#flawedLanes = isDone ? pass.walk.flawedLanes : this.#flawedLanes.union(pass.walk.flawedLanes);
+  }
+
+  /** @returns whether they are in the tree now; else another notary was faster, or a row of SQL is in their way */
+  async #append(tree: Tree, leaves: readonly Leaf[]): Promise<boolean> {
+    const { database, signers, checkpoint, log, now } = this.#options;
+    const before = { size: tree.size, root: tree.root };
+    const rows = leaves.map(({ lane, lastSeq, hash }) => ({ lane, lastSeq, hashes: tree.append(hash) }));
+    const people = leaves.filter(({ lane }) => lane === commandsLane).map(({ lastSeq }) => lastSeq);
+    this.#commands = Math.max(this.#commands, ...people);
+    const noted = { size: tree.size, root: tree.root, acceptedAt: this.#acceptedAt, commands: this.#commands };
+    const note = signTreeHead(noted, signers[0]);
+    const head = { size: noted.size, root: noted.root, at: now(), note };
+    const reads = this.#reads.take();
+    try {
+      if (!(await appendLeaves(database, before, rows, head, (inside) => storeLastReads(inside, reads)))) return false;
+    } catch (error) {
+      const flaw = conflictOf(error);
+      this.#note("end", [[flaw, flaw]]);
+      return false;
+    }
+    checkpoint.take(noted, note);
+    this.#noteFile();
+    log({ event: "signed_checkpoint", size: noted.size, note });
+    return true;
+  }
+
+  /** The tree as it is stored; undefined if it is not one that was signed here, or does not go on from what is known. */
+  async #readTree(): Promise<{ readonly tree: Tree; readonly signedAt: number } | undefined> {
+    const { database, checkpoint, accepts, now } = this.#options;
+    const { size, head, signed, acceptedAt, isPart } = await checkpoint.compare(database);
+    this.#noteFile();
+    let [tree, flaw]: [Tree | undefined, string | undefined] = [undefined, undefined];
+    try {
+      tree = await readTree(database, size);
+      const isSigned = head === undefined ? size === 0 : signed?.size === size && signed.root.equals(tree.root);
+      if (!isSigned) flaw = "The leaves of the tree are not those that the newest signed head is of.";
+      else flaw = accepts && !isPart ? undefined : checkpoint.putBack;
+      this.#acceptedAt = accepts ? Math.max(now(), acceptedAt + 1) : (signed?.acceptedAt ?? 0);
+      // An older head does not say it: then the next entry of people does.
+      this.#commands = signed?.commands ?? 0;
+    } catch (error) {
+      flaw = conflictOf(error);
+    }
+    this.#note("end", flaw === undefined ? [] : [[flaw, flaw]]);
+    return flaw === undefined && tree !== undefined ? { tree, signedAt: head?.at ?? 0 } : undefined;
+  }
+
+  async #compareState(head: TreeHead | undefined): Promise<void> {
+    const { database, now, rest } = this.#options;
+    const found = await this.#state.note(database, now(), head, rest && (() => rest(shareForNew)));
+    this.#note(
+      "state",
+      found.map((one) => [one.subject, describeDifference(one)]),
+    );
+  }
+
+  #noteFile(): void {
+    const { unwritten } = this.#options.checkpoint;
+    if (unwritten !== undefined && unwritten !== this.#unwritten) {
+      this.#options.log({ event: "checkpoint_unwritten", reason: unwritten });
+    }
+    this.#unwritten = unwritten;
+  }
+
+  /** Takes this for all that is wrong there, and logs what was not known. */
+  #note(where: Place, found: Iterable<readonly [name: string, sentence: string]>): void {
+    const known = new Set(Object.values(this.#flaws).flatMap((some) => [...some.keys()]));
+    this.#flaws[where] = new Map(found);
+    for (const [name, flaw] of this.#flaws[where]) {
+      if (!known.has(name)) this.#options.log({ event: "audit_flaw", flaw });
+    }
+  }
+}
+
+type Place = "end" | "pass" | "outside" | "people" | "signers" | "state";
+/** Sentences by name. */
+type Found = ReadonlyMap<string, string>;
+
+const named = (flaws: readonly Flaw[]) => flaws.map((flaw) => [gapName(flaw), describeFlaw(flaw)] as const);
+
+/** How far the leaves of the tree, and the segments that they are of, were compared. */
+type Pass = {
+  readonly startedAt: number;
+  readonly acceptedAt: number;
+  readonly tree: TreeWalk;
+  readonly walk: AuditWalk;
+  /** How many leaves, and segments of them, passed. */
+  leaves: number;
+  next: number;
+  last: StoredSegment | undefined;
+};
+
+type Leaf = Omit<LeafRow, "hashes"> & { readonly hash: Buffer };
+
+const roundEveryMs = 60_000;
+const leavesPerHead = 1000;
+const wholeEveryMs = 3_600_000;
+/** For that long it takes in what was dated too early, or was in no order. What it took in is signed. */
+const wholeWithinMs = 600_000;
+/** Some minutes less than an hour. */
+const passWithinMs = 3_300_000;
+/** At least. */
+const leavesPerRound = 1000;
+/** How far behind a server's clock may be: a segment that seems older is found in the next look at all. */
+const lateMsMax = 600_000;
+/** New entries and rows that were put back come first, but requests wait for the same processor. */
+const shareForNew = 0.5;
+/** What looks again at old segments takes no more than a tenth of a processor. */
+const shareForOld = 0.1;
+
+/**
+ * Lets long work take a share of a processor at most: what comes back is called between two steps with that share, and
+ * after each 10 ms of work it waits for the others' part.
+ * @param workedMs - milliseconds of processor time, which a busy machine does not make longer
+ */
+export function shared(workedMs: () => number, wait: (ms: number) => Promise<unknown>) {
+  let restedAtMs = workedMs();
+  return async (share: number): Promise<void> => {
+    const ms = workedMs() - restedAtMs;
+    if (ms < workMs) return;
+    await wait(ms / share - ms);
+    restedAtMs = workedMs();
+  };
+}
+
+/** Work of this length is followed by a rest. */
+const workMs = 10;

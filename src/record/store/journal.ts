@@ -1,0 +1,328 @@
+import { Deadline } from "../../core/deadline.ts";
+import { Fault } from "../../core/fault.ts";
+import { Refused } from "../../core/refused.ts";
+import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "../../store/database.ts";
+import { connect, type Servers, serverStart } from "../../store/postgres.ts";
+import { neverExtended, notExtended } from "../../store/postgres-guard.ts";
+import { threadUrl } from "../../thread-url.ts";
+import type { JobReads } from "../job-reads.ts";
+import type { Append, Appended } from "../journal.ts";
+import type { Segment } from "../segment.ts";
+import { defaultPartition, monthOf } from "./audit-months.ts";
+import { type Acknowledged, RecentSegments } from "./recent-segments.ts";
+
+/** The one connection that writes audit segments, each in one commit. */
+export type JournalStore = {
+  readonly append: Append;
+  /** Entries that a failover had lost and that are stored again; and how often older ones may be lost, too. */
+  readonly lost?: { readonly broughtBack: number; readonly unknown: number };
+  readonly close: () => Promise<void>;
+};
+
+/** A journal on PostgreSQL, on a connection of its own. */
+export function postgresJournal(servers: Servers): JournalStore {
+  let notices = 0;
+  const recent = new RecentSegments();
+  /** When the server started that answered last, as the text that a statement returns. */
+  let server: string | undefined;
+  /** What was acknowledged by another server than the one that answers now, which may lack the end of it. */
+  let owed: readonly Acknowledged[] = [];
+  let bringing: Promise<void> | undefined;
+  const lost = { broughtBack: 0, unknown: 0 };
+  const clients = connect(servers, "journal", () => {
+    notices += 1;
+  });
+  const deadline = new Deadline(queryDeadlineMs, () => new Fault("unavailable", "no answer"));
+  /** The servers that have the lanes that are being written. Another one may lack a lane's newest segments. */
+  const homes = new Map<string, string>();
+  /** The month of the last segment that was stored, and which of {@link statementsOf} stored it. */
+  let last = { month: "", way: 0 };
+  const ask = (text: string, parameters: readonly unknown[]) => {
+    const query = (client: typeof clients.client) => client.unsafe(text, parameters as never[], { prepare: true });
+    const { answer, giveUp } = clients.ask(1, query);
+    return deadline.of(answer, giveUp);
+  };
+  /** Undefined if none of the statements stored the row. */
+  const store = async (at: number, parameters: readonly unknown[], isCounted: boolean) => {
+    const month = monthOf(at).name;
+    const first = month === last.month ? last.way : 0;
+    const statements = [...statementsOf(month, isCounted).entries()];
+    for (const [way, text] of [...statements.slice(first), ...statements.slice(0, first)]) {
+      const [stored] = await ask(text, parameters).catch(passingOver);
+      if (stored === undefined) continue;
+      last = { month, way };
+      return stored;
+    }
+    return undefined;
+  };
+  /**
+   * Whether what is committed here is where commits are promised to be. A row that is there may be on one server only:
+   * if somebody ends the wait for a synchronous standby, PostgreSQL keeps the row, and says so in a warning at most. The
+   * log is in order, so a commit that waits its turn proves those before it.
+   */
+  const isPromised = async () => {
+    const before = notices;
+    await ask(commitOfNothing, []);
+    return notices === before;
+  };
+  /** Stores again what the server lacks of what was acknowledged by another one, before anything new. */
+  const bringAlong = async () => {
+    const before = notices;
+    const { answer, giveUp } = clients.ask(1, (client) => bringBack(client, owed));
+    const found = await bringDeadline.of(answer, giveUp).catch((error: unknown) => {
+      const reason = databaseErrorCode(error);
+      if (error instanceof Fault || isConnectionFailure(error)) throw error;
+      // A lock or a full disk passes, so it is tried again. What never passes must not stop all reads.
+      if (passing.test(reason)) throw new Fault("unavailable", `what a failover lost could not be stored: ${reason}`);
+      return { broughtBack: 0, isAllGone: true, reason };
+    });
+    const { isAllGone, ...told } = found;
+    const mayLackMore = isAllGone && (recent.hasForgotten || "reason" in told);
+    lost.broughtBack += told.broughtBack;
+    if (mayLackMore) lost.unknown += 1;
+    if (told.broughtBack > 0 || mayLackMore) servers.tell({ event: "lane_moved", ...told, mayLackMore });
+    // What is told once is stored: if this fails, the next try finds it there.
+    if (notices !== before && !(await isPromised())) throw new Fault("unavailable", cutShort.reason ?? "");
+    owed = [];
+  };
+  const settle = async () => {
+    if (owed.length === 0) return;
+    bringing ??= bringAlong().finally(() => {
+      bringing = undefined;
+    });
+    await bringing;
+  };
+  const answered = (by: unknown) => {
+    if (server !== undefined && server !== by) owed = [...recent.all];
+    server = by as string;
+  };
+  /** The row was not stored. The full look names what keeps it out. */
+  const keptOut = async (): Promise<Appended> => {
+    const look = clients.ask(1, clients.check).answer;
+    const reason = await look.then(
+      () => "the row was not stored",
+      (error: unknown) => (error instanceof Error ? error.message : "no answer"),
+    );
+    return { outcome: "refused", reason };
+  };
+  return {
+    append: async (segment, again, reads = []) => {
+      const begins = segment?.firstSeq === 1;
+      const home = begins ? "" : homes.get(segment?.lane ?? "");
+      if (segment && home === undefined) return moved;
+      try {
+        await settle();
+        if (segment === undefined) {
+          const ofMonth = await ask(checkOf(monthOf(Date.now()).name), []).catch(passingOver);
+          const [found] = ofMonth.length > 0 ? ofMonth : await ask(checkOf(defaultPartition), []);
+          if (found?.["sound"] !== true) return keptOut();
+          answered(found["server"]);
+          await settle();
+          return { outcome: "durable" };
+        }
+        const isCounted = reads.length > 0;
+        const parameters = [...valuesOf(segment), home, ...(isCounted ? [rowsOf(reads)] : [])];
+        const before = notices;
+        const stored = await store(segment.at, parameters, isCounted);
+        if (stored === undefined) return keptOut();
+        if (notices !== before && !(await isPromised())) return cutShort;
+        if (stored["server"] === null) return { outcome: "refused", counts: countsOf(reads, stored["counted"]) };
+        answered(stored["server"]);
+        homes.delete(segment.lane);
+        homes.set(segment.lane, stored["server"] as string);
+        if (homes.size > lanesMax) homes.delete(homes.keys().next().value as string);
+        recent.add({ segment, reads });
+        return { outcome: "durable" };
+      } catch (error) {
+        if (error instanceof Fault) return { outcome: "unknown", reason: error.message };
+        if (error instanceof Refused) return { outcome: "refused", reason: error.message };
+        const reason = databaseErrorCode(error);
+        if (isConnectionFailure(error)) return { outcome: "unknown", reason };
+        if (reason === otherServer) {
+          [owed, server] = [[...recent.all], undefined];
+          return settle().then(
+            () => moved,
+            (failed: Error) => ({ outcome: "unknown", reason: failed.message }),
+          );
+        }
+        if (reason === noRight) return { outcome: "refused", reason: noRightMessage };
+        if (!again || reason !== uniqueViolation) return { outcome: "refused", reason };
+        const isDurable = await isPromised().catch(() => false);
+        if (isDurable && segment !== undefined) recent.add({ segment, reads });
+        return isDurable ? { outcome: "durable" } : cutShort;
+      }
+    },
+    lost,
+    close: () => clients.close(),
+  };
+}
+
+/**
+ * Stores what a server lacks of these, the newest first, in one transaction: it has the beginning of what the server
+ * before it had, so all that comes before one that is there is there, too. Reads of jobs are counted again.
+ * @returns how many entries were missing, and whether even the oldest was
+ */
+function bringBack(client: ReturnType<typeof connect>["client"], all: readonly Acknowledged[]) {
+  return client.begin(async (inside) => {
+    let broughtBack = 0;
+    for (const { segment, reads } of all.toReversed()) {
+      const { count } = await inside.unsafe(insertAgain, [...valuesOf(segment)] as never[], { prepare: true });
+      if (count === 0) return { broughtBack, isAllGone: false };
+      if (reads.length > 0) await inside.unsafe(countAgain, [rowsOf(reads)], { prepare: true });
+      broughtBack += segment.lastSeq - segment.firstSeq + 1;
+    }
+    return { broughtBack, isAllGone: true };
+  });
+}
+
+/** A partition that is not there, or does not take the row's month: another one does. */
+function passingOver(error: unknown): Record<string, unknown>[] {
+  if ([undefinedTable, checkViolation].includes(databaseErrorCode(error))) return [];
+  throw error;
+}
+
+/**
+ * The rows of `asked`, as JSON. Nothing else of a read is sent: PostgreSQL refuses the whole statement, and so the reads
+ * of others, for a text with a NUL anywhere in it.
+ */
+function rowsOf(reads: readonly JobReads[]): string {
+  const rows = reads.map(({ trustId: trust, job, reads, readsMax: most, keptMs: kept }) => {
+    return { trust, job, reads, most, kept };
+  });
+  return JSON.stringify(rows);
+}
+
+/** The stored count of each job, from a JSON array of those that were raised. */
+function countsOf(reads: readonly JobReads[], counted: unknown): number[] {
+  const counts = new Map(JSON.parse(counted as string) as [job: string, count: number][]);
+  return reads.map(({ trustId, job }) => counts.get(`${trustId} ${job}`) ?? Number.MAX_SAFE_INTEGER);
+}
+
+/** In the order of `columns`. */
+function valuesOf({ lane, firstSeq, lastSeq, at, mac, texts, entries }: Segment) {
+  return [lane, firstSeq, lastSeq, at, mac, texts, entries] as const;
+}
+
+export type SegmentValues = ReturnType<typeof valuesOf>;
+/** What the embedded journal's thread is told: where the database is, then one segment, or none, at a time. */
+export type JournalOrder =
+  | { readonly open: string; readonly insert: string }
+  | { readonly append: SegmentValues | undefined; readonly reads: readonly JobReads[] }
+  | { readonly close: true };
+
+/** A journal on the embedded database, in its own thread (see `journal-worker.ts`). */
+export function sqliteJournal(path: string): JournalStore {
+  const thread = new Worker(threadUrl("record/store/journal-worker.ts"));
+  const send = (order: JournalOrder) => thread.postMessage(order);
+  send({ open: path, insert: `insert into audit_segments (${columns}) values (?, ?, ?, ?, ?, ?, ?)` });
+  let ended = false;
+  /** The thread answers in the order in which it is asked. */
+  const waiting: ((result: Appended) => void)[] = [];
+  thread.onmessage = ({ data }: MessageEvent<Appended>) => waiting.shift()?.(data);
+  // Without its thread nothing can be recorded: every value read is refused until the server is restarted.
+  thread.onerror = ({ message }) => {
+    ended = true;
+    for (const answer of waiting.splice(0)) {
+      answer({ outcome: "unknown", reason: `the journal's thread ended: ${message}` });
+    }
+  };
+  const ask = (order: JournalOrder) =>
+    new Promise<Appended>((resolve) => {
+      if (ended) return resolve({ outcome: "refused", reason: "the journal's thread ended" });
+      waiting.push(resolve);
+      send(order);
+    });
+  return {
+    append: (segment, _, reads = []) => ask({ append: segment && valuesOf(segment), reads }),
+    close: async () => {
+      await ask({ close: true });
+      thread.terminate();
+    },
+  };
+}
+
+/** More than are written at a time, so those that ended are forgotten. */
+const lanesMax = 4;
+
+const uniqueViolation = "23505";
+const checkViolation = "23514";
+const undefinedTable = "42P01";
+const noRight = "42501";
+/** SQLSTATE of the square root of a negative number. */
+const otherServer = "2201F";
+const moved: Appended = { outcome: "refused", moved: true, reason: "another database server has the lane so far" };
+
+/** SQLSTATEs of what passes: rollbacks, resources, objects in use, interventions, the system; a transaction's deadline. */
+const passing = /^(?:40|53|55|57|58)\w{3}$|^25P04$/;
+/** For thousands of statements in one transaction. */
+const bringDeadline = new Deadline(
+  30_000,
+  () => new Fault("unavailable", "what a failover lost was not stored in 30 s"),
+);
+const cutShort: Appended = { outcome: "unknown", reason: "the wait for a synchronous standby was cut short" };
+/** Commits without a change, and waits for it as for any other. A role needs no right for it. */
+const commitOfNothing = "select pg_catalog.pg_logical_emit_message(true, 'keyhole', '')";
+
+const columns = "lane, first_seq, last_seq, at, mac, texts, entries";
+
+// If $8 names another server, the square root fails and nothing is stored.
+const server = serverStart;
+
+/**
+ * The statements that may store a row, the next one if one did not: into its month, into a month that had a trigger or
+ * rule until its next VACUUM, and into DEFAULT, which takes no row of a month that has a partition.
+ *
+ * Each names the partition itself. PostgreSQL then locks it before it takes the snapshot that the conditions are judged
+ * by, so whatever may swallow the row is seen. A row that is routed by its parent would lock its partition afterwards.
+ */
+function statementsOf(month: string, isCounted: boolean): readonly string[] {
+  const into = (partition: string, condition: string) => {
+    const found = `from ${catalogueOf(partition)} and ${condition}`;
+    const insert = `insert into public.${partition} (${columns}) select $1, $2, $3, $4, $5, $6, $7 ${found}`;
+    const here = `returning ${server} as server, pg_catalog.sqrt(-($8::text not in ('', ${server}))::integer)`;
+    return isCounted ? counting(found, insert, here) : `${insert} ${here}`;
+  };
+  return [into(month, neverExtended), into(month, notExtended), into(defaultPartition, notExtended)];
+}
+
+/**
+ * Counts the reads in $9, and stores the row unless a job would have too many: one statement, and so one commit. The
+ * order keeps two servers from waiting for each other.
+ * @returns a statement with no row unless the partition takes rows
+ */
+const counting = (found: string, insert: string, here: string) => `
+  with asked as materialized (${askedIn("$9")}), counted as (
+    ${raised(`where exists (select 1 ${found})`)}
+    returning trust_id as trust, pg_catalog.encode(job, 'hex') as job, reads
+  ), stored as (
+    ${insert} and not exists (select 1 from counted join asked using (trust, job) where counted.reads > asked.most)
+    ${here}
+  )
+  select pg_catalog.json_agg(pg_catalog.json_build_array(trust || ' ' || job, reads))::text as counted, (select server from stored) as server
+  from counted having count(*) > 0`;
+
+const nowMs = "(extract(epoch from pg_catalog.clock_timestamp()) * 1000)::bigint";
+const askedIn = (parameter: string) => `
+    select * from pg_catalog.jsonb_to_recordset(${parameter}::text::jsonb)
+      as a(trust text, job text, reads bigint, most bigint, kept bigint)`;
+
+const raised = (condition: string) => `
+    insert into public.job_reads as j (trust_id, job, reads, ends_at)
+    select trust, pg_catalog.decode(job, 'hex'), reads, ${nowMs} + kept from asked ${condition} order by trust, job
+    on conflict (trust_id, job) do update set reads = j.reads + excluded.reads, ends_at = excluded.ends_at`;
+
+const insertAgain = `insert into public.audit_segments (${columns}) values ($1, $2, $3, $4, $5, $6, $7)
+  on conflict do nothing`;
+const countAgain = `with asked as (${askedIn("$1")}) ${raised("")}`;
+
+/** Whether a partition takes rows; no row if it is none. Fails if the journal could not be written, and stores nothing. */
+const checkOf = (partition: string) => `
+  with nothing as (
+    insert into public.${partition} (${columns}) select '', 0, 0, 0, '', '', '' where false returning 1)
+  select ${notExtended} as sound, ${server} as server from ${catalogueOf(partition)}`;
+
+const catalogueOf = (partition: string) => `pg_class as month join pg_inherits on inhrelid = month.oid
+    where month.oid = 'public.${partition}'::regclass and inhparent = 'public.audit_segments'::regclass
+      and not inhdetachpending`;
+const noRightMessage =
+  "the database role may not append to the partitions of the audit: run `keyhole db grants --role NAME --apply` as the owner of the tables";

@@ -1,0 +1,104 @@
+import { and, asc, eq, getTableColumns, gte, or, type SQL, sql } from "drizzle-orm";
+import type { Database } from "../../store/database.ts";
+import type { Segment } from "../segment.ts";
+import type { StoredSegment } from "../verify.ts";
+import { leafBeside } from "./tree-end.ts";
+
+// Audit segments are read in pages, so that memory is bounded and every statement is short.
+
+/** Which segments; an absent field matches all. */
+export type SegmentFilter = {
+  /** Lists of texts, such as ids of keys. A segment matches if it has at least one text of each list. */
+  readonly texts?: readonly (readonly string[])[];
+  /** Texts that the names of what was read or changed have in them as JSON, in lower case. A segment matches all. */
+  readonly traces?: readonly string[] | undefined;
+  /** Epoch milliseconds. */
+  readonly sinceAt?: number | undefined;
+  readonly beforeAt?: number | undefined;
+  /** Whether the tree has a leaf of it, as the columns of the leaves say. */
+  readonly isInTree?: boolean;
+};
+
+/**
+ * Segments in order of lane, sequence and time, each with its leaf.
+ * @param from - only this lane, from this sequence number on, and without leaves: then no table of the tree is read
+ * @param after - only those behind this one
+ */
+export async function* segmentsByLane(
+  database: Database,
+  filter: SegmentFilter,
+  from?: { readonly lane: string; readonly seq: number },
+  after?: Segment,
+): AsyncGenerator<StoredSegment> {
+  const { auditSegments: s } = database.tables;
+  const found = pages(
+    database,
+    [asc(s.lane), asc(s.firstSeq), asc(s.at)],
+    (last = after) => {
+      const start = from && and(eq(s.lane, from.lane), gte(s.firstSeq, last?.firstSeq ?? from.seq));
+      const rest = last && sql`(${s.lane}, ${s.firstSeq}, ${s.at}) > (${last.lane}, ${last.firstSeq}, ${last.at})`;
+      return and(matching(database, filter), start, rest);
+    },
+    from === undefined,
+  );
+  for await (const page of found) yield* page;
+}
+
+/**
+ * @param where - which segments come behind the last one of a page; all of them for the first page. It bounds the first
+ *   column of an index by that one: SQLite uses one bound alone, and would look at the pages before again
+ */
+export async function* pages(
+  { db, tables }: Database,
+  order: SQL[],
+  where: (last: Segment | undefined) => SQL | undefined,
+  withLeaf = false,
+): AsyncGenerator<StoredSegment[]> {
+  const { auditSegments: s } = tables;
+  let last: Segment | undefined;
+  let size = firstPageSize;
+  for (;;) {
+    const rows = await db
+      .select({ ...getTableColumns(s), ...(withLeaf && leafBeside(tables)) })
+      .from(s)
+      .where(where(last))
+      .orderBy(...order)
+      .limit(size);
+    if (rows.length > 0) yield rows;
+    if (rows.length < size) return;
+    last = rows.at(-1);
+    const length = rows.reduce((sum, { texts, entries }) => sum + texts.length + entries.length, 0);
+    size = Math.ceil(Math.min(pageSizeMax, (size * pageLength) / length));
+  }
+}
+
+// A segment has from 1 KB to some MB. The next page has as many as fit if they are as large as those of the last one.
+const firstPageSize = 16;
+const pageSizeMax = 256;
+const pageLength = 256 * 1024;
+
+export function matching(database: Database, filter: SegmentFilter): SQL | undefined {
+  const { texts = [], traces = [], sinceAt, beforeAt, isInTree } = filter;
+  const { auditSegments: s } = database.tables;
+  const { leaf } = leafBeside(database.tables);
+  const occursIn = (text: string) => sql`${database.indexOf(s.texts, sql`${JSON.stringify(text)}`)} > 0`;
+  const isInNames = (trace: string) => {
+    // The lists of names stand between these two texts, which no name has in it as JSON (`record/segment.ts`).
+    const [before, after] = [sql`'{"names":['`, sql`'],"entries":['`];
+    if (database.dialect === "postgres") {
+      const lists = sql`split_part(split_part(${s.entries}, ${after}, 1), ${before}, 2)`;
+      return sql`strpos(lower(${lists}), ${trace}) > 0`;
+    }
+    // SQLite ignores the case of A to Z here, three times as fast as in lower case.
+    const escaped = trace.replace(/[\\%_]/g, "\\$&");
+    return sql`${s.entries} like ${before} || '%' || ${escaped} || '%' || ${after} || '%' escape '\\'`;
+  };
+  return and(
+    ...texts.map((some) => or(...some.map(occursIn))),
+    ...traces.map(isInNames),
+    sinceAt === undefined ? undefined : gte(s.at, sinceAt),
+    beforeAt === undefined ? undefined : sql`${s.at} < ${beforeAt}`,
+    // PostgreSQL expects few nulls, and would sort all segments for a page. Of numbers below 0 it expects a third.
+    isInTree === undefined ? undefined : sql`coalesce(${leaf}, -1) ${isInTree ? sql`>=` : sql`<`} 0`,
+  );
+}

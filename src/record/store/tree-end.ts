@@ -1,0 +1,74 @@
+import { desc, eq, inArray, max, type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import { Refused } from "../../core/refused.ts";
+import type { Database } from "../../store/database.ts";
+import type { LaneEnd } from "../head.ts";
+import { commandsLane } from "../segment.ts";
+import { completingLeaf, hashAt, type Node } from "../tree.ts";
+
+/* Where the stored tree of the audit ends, and its nodes. */
+
+/** The newest head that was signed. */
+export type SignedHead = { readonly size: number; readonly root: Buffer; readonly at: number; readonly note: string };
+
+/** Where the tree ends, all of one moment. */
+export type TreeEnd = {
+  /** How many leaves there are. */
+  readonly size: number;
+  readonly head: SignedHead | undefined;
+  /** The head of people's lane; null if nobody has changed anything yet. */
+  readonly commands: LaneEnd["head"];
+  /** Which server answered. */
+  readonly server: string;
+};
+
+export async function treeEnd({ db, tables, server }: Pick<Database, "db" | "tables" | "server">): Promise<TreeEnd> {
+  const { auditLeaves: l, auditCheckpointsSigned: c, auditHeads: h } = tables;
+  const last = db
+    .select({ leaf: max(l.leaf).as("leaf"), server: server.as("server") })
+    .from(l)
+    .as("last");
+  const newest = db.select().from(c).orderBy(desc(c.size)).limit(1).as("newest");
+  const lane = db.select().from(h).where(eq(h.lane, commandsLane)).as("lane");
+  const always = sql`true`;
+  const [end] = await db.select().from(last).leftJoin(newest, always).leftJoin(lane, always);
+  return {
+    size: end?.last.leaf == null ? 0 : Number(end.last.leaf) + 1,
+    head: end?.newest ?? undefined,
+    commands: end?.lane ?? null,
+    server: end?.last.server ?? "",
+  };
+}
+
+/** The hashes of nodes, in the order in which they are named. @throws Refused `conflict` if one is missing or was cut */
+export async function readNodes({ db, tables }: Database, nodes: readonly Node[]): Promise<Buffer[]> {
+  const { auditLeaves: l } = tables;
+  const rows = await db
+    .select({ leaf: l.leaf, hashes: l.hashes })
+    .from(l)
+    .where(inArray(l.leaf, [...new Set(nodes.map(completingLeaf))]));
+  const hashes = new Map(rows.map((row) => [row.leaf, row.hashes]));
+  return nodes.map((node) => {
+    const leaf = completingLeaf(node);
+    const hash = hashAt(hashes.get(leaf), node.level);
+    if (hash) return hash;
+    throw new Refused("conflict", `Leaf ${leaf} of the audit's tree is missing or was cut.`);
+  });
+}
+
+/** SQL condition: the leaf's columns name this segment. */
+export function isLeafOf({ auditLeaves: l, auditSegments: s }: Database["tables"]): SQL {
+  return sql`(${l.lane}, ${l.lastSeq}) = (${s.lane}, ${s.lastSeq})`;
+}
+
+/**
+ * The leaf of each segment that is read, and its hashes. It is looked up by an index for one segment after the other: a
+ * page of a join would make PostgreSQL join all that there are.
+ */
+export function leafBeside(tables: Database["tables"]) {
+  const { auditLeaves: l } = tables;
+  const find = (column: SQLWrapper) => sql`(select ${column} from ${l} where ${isLeafOf(tables)} limit 1)`;
+  return {
+    leaf: find(l.leaf).mapWith(l.leaf) as SQL<number | null>,
+    hashes: find(l.hashes).mapWith(l.hashes) as SQL<Buffer | null>,
+  };
+}

@@ -1,0 +1,108 @@
+import { and, asc, eq, gt, gte, inArray, lt, lte, max, min, notExists, or, sql } from "drizzle-orm";
+import type { Database } from "../../store/database.ts";
+import { type LeafSet, unionOf } from "../leaf-set.ts";
+import { isCosigned } from "../note.ts";
+import { rowsPerPage, signaturesMax } from "./tree.ts";
+import { isLeafOf, type SignedHead } from "./tree-end.ts";
+
+/* What people look for in the stored tree of the audit. No notary loads this. */
+
+/** The first signed head that is of this size or a larger one; undefined if there is none. */
+export async function headFrom({ db, tables }: Database, size: number): Promise<SignedHead | undefined> {
+  const { auditCheckpointsSigned: c } = tables;
+  const [head] = await db.select().from(c).where(gte(c.size, size)).orderBy(asc(c.size)).limit(1);
+  return head;
+}
+
+/** The note of a head with those signatures of these witnesses that verify. @param keys - their verifier keys */
+export async function cosignedNote(
+  { db, tables }: Database,
+  { size, note }: SignedHead,
+  keys: readonly string[],
+): Promise<string> {
+  const { auditCosignatures: c } = tables;
+  const rows = await db
+    .select({ witness: c.witness, line: c.line })
+    .from(c)
+    .where(and(inArray(c.witness, [...keys]), eq(c.size, size)))
+    .orderBy(asc(c.witness))
+    .limit(signaturesMax);
+  const signed = rows.filter((row) => isCosigned({ ...row, note }));
+  return note + signed.map(({ line }) => line).join("");
+}
+
+/** The leaves whose segments are from before a moment, in epoch milliseconds. There may be a million. */
+export async function leavesDue({ db, tables }: Database, beforeAt: number): Promise<LeafSet> {
+  const { auditLeaves: l, auditSegments: s } = tables;
+  // Leaves that follow each other have the same distance to their rank.
+  const run = sql<number>`${l.leaf} - row_number() over (order by ${l.leaf})`.as("run");
+  const due = db
+    .select({ leaf: l.leaf, run })
+    .from(s)
+    .innerJoin(l, isLeafOf(tables))
+    .where(lt(s.at, beforeAt))
+    .as("due");
+  const runs = await db
+    .select({ first: min(due.leaf), last: max(due.leaf) })
+    .from(due)
+    .groupBy(due.run);
+  return unionOf([runs.map(({ first, last }) => [Number(first), Number(last)] as const)]);
+}
+
+/** Whether the tree lacks a segment from before a moment, in epoch milliseconds. @param sinceAt - only from then on */
+export async function isBehind({ db, tables }: Database, beforeAt: number, sinceAt = 0): Promise<boolean> {
+  const { auditLeaves: l, auditSegments: s } = tables;
+  const one = { one: sql`1` };
+  const isOutside = notExists(db.select(one).from(l).where(isLeafOf(tables)));
+  const [found] = await db
+    .select(one)
+    .from(s)
+    .where(and(gte(s.at, sinceAt), lt(s.at, beforeAt), isOutside))
+    .limit(1);
+  return found !== undefined;
+}
+
+/** The signed heads in order of size, up to the one of this size. */
+export async function* headsInOrder({ db, tables }: Database, newest: number): AsyncGenerator<SignedHead> {
+  const { auditCheckpointsSigned: c } = tables;
+  for (let above = -1; ; ) {
+    const rows = await db
+      .select()
+      .from(c)
+      .where(and(gt(c.size, above), lte(c.size, newest)))
+      .orderBy(asc(c.size))
+      .limit(rowsPerPage);
+    yield* rows;
+    if (rows.length < rowsPerPage) return;
+    above = rows.at(-1)?.size ?? above;
+  }
+}
+
+/** The signatures of witnesses in order of size, up to a size, each with the note that it is of; null if it is gone. */
+export async function* cosignaturesInOrder({ db, tables }: Database, sizeMax: number) {
+  const { auditCosignatures: c, auditCheckpointsSigned: h } = tables;
+  for (let after = { size: -1, witness: "" }; ; ) {
+    const rows = await db
+      .select({ size: c.size, witness: c.witness, line: c.line, note: h.note })
+      .from(c)
+      .leftJoin(h, eq(h.size, c.size))
+      .where(
+        and(
+          or(gt(c.size, after.size), and(eq(c.size, after.size), gt(c.witness, after.witness))),
+          lte(c.size, sizeMax),
+        ),
+      )
+      .orderBy(asc(c.size), asc(c.witness))
+      .limit(rowsPerPage);
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < rowsPerPage) return;
+    after = last;
+  }
+}
+
+/** The largest size of which there is a signature of a witness; 0 if there is none. */
+export async function lastCosigned({ db, tables }: Database): Promise<number> {
+  const [last] = await db.select({ size: max(tables.auditCosignatures.size) }).from(tables.auditCosignatures);
+  return Number(last?.size ?? 0);
+}

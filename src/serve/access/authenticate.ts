@@ -1,0 +1,127 @@
+import { Fault } from "../../core/fault.ts";
+import { isSameMac } from "../../core/hash.ts";
+import type { Environment, EnvironmentMask, TokenWords } from "../../core/names.ts";
+import type { Grant, GrantRow, OrganizationPlan } from "./grant.ts";
+import type { GrantSeals } from "./grant-seals.ts";
+import type { Job } from "./token.ts";
+
+/**
+ * The row of a key or a trust, with its organization and, if its scope reaches it, the requested project. One
+ * statement finds them. `live` is judged by the database's clock. A value that is larger than Keyhole ever writes
+ * comes as null or as an empty list.
+ */
+export type KeyRow = GrantRow & {
+  readonly live: number;
+  readonly organizationSlug: string | null;
+  readonly organizationName: string | null;
+  readonly plan: OrganizationPlan | null;
+  /** Null if the request names no project, or one that the key does not reach. */
+  readonly target: Target | null;
+};
+
+/** What a request looks up with its key: a project, and sets in it. Empty texts and masks of zero look up nothing. */
+export type Lookup = {
+  readonly slug: string;
+  readonly kind: string;
+  /** The environments whose sets are needed. */
+  readonly environments: EnvironmentMask;
+  /** Those of them whose values are needed. */
+  readonly values: EnvironmentMask;
+};
+
+/** The digest of a key's text or of a trust's id, and what is looked up with it. */
+export type KeyLookup = Lookup & { readonly digest: Uint8Array };
+
+/** The requested project with the sets that the request needs, from the snapshot in which the key was judged. */
+export type Target = {
+  readonly projectId: string;
+  /** How many items of the kind that was asked for it has, as they are stored; null unless the kind has a bound. */
+  readonly counts: string | null;
+  readonly sets: readonly FoundSet[];
+};
+
+/** Which version of a set is current. */
+export type FoundSet = {
+  readonly environment: Environment;
+  /** Changes when the row or its data key is written. Empty on SQLite, where `row` is there in its place. */
+  readonly rowVersion: string;
+  readonly row: StoredSet | null;
+};
+
+/** A set's row. */
+export type StoredSet = {
+  readonly environment: Environment;
+  readonly rowVersion: string;
+  readonly version: number;
+  readonly generation: number;
+  readonly listingMac: Buffer | null;
+  /** Null if it was too large to be fetched. */
+  readonly listing: string | null;
+  readonly listingBytes: number;
+  /** Null if it was not fetched, or for files. */
+  readonly sealed: Buffer | null;
+  /** Null for files. */
+  readonly sealedBytes: number | null;
+  /** The data key; null if there is none of that generation. */
+  readonly rootId: string | null;
+  readonly wrapped: Buffer | null;
+};
+
+/** A key, or a trust with a token, that is valid now. Made for one request and never kept. */
+export type Caller = {
+  readonly grant: Grant;
+  readonly organization: {
+    readonly id: string;
+    readonly slug: string;
+    readonly name: string;
+    readonly plan: OrganizationPlan;
+  };
+  readonly target: Target | null;
+  /** From the presented token; undefined for a key. */
+  readonly token?: TokenWords;
+  /** Undefined unless the trust counts the reads of each job. */
+  readonly job?: Job | undefined;
+};
+
+/** A {@link Caller} whose organization is as it is stored; SQL may have damaged it. */
+export type Recognized = Omit<Caller, "organization"> & {
+  readonly organization: { readonly [Field in keyof Caller["organization"]]: Caller["organization"][Field] | null };
+};
+
+/** The refusal of a canary. The client gets the same answer as with any other key that has ended. */
+export class CanaryRefusal extends Fault {
+  readonly row: KeyRow;
+
+  constructor(row: KeyRow) {
+    super("unauthorized", `key ${row.keyId} is a canary`);
+    this.row = row;
+  }
+}
+
+/**
+ * Judges the row of a key or a trust. Each row that is refused takes the same steps, so time does not tell a canary from
+ * a key that has ended.
+ * @param digest - digest of the presented key, or of the trust its token matched
+ * @throws Fault `unauthorized`, with the reason for the operator; CanaryRefusal
+ */
+export function authenticate(row: KeyRow | undefined, digest: Uint8Array, seals: GrantSeals): Recognized {
+  if (!row || !isSameMac(row.digest, digest)) throw new Fault("unauthorized", "unknown key");
+  const { organizationId: id, organizationSlug: slug, organizationName: name, plan } = row;
+  const isGranted = seals.isGrant(row);
+  if (!row.live || !isGranted) {
+    if (seals.isCanary(row)) throw new CanaryRefusal(row);
+    const which = `${row.trust === null ? "key" : "trust"} ${row.keyId}`;
+    if (!row.live) throw new Fault("unauthorized", `${which} is expired or revoked`);
+    const isTooLarge = row.projects === "" || row.trust === "";
+    if (isTooLarge) throw new Fault("unauthorized", `the project list or terms of ${which} are too large to be read`);
+    throw new Fault("unauthorized", `grant seal of ${which} does not match: changed by other means`);
+  }
+  return { grant: row, organization: { id, slug, name, plan }, target: row.target };
+}
+
+/** @throws Fault `decryption_failed` if SQL damaged the organization of a good key */
+export function requireOrganization(found: Recognized): asserts found is Caller {
+  const { id, slug, name, plan } = found.organization;
+  if (name !== null && slug !== null && plan !== null) return;
+  throw new Fault("decryption_failed", `organization ${id} is not as Keyhole wrote it`);
+}

@@ -1,0 +1,35 @@
+import type { FaultCode } from "../../core/fault.ts";
+import type { AuditEntry } from "../../record/entry.ts";
+import type { JobRead } from "../../record/job-reads.ts";
+import type { ReadSource } from "../sets/lookup.ts";
+import type { Gatekeeper } from "./admit.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** All that the API needs from outside, built by `serve/process/compose.ts`. */
+export type ApiParts = {
+  readonly gate: Gatekeeper;
+  readonly source: ReadSource;
+  readonly etagKey: Uint8Array;
+  readonly journal: { record(entries: readonly AuditEntry[], read?: JobRead): Promise<string | undefined> };
+  /** Writes one event to the log; must return at once and never throw. */
+  readonly log: (event: Readonly<Record<string, unknown>>) => void;
+  /** Counts each answer; must return at once and never throw. Without it and `trace` nothing is timed. */
+  readonly meter?: Measure | undefined;
+  /** The same for traces; returns the trace's id for the log. */
+  readonly trace?: ((...done: Parameters<Measure>) => string) | undefined;
+  /** `POST /mcp`; undefined unless it is turned on. It is loaded only then. */
+  readonly mcp?: McpEndpoint | undefined;
+  /** Whether answers close their connections, because the server is about to stop. */
+  readonly draining: () => boolean;
+};
+
+/** Answers one message of the Model Context Protocol. */
+export type McpEndpoint = (
+  parts: ApiParts,
+  exchange: Exchange,
+  token: string | undefined,
+  request: Request,
+) => Promise<Response>;
+
+/** Takes one answered request. @param endedAtMs - monotonic milliseconds */
+export type Measure = (exchange: Exchange, status: number, code: FaultCode | undefined, endedAtMs: number) => void;
