@@ -15,8 +15,8 @@ const entries = [
 ] as const;
 /** The declarations that these lead to. */
 const declared = [
-  ...["client", "answers", "error", "watch"].map((name) => `machines/npm/${name}.d.ts`),
-  "testing.d.ts",
+  ...["client", "answers", "error", "watch"].map((name) => `client/npm/${name}.d.ts`),
+  "client/testing.d.ts",
 ];
 
 if (import.meta.main) await layOutPackage("dist/npm", await Bun.file("package.json").json());
@@ -44,7 +44,7 @@ export async function layOutPackage(
   }
   for (const file of declared) {
     const text = await Bun.file(join(folder, "declarations", file)).text();
-    await Bun.write(join(folder, basename(file)), text.replaceAll('"./machines/npm/', '"./'));
+    await Bun.write(join(folder, basename(file)), text.replaceAll('"./npm/', '"./'));
   }
   rmSync(join(folder, "declarations"), { recursive: true });
   cpSync(".ci/artifacts/keyhole.js", join(folder, "keyhole.js"));

@@ -3,19 +3,17 @@ import type { ComponentChildren, VNode } from "preact";
 import { Cut } from "../core/cut.ts";
 import { lookalikes } from "../core/words/lookalikes.ts";
 import { formatTime } from "../core/words/text.ts";
-import { changeActions } from "../kinds/people.ts";
 import { findDueVariables } from "../kinds/variables/write.ts";
-import { type AuditRecord, listAudit, recordBegins } from "../people/audit/audit.ts";
-import { whoOf } from "../people/audit/audit-counts.tsx";
+import { listAudit, recordBegins } from "../people/audit/audit.ts";
+import { entriesOf, writeActions } from "../people/audit/entries.tsx";
 import { AgainstRecord, Unread } from "../people/audit/exceptions.tsx";
 import { Damaged } from "../people/audit/operations.ts";
-import { Sentence } from "../people/audit/sentence.tsx";
-import { keyNames, listExpiring } from "../people/keys/keys.ts";
+import { listExpiring } from "../people/keys/keys.ts";
 import { listEndingRights } from "../people/persons/persons.ts";
 import { soonMs } from "../people/projects/grid-parts.ts";
 import { ProjectLink, recentProjects } from "../people/projects/page.tsx";
 import { listRequests } from "../people/requests/requests.ts";
-import { alarmActions, searchAction } from "../record/entry.ts";
+import { alarmActions } from "../record/entry.ts";
 import { Ago, counted, Empty, Env, joined, Listed, LoneLink, Name, Named, Steers, Word } from "./parts/parts.tsx";
 import { projectPagePath, withQuery } from "./parts/paths.ts";
 import { unlessRefused } from "./parts/refusal.ts";
@@ -245,37 +243,5 @@ async function lastChanges(visit: Visit): Promise<VNode> {
       {await entriesOf(visit, changes)}
       <LoneLink to="/audit">{earlier ?? "All entries of the audit"}</LoneLink>
     </section>
-  );
-}
-
-/** What people changed or saw. One search for leaks has an entry for each environment, which would hide all else. */
-export const writeActions = changeActions.filter((action) => action !== searchAction);
-
-/**
- * Who did what, the newest first.
- *
- * @param entries - oldest first
- * @param at - draws the moment of an entry, such as with a link
- */
-export async function entriesOf(
-  visit: Visit,
-  entries: readonly AuditRecord[],
-  at = (when: VNode, _: AuditRecord): VNode => when,
-): Promise<VNode> {
-  const { admin } = visit;
-  const keys = await keyNames(admin);
-  const who = whoOf(entries, keys);
-  return (
-    <ol class="changes">
-      {entries.toReversed().map((one) => (
-        <li>
-          {at(<Ago at={one.time} now={admin.now()} />, one)}
-          <span>{who(one)}</span>
-          <span>
-            <Sentence entry={one} keys={keys} isLinked={visit.may("see")} />
-          </span>
-        </li>
-      ))}
-    </ol>
   );
 }

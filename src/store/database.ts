@@ -10,6 +10,12 @@ import type { Tables } from "./tables.ts";
 export type { Tables };
 export type Db = ReturnType<typeof drizzle<Tables>>;
 
+/**
+ * For a transaction that takes an exclusive lock, such as a migration. While a session waits for it, the journal waits too,
+ * for 1.8 s at most.
+ */
+export const lockTimeout = sql`set local lock_timeout = 500`;
+
 /** A prepared query, run with values by name. Rows are plain objects: bytes are Buffers, times numbers. */
 export type Query<Row> = (values: Readonly<object>) => Promise<Row[]>;
 

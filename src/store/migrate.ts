@@ -26,8 +26,7 @@ import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type:
 import { sha256Of } from "../core/hash.ts";
 import { configProblem } from "../core/problem.ts";
 import { HostRefused } from "../core/refused.ts";
-import { lockTimeout } from "../record/store/audit-months.ts";
-import { type Database, type Db, databaseErrorCode } from "./database.ts";
+import { type Database, type Db, databaseErrorCode, lockTimeout } from "./database.ts";
 
 /** The migrations in order. A test compares them with `drizzle/`. */
 export const migrations = {

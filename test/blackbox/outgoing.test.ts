@@ -68,7 +68,7 @@ const asking: Readonly<Record<string, readonly [way: Way, secret: string | undef
   server: [(origin, env) => machine({ ...env, KEYHOLE_URL: origin, KEYHOLE_API_KEY: key }), key],
   "server, by the npm package": [
     async (origin, env) => {
-      const client = 'const { createClient } = await import("./src/machines/npm/client.ts");';
+      const client = 'const { createClient } = await import("./src/client/npm/client.ts");';
       const ask = `await createClient({ url: "${origin}", apiKey: "${key}", waitMs: 0 }).organization();`;
       return printed(await program(`${client} await (async () => { ${ask} })().catch(() => process.exit(1));`, env));
     },

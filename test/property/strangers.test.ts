@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import fc from "fast-check";
 import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
 import { createTrust } from "../../src/people/keys/trusts.ts";
@@ -46,9 +46,10 @@ const sharedParts: Readonly<Record<string, string>> = {
 };
 
 test("whatever callers share in a statement is on the list, with the reason why none of them can spoil it", () => {
-  const folder = join(import.meta.dir, "../../src/store");
-  const found = readdirSync(folder).flatMap((file) => {
-    const text = readFileSync(join(folder, file), "utf8");
+  const folders = ["store", "record/store"].map((room) => join(import.meta.dir, "../../src", room));
+  const files = folders.flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)));
+  const found = files.flatMap((path) => {
+    const [file, text] = [basename(path), readFileSync(path, "utf8")];
     const sets = [...text.matchAll(/jsonb_to_recordset\([\s\S]*?\bas (\w+)\(([^)]*)\)/g)].flatMap(([, name, columns]) =>
       (columns ?? "").split(",").map((column) => `${name} ${column.trim().split(" ")[0]}`),
     );
@@ -57,8 +58,8 @@ test("whatever callers share in a statement is on the list, with the reason why 
     return [...sets, ...lists, ...columns].map((part) => `${file} ${part}`);
   });
   expect(found.sort()).toEqual(Object.keys(sharedParts).sort());
-  const grouping = readdirSync(folder).filter((file) => /\bgrouped\(\w/.test(readFileSync(join(folder, file), "utf8")));
-  expect(grouping.sort()).toEqual(["contents.ts", "lookups.ts"]);
+  const grouping = files.filter((path) => /\bgrouped\(\w/.test(readFileSync(path, "utf8")));
+  expect(grouping.map((path) => basename(path)).sort()).toEqual(["contents.ts", "lookups.ts"]);
 });
 
 const signing = newSigningKey("ES256");

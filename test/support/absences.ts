@@ -124,6 +124,7 @@ export const cuts: Readonly<Record<string, readonly string[]>> = {
 /** Each list of which a part is taken, by what is said of the rest. */
 export const slices: Readonly<Record<string, readonly string[]>> = {
   "A sentence or a link beside it says that there are more.": [
+    "cli/terminal/perform.ts: limit",
     "people/audit/audit-counts.tsx: rowsMax",
     "people/projects/find-page.tsx: offersMax",
     "people/history/page.tsx: versionsMax",

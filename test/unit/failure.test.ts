@@ -59,7 +59,7 @@ test("both doors choose by who reads, and hand on what was refused to them", () 
   expect(refusalOf(theirs, "person")).toMatchObject({ message: theirs.message, status: 404, isForLog: false });
 });
 
-const folders = ["installation", "notary"];
+const folders = ["installation", "record/notary"];
 test.each(folders)("what %s/ refuses is about this host, so that no person is told its words", (name) => {
   const folder = join(import.meta.dir, "../../src", name);
   const files = [...new Bun.Glob("*.ts").scanSync(folder)];

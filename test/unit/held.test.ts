@@ -146,14 +146,14 @@ const reads = [
 
 /** What the snippets below have at hand: as much as an endpoint. */
 const scope = `
-import { release } from "${src}/audit/release.ts";
-import type { AuditEntry } from "${src}/audit/entry.ts";
+import { release } from "${src}/record/release.ts";
+import type { AuditEntry } from "${src}/record/entry.ts";
 import { type Body, Held, Render, renderHeld } from "${src}/core/held.ts";
-import { answer } from "${src}/gates/body.ts";
-import { type Exchange, json } from "${src}/gates/exchange.ts";
-import type { ApiParts } from "${src}/gates/api-parts.ts";
-import { released } from "${src}/gates/record.ts";
-import type { Share } from "${src}/limit/budget.ts";
+import { answer } from "${src}/serve/gates/body.ts";
+import { type Exchange, json } from "${src}/serve/gates/exchange.ts";
+import type { ApiParts } from "${src}/serve/gates/api-parts.ts";
+import { released } from "${src}/serve/gates/record.ts";
+import type { Share } from "${src}/serve/limit/budget.ts";
 import { accountsJson } from "${src}/kinds/accounts/render.ts";
 import { type OpenedVariables, variablesDotenv } from "${src}/kinds/variables/render.ts";
 import type { OpenedItems } from "${src}/seal/set.ts";
@@ -219,16 +219,16 @@ const documented = [
   "client/npm/client.ts",
 ];
 const exampleScope = `
-import type { ProjectPlace } from "${src}/access/rights.ts";
-import type { Change } from "${src}/desk/changes.ts";
-import { type AdminContext, writing } from "${src}/desk/context.ts";
-import { input, project } from "${src}/desk/inputs.ts";
-import { operation } from "${src}/desk/operation.ts";
-import { done } from "${src}/desk/outcome.ts";
-import { Permit, rightTo } from "${src}/desk/permit.ts";
-import { planRename } from "${src}/people/projects.ts";
+import type { ProjectPlace } from "${src}/serve/access/rights.ts";
+import type { Change } from "${src}/people/desk/changes.ts";
+import { type AdminContext, writing } from "${src}/people/desk/context.ts";
+import { input, project } from "${src}/people/desk/inputs.ts";
+import { operation } from "${src}/people/desk/operation.ts";
+import { done } from "${src}/people/desk/outcome.ts";
+import { Permit, rightTo } from "${src}/people/desk/permit.ts";
+import { planRename } from "${src}/people/projects/projects.ts";
 import { variablesJson } from "${src}/kinds/variables/render.ts";
-import { createClient } from "${src}/machines/npm/client.ts";
+import { createClient } from "${src}/client/npm/client.ts";
 declare const admin: AdminContext;
 declare const place: ProjectPlace;
 declare const change: Change;
@@ -264,7 +264,7 @@ function compile(folder: string, snippets: readonly (readonly [what: string, cod
   const root = join(src, "..");
   const types = [join(root, "node_modules/bun-types")];
   const compilerOptions = { types, noUnusedLocals: false, noUnusedParameters: false };
-  const include = [folder, join(src, "modules.d.ts")];
+  const include = [folder, join(src, "core/modules.d.ts")];
   const tsconfig = { extends: join(root, "tsconfig.json"), compilerOptions, include };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
   for (const [index, [, code]] of snippets.entries()) writeFileSync(join(folder, `${index}.ts`), scope + code);

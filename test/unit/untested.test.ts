@@ -44,7 +44,7 @@ describe("each format of variables", () => {
     const packages = [...readers.matchAll(/^import \{ parse as (\w+) \} from "[\w-]+";$/gm)].map(([, name]) => name);
     const reads = new RegExp(`\\b(?:pythonReads|Bun\\.spawn|Bun\\.spawnSync|${packages.join("|")})\\(`);
     const writers = new Map(
-      [...read("../src/formats/format.ts").matchAll(/^ {2}(\w+): \["[^"]*", (?:lines\.)?(\w+)\],$/gm)].map(
+      [...read("../src/core/formats/format.ts").matchAll(/^ {2}(\w+): \["[^"]*", (?:lines\.)?(\w+)\],$/gm)].map(
         ([, format = "", writer = ""]) => [format, writer],
       ),
     );

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { type Database, type Db, databaseErrorCode } from "../../store/database.ts";
+import { type Database, type Db, databaseErrorCode, lockTimeout } from "../../store/database.ts";
 
 // PostgreSQL keeps audit segments in a partition for each month (UTC). Processes make partitions ahead, if their role
 // may. Segments of a month without a partition go to DEFAULT, so nothing stops. The embedded database has one table.
@@ -58,9 +58,6 @@ export async function dropAuditMonths(database: Database, cutoffAt: number, firs
     await db.execute(sql`delete from ${sql.identifier(defaultPartition)} where at < ${cutoffAt}`);
   });
 }
-
-// Each needs an exclusive lock, as migrations do. While a session waits for it, the journal waits too, for 1.8 s at most.
-export const lockTimeout = sql`set local lock_timeout = 500`;
 
 async function make(db: Db, { name, fromAt, toAt }: ReturnType<typeof monthOf>): Promise<boolean> {
   const [held] = await db.execute(
