@@ -91,9 +91,7 @@ export const shelves: readonly Shelf[] = [
         pages: [
           { text: "Security model", page: "security" },
           { text: "Audit", page: "audit" },
-          { text: "Notary", page: "notary" },
-          { text: "Proofs for others", page: "proof" },
-          { text: "A witness", page: "witness" },
+          { text: "Proofs, notary, witness", page: "proof" },
           { text: "What you must read to believe us", page: "believe" },
           { text: "Questions of a review", page: "review" },
           { text: "Compared with others", page: "comparison" },
