@@ -24,6 +24,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/blackbox/server.test.ts": ["usual", "starts and ends servers under load, again and again"],
   "test/integration/advisories-pages.test.ts": ["usual", "sends every form, and spoils every column that a page shows"],
   "test/integration/backup.test.ts": ["usual", "makes backups and restores them"],
+  "test/integration/brought-back.test.ts": ["usual", "lets a primary fail"],
   "test/integration/changes.test.ts": ["usual", "makes many changes at once, and verifies the whole chain"],
   "test/integration/commands-rights.test.ts": ["usual", "runs every command with just enough rights and with too few"],
   "test/integration/comparison.test.ts": ["usual", "compares with a model after many writes"],

@@ -11,6 +11,7 @@ import { whyFailed } from "../../src/store/failures.ts";
 import { servingRights } from "../../src/store/rights.ts";
 import { postgresTables } from "../../src/store/tables.ts";
 import { newFolder } from "../support/folder.ts";
+import { whileLocked as whileLockedBy } from "../support/locks.ts";
 import { notarize, notaryOf } from "../support/notarize.ts";
 import { connectTo } from "../support/postgres.ts";
 import { savedTables } from "../support/saved.ts";
@@ -28,23 +29,8 @@ describePostgres("somebody who holds a lock", (w) => {
   });
   afterAll(() => holder.end({ timeout: 5 }));
 
-  /** Locks a table while `work` runs. */
-  const whileLocked = async <T>(table: string, mode: string, work: () => Promise<T>): Promise<T> => {
-    const done = Promise.withResolvers<void>();
-    const isLocked = Promise.withResolvers<void>();
-    const holding = holder.begin(async (locking) => {
-      await locking.unsafe(`lock table ${table} in ${mode} mode`);
-      isLocked.resolve();
-      await done.promise;
-    });
-    await isLocked.promise;
-    try {
-      return await work();
-    } finally {
-      done.resolve();
-      await holding;
-    }
-  };
+  const whileLocked = <T>(table: string, mode: string, work: () => Promise<T>) =>
+    whileLockedBy(holder, table, mode, work);
   const opened = async <T>(use: "serve" | "watch" | "notary", work: (database: Database) => Promise<T>) => {
     const database = w.installation.open(use);
     return work(database).finally(() => database.close());

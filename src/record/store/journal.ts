@@ -9,7 +9,7 @@ import type { JobReads } from "../job-reads.ts";
 import type { Append, Appended } from "../journal.ts";
 import type { Segment } from "../segment.ts";
 import { defaultPartition, monthOf } from "./audit-months.ts";
-import { type Acknowledged, RecentSegments } from "./recent-segments.ts";
+import { type Acknowledged, bytesOf, RecentSegments } from "./recent-segments.ts";
 
 /** The one connection that writes audit segments, each in one commit. */
 export type JournalStore = {
@@ -19,14 +19,15 @@ export type JournalStore = {
   readonly close: () => Promise<void>;
 };
 
-/** A journal on PostgreSQL, on a connection of its own. */
-export function postgresJournal(servers: Servers): JournalStore {
+/** A journal on PostgreSQL, on a connection of its own. @param nowMs - monotonic milliseconds */
+export function postgresJournal(servers: Servers, nowMs = () => performance.now()): JournalStore {
   let notices = 0;
   const recent = new RecentSegments();
   /** When the server started that answered last, as the text that a statement returns. */
   let server: string | undefined;
   /** What was acknowledged by another server than the one that answers now, which may lack the end of it. */
   let owed: readonly Acknowledged[] = [];
+  let owedSinceMs = 0;
   let bringing: Promise<void> | undefined;
   const lost = { broughtBack: 0, unknown: 0 };
   const clients = connect(servers, "journal", () => {
@@ -65,16 +66,20 @@ export function postgresJournal(servers: Servers): JournalStore {
     await ask(commitOfNothing, []);
     return notices === before;
   };
-  /** Stores again what the server lacks of what was acknowledged by another one, before anything new. */
+  /**
+   * Stores again what the server lacks of what was acknowledged by another one, before anything new. What keeps that out
+   * may pass, such as a lock or a full disk. After a minute it is given up, and named: it must not stop all reads.
+   */
   const bringAlong = async () => {
     const before = notices;
     const { answer, giveUp } = clients.ask(1, (client) => bringBack(client, owed));
     const found = await bringDeadline.of(answer, giveUp).catch((error: unknown) => {
-      const reason = databaseErrorCode(error);
-      if (error instanceof Fault || isConnectionFailure(error)) throw error;
-      // A lock or a full disk passes, so it is tried again. What never passes must not stop all reads.
-      if (passing.test(reason)) throw new Fault("unavailable", `what a failover lost could not be stored: ${reason}`);
-      return { broughtBack: 0, isAllGone: true, reason };
+      const reason = error instanceof Fault ? error.message : databaseErrorCode(error);
+      const mayPass = error instanceof Fault || passing.test(reason);
+      if (isConnectionFailure(error) || (mayPass && nowMs() - owedSinceMs < bringWithinMs)) {
+        throw new Fault("unavailable", `what a failover lost could not be stored: ${reason}`);
+      }
+      return { broughtBack: 0, isAllGone: true, reason, notStored: rangesOf(owed) };
     });
     const { isAllGone, ...told } = found;
     const mayLackMore = isAllGone && (recent.hasForgotten || "reason" in told);
@@ -92,8 +97,12 @@ export function postgresJournal(servers: Servers): JournalStore {
     });
     await bringing;
   };
+  const owe = () => {
+    owed = [...recent.all];
+    owedSinceMs = nowMs();
+  };
   const answered = (by: unknown) => {
-    if (server !== undefined && server !== by) owed = [...recent.all];
+    if (server !== undefined && server !== by) owe();
     server = by as string;
   };
   /** The row was not stored. The full look names what keeps it out. */
@@ -139,7 +148,8 @@ export function postgresJournal(servers: Servers): JournalStore {
         const reason = databaseErrorCode(error);
         if (isConnectionFailure(error)) return { outcome: "unknown", reason };
         if (reason === otherServer) {
-          [owed, server] = [[...recent.all], undefined];
+          server = undefined;
+          owe();
           return settle().then(
             () => moved,
             (failed: Error) => ({ outcome: "unknown", reason: failed.message }),
@@ -165,14 +175,42 @@ export function postgresJournal(servers: Servers): JournalStore {
 function bringBack(client: ReturnType<typeof connect>["client"], all: readonly Acknowledged[]) {
   return client.begin(async (inside) => {
     let broughtBack = 0;
-    for (const { segment, reads } of all.toReversed()) {
-      const { count } = await inside.unsafe(insertAgain, [...valuesOf(segment)] as never[], { prepare: true });
-      if (count === 0) return { broughtBack, isAllGone: false };
+    for (const batch of batchesOf(all.toReversed())) {
+      const rows = batch.map(({ segment: { mac, ...rest } }) => ({ ...rest, mac: mac.toString("hex") }));
+      const stored = await inside.unsafe(insertAgain, [JSON.stringify(rows)], { prepare: true });
+      const isNew = new Set(stored.map(({ lane, seq }) => `${lane} ${seq}`));
+      const missing = batch.filter(({ segment: { lane, firstSeq } }) => isNew.has(`${lane} ${firstSeq}`));
+      const reads = missing.flatMap((one) => one.reads);
       if (reads.length > 0) await inside.unsafe(countAgain, [rowsOf(reads)], { prepare: true });
-      broughtBack += segment.lastSeq - segment.firstSeq + 1;
+      for (const { segment } of missing) broughtBack += segment.lastSeq - segment.firstSeq + 1;
+      if (missing.length < batch.length) return { broughtBack, isAllGone: false };
     }
     return { broughtBack, isAllGone: true };
   });
+}
+
+/** In their order, as many in one as the database stores within a statement's deadline, whatever its disk. */
+function batchesOf(all: readonly Acknowledged[]): Acknowledged[][] {
+  const batches: Acknowledged[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const one of all) {
+    bytes += bytesOf(one);
+    if (bytes > batchBytesMax) {
+      batches.push([]);
+      bytes = bytesOf(one);
+    }
+    batches.at(-1)?.push(one);
+  }
+  return batches;
+}
+
+/** The entries of these by lane, each as one gap. */
+function rangesOf(all: readonly Acknowledged[]): string[] {
+  const ranges = new Map<string, readonly [firstSeq: number, lastSeq: number]>();
+  for (const { segment } of all) {
+    ranges.set(segment.lane, [ranges.get(segment.lane)?.[0] ?? segment.firstSeq, segment.lastSeq]);
+  }
+  return [...ranges].map(([lane, [firstSeq, lastSeq]]) => `${lane}:${firstSeq}-${lastSeq}`);
 }
 
 /** A partition that is not there, or does not take the row's month: another one does. */
@@ -254,11 +292,9 @@ const moved: Appended = { outcome: "refused", moved: true, reason: "another data
 
 /** SQLSTATEs of what passes: rollbacks, resources, objects in use, interventions, the system; a transaction's deadline. */
 const passing = /^(?:40|53|55|57|58)\w{3}$|^25P04$/;
-/** For thousands of statements in one transaction. */
-const bringDeadline = new Deadline(
-  30_000,
-  () => new Fault("unavailable", "what a failover lost was not stored in 30 s"),
-);
+const bringDeadline = new Deadline(30_000, () => new Fault("unavailable", "it took over 30 s"));
+const bringWithinMs = 60_000;
+const batchBytesMax = 256 * 1024;
 const cutShort: Appended = { outcome: "unknown", reason: "the wait for a synchronous standby was cut short" };
 /** Commits without a change, and waits for it as for any other. A role needs no right for it. */
 const commitOfNothing = "select pg_catalog.pg_logical_emit_message(true, 'keyhole', '')";
@@ -311,9 +347,13 @@ const raised = (condition: string) => `
     select trust, pg_catalog.decode(job, 'hex'), reads, ${nowMs} + kept from asked ${condition} order by trust, job
     on conflict (trust_id, job) do update set reads = j.reads + excluded.reads, ends_at = excluded.ends_at`;
 
-const insertAgain = `insert into public.audit_segments (${columns}) values ($1, $2, $3, $4, $5, $6, $7)
-  on conflict do nothing`;
-const countAgain = `with asked as (${askedIn("$1")}) ${raised("")}`;
+const insertAgain = `insert into public.audit_segments (${columns})
+  select lane, "firstSeq", "lastSeq", at, pg_catalog.decode(mac, 'hex'), texts, entries
+  from pg_catalog.json_to_recordset($1::text::json) as
+    a(lane text, "firstSeq" bigint, "lastSeq" bigint, at bigint, mac text, texts text, entries text)
+  on conflict do nothing returning lane, first_seq as seq`;
+const countAgain = `with asked as (select trust, job, sum(reads)::bigint as reads, max(kept) as kept
+  from (${askedIn("$1")}) as each group by trust, job) ${raised("")}`;
 
 /** Whether a partition takes rows; no row if it is none. Fails if the journal could not be written, and stores nothing. */
 const checkOf = (partition: string) => `

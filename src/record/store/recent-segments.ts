@@ -37,7 +37,9 @@ export class RecentSegments {
   }
 }
 
-const bytesOf = ({ segment: { texts, entries } }: Acknowledged) => texts.length + entries.length;
+/** About as many as it takes in memory, and on its way to the database. */
+export const bytesOf = ({ segment: { texts, entries }, reads }: Acknowledged) =>
+  texts.length + entries.length + 256 * (reads.length + 1);
 
 /** The notary signs a head each minute, some seconds after the newest segment that it has. */
 const keptMs = 120_000;
