@@ -4,7 +4,6 @@ import { readConfig } from "../src/core/settings/settings.ts";
 import { openInstallation } from "../src/installation/installation.ts";
 import { accounts } from "../src/kinds/accounts/entry.ts";
 import { putFile } from "../src/kinds/files/write.ts";
-import { setVariables } from "../src/kinds/variables/write.ts";
 import { type AdminContext, adminContextOf, operator } from "../src/people/desk/context.ts";
 import { findProject } from "../src/people/desk/projects.ts";
 import { openSet } from "../src/people/editing/open.ts";
@@ -16,6 +15,7 @@ import { addPerson } from "../src/people/persons/persons.ts";
 import { createOrganization } from "../src/people/projects/organizations.ts";
 import { createProject } from "../src/people/projects/projects.ts";
 import { encodeEntries, type Segment, segmentMac } from "../src/record/segment.ts";
+import { setVariables } from "../test/support/plans.ts";
 
 /** The content of a database. All items are in production, and all values have 50 bytes. */
 export type Stock = {

@@ -7,11 +7,12 @@ import { readConfig } from "../core/settings/settings.ts";
 import { quoted } from "../core/words/shell.ts";
 import { prepareFolder } from "../installation/data-folder.ts";
 import { openInstallation } from "../installation/installation.ts";
-import { setAccount } from "../kinds/accounts/write.ts";
+import { planAccount } from "../kinds/accounts/write.ts";
 import { putFile } from "../kinds/files/write.ts";
-import { setVariables } from "../kinds/variables/write.ts";
+import { planEach } from "../kinds/variables/write.ts";
 import { actorOf } from "../people/desk/actor.ts";
 import { type AdminContext, adminContextOf, operator } from "../people/desk/context.ts";
+import { applying } from "../people/desk/plan.ts";
 import { createKey, listKeys, revokeKey } from "../people/keys/keys.ts";
 import { createOrganization, listOrganizations } from "../people/projects/organizations.ts";
 import { createProject, listProjects } from "../people/projects/projects.ts";
@@ -80,13 +81,18 @@ async function fill(admin: AdminContext): Promise<string> {
   const organizations = await listOrganizations(admin);
   if (organizations.length === 0) await createOrganization(admin, { slug: organization, name: "Demo", plan: "pro" });
   if ((await listProjects(admin, organization)).length === 0) await createProject(admin, project, { name: "Web shop" });
-  await setVariables(admin, project, "staging", [
+  const variables = [
     { name: "DATABASE_URL", value: "postgres://shop:not-a-real-password@db.internal/shop" },
     { name: "GREETING", value: 'It\'s "demo" time, für alle: $HOME stays as it is' },
     { name: "TLS_CERT", value: "-----BEGIN CERTIFICATE-----\nbm90IHJlYWw=\n-----END CERTIFICATE-----\n" },
+  ];
+  const changes = new Map([
+    ["staging", { entries: variables }],
+    ["production", { entries: [{ name: "DATABASE_URL", value: "postgres://not-for-this-key" }] }],
   ]);
-  await setVariables(admin, project, "production", [{ name: "DATABASE_URL", value: "postgres://not-for-this-key" }]);
-  await setAccount(admin, project, "registry", ["staging"], { username: "ci", password: "not-a-real-password" });
+  await applying(admin, (admin) => planEach(admin, project, changes));
+  const fields = { username: "ci", password: "not-a-real-password" };
+  await applying(admin, (admin) => planAccount(admin, project, "registry", ["staging"], fields));
   await putFile(admin, project, {
     content: Buffer.from('{"client_id":"demo","note":"not a real credential"}\n'),
     path: "config/credentials.json",

@@ -1,13 +1,12 @@
 import { type Environment, environmentsOf } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
-import { parseList } from "../core/words/lists.ts";
 import { joined, listed } from "../core/words/text.ts";
 import type { AdminContext } from "../people/desk/context.ts";
-import { completed, ifVersion, input, project, severalEnvironments } from "../people/desk/inputs.ts";
+import { completed, type Input, ifVersion, input, project } from "../people/desk/inputs.ts";
 import { operation, type Words } from "../people/desk/operation.ts";
 import { done } from "../people/desk/outcome.ts";
 import { rightTo } from "../people/desk/permit.ts";
-import { applying, requireAsSeen, type Seen } from "../people/desk/plan.ts";
+import { requireAsSeen, type Seen } from "../people/desk/plan.ts";
 import { findToChange } from "../people/desk/projects.ts";
 import { requireEnvironments } from "../people/desk/validate.ts";
 import { openItems, requireSets } from "../people/editing/open.ts";
@@ -16,27 +15,17 @@ import { type PlannedItems, planItems } from "../people/editing/write-project.ts
 import type { Entry, KindDescriptor } from "../serve/sets/kind.ts";
 import { everyKind } from "./kind.ts";
 
-/** Which items are deleted. */
-type Gone<E extends Entry> = {
-  readonly descriptor: KindDescriptor<E>;
-  readonly names: readonly string[];
-  /**
-   * The environments, each of which must have all of them. Default: those in which the person may write, as far as they
-   * have them.
-   */
-  readonly from?: readonly string[];
-};
-
-/** Deletes items. @param seen - the sets as somebody saw them @returns the environments that had one */
-export function deleteItem<E extends Entry>(admin: AdminContext, where: string, gone: Gone<E>, seen?: Seen) {
-  return applying(admin, (admin) => planDeletion(admin, where, gone), seen);
-}
-
-/** What {@link deleteItem} would do. */
+/**
+ * The deletion of items. It tells the environments that had one.
+ * @param from - the environments, each of which must have all of them. Default: those in which the person may write, as
+ *   far as they have them
+ */
 export async function planDeletion<E extends Entry>(
   admin: AdminContext,
   where: string,
-  { descriptor, names, from }: Gone<E>,
+  descriptor: KindDescriptor<E>,
+  names: readonly string[],
+  from?: readonly string[],
 ): Promise<PlannedItems<readonly Environment[]>> {
   const targets = from && environmentsOf(requireEnvironments(from));
   const project = await findToChange(admin, where, "write", targets);
@@ -60,16 +49,25 @@ export async function planDeletion<E extends Entry>(
   return planItems(admin, project, descriptor, plan, { kinds: everyKind });
 }
 
-export const severalNames = completed(
-  input("<names>", "the variable, or several, comma-separated", parseList),
-  "items",
-);
+/** Names of items, each a word of its own. @param listed - what one word names: by default one item */
+export function severalNames(item: string, listed: (text: string) => string[] = (text) => [text]) {
+  const add = (text: string, before: string[] | undefined) => [...(before ?? []), ...listed(text)];
+  return completed(input("<names...>", `the ${item}, or several`, add), "items");
+}
 
-/**
- * `var delete`, and what pages do with the items of any kind that were chosen there.
- * @param examples - of the command, if it is one
- */
-export function deletionOf(descriptor: KindDescriptor, examples: Words["examples"] = ["keyhole"]) {
+/** How the deletion of a kind differs: in what its document calls a name, and in how its command is written. */
+type DeletionWords = {
+  readonly called: string;
+  readonly names: Input<string[]>;
+  readonly environments: Input<Environment[]> | Input<Environment[] | undefined>;
+  readonly examples: Words["examples"];
+};
+
+/** The command that deletes items of a kind. Pages do the same with items that were chosen there. */
+export function deletionOf<E extends Entry>(
+  descriptor: KindDescriptor<E>,
+  { called, names, environments, examples }: DeletionWords,
+) {
   const { command, kind } = descriptor;
   const path = `${command} delete`;
   return operation({
@@ -77,14 +75,15 @@ export function deletionOf(descriptor: KindDescriptor, examples: Words["examples
     about: `Delete ${kind}.`,
     examples,
     right: rightTo(`${kind}.write`),
-    inputs: { project, environments: severalEnvironments, names: severalNames, version: ifVersion },
-    check: ({ environments, version }) => requireOne(path, environments, version),
-    plan: async (admin, { project, environments, names, version }) => {
-      const change = await planDeletion(admin, project, { descriptor, names, from: environments });
-      await requireAsSeen(change, ifAt(environments, version));
-      const where = environments.length === 1 ? { environment: environments[0] } : { environments };
-      const those = `${listed(names)} from ${project}, ${joined(environments)}.`;
-      const document = { project, ...where, ...(names.length === 1 ? { key: names[0] } : { keys: names }) };
+    inputs: { project, environments: environments as Input<Environment[] | undefined>, names, version: ifVersion },
+    check: ({ environments = [], version }) => requireOne(path, environments, version),
+    plan: async (admin, { project, environments: from, names, version }) => {
+      const { would, ...change } = await planDeletion(admin, project, descriptor, names, from);
+      await requireAsSeen(change, ifAt(would, version));
+      const those = `${listed(names)} from ${project}, ${joined(would)}.`;
+      const what = names.length === 1 ? { [called]: names[0] } : { [`${called}s`]: names };
+      const where = { environments: would, ...(would.length === 1 && { environment: would[0] }) };
+      const document = { project, ...where, ...what };
       const apply = async () => {
         await change.apply();
         return done({ ...document, status: "deleted" }, `Deleted ${those}`);

@@ -8,8 +8,8 @@ import { type Answer, type Route, rightsOf } from "../dashboard/parts/route.ts";
 import type { Visit } from "../dashboard/parts/visit.ts";
 import { findProject } from "../people/desk/projects.ts";
 import { requireSet } from "../people/editing/open.ts";
-import type { KindDescriptor } from "../serve/sets/kind.ts";
-import { deletionOf } from "./delete.ts";
+import type { Entry, KindDescriptor } from "../serve/sets/kind.ts";
+import type { deletionOf } from "./delete.ts";
 import { applyPlan, drafted, keepDraft, planPage } from "./plan-page.tsx";
 
 /** What was chosen in a grid: these items of one environment, and the environment whose button was pressed. */
@@ -29,9 +29,12 @@ type More = {
 };
 
 /** The fields below the grid in which items are chosen, and the pages to which they lead. */
-export function severalOf(descriptor: KindDescriptor, { deeds: more, Fields }: Partial<More> = {}) {
+export function severalOf<E extends Entry>(
+  descriptor: KindDescriptor<E>,
+  deletion: ReturnType<typeof deletionOf>,
+  { deeds: more, Fields }: Partial<More> = {},
+) {
   const { kind } = descriptor;
-  const deletion = deletionOf(descriptor);
   const deeds: Readonly<Record<string, Deed>> = {
     delete: ({ where }, { environment, names }) =>
       drafted(deletion, { project: where, environments: [environment], names }),

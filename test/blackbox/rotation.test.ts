@@ -3,9 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig } from "../../src/core/settings/settings.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { adminContextOf, operator } from "../../src/people/desk/context.ts";
 import { createKey } from "../../src/people/keys/keys.ts";
 import { createOrganization } from "../../src/people/projects/organizations.ts";
@@ -15,6 +13,7 @@ import { moment } from "../support/clock.ts";
 import { connect } from "../support/connection.ts";
 import { eventually } from "../support/eventually.ts";
 import { binary } from "../support/keyhole.ts";
+import { setAccount, setVariables } from "../support/plans.ts";
 import { type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
 
 /*

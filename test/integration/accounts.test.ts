@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { RememberedSets } from "../../src/serve/sets/remembered.ts";
 import { firstOf, headersOf, onRecord, tagged, usualHeaders } from "../support/answer.ts";
+import { setAccount } from "../support/plans.ts";
 import { insertAccounts } from "../support/rows.ts";
 import { describeBoth, memoryWithoutLarge } from "../support/world.ts";
 

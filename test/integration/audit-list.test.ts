@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Refused } from "../../src/core/refused.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import {
   type AuditFilter,
   type AuditRecord,
@@ -11,9 +10,9 @@ import {
   showAudit,
 } from "../../src/people/audit/audit.ts";
 import { addPerson } from "../../src/people/persons/persons.ts";
-import { deleteOrganization, setPlan } from "../../src/people/projects/organizations.ts";
-import { deleteProject, renameProject } from "../../src/people/projects/projects.ts";
+import { setPlan } from "../../src/people/projects/organizations.ts";
 import { auditPages, listAudit } from "../support/audit.ts";
+import { deleteOrganization, deleteProject, renameProject, setAccount } from "../support/plans.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
 /** Two organizations with projects web and api. A key of each has read a variable of both and web's account. */

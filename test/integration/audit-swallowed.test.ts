@@ -2,12 +2,12 @@ import { beforeAll, expect, test } from "bun:test";
 import postgres from "postgres";
 import { Refused } from "../../src/core/refused.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
 import { createKey, revokeKey } from "../../src/people/keys/keys.ts";
 import { defaultPartition, monthOf } from "../../src/record/store/audit-months.ts";
 import { warm } from "../../src/store/database.ts";
 import type { Answer } from "../support/answer.ts";
+import { setVariables } from "../support/plans.ts";
 import { describeBoth, everything, type Key, type World } from "../support/world.ts";
 
 const month = monthOf(Date.now()).name;

@@ -14,14 +14,13 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Config } from "../../src/core/settings/settings.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { backUp, restore, verifyBackup } from "../../src/people/backup/backup.ts";
 import { adminContextOf, operator } from "../../src/people/desk/context.ts";
 import { addRootKey, dropOlderRootKeys, lockKeyFile } from "../../src/people/rotation/root-keys.ts";
 import { takeOutOfUse } from "../../src/store/backup.ts";
 import { exclusively } from "../../src/store/sqlite-file.ts";
 import { leaksIn } from "../support/answer.ts";
+import { setAccount, setVariables } from "../support/plans.ts";
 import { numbered } from "../support/rows.ts";
 import { openWorld, type World } from "../support/world.ts";
 

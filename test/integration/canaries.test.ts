@@ -2,13 +2,7 @@ import { expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Environment } from "../../src/core/names.ts";
 import { revealVariable, revealVariables } from "../../src/kinds/variables/reveal.ts";
-import {
-  copyVariables,
-  listVariables,
-  type Place,
-  setVariables,
-  variableItem,
-} from "../../src/kinds/variables/write.ts";
+import { listVariables, type Place, variableItem } from "../../src/kinds/variables/write.ts";
 import { type AuditFilter, AuditTail, showAudit } from "../../src/people/audit/audit.ts";
 import { openEverything } from "../../src/people/backup/verify.ts";
 import type { Organization } from "../../src/people/desk/organizations.ts";
@@ -25,7 +19,6 @@ import {
   showKey,
 } from "../../src/people/keys/keys.ts";
 import { compareEnvironments } from "../../src/people/projects/comparison.ts";
-import { renameProject } from "../../src/people/projects/projects.ts";
 import { rotateData } from "../../src/people/rotation/rotation.ts";
 import { isCanary, newCoin } from "../../src/seal/canary.ts";
 import { mintKey } from "../../src/serve/access/api-key.ts";
@@ -36,7 +29,16 @@ import { deleteVariable } from "../support/delete.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
-import { planRollback, planUndo, rollBack, undo, wouldCopy } from "../support/plans.ts";
+import {
+  copyVariables,
+  planRollback,
+  planUndo,
+  renameProject,
+  rollBack,
+  setVariables,
+  undo,
+  wouldCopy,
+} from "../support/plans.ts";
 import { describeBoth, describeOnce, type Placed, refusingJournal, type World } from "../support/world.ts";
 
 const staging = "/projects/web/variables?environment=staging";

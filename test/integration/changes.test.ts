@@ -2,22 +2,21 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { accountName } from "../../src/installation/data-folder.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import type { AuditRecord } from "../../src/people/audit/audit.ts";
 import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
 import { actorOf, callerOfSudo } from "../../src/people/desk/actor.ts";
 import { createKey, listExpiring, revokeKey, rotateKey } from "../../src/people/keys/keys.ts";
 import { createOrganization, setPlan } from "../../src/people/projects/organizations.ts";
-import { createProject, deleteProject, setProjectEnvironments } from "../../src/people/projects/projects.ts";
+import { createProject, setProjectEnvironments } from "../../src/people/projects/projects.ts";
 import { rotateData } from "../../src/people/rotation/rotation.ts";
 import type { Checkpoint } from "../../src/record/journal.ts";
 import { openKeyhole } from "../../src/serve/process/compose.ts";
 import { listAudit } from "../support/audit.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { putHeadBack, savedHead } from "../support/heads.ts";
+import { deleteProject, setAccount, setVariables } from "../support/plans.ts";
 import { describeBoth, type LogEvent, type World } from "../support/world.ts";
 
 /** What was put on record while `work` ran, without what every entry has. */

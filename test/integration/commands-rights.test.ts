@@ -4,9 +4,7 @@ import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { isPeoples } from "../../src/cli/door.ts";
 import { pathOf } from "../../src/cli/terminal/command.ts";
 import { rowOf } from "../../src/cli/terminal/draw.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { buildProgram } from "../../src/main.ts";
 import { createKey } from "../../src/people/keys/keys.ts";
 import { createTrust } from "../../src/people/keys/trusts.ts";
@@ -15,6 +13,7 @@ import { createProject } from "../../src/people/projects/projects.ts";
 import { everyRight, type Right } from "../../src/serve/access/rights.ts";
 import { throughDoorHere } from "../support/door.ts";
 import { notarize } from "../support/notarize.ts";
+import { setAccount, setVariables } from "../support/plans.ts";
 import { describeBoth } from "../support/world.ts";
 
 /*

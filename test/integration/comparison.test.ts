@@ -3,17 +3,15 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import type { AdminContext } from "../../src/people/desk/context.ts";
 import { findLeaks, findReuse } from "../../src/people/leaks/values.ts";
 import { compareEnvironments } from "../../src/people/projects/comparison.ts";
 import { canary } from "../support/canary.ts";
 import { deleteAccount, deleteFile } from "../support/delete.ts";
 import { personIn } from "../support/persons.ts";
-import { writeVariables } from "../support/plans.ts";
+import { setAccount, setVariables, writeVariables } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, type World } from "../support/world.ts";
 

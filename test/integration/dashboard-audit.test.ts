@@ -1,13 +1,13 @@
 /** The audit's pages: which entries a filter finds, what a wrong one says, and what was done to the journal. */
 import { expect, test } from "bun:test";
 import { jsonLine } from "../../src/core/visible.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { auditKeys } from "../../src/people/audit/audit-proof.ts";
 import { parseVerifier, type Verifier } from "../../src/record/note.ts";
 import { checkProof } from "../../src/record/proof.ts";
 import { auditPages } from "../support/audit.ts";
 import { notarize } from "../support/notarize.ts";
 import { visitorOf } from "../support/pages.ts";
+import { setVariables } from "../support/plans.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
 /** A project with these many changes of its variables, each an entry. */

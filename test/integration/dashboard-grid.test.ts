@@ -4,12 +4,11 @@
  */
 
 import { expect, test } from "bun:test";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
 import type { Right } from "../../src/serve/access/rights.ts";
 import { inDays } from "../support/clock.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
+import { setAccount, setVariables } from "../support/plans.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;

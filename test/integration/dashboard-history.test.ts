@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listVariables } from "../../src/kinds/variables/write.ts";
 import { adminContextOf, operator } from "../../src/people/desk/context.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
 import { showRequest } from "../../src/people/requests/requests.ts";
 import { listAudit } from "../support/audit.ts";
 import { type Visitor, visitorOf } from "../support/pages.ts";
+import { setAccount, setVariables } from "../support/plans.ts";
 import { describeBoth, describeOnce, type World } from "../support/world.ts";
 
 /** A project with three versions of its variables in an environment: empty, with the first value, with the second. */

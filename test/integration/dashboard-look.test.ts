@@ -5,9 +5,7 @@
 
 import { expect, test } from "bun:test";
 import { routes } from "../../src/dashboard/routes.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { findProject } from "../../src/people/desk/projects.ts";
 import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons/persons.ts";
 import { listAudit } from "../support/audit.ts";
@@ -15,6 +13,7 @@ import { inDays } from "../support/clock.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { callTool, connectAgent, mcpClient } from "../support/mcp.ts";
 import { cardsOf, personsVisitor, tableOf, visitorOf } from "../support/pages.ts";
+import { setAccount, setVariables } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, describeOnce, everything, type World } from "../support/world.ts";
 

@@ -6,8 +6,8 @@ import { createDashboard } from "../../src/dashboard/app.ts";
 import { Slots } from "../../src/dashboard/lending.ts";
 import { startDashboard } from "../../src/dashboard/serve.ts";
 import { Sessions, SignInCode, turnOf } from "../../src/dashboard/sessions.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { visitorOf } from "../support/pages.ts";
+import { setVariables } from "../support/plans.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 const minuteMs = 60_000;

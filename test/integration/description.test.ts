@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Fault, type FaultCode } from "../../src/core/fault.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { createTrust } from "../../src/people/keys/trusts.ts";
 import { createOrganization } from "../../src/people/projects/organizations.ts";
 import { createApp, serveOptions } from "../../src/serve/api/app.ts";
@@ -10,6 +9,7 @@ import { Limiter } from "../../src/serve/limit/limiter.ts";
 import { type Answer, type Ask, answerOf, requestOf } from "../support/answer.ts";
 import { problemOf } from "../support/described.ts";
 import { audience, startIssuer } from "../support/issuer.ts";
+import { setVariables } from "../support/plans.ts";
 import { rawAnswer } from "../support/raw.ts";
 import { insertAccounts, insertFiles, insertProjects, numbered } from "../support/rows.ts";
 import { type Content, describeOnce, everything, refusingJournal } from "../support/world.ts";

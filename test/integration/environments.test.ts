@@ -3,13 +3,12 @@
 import { expect, test } from "bun:test";
 import { environments } from "../../src/core/names.ts";
 import { Refused } from "../../src/core/refused.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { copyVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { compareEnvironments } from "../../src/people/projects/comparison.ts";
 import { createProject, listProjects, setProjectEnvironments } from "../../src/people/projects/projects.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { visitorOf } from "../support/pages.ts";
+import { copyVariables, setAccount, setVariables } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, type World } from "../support/world.ts";
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { createKey, listExpiring, revokeKey } from "../../src/people/keys/keys.ts";
 import { openKeyhole } from "../../src/serve/process/compose.ts";
 import { daysLeft, summed } from "../../src/serve/process/metrics.ts";
@@ -8,6 +7,7 @@ import { setBytesMax } from "../../src/serve/sets/kind.ts";
 import type { Database } from "../../src/store/database.ts";
 import { nextExpiry } from "../../src/store/expiry.ts";
 import { inDays } from "../support/clock.ts";
+import { setVariables } from "../support/plans.ts";
 import { insertProjects, numbered } from "../support/rows.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 

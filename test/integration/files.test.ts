@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { environments } from "../../src/core/names.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { purgeHistory } from "../../src/people/history/history.ts";
 import { contentAssociatedData } from "../../src/seal/associated-data.ts";
 import { seal } from "../../src/seal/envelope.ts";
 import { MemoryBudget } from "../../src/serve/limit/budget.ts";
 import { expectRefusal, firstOf, headersOf, onRecord, requestOf, tagged, usualHeaders } from "../support/answer.ts";
 import { deleteFile } from "../support/delete.ts";
+import { purgeHistory } from "../support/plans.ts";
 import { dataKeyOf, flipBit, randomContent, sha256 } from "../support/rows.ts";
 import { describeBoth, type World } from "../support/world.ts";
 

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { resources } from "../../src/kinds/people.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import type { Organization } from "../../src/people/desk/organizations.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
 import { setPlan } from "../../src/people/projects/organizations.ts";
@@ -10,6 +9,7 @@ import type { ApiParts } from "../../src/serve/gates/api-parts.ts";
 import { Limiter } from "../../src/serve/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/serve/limit/unrecognized.ts";
 import { requestOf } from "../support/answer.ts";
+import { setVariables } from "../support/plans.ts";
 import { insertAccounts, insertFiles, insertProjects, numbered } from "../support/rows.ts";
 import { clientOf, describeBoth, type Key, type Placed, refusingJournal, type World } from "../support/world.ts";
 

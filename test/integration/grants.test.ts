@@ -1,8 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { applyGrants, grantStatements, renewGrants } from "../../src/people/backup/grants.ts";
 import { createKey, revokeKey } from "../../src/people/keys/keys.ts";
-import { rejectRequest } from "../../src/people/requests/requests.ts";
 import { Overused } from "../../src/record/job-reads.ts";
 import { defaultPartition, makeAuditMonths, monthOf, monthsAhead } from "../../src/record/store/audit-months.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/serve/process/compose.ts";
@@ -12,6 +10,7 @@ import { rightsBeyondServing } from "../../src/store/rights.ts";
 import { entry } from "../support/journal.ts";
 import { connectAgent } from "../support/mcp.ts";
 import { notarize } from "../support/notarize.ts";
+import { rejectRequest, setVariables } from "../support/plans.ts";
 import { withPostgres } from "../support/postgres.ts";
 import { forbidden, roleOf } from "../support/role.ts";
 import { type Client, clientOf, everything, type Key, type Placed } from "../support/world.ts";

@@ -3,7 +3,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SignIn } from "../../src/dashboard/sign-in.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
 import { backUp, restore } from "../../src/people/backup/backup.ts";
 import { RosterWatch, whoIs } from "../../src/people/desk/roster.ts";
@@ -11,6 +10,7 @@ import { addPerson, grantRights, listPersons, removePerson } from "../../src/peo
 import { sealHead } from "../../src/record/head.ts";
 import type { Checkpoint } from "../../src/record/journal.ts";
 import { putHeadBack, savedHead, unsealHead } from "../support/heads.ts";
+import { setVariables } from "../support/plans.ts";
 import { pruneAudit } from "../support/prune.ts";
 import { savedTables } from "../support/saved.ts";
 import { describeBoth, describeOnce, type Row, type World } from "../support/world.ts";

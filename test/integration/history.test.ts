@@ -1,22 +1,27 @@
 import { expect, test } from "bun:test";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { files } from "../../src/kinds/files/entry.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { openEverything } from "../../src/people/backup/verify.ts";
 import type { AdminContext } from "../../src/people/desk/context.ts";
 import { findProject } from "../../src/people/desk/projects.ts";
 import { openSet } from "../../src/people/editing/open.ts";
 import { writeSets } from "../../src/people/editing/write.ts";
 import { writingProject } from "../../src/people/editing/write-project.ts";
-import { listHistory, purgeHistory } from "../../src/people/history/history.ts";
-import { deleteProject, renameProject } from "../../src/people/projects/projects.ts";
+import { listHistory } from "../../src/people/history/history.ts";
 import { rotateData } from "../../src/people/rotation/rotation.ts";
 import { listAudit } from "../support/audit.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { personIn } from "../support/persons.ts";
-import { planRollback, rollBack } from "../support/plans.ts";
+import {
+  deleteProject,
+  planRollback,
+  purgeHistory,
+  renameProject,
+  rollBack,
+  setAccount,
+  setVariables,
+} from "../support/plans.ts";
 import { insertFiles, numbered } from "../support/rows.ts";
 import { describeBoth, describeOnce, type Placed, type Row, type World } from "../support/world.ts";
 

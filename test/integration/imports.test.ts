@@ -2,29 +2,35 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Refused } from "../../src/core/refused.ts";
 import { typedIn } from "../../src/dashboard/parts/carry-out.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { importAll } from "../../src/kinds/variables/operations.ts";
 import {
   listVariables,
   type Place,
   planVariables,
-  type SeenSets,
-  setVariables,
   type WriteOptions,
   warningsIn,
 } from "../../src/kinds/variables/write.ts";
+import type { Seen } from "../../src/people/desk/plan.ts";
 import { listHistory } from "../../src/people/history/history.ts";
 import { listAudit } from "../support/audit.ts";
 import { entriesOf } from "../support/entries.ts";
 import { performed } from "../support/perform.ts";
 import { personIn } from "../support/persons.ts";
-import { planUndo, wouldCopy, wouldSet, wouldSetAccount, writeVariables } from "../support/plans.ts";
+import {
+  planUndo,
+  setAccount,
+  setVariables,
+  wouldCopy,
+  wouldSet,
+  wouldSetAccount,
+  writeVariables,
+} from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 
 type Values = Readonly<Record<string, string>>;
 
-type Options = WriteOptions & SeenSets & { readonly dryRun?: boolean };
+type Options = WriteOptions & { readonly seen?: Seen; readonly dryRun?: boolean };
 
 function load(w: World, { where }: Placed, values: Values, { dryRun = false, ...options }: Options = {}) {
   return (dryRun ? wouldSet : setVariables)(w.admin, where, "staging", entriesOf(values), options);

@@ -15,7 +15,6 @@ import {
 import { find } from "../../src/people/keys/operations.ts";
 import { createTrust } from "../../src/people/keys/trusts.ts";
 import { setPlan } from "../../src/people/projects/organizations.ts";
-import { deleteProject } from "../../src/people/projects/projects.ts";
 import { mintKey } from "../../src/serve/access/api-key.ts";
 import type { KeyRow } from "../../src/serve/access/authenticate.ts";
 import type { ApiParts } from "../../src/serve/gates/api-parts.ts";
@@ -29,6 +28,7 @@ import { setQueries } from "../../src/store/sets.ts";
 import { type Answer, below, expectRefusal, headersOf, leaksIn, requestOf, usualHeaders } from "../support/answer.ts";
 import { performed } from "../support/perform.ts";
 import { asPerson } from "../support/persons.ts";
+import { deleteProject } from "../support/plans.ts";
 import { insertProjects, numbered } from "../support/rows.ts";
 import { clientOf, describeBoth, everything, type Key, type World } from "../support/world.ts";
 

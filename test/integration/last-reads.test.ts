@@ -20,7 +20,6 @@ import type { List, Outcome } from "../../src/people/desk/outcome.ts";
 import { findProject } from "../../src/people/desk/projects.ts";
 import { findKindReads } from "../../src/people/editing/last-reads.ts";
 import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
-import { deleteProject, renameProject } from "../../src/people/projects/projects.ts";
 import type { Right } from "../../src/serve/access/rights.ts";
 import { listAudit } from "../support/audit.ts";
 import { entry, writeLane } from "../support/journal.ts";
@@ -28,6 +27,7 @@ import { notarize } from "../support/notarize.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
 import { personIn } from "../support/persons.ts";
+import { deleteProject, renameProject } from "../support/plans.ts";
 import { pruneAudit } from "../support/prune.ts";
 import { describeBoth, openWorld, type World } from "../support/world.ts";
 

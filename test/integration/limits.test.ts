@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
 import { setPlan } from "../../src/people/projects/organizations.ts";
 import { mintKey } from "../../src/serve/access/api-key.ts";
 import type { Gatekeeper } from "../../src/serve/gates/admit.ts";
 import { type Answer, expectRefusal, headersOf, usualHeaders } from "../support/answer.ts";
+import { setVariables } from "../support/plans.ts";
 import { numbered } from "../support/rows.ts";
 import { describeBoth, everything, type Key, type World } from "../support/world.ts";
 

@@ -16,7 +16,6 @@ import { createTrust } from "../../src/people/keys/trusts.ts";
 import { persons } from "../../src/people/persons/operations.ts";
 import { finds } from "../../src/people/projects/find-operations.ts";
 import { projects } from "../../src/people/projects/operations.ts";
-import { renameProject } from "../../src/people/projects/projects.ts";
 import { requests } from "../../src/people/requests/operations.ts";
 import { digestKey } from "../../src/serve/access/api-key.ts";
 import { type Grant, sealCanary, sealGrant } from "../../src/serve/access/grant.ts";
@@ -28,6 +27,7 @@ import { kinds, namesOf, ofKind } from "../support/kinds.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { performed } from "../support/perform.ts";
 import { asPerson, personIn } from "../support/persons.ts";
+import { renameProject } from "../support/plans.ts";
 import { insertProjects, numbered } from "../support/rows.ts";
 import { describeBoth, everything } from "../support/world.ts";
 

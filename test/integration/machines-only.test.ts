@@ -3,12 +3,10 @@ import { expect, test } from "bun:test";
 import { Glob } from "bun";
 import { sha256Of } from "../../src/core/hash.ts";
 import { typedIn } from "../../src/dashboard/parts/carry-out.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { listFiles, putFile } from "../../src/kinds/files/write.ts";
 import { kindOperations } from "../../src/kinds/people.ts";
 import { textOf } from "../../src/kinds/variables/edit.ts";
 import { revealVariable, revealVariables } from "../../src/kinds/variables/reveal.ts";
-import { copyVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { exportOrganization } from "../../src/people/backup/export.ts";
 import { openEverything } from "../../src/people/backup/verify.ts";
 import type { AdminContext } from "../../src/people/desk/context.ts";
@@ -30,7 +28,17 @@ import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
 import { personIn } from "../support/persons.ts";
-import { planRollback, planUndo, rollBack, undo, wouldCopy, wouldSet } from "../support/plans.ts";
+import {
+  copyVariables,
+  planRollback,
+  planUndo,
+  rollBack,
+  setAccount,
+  setVariables,
+  undo,
+  wouldCopy,
+  wouldSet,
+} from "../support/plans.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
 const value = `${canary} for machines`;

@@ -1,15 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Unfit } from "../../src/core/words/parse.ts";
 import { parseComingDay } from "../../src/core/words/times.ts";
-import {
-  copyVariables,
-  listDueVariables,
-  listVariables,
-  setVariables,
-  type WriteOptions,
-} from "../../src/kinds/variables/write.ts";
+import { listDueVariables, listVariables, type WriteOptions } from "../../src/kinds/variables/write.ts";
 import { inDays } from "../support/clock.ts";
-import { planRollback, rollBack, wouldSet } from "../support/plans.ts";
+import { copyVariables, planRollback, rollBack, setVariables, wouldSet } from "../support/plans.ts";
 
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 

@@ -3,14 +3,14 @@ import postgres from "postgres";
 import { resources } from "../../src/kinds/people.ts";
 import type { Organization } from "../../src/people/desk/organizations.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
-import { deleteOrganization, setPlan } from "../../src/people/projects/organizations.ts";
-import { deleteProject } from "../../src/people/projects/projects.ts";
-import { rejectRequest, showRequest } from "../../src/people/requests/requests.ts";
+import { setPlan } from "../../src/people/projects/organizations.ts";
+import { showRequest } from "../../src/people/requests/requests.ts";
 import { mintKey } from "../../src/serve/access/api-key.ts";
 import { openKeyhole } from "../../src/serve/process/compose.ts";
 import { pendingPerKeyMax, pendingPerOrganizationMax } from "../../src/store/requests.ts";
 import { answerOf, expectRefusal, firstOf, headersOf, usualHeaders } from "../support/answer.ts";
 import { allowedOrigin, connectAgent, mcpClient, mcpRequest, revisions } from "../support/mcp.ts";
+import { deleteOrganization, deleteProject, rejectRequest } from "../support/plans.ts";
 import {
   describeBoth,
   describeOnce,

@@ -1,18 +1,26 @@
 /** Notes of items: who sees them, what keeps them, and that no machine gets one or sees it change. */
 import { expect, test } from "bun:test";
 import { Refused } from "../../src/core/refused.ts";
-import { listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
+import { listAccounts } from "../../src/kinds/accounts/write.ts";
 import { listFiles, putFile } from "../../src/kinds/files/write.ts";
-import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listVariables } from "../../src/kinds/variables/write.ts";
 import { exportOrganization } from "../../src/people/backup/export.ts";
-import { listHistory, purgeHistory } from "../../src/people/history/history.ts";
+import { listHistory } from "../../src/people/history/history.ts";
 import { compareEnvironments } from "../../src/people/projects/comparison.ts";
 import { find } from "../../src/people/projects/find.ts";
 import { describeApi } from "../../src/serve/api/description.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
 import { visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
-import { planRollback, rollBack, wouldSet } from "../support/plans.ts";
+import {
+  copyVariables,
+  planRollback,
+  purgeHistory,
+  rollBack,
+  setAccount,
+  setVariables,
+  wouldSet,
+} from "../support/plans.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
 const note = 'Made in the "Stripe" dashboard, finance rotates it';

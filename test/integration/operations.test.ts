@@ -13,9 +13,9 @@ import { Form } from "../../src/dashboard/parts/visit.ts";
 import { file, flag, force, out, project, typed } from "../../src/people/desk/inputs.ts";
 import { operation } from "../../src/people/desk/operation.ts";
 import { done, list } from "../../src/people/desk/outcome.ts";
-import { showProject } from "../../src/people/projects/projects.ts";
 import { contextOf as plainContext, streamTo } from "../support/context.ts";
 import { settingsOf } from "../support/door.ts";
+import { showProject } from "../support/plans.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 /** An operation that nobody has: it greets a project with the text that it reads. */

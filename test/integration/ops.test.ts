@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Fault } from "../../src/core/fault.ts";
 import { readConfig } from "../../src/core/settings/settings.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { endpointPaths } from "../../src/serve/api/app.ts";
 import { openKeyhole } from "../../src/serve/process/compose.ts";
 import { readinessChecks, watchReadiness } from "../../src/serve/process/health.ts";
@@ -10,6 +9,7 @@ import { startOps } from "../../src/serve/process/ops.ts";
 import { together } from "../../src/serve/process/workers.ts";
 import type { Database } from "../../src/store/database.ts";
 import { eventually } from "../support/eventually.ts";
+import { setVariables } from "../support/plans.ts";
 import { type Client, clientOf, describeBoth, everything, type Key, type World } from "../support/world.ts";
 
 /** One scrape: values by series, written as in the text. */

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { openInstallation } from "../../src/installation/installation.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { openEverything } from "../../src/people/backup/verify.ts";
 import { createKey } from "../../src/people/keys/keys.ts";
-import { deleteOrganization, setPlan } from "../../src/people/projects/organizations.ts";
-import { createProject, listProjects, showProject } from "../../src/people/projects/projects.ts";
+import { setPlan } from "../../src/people/projects/organizations.ts";
+import { createProject, listProjects } from "../../src/people/projects/projects.ts";
 import { migrations } from "../../src/store/migrate.ts";
+import { deleteOrganization, setVariables, showProject } from "../support/plans.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 /** Two organizations, each with a project of the same slug. */

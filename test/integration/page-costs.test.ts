@@ -1,10 +1,10 @@
 /** What a page costs: how many statements it takes, whatever is stored, and which values it opens. */
 import { expect, test } from "bun:test";
 import { routes } from "../../src/dashboard/routes.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { counting } from "../support/counted.ts";
 import { notarize } from "../support/notarize.ts";
 import { visitorOf } from "../support/pages.ts";
+import { setVariables } from "../support/plans.ts";
 import { describeBoth, everything } from "../support/world.ts";
 
 const dayMs = 86_400_000;

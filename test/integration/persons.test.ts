@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
+import { listAccounts } from "../../src/kinds/accounts/write.ts";
 import { listFiles, putFile } from "../../src/kinds/files/write.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listVariables } from "../../src/kinds/variables/write.ts";
 import { AuditTail, showAudit } from "../../src/people/audit/audit.ts";
 import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
 import { type AdminContext, writing } from "../../src/people/desk/context.ts";
@@ -21,8 +21,7 @@ import {
   revokeRights,
   showPerson,
 } from "../../src/people/persons/persons.ts";
-import { deleteOrganization, listOrganizations } from "../../src/people/projects/organizations.ts";
-import { deleteProject, renameProject } from "../../src/people/projects/projects.ts";
+import { listOrganizations } from "../../src/people/projects/organizations.ts";
 import type { Holding, Right } from "../../src/serve/access/rights.ts";
 import type { SignInAs } from "../../src/serve/access/roster.ts";
 import { auditPages, listAudit } from "../support/audit.ts";
@@ -30,7 +29,16 @@ import { beforeTransaction } from "../support/before-transaction.ts";
 import { deleteAccount } from "../support/delete.ts";
 import { eventually } from "../support/eventually.ts";
 import { asPerson, personIn } from "../support/persons.ts";
-import { planRollback, wouldSet } from "../support/plans.ts";
+import {
+  copyVariables,
+  deleteOrganization,
+  deleteProject,
+  planRollback,
+  renameProject,
+  setAccount,
+  setVariables,
+  wouldSet,
+} from "../support/plans.ts";
 import { pruneAudit } from "../support/prune.ts";
 import { withAdmins } from "../support/rows.ts";
 import { describeBoth, describeOnce, type World } from "../support/world.ts";

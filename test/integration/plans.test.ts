@@ -3,15 +3,14 @@ import { fillPlaceholders, type SQL, sql } from "drizzle-orm";
 import postgres from "postgres";
 import { environments } from "../../src/core/names.ts";
 import { openServing } from "../../src/installation/serving.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import type { Organization } from "../../src/people/desk/organizations.ts";
 import { mintKey } from "../../src/serve/access/api-key.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/serve/process/compose.ts";
 import type { Database, Use } from "../../src/store/database.ts";
 import { onPrimary } from "../../src/store/postgres.ts";
 import { below, requestOf } from "../support/answer.ts";
+import { setAccount, setVariables } from "../support/plans.ts";
 import { insertAccounts, insertFiles, insertProjects, numbered, randomContent } from "../support/rows.ts";
 import { type Client, clientOf, describeBoth, everything, type Key, type World } from "../support/world.ts";
 

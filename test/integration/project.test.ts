@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { rotateData } from "../../src/people/rotation/rotation.ts";
 import { firstOf, headersOf, usualHeaders } from "../support/answer.ts";
 import { diceOf } from "../support/attack.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
+import { setAccount, setVariables } from "../support/plans.ts";
 import { seed } from "../support/seed.ts";
 import { describeBoth } from "../support/world.ts";
 

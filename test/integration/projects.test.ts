@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { createProject, deleteProject } from "../../src/people/projects/projects.ts";
+import { createProject } from "../../src/people/projects/projects.ts";
 import { expectTooMany, firstOf, headersOf, usualHeaders } from "../support/answer.ts";
 import { connectAgent, mcpClient } from "../support/mcp.ts";
+import { deleteProject } from "../support/plans.ts";
 import { insertProjects, numbered } from "../support/rows.ts";
 import { describeBoth, everything } from "../support/world.ts";
 

@@ -1,18 +1,12 @@
 import { expect, test } from "bun:test";
 import { Refused } from "../../src/core/refused.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listVariables } from "../../src/kinds/variables/write.ts";
 import { adminContextOf, operator } from "../../src/people/desk/context.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
-import { deleteProject, renameProject } from "../../src/people/projects/projects.ts";
-import {
-  approveRequest,
-  listRequests,
-  rejectRequest,
-  shortRequestIds,
-  showRequest,
-} from "../../src/people/requests/requests.ts";
+import { listRequests, shortRequestIds, showRequest } from "../../src/people/requests/requests.ts";
 import { listAudit } from "../support/audit.ts";
+import { approveRequest, deleteProject, rejectRequest, renameProject, setVariables } from "../support/plans.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 
 type Filed = {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import type { Installation } from "../../src/installation/installation.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listVariables } from "../../src/kinds/variables/write.ts";
 import type { AdminContext } from "../../src/people/desk/context.ts";
 import { whoIs } from "../../src/people/desk/roster.ts";
 import {
@@ -20,6 +20,7 @@ import type { Database } from "../../src/store/database.ts";
 import { auditPages } from "../support/audit.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
+import { setVariables } from "../support/plans.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 /* Rights that end. The database's clock judges them, so it is what these tests set. */

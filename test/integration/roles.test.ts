@@ -1,9 +1,8 @@
 /** What the roles of PostgreSQL beside that of `serve` may do, and what not. */
 import { beforeAll, expect, test } from "bun:test";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { copyVariables, listDueVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listDueVariables } from "../../src/kinds/variables/write.ts";
 import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
 import { type AdminContext, adminContextOf } from "../../src/people/desk/context.ts";
 import { whoIs } from "../../src/people/desk/roster.ts";
@@ -12,12 +11,22 @@ import { createKey, listAccess, listExpiring, revokeKey, rotateKey } from "../..
 import { createTrust } from "../../src/people/keys/trusts.ts";
 import { addPerson, grantRights, personsWithAccess } from "../../src/people/persons/persons.ts";
 import { compareEnvironments } from "../../src/people/projects/comparison.ts";
-import { createProject, deleteProject, listProjects, renameProject } from "../../src/people/projects/projects.ts";
-import { approveRequest, rejectRequest, showRequest } from "../../src/people/requests/requests.ts";
+import { createProject, listProjects } from "../../src/people/projects/projects.ts";
+import { showRequest } from "../../src/people/requests/requests.ts";
 import { listAudit } from "../support/audit.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { notaryOf } from "../support/notarize.ts";
-import { planRollback, rollBack } from "../support/plans.ts";
+import {
+  approveRequest,
+  copyVariables,
+  deleteProject,
+  planRollback,
+  rejectRequest,
+  renameProject,
+  rollBack,
+  setAccount,
+  setVariables,
+} from "../support/plans.ts";
 import { withPostgres } from "../support/postgres.ts";
 import { forbidden, roleOf } from "../support/role.ts";
 

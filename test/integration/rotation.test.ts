@@ -9,7 +9,6 @@ import { listAccounts } from "../../src/kinds/accounts/write.ts";
 import { listFiles } from "../../src/kinds/files/write.ts";
 import { listVariables } from "../../src/kinds/variables/write.ts";
 import { type AdminContext, adminContextOf, operator } from "../../src/people/desk/context.ts";
-import { purgeHistory } from "../../src/people/history/history.ts";
 import { revokeKey, rotateKey, showKey } from "../../src/people/keys/keys.ts";
 import { createProject, listProjects } from "../../src/people/projects/projects.ts";
 import { planFinish, rotateData, rotateRoot } from "../../src/people/rotation/rotation.ts";
@@ -19,6 +18,7 @@ import { openKeyhole } from "../../src/serve/process/compose.ts";
 import { below } from "../support/answer.ts";
 import { eventually } from "../support/eventually.ts";
 import { newFolder } from "../support/folder.ts";
+import { purgeHistory } from "../support/plans.ts";
 import { insertProjects, numbered, randomContent } from "../support/rows.ts";
 import {
   type Client,

@@ -7,11 +7,11 @@ import type { Route } from "../../src/dashboard/parts/route.ts";
 import { routes } from "../../src/dashboard/routes.ts";
 import { Sessions } from "../../src/dashboard/sessions.ts";
 import type { Identity, SignIn } from "../../src/dashboard/sign-in.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { createKey } from "../../src/people/keys/keys.ts";
 import { bitsOf } from "../../src/serve/access/grant.ts";
 import { everyRight, type Holding, type Right } from "../../src/serve/access/rights.ts";
 import { notarize } from "../support/notarize.ts";
+import { setVariables } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth } from "../support/world.ts";
 

@@ -3,16 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Environment } from "../../src/core/names.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import type { VariableEntry } from "../../src/kinds/variables/entry.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { openEverything } from "../../src/people/backup/verify.ts";
 import { type AdminContext, within } from "../../src/people/desk/context.ts";
 import { findProject, type LockedProject, lockProject } from "../../src/people/desk/projects.ts";
-import { deleteOrganization } from "../../src/people/projects/organizations.ts";
-import { createProject, deleteProject, renameProject } from "../../src/people/projects/projects.ts";
+import { createProject } from "../../src/people/projects/projects.ts";
 import { sealSet } from "../../src/seal/new-set.ts";
 import { setBytesMax } from "../../src/serve/sets/kind.ts";
 import { VerifiedSet } from "../../src/serve/sets/verified-set.ts";
@@ -20,7 +17,15 @@ import { below } from "../support/answer.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { settingsOf } from "../support/door.ts";
 import { itemsOf, type Kind, kinds, ofKind } from "../support/kinds.ts";
-import { planRollback, rollBack } from "../support/plans.ts";
+import {
+  deleteOrganization,
+  deleteProject,
+  planRollback,
+  renameProject,
+  rollBack,
+  setAccount,
+  setVariables,
+} from "../support/plans.ts";
 import { insertAccounts, insertFiles, numbered, withAdmins } from "../support/rows.ts";
 import {
   describeBoth,

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createDashboard } from "../../src/dashboard/app.ts";
 import { Sessions } from "../../src/dashboard/sessions.ts";
 import { SignIn } from "../../src/dashboard/sign-in.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { listKeys } from "../../src/people/keys/keys.ts";
 import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons/persons.ts";
 import { type Claims, clientId, startProvider } from "../support/identity-provider.ts";
+import { setVariables } from "../support/plans.ts";
 import { describeBoth } from "../support/world.ts";
 
 /* Signing in, attacked: a provider whose every answer a test can change, and browsers that are only their cookies. */

@@ -7,25 +7,24 @@ import { expect, test } from "bun:test";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { rowOf } from "../../src/cli/terminal/draw.ts";
 import { revealVariables } from "../../src/kinds/variables/reveal.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { buildProgram } from "../../src/main.ts";
 import type { Operation, Planned } from "../../src/people/desk/operation.ts";
 import type { Organization } from "../../src/people/desk/organizations.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
 import { addPerson, removePerson } from "../../src/people/persons/persons.ts";
-import { createOrganization, deleteOrganization } from "../../src/people/projects/organizations.ts";
-import { deleteProject } from "../../src/people/projects/projects.ts";
+import { createOrganization } from "../../src/people/projects/organizations.ts";
 import { beforeTransaction } from "../support/before-transaction.ts";
 import { deleteAccount } from "../support/delete.ts";
 import { type Fields, type Visitor, visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
-import { planRollback, rollBack } from "../support/plans.ts";
+import { deleteOrganization, deleteProject, planRollback, rollBack, setVariables } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { type Content, describeBoth, type Place, type World } from "../support/world.ts";
 
 const content: Content = {
   variables: { staging: { A: "one", B: "two" }, production: { A: "other" } },
   accounts: [{ name: "stripe", environments: ["staging"], values: { user: "ci" } }],
+  files: [{ path: "a.pem", environments: ["staging"], content: "pem" }],
 };
 
 /** A project, what `begin` found in it, and then another one in its place, at the same versions. */
@@ -118,7 +117,8 @@ const questions: readonly (readonly [path: string, given: object, meanwhile: Mea
     ["var import", { ...staging, file: oneText, prune: true }, anotherProject, otherProject],
     ["account set", account, accountGone, "deleted stripe"],
     ["account set", account, anotherProject, otherProject],
-    ["account delete", { name: "stripe" }, anotherProject, otherProject],
+    ["account delete", { names: ["stripe"] }, anotherProject, otherProject],
+    ["file delete", { ...staging, names: ["a.pem"] }, anotherProject, otherProject],
     ["key rotate", {}, keyRevoked, "is revoked: create a new key", key],
     ["person revoke", {}, personGone, "That was not so when it was shown", person],
     ["request approve", { value: oneText }, otherReason, "The request has changed since it was shown", request],

@@ -1,10 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { environments, everyEnvironment } from "../../src/core/names.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { acceptGaps, verifyAudit } from "../../src/people/audit/audit-chain.ts";
 import { revokeKey, rotateKey } from "../../src/people/keys/keys.ts";
-import { deleteOrganization, setPlan } from "../../src/people/projects/organizations.ts";
-import { deleteProject, renameProject } from "../../src/people/projects/projects.ts";
+import { setPlan } from "../../src/people/projects/organizations.ts";
 import { rotateData } from "../../src/people/rotation/rotation.ts";
 import type { Notary } from "../../src/record/notary/notary.ts";
 import { StateWatch } from "../../src/record/notary/state-watch.ts";
@@ -15,6 +13,7 @@ import { listAudit } from "../support/audit.ts";
 import { entry } from "../support/journal.ts";
 import { notaryOf } from "../support/notarize.ts";
 import { visitorOf } from "../support/pages.ts";
+import { deleteOrganization, deleteProject, renameProject, setVariables } from "../support/plans.ts";
 import { savedTables } from "../support/saved.ts";
 import { describeBoth, everything, type LogEvent, type Row } from "../support/world.ts";
 

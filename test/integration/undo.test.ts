@@ -1,13 +1,21 @@
 import { expect, test } from "bun:test";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listVariables } from "../../src/kinds/variables/write.ts";
 import type { AdminContext } from "../../src/people/desk/context.ts";
-import { listHistory, purgeHistory } from "../../src/people/history/history.ts";
+import { listHistory } from "../../src/people/history/history.ts";
 import { listAudit } from "../support/audit.ts";
 import { deleteVariable } from "../support/delete.ts";
 import { entriesOf } from "../support/entries.ts";
 import { personIn } from "../support/persons.ts";
-import { planRollback, planUndo, rollBack, undo, writeVariables } from "../support/plans.ts";
+import {
+  planRollback,
+  planUndo,
+  purgeHistory,
+  rollBack,
+  setVariables,
+  undo,
+  writeVariables,
+} from "../support/plans.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 const production = "production";

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { parseEnv } from "node:util";
 import { environments } from "../../src/core/names.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { MemoryBudget, smallBytesMax } from "../../src/serve/limit/budget.ts";
 import { RememberedSets } from "../../src/serve/sets/remembered.ts";
 import { expectRefusal, firstOf, headersOf, onRecord, requestOf, tagged, usualHeaders } from "../support/answer.ts";
 import { deleteVariable } from "../support/delete.ts";
+import { setVariables } from "../support/plans.ts";
 import { numbered } from "../support/rows.ts";
 import { describeBoth, everything, expectMemoryBack, type Key, type World } from "../support/world.ts";
 

@@ -2,14 +2,14 @@
 
 import { expect, test } from "bun:test";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
+import { listAccounts } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listVariables } from "../../src/kinds/variables/write.ts";
 import type { Seen } from "../../src/people/desk/plan.ts";
 import { listHistory } from "../../src/people/history/history.ts";
 import { listAudit } from "../support/audit.ts";
 import { deleteAccount } from "../support/delete.ts";
-import { writeVariables } from "../support/plans.ts";
+import { copyVariables, setAccount, setVariables, writeVariables } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, describeOnce, type World } from "../support/world.ts";
 

@@ -6,10 +6,8 @@ import { beforeAll, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Environment, environmentMask, environments } from "../../src/core/names.ts";
 import { resources } from "../../src/kinds/people.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
 import { setPlan } from "../../src/people/projects/organizations.ts";
-import { deleteProject } from "../../src/people/projects/projects.ts";
 import { digestKey, mintKey } from "../../src/serve/access/api-key.ts";
 import type { KeyLookup } from "../../src/serve/access/authenticate.ts";
 import { bitsOf, type Grant, sealGrant, surfaces } from "../../src/serve/access/grant.ts";
@@ -25,6 +23,7 @@ import {
   type Parameter,
   type Verdict,
 } from "../support/model.ts";
+import { deleteProject, setVariables } from "../support/plans.ts";
 import { insertAccounts, insertFiles, numbered } from "../support/rows.ts";
 import { parts, seed } from "../support/seed.ts";
 import { long } from "../support/server.ts";

@@ -7,9 +7,7 @@ import { expect, test } from "bun:test";
 import { hkdfSync } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
 import { setPlan } from "../../src/people/projects/organizations.ts";
 import { dataKeyAssociatedData, encodeFields } from "../../src/seal/associated-data.ts";
@@ -21,6 +19,7 @@ import { type Answer, below } from "../support/answer.ts";
 import { contractProblem, unlimited } from "../support/attack.ts";
 import { spellingsOf } from "../support/canary.ts";
 import { deleteVariable } from "../support/delete.ts";
+import { setAccount, setVariables } from "../support/plans.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
 /** What must not be found, by what it is. */

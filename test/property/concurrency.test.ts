@@ -4,10 +4,10 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Environment, environments } from "../../src/core/names.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { rotateData } from "../../src/people/rotation/rotation.ts";
 import { answerOf, below, requestOf } from "../support/answer.ts";
 import { contractProblem, type Dice, diceOf, unlimited } from "../support/attack.ts";
+import { setVariables } from "../support/plans.ts";
 import { seed } from "../support/seed.ts";
 import { type Client, describeBoth, everything, type Key, type World } from "../support/world.ts";
 

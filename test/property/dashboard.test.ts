@@ -10,7 +10,7 @@ import { type Environment, environmentMask, environments } from "../../src/core/
 import { joined } from "../../src/core/words/text.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { setVariables, storedValue } from "../../src/kinds/variables/write.ts";
+import { storedValue } from "../../src/kinds/variables/write.ts";
 import type { AuditRecord } from "../../src/people/audit/audit.ts";
 import { findProject } from "../../src/people/desk/projects.ts";
 import { openSet } from "../../src/people/editing/open.ts";
@@ -19,6 +19,7 @@ import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
 import { everyRight, type Right } from "../../src/serve/access/rights.ts";
 import { listAudit } from "../support/audit.ts";
 import { cardsOf, type Fields, personsVisitor, tableOf, type Visitor, visitorOf } from "../support/pages.ts";
+import { setVariables } from "../support/plans.ts";
 import { parts, seed } from "../support/seed.ts";
 import { long } from "../support/server.ts";
 import { describeBoth, type World } from "../support/world.ts";

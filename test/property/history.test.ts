@@ -6,20 +6,28 @@ import { beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
 import type { Environment } from "../../src/core/names.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import type { FileEntry } from "../../src/kinds/files/entry.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { descriptorOf } from "../../src/kinds/people.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import type { AdminContext } from "../../src/people/desk/context.ts";
 import { findProject } from "../../src/people/desk/projects.ts";
 import { openContent } from "../../src/people/editing/contents.ts";
 import { openSet, openVersion } from "../../src/people/editing/open.ts";
-import { listHistory, purgeHistory } from "../../src/people/history/history.ts";
-import { createProject, deleteProject, renameProject } from "../../src/people/projects/projects.ts";
+import { listHistory } from "../../src/people/history/history.ts";
+import { createProject } from "../../src/people/projects/projects.ts";
 import { rotateData } from "../../src/people/rotation/rotation.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
-import { planRollback, planUndo, rollBack, undo } from "../support/plans.ts";
+import {
+  deleteProject,
+  planRollback,
+  planUndo,
+  purgeHistory,
+  renameProject,
+  rollBack,
+  setAccount,
+  setVariables,
+  undo,
+} from "../support/plans.ts";
 import { parts, seed } from "../support/seed.ts";
 import { describeBoth, type World } from "../support/world.ts";
 

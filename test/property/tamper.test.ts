@@ -10,9 +10,7 @@
 import { afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { isUtf8 } from "node:buffer";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
 import { rotateData } from "../../src/people/rotation/rotation.ts";
 import { digestKey, mintKey } from "../../src/serve/access/api-key.ts";
@@ -23,6 +21,7 @@ import { type Dice, diceOf, unlimited, verdictOf } from "../support/attack.ts";
 import { canary } from "../support/canary.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
 import { type Kind, kinds } from "../support/kinds.ts";
+import { setAccount, setVariables } from "../support/plans.ts";
 import { seed } from "../support/seed.ts";
 import { type Client, describeBoth, type Key, type Placed, type Row, type World } from "../support/world.ts";
 

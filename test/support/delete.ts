@@ -1,14 +1,14 @@
 import { accounts } from "../../src/kinds/accounts/entry.ts";
-import { deleteItem } from "../../src/kinds/delete.ts";
+import { planDeletion } from "../../src/kinds/delete.ts";
 import { files } from "../../src/kinds/files/entry.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import type { AdminContext } from "../../src/people/desk/context.ts";
-import type { Seen } from "../../src/people/desk/plan.ts";
+import { applying, type Seen } from "../../src/people/desk/plan.ts";
 
 /* Deletes an item, in few words. */
 
 export function deleteVariable(admin: AdminContext, where: string, from: string, name: string) {
-  return deleteItem(admin, where, { descriptor: variables, names: [name], from: [from] });
+  return applying(admin, (admin) => planDeletion(admin, where, variables, [name], [from]));
 }
 
 export function deleteAccount(
@@ -17,9 +17,9 @@ export function deleteAccount(
   name: string,
   { seen }: { readonly seen?: Seen } = {},
 ) {
-  return deleteItem(admin, where, { descriptor: accounts, names: [name] }, seen);
+  return applying(admin, (admin) => planDeletion(admin, where, accounts, [name]), seen);
 }
 
 export function deleteFile(admin: AdminContext, where: string, name: string, from: readonly string[]) {
-  return deleteItem(admin, where, { descriptor: files, names: [name], from });
+  return applying(admin, (admin) => planDeletion(admin, where, files, [name], from));
 }

@@ -1,9 +1,9 @@
 import { readConfig } from "../../src/core/settings/settings.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { adminContextOf, operator } from "../../src/people/desk/context.ts";
 import { createOrganization } from "../../src/people/projects/organizations.ts";
 import { createProject } from "../../src/people/projects/projects.ts";
+import { setVariables } from "./plans.ts";
 
 /** Values by environment and name. */
 export type Furniture = Readonly<Record<string, Readonly<Record<string, string>>>>;

@@ -1,8 +1,7 @@
 import type { Environment } from "../../src/core/names.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "./delete.ts";
+import { setAccount, setVariables } from "./plans.ts";
 import { insertAccounts, insertFiles } from "./rows.ts";
 import type { Placed, World } from "./world.ts";
 

@@ -1,9 +1,18 @@
 import { planAccount } from "../../src/kinds/accounts/write.ts";
-import { type EnvironmentWrite, planCopy, planEach, planVariables } from "../../src/kinds/variables/write.ts";
-import type { AdminContext } from "../../src/people/desk/context.ts";
+import {
+  type EnvironmentWrite,
+  type Place,
+  planCopy,
+  planEach,
+  planVariables,
+} from "../../src/kinds/variables/write.ts";
+import { type AdminContext, within } from "../../src/people/desk/context.ts";
 import { applying, type Seen } from "../../src/people/desk/plan.ts";
-import type { SetAt } from "../../src/people/history/history.ts";
+import { planPurge, type SetAt } from "../../src/people/history/history.ts";
 import * as rollback from "../../src/people/history/rollback.ts";
+import { planOrganizationDeletion } from "../../src/people/projects/organizations.ts";
+import { listProjects, type Project, planDeletion, planRename } from "../../src/people/projects/projects.ts";
+import { planDecision, type RequestRecord, seenRequest } from "../../src/people/requests/requests.ts";
 
 /* What a change would do, and changes of what somebody saw, in few words. */
 
@@ -26,6 +35,31 @@ export function writeVariables(
   { seen }: { readonly seen?: Seen } = {},
 ) {
   return applying(admin, (admin) => planEach(admin, where, changes), seen);
+}
+
+type VariablesAsked = Exclude<Parameters<typeof planVariables>[4], undefined> & { readonly seen?: Seen };
+
+export function setVariables(
+  admin: AdminContext,
+  where: string,
+  environment: string,
+  entries: Parameters<typeof planVariables>[3],
+  { seen, ...options }: VariablesAsked = {},
+) {
+  return applying(admin, (admin) => planVariables(admin, where, environment, entries, options), seen);
+}
+
+type AccountAsked = Exclude<Parameters<typeof planAccount>[5], undefined> & { readonly seen?: Seen };
+
+export function setAccount(
+  admin: AdminContext,
+  where: string,
+  name: string,
+  environments: readonly string[],
+  values: unknown,
+  { seen, ...options }: AccountAsked = {},
+) {
+  return applying(admin, (admin) => planAccount(admin, where, name, environments, values, options), seen);
 }
 
 /** What a rollback would do, and what that was found out from. */
@@ -53,4 +87,50 @@ export function undo(
   { seen, version }: { readonly seen: Seen; readonly version: number },
 ) {
   return applying(admin, (admin) => rollback.planUndo(admin, set, version), seen);
+}
+
+export function copyVariables(
+  admin: AdminContext,
+  from: Place,
+  to: Place,
+  names?: readonly string[],
+  { seen }: { readonly seen?: Seen } = {},
+) {
+  return applying(admin, (admin) => planCopy(admin, from, to, names), seen);
+}
+
+export function purgeHistory(admin: AdminContext, set: SetAt) {
+  return applying(admin, (admin) => planPurge(admin, set));
+}
+
+export function deleteProject(admin: AdminContext, where: string) {
+  return applying(admin, (admin) => planDeletion(admin, where));
+}
+
+export function renameProject(admin: AdminContext, where: string, asked: Parameters<typeof planRename>[2]) {
+  return applying(admin, (admin) => planRename(admin, where, asked));
+}
+
+export function deleteOrganization(admin: AdminContext, slug: string) {
+  return applying(admin, (admin) => planOrganizationDeletion(admin, slug));
+}
+
+/** @param shown - the request as the person saw it */
+export function approveRequest(admin: AdminContext, shown: RequestRecord, value: string | Uint8Array) {
+  const plan = async (admin: AdminContext) => {
+    const { seen, approve } = await planDecision(admin, shown.id);
+    return { seen, apply: () => approve(value) };
+  };
+  return applying(admin, plan, seenRequest(shown));
+}
+
+export function rejectRequest(admin: AdminContext, asked: string, reason?: string) {
+  return within(admin, async (admin) => (await planDecision(admin, asked)).reject(reason));
+}
+
+/** The project at `ORG/PROJECT`, as a list shows it. */
+export async function showProject(admin: AdminContext, where: string): Promise<Project> {
+  const found = (await listProjects(admin)).find(({ organization, slug }) => `${organization}/${slug}` === where);
+  if (found === undefined) throw new Error(`there is no project ${where}`);
+  return found;
 }

@@ -9,10 +9,8 @@ import { type Environment, environmentMask } from "../../src/core/names.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { type Config, readConfig } from "../../src/core/settings/settings.ts";
 import { type Installation, openInstallation } from "../../src/installation/installation.ts";
-import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { type NewFile, putFile } from "../../src/kinds/files/write.ts";
 import { resources } from "../../src/kinds/people.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
 import type { AuditRecord } from "../../src/people/audit/audit.ts";
 import { type AdminContext, adminContextOf, operator } from "../../src/people/desk/context.ts";
 import type { Organization } from "../../src/people/desk/organizations.ts";
@@ -33,6 +31,7 @@ import { type Answer, type Ask, answerOf, leaksIn, requestOf } from "./answer.ts
 import { listAudit } from "./audit.ts";
 import { expectDescribed } from "./described.ts";
 import { migratedDatabase } from "./migrated.ts";
+import { setAccount, setVariables } from "./plans.ts";
 import { postgresUrl, withPostgres } from "./postgres.ts";
 
 export type LogEvent = Readonly<Record<string, unknown>>;

@@ -41,7 +41,7 @@ export const form: ItemForm<AccountEntry> = {
   change,
   removal: (visit, name, { entries, unseen }) => ({
     targets: [...entries.keys(), ...unseen],
-    write: (to) => carryOut(visit, remove, { project: visit.where, name }, to),
+    write: (to) => carryOut(visit, remove, { project: visit.where, names: [name] }, to),
   }),
 };
 

@@ -1,10 +1,11 @@
 import { type Environment, environments } from "../../core/names.ts";
 import { usageProblem } from "../../core/problem.ts";
 import { machinesOnlySentence } from "../../core/words/machines-only.ts";
-import { decodeText, joined } from "../../core/words/text.ts";
+import { decodeText } from "../../core/words/text.ts";
 import {
   atVersion,
   choice,
+  choices,
   completed,
   environmentList,
   flag,
@@ -22,7 +23,7 @@ import { rightTo } from "../../people/desk/permit.ts";
 import { findProject } from "../../people/desk/projects.ts";
 import { listItems, unreadInput } from "../../people/editing/last-reads.ts";
 import { noteInput } from "../../people/editing/notes.ts";
-import { planDeletion } from "../delete.ts";
+import { deletionOf, severalNames } from "../delete.ts";
 import { accounts } from "./entry.ts";
 import { revealAccount } from "./reveal.ts";
 import { type AccountWrite, listAccounts, planAccount } from "./write.ts";
@@ -136,28 +137,17 @@ const listAll = operation({
   },
 });
 
-export const remove = operation({
-  path: "account delete",
-  about: "Delete a shared account.",
-  examples: ["keyhole account delete acme/web stripe"],
-  right: rightTo("accounts.write"),
-  inputs: { project, name },
-  plan: async (admin, { project, name }) => {
-    const { would: environments, ...change } = await planDeletion(admin, project, {
-      descriptor: accounts,
-      names: [name],
-    });
-    const sentence = `Nothing was written. It would delete account ${name} from ${project}, ${joined(environments)}.`;
-    const document = { project, name, environments };
-    const apply = async () => {
-      await change.apply();
-      return done({ project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
-    };
-    return { ...change, document, sentence, apply };
-  },
+export const remove = deletionOf(accounts, {
+  called: "name",
+  names: severalNames("account"),
+  environments: choices("--env <list>", "the environments to delete it from (default: all that have it)", environments),
+  examples: [
+    "keyhole account delete acme/web stripe",
+    "keyhole account delete web mail stripe --env staging --dry-run",
+  ],
 });
 
-/** Parses JSON; `setAccount` checks that it is an object of strings. The parser's message would quote the text. */
+/** Parses JSON; `planAccount` checks that it is an object of strings. The parser's message would quote the text. */
 function parseValues(bytes: Uint8Array): unknown {
   const text = decodeText(bytes, "The JSON object");
   let values: unknown;

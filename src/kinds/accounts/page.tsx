@@ -3,6 +3,7 @@ import type { KindPages } from "../../dashboard/parts/kind-pages.ts";
 import { severalOf } from "../several.tsx";
 import { accounts } from "./entry.ts";
 import { form } from "./form.tsx";
+import { remove } from "./operations.ts";
 import { revealAccount } from "./reveal.ts";
 
 export const pages: KindPages = {
@@ -13,6 +14,6 @@ export const pages: KindPages = {
       .join("\n");
   },
   form,
-  ...severalOf(accounts),
+  ...severalOf(accounts, remove),
   firstStep: "Write one: a name, and its fields such as username and password.",
 };

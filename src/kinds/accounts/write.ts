@@ -2,7 +2,6 @@ import { type Environment, environmentsOf } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { unseenIn } from "../../core/words/unseen.ts";
 import type { AdminContext } from "../../people/desk/context.ts";
-import { applying, type Seen } from "../../people/desk/plan.ts";
 import { findProject, findToChange, placeOf } from "../../people/desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../people/desk/validate.ts";
 import { noted, requireNote } from "../../people/editing/notes.ts";
@@ -42,20 +41,7 @@ const accountBytesMax = 64 * 1024;
  * Writes an account: its fields and its environments become exactly these, as far as the person may write, unless it is
  * merged with what is there.
  * @param values - must be an object of strings
- * @param seen - the sets as somebody saw them: the change is refused if somebody wrote the account since
  */
-export function setAccount(
-  admin: AdminContext,
-  where: string,
-  name: string,
-  environmentNames: readonly string[],
-  values: unknown,
-  { seen, ...options }: AccountOptions & { readonly seen?: Seen } = {},
-): Promise<AccountWrite> {
-  return applying(admin, (admin) => planAccount(admin, where, name, environmentNames, values, options), seen);
-}
-
-/** What {@link setAccount} would do. */
 export async function planAccount(
   admin: AdminContext,
   where: string,
@@ -95,7 +81,7 @@ export async function planAccount(
     const kept = isKept && { ...item, entry: { ...item.entry, ...noted(note, item.entry) } };
     changes.set(before, new Map([[name, isTarget ? kept || write() : null]]));
     const isSeen = isTarget && may(admin.rights, "see", placeOf(project), environment);
-    for (const field of isSeen && !merge ? Object.keys(old) : []) if (!(field in fields)) lost.add(field);
+    for (const field of isSeen && !merge ? Object.keys(old) : []) if (!Object.hasOwn(fields, field)) lost.add(field);
   }
   const outcome = { created: holders.length === 0, dropped, lost: [...lost].sort(), warnings };
   const looked = sets.map((set) => {
@@ -157,6 +143,8 @@ function validateFields(values: unknown, merge: boolean): Fields {
   }
   for (const [field, value] of Object.entries(values)) {
     displayName("field", field);
+    if (field === "__proto__")
+      throw new Refused("invalid", "A field cannot be called __proto__: JavaScript readers lose it.");
     if (merge && value === null) continue;
     if (typeof value !== "string") throw new Refused("invalid", `The field ${JSON.stringify(field)} is not a string.`);
     requireText(`The field ${JSON.stringify(field)}`, value);

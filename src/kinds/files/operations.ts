@@ -22,7 +22,7 @@ import { rightTo } from "../../people/desk/permit.ts";
 import { findProject } from "../../people/desk/projects.ts";
 import { listItems, unreadInput } from "../../people/editing/last-reads.ts";
 import { noteInput } from "../../people/editing/notes.ts";
-import { deleteItem } from "../delete.ts";
+import { deletionOf, severalNames } from "../delete.ts";
 import { files } from "./entry.ts";
 import { revealFile } from "./reveal.ts";
 import { listFiles, putFile } from "./write.ts";
@@ -106,17 +106,14 @@ const listAll = operation({
   },
 });
 
-const remove = operation({
-  path: "file delete",
-  about: "Delete a secret file from environments.",
-  examples: ["keyhole file delete acme/web config/tls.p12 --env staging,production"],
-  right: rightTo("files.write"),
-  inputs: { project, path, environments: environmentList("the environments to delete it from") },
-  run: async (admin, { project, path, environments }) => {
-    await deleteItem(admin, project, { descriptor: files, names: [path], from: environments });
-    const document = { project, path, environments, status: "deleted" };
-    return done(document, `Deleted ${path} from ${project} for ${environments.join(", ")}.`);
-  },
+export const remove = deletionOf(files, {
+  called: "path",
+  names: severalNames("file, by its path"),
+  environments: environmentList("the environments to delete it from"),
+  examples: [
+    "keyhole file delete acme/web config/tls.p12 --env staging,production",
+    "keyhole file delete web tls/a.pem tls/b.pem --env staging --dry-run",
+  ],
 });
 
 export const fileOperations: Operations = {

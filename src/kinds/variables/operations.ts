@@ -49,6 +49,7 @@ import {
 } from "./write.ts";
 
 const name = completed(input("<name>", "the variable"), "items");
+const names = severalNames("variable", parseList);
 
 /** For what reads many variables at once. */
 export const literal = flag(
@@ -148,7 +149,7 @@ export const mark = operation({
   inputs: {
     project,
     environments: severalEnvironments,
-    names: severalNames,
+    names,
     note: noteInput,
     rotateBy: input("--rotate-by <day>", "rotate them by this day (UTC); none removes it", (text) =>
       text === "none" ? text : parseComingDay(text, Date.now()),
@@ -286,10 +287,15 @@ const diff = operation({
   },
 });
 
-export const remove = deletionOf(variables, [
-  "keyhole var delete acme/web production OLD_TOKEN",
-  "keyhole var delete web staging A_KEY,B_KEY --dry-run",
-]);
+export const remove = deletionOf(variables, {
+  called: "key",
+  names,
+  environments: severalEnvironments,
+  examples: [
+    "keyhole var delete acme/web production OLD_TOKEN",
+    "keyhole var delete web staging A_KEY,B_KEY --dry-run",
+  ],
+});
 
 export const copy = operation({
   path: "var copy",

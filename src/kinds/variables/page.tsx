@@ -7,12 +7,12 @@ import { applyPlan, drafted, planPage } from "../plan-page.tsx";
 import { severalOf } from "../several.tsx";
 import { variables } from "./entry.ts";
 import { comingDay, form } from "./form.tsx";
-import { copy, importAll, mark } from "./operations.ts";
+import { copy, importAll, mark, remove } from "./operations.ts";
 import { paste, pastePage } from "./paste-page.tsx";
 import { promote, promotePage } from "./promote-page.tsx";
 import { revealVariable } from "./reveal.ts";
 
-const several = severalOf(variables, {
+const several = severalOf(variables, remove, {
   deeds: {
     "rotate by": ({ admin, where, form }, { environment, names }) => {
       const rotateBy = comingDay(form.read("rotateBy"), admin.now());

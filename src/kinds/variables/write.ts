@@ -5,7 +5,6 @@ import { Refused } from "../../core/refused.ts";
 import { didYouMean } from "../../core/words/nearest.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../people/desk/context.ts";
 import { Permit } from "../../people/desk/permit.ts";
-import { applying, type Seen } from "../../people/desk/plan.ts";
 import {
   type FoundProject,
   findProject,
@@ -65,24 +64,13 @@ export type VariablesWrite = {
   readonly warnings: readonly string[];
 };
 
-/** The sets as somebody saw them: the write is refused if one of them has changed since. */
-export type SeenSets = { readonly seen?: Seen | undefined };
-
 /** What is written in one environment. */
 export type EnvironmentWrite = WriteOptions & { readonly entries: readonly NewVariable[] };
 
-/** Writes variables of one environment: all of them, or on any failure none. */
-export function setVariables(
-  admin: AdminContext,
-  where: string,
-  environment: string,
-  entries: readonly NewVariable[],
-  { seen, ...options }: WriteOptions & SeenSets = {},
-): Promise<VariablesWrite> {
-  return applying(admin, (admin) => planVariables(admin, where, environment, entries, options), seen);
-}
-
-/** What {@link setVariables} would do. @param found - the project, if it was found already */
+/**
+ * Writes variables of one environment: all of them, or on any failure none.
+ * @param found - the project, if it was found already
+ */
 export async function planVariables(
   admin: AdminContext,
   where: string,
@@ -235,22 +223,10 @@ export type Place = { readonly project: string; readonly environment: string };
 export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted">;
 
 /**
- * Copies variables to another environment or project with their days of rotation and, as far as the person may see
+ * A copy of variables to another environment or project with their days of rotation and, as far as the person may see
  * them, their notes: all of them, or on any failure none. That their values left the source is on record there.
  * @param names - which ones; all by default
- * @param seen - the sets as somebody saw them
  */
-export function copyVariables(
-  admin: AdminContext,
-  from: Place,
-  to: Place,
-  names?: readonly string[],
-  { seen }: SeenSets = {},
-): Promise<VariablesCopy> {
-  return applying(admin, (admin) => planCopy(admin, from, to, names), seen);
-}
-
-/** What {@link copyVariables} would do. */
 export async function planCopy(
   admin: AdminContext,
   from: Place,

@@ -6,7 +6,6 @@ import type { NamesWritten } from "../../record/entry.ts";
 import type { VerifiedSet } from "../../serve/sets/verified-set.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
-import { applying } from "../desk/plan.ts";
 import { findProject, findToChange } from "../desk/projects.ts";
 import { deleteUnusedContents } from "../editing/contents.ts";
 import { keptSizes } from "../editing/kept-versions.ts";
@@ -138,14 +137,9 @@ export async function readRecords(
 }
 
 /**
- * Removes all versions of a set but the current one, and the contents of files that only they needed. For operators.
- * @returns how many versions, and what a person must be warned of
+ * Removing all versions of a set but the current one, and the contents of files that only they needed. For operators.
+ * It says how many versions it removed, and what a person must be warned of.
  */
-export function purgeHistory(admin: AdminContext, set: SetAt) {
-  return applying(admin, (admin) => planPurge(admin, set));
-}
-
-/** What {@link purgeHistory} would remove: all versions that are kept, and not the one that is current. */
 export async function planPurge(admin: AdminContext, { where, environment, kind }: SetAt) {
   const descriptor = descriptorOf(kind);
   const permit = Permit.operator(admin);

@@ -5,7 +5,6 @@ import { belongsTo } from "../../serve/access/rights.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { findOrganization, noOrganization, type Organization, requireSlug, verified } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
-import { applying } from "../desk/plan.ts";
 import { displayName, unlessExists } from "../desk/validate.ts";
 
 /** What a new organization is to be called. */
@@ -59,15 +58,7 @@ export async function findToKeep(admin: AdminContext, slug: string): Promise<Org
 /** What an organization holds. */
 export type OrganizationCounts = { readonly projects: number; readonly keys: number; readonly trusts: number };
 
-/**
- * Deletes an organization with its projects, keys and trusts; audit entries stay.
- * @returns how many went with it
- */
-export function deleteOrganization(admin: AdminContext, slug: string): Promise<OrganizationCounts> {
-  return applying(admin, (admin) => planOrganizationDeletion(admin, slug));
-}
-
-/** What {@link deleteOrganization} would delete. */
+/** The deletion of an organization with its projects, keys and trusts; audit entries stay. */
 export async function planOrganizationDeletion(admin: AdminContext, slug: string) {
   const { organizations: o, projects: p, apiKeys: k } = admin.database.tables;
   const { db } = admin.database;

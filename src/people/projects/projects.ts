@@ -7,7 +7,6 @@ import { countsColumnOf } from "../../serve/sets/kind.ts";
 import type { CountsColumns } from "../../store/tables.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { ofOrganization, requireSlug } from "../desk/organizations.ts";
-import { applying } from "../desk/plan.ts";
 import {
   findProject,
   findToChange,
@@ -81,28 +80,12 @@ export async function listProjects(
   organization?: string,
   among: readonly Environment[] = environments,
 ): Promise<Project[]> {
-  return records(admin, await ofOrganization(admin, admin.database.tables.projects, organization), among);
-}
-
-/** The project at `ORG/PROJECT`, as {@link findProject}. */
-export async function showProject(admin: AdminContext, where: string): Promise<Project> {
-  const { id } = await findProject(admin, where, "see");
-  const [found] = await records(admin, eq(admin.database.tables.projects.id, id));
-  if (!found) throw noProject(where);
-  return found;
-}
-
-async function records(
-  admin: AdminContext,
-  where: ReturnType<typeof eq> | undefined,
-  among: readonly Environment[] = environments,
-): Promise<Project[]> {
   const { projects: p, organizations: o } = admin.database.tables;
   const rows = await admin.database.db
     .select({ project: p, organization: o.slug })
     .from(p)
     .innerJoin(o, eq(o.id, p.organizationId))
-    .where(where)
+    .where(await ofOrganization(admin, p, organization))
     .orderBy(asc(o.slug), asc(p.slug));
   return rows.flatMap(({ project, organization }) => {
     const seen = reached(admin.rights, ["see"], { organizationId: project.organizationId, projectId: project.id });
@@ -135,16 +118,9 @@ function recordOf(
 }
 
 /**
- * Deletes a project with everything in it; audit entries stay. Keys and trusts that list it keep their list and reach
- * nothing by it, not even a project that takes its slug later.
- *
- * @returns how many items of each kind went with it
+ * The deletion of a project with everything in it; audit entries stay. Keys and trusts that list it keep their list and
+ * reach nothing by it, not even a project that takes its slug later. `counts`: how many items of each kind go with it.
  */
-export async function deleteProject(admin: AdminContext, where: string): Promise<Readonly<Record<string, number>>> {
-  return applying(admin, (admin) => planDeletion(admin, where));
-}
-
-/** What {@link deleteProject} would delete: a project, and how many items of each kind. */
 export async function planDeletion(admin: AdminContext, where: string) {
   const found = await findWhole(admin, where);
   const { organization, id, slug, permit } = found;
@@ -192,17 +168,8 @@ export async function setProjectEnvironments(admin: AdminContext, where: string,
  * means that all nine are sealed again, with their kept versions. Keys and trusts that list the project carry its old
  * slug and no longer reach it.
  *
- * @throws Refused `conflict` if a set or a kept version does not open
+ * @throws Refused `exists` if another project has the slug; `conflict` if a set or a kept version does not open
  */
-export async function renameProject(
-  admin: AdminContext,
-  where: string,
-  asked: { readonly slug: string; readonly name?: string | undefined },
-): Promise<Project> {
-  return applying(admin, (admin) => planRename(admin, where, asked));
-}
-
-/** The project that {@link renameProject} would rename. @throws Refused `exists` if another project has the slug */
 export async function planRename(
   admin: AdminContext,
   where: string,

@@ -9,10 +9,10 @@ import { newCoin } from "../../seal/canary.ts";
 import { may } from "../../serve/access/rights.ts";
 import { digestOf } from "../../serve/sets/verified-set.ts";
 import type { Change } from "../desk/changes.ts";
-import { type AdminContext, within, writing } from "../desk/context.ts";
+import { type AdminContext, writing } from "../desk/context.ts";
 import { findById, noId, shortIds } from "../desk/ids.ts";
 import { ofOrganization } from "../desk/organizations.ts";
-import { applying, changedSince } from "../desk/plan.ts";
+import { changedSince } from "../desk/plan.ts";
 import { type FoundProject, findToChange, projectPath } from "../desk/projects.ts";
 import { requireEnvironment } from "../desk/validate.ts";
 import { openSet } from "../editing/open.ts";
@@ -110,25 +110,7 @@ export async function planDecision(admin: AdminContext, asked: string) {
   };
 }
 
-/**
- * Creates the variable that was asked for, and notes the decision, in one transaction.
- * @param shown - the request as the person saw it
- * @returns the request, and what a person must be warned of
- * @throws Refused as {@link planDecision}; `conflict` if it has changed since; `exists` if the variable exists
- */
-export function approveRequest(admin: AdminContext, shown: RequestRecord, value: string | Uint8Array) {
-  const plan = async (admin: AdminContext) => {
-    const { seen, approve } = await planDecision(admin, shown.id);
-    return { seen, apply: () => approve(value) };
-  };
-  return applying(admin, plan, seenRequest(shown));
-}
-
-/** Notes that nobody will supply the variable. @throws Refused as {@link planDecision} */
-export function rejectRequest(admin: AdminContext, asked: string, reason?: string): Promise<RequestRecord> {
-  return within(admin, async (admin) => (await planDecision(admin, asked)).reject(reason));
-}
-
+/** Creates the variable that was asked for, and notes the decision. @throws Refused `exists` if the variable exists */
 function approve(admin: AdminContext, found: FoundProject, request: PendingRequest, value: string | Uint8Array) {
   const { name, environment } = request.record;
   const text = validateVariables([{ name, value }]).get(name)?.value ?? "";
