@@ -5,6 +5,7 @@ import { auditKeys } from "../../src/people/audit/audit-proof.ts";
 import { parseVerifier, type Verifier } from "../../src/record/note.ts";
 import { checkProof } from "../../src/record/proof.ts";
 import { auditPages } from "../support/audit.ts";
+import { entry, writeLane } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
 import { visitorOf } from "../support/pages.ts";
 import { setVariables } from "../support/plans.ts";
@@ -180,7 +181,13 @@ describeBoth("the audit", (w) => {
   });
 
   test("leads to older entries, without a gap and with none twice", async () => {
-    const { where, project, visitor } = await place(w, 130);
+    const { organization, project: of, where } = await w.place();
+    const visitor = await visitorOf(w);
+    const project = encodeURIComponent(where);
+    const own = { organizationId: organization.id, projectId: of.id, project: of.slug };
+    const batch = Array.from({ length: 23 }, () => ({ ...entry, ...own }));
+    const first = Date.now();
+    await writeLane(w, Array(10).fill(batch), (n) => first + n);
     const seen: (string | undefined)[] = [];
     let path: string | undefined = `/audit?project=${project}`;
     let pages = 0;

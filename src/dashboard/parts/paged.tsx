@@ -14,20 +14,25 @@ type PagedProps<T> = TableProps<T> & {
   readonly own?: string;
   /** By what the list can be sorted beside its own order. */
   readonly orders?: Readonly<Record<string, (row: T) => string | number>>;
+  /** What its parameters in the address begin with, if the page has another one. */
+  readonly prefix?: string;
 };
 
 /**
  * A table of a list that may be long. If it has more rows than a page, the filter and the order in the address work over
  * all of them, and a page begins after a row, not after a number of rows. Else the browser filters and sorts.
  */
-export function PagedTable<T>({ visit, idOf, own = "Newest first", orders = {}, ...table }: PagedProps<T>) {
+export function PagedTable<T>(props: PagedProps<T>) {
+  const { visit, idOf, own = "Newest first", orders = {}, prefix = "", ...table } = props;
   const { filter, tools, ...plain } = table;
   const { rows, nameOf } = plain;
   if (rows.length <= rowsMax) return <Table {...table} />;
-  const [part = "", sort, after] = ["part", "sort", "after"].map((name) => visit.query(name));
+  const names = ["part", "sort", "after"].map((name) => `${prefix}${name}`);
+  const [partName = "", sortName = "", afterName = ""] = names;
+  const [part = "", sort, after] = names.map((name) => visit.query(name));
   const asked = Object.fromEntries(visit.url.searchParams);
   const to = (change: Readonly<Record<string, string | undefined>>) =>
-    withQuery(visit.url.pathname, { ...asked, after: undefined, ...change });
+    withQuery(visit.url.pathname, { ...asked, [afterName]: undefined, ...change });
   const words = part.toLowerCase().split(/\s+/);
   const has = (row: T) => {
     const name = nameOf?.(row).toLowerCase();
@@ -41,8 +46,8 @@ export function PagedTable<T>({ visit, idOf, own = "Newest first", orders = {}, 
   }
   const shown = sorted.slice(start, start + rowsMax);
   const last = shown.at(-1);
-  const next = last !== undefined && start + rowsMax < sorted.length ? to({ after: idOf(last) }) : undefined;
-  const { part: _, after: __, ...kept } = asked;
+  const next = last !== undefined && start + rowsMax < sorted.length ? to({ [afterName]: idOf(last) }) : undefined;
+  const { [partName]: _, [afterName]: __, ...kept } = asked;
   return (
     <>
       {nameOf && (
@@ -54,7 +59,7 @@ export function PagedTable<T>({ visit, idOf, own = "Newest first", orders = {}, 
             <span class="unseen">Filter {filter ?? "this list"}</span>
             <input
               type="search"
-              name="part"
+              name={partName}
               value={part}
               placeholder={`Filter ${filter ?? "this list"}`}
               {...typedAsItIs}
@@ -71,7 +76,7 @@ export function PagedTable<T>({ visit, idOf, own = "Newest first", orders = {}, 
           label="In which order"
           items={[undefined, ...Object.keys(orders)].map((one) => ({
             words: one === undefined ? own : `By ${one.toLowerCase()}`,
-            to: to({ sort: one }),
+            to: to({ [sortName]: one }),
             isHere: one === sort,
           }))}
         />

@@ -61,7 +61,8 @@ function isRead(action: string): boolean {
   return /\.(read|reveal)$/.test(action);
 }
 
-const entriesMin = 100;
+/** The most entries of a page. */
+const entriesMax = 200;
 const dayMs = 86_400_000;
 
 /** The newest entries that the filter finds. The first page counts them, too. */
@@ -108,9 +109,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
             none={found.none}
             isPart
           />
-          {found.olderAt !== undefined && (
-            <LoneLink to={withQuery("/audit", { ...typed, before: found.olderAt })}>Older entries</LoneLink>
-          )}
+          {found.older && <LoneLink to={withQuery("/audit", { ...typed, ...found.older })}>Older entries</LoneLink>}
         </>
       )}
     </>
@@ -145,10 +144,7 @@ function momentOf(label: string, text: string | undefined): number | undefined {
   throw new Refused("invalid", `${label} ${JSON.stringify(text)} is not a time, such as 2030-01-31T12:00 in UTC.`);
 }
 
-/**
- * A page of entries. Entries of one moment are on one page: the next page begins before that moment, so none is left
- * out and none comes twice.
- */
+/** A page of entries. The next one begins after an entry of this moment, so none is left out and none comes twice. */
 async function newest(visit: Visit, typed: Typed) {
   const { admin } = visit;
   const asked = filterOf(visit, typed);
@@ -159,20 +155,31 @@ async function newest(visit: Visit, typed: Typed) {
   const counts = before === undefined ? new AuditCounts(spanOf(admin.now(), asked), isCounted) : undefined;
   const named = name === undefined ? undefined : new NamesFound(name);
   const entries: AuditRecord[] = [];
-  let olderAt: number | undefined;
+  const after = visit.query("after");
+  let isPast = after === undefined;
+  let older: { readonly before: number; readonly after: string } | undefined;
   const damaged = new Damaged(admin);
   pages: for await (const page of auditPages(admin, filter, damaged.note, "newest first")) {
     for (const entry of page) {
+      // A read of canaries is two rows of one name.
+      const isIt = nameOf(entry) === after;
+      isPast ||= isIt || (before !== undefined && entry.time < before - 1);
+      if (!isPast || isIt) continue;
       named?.add([entry]);
       const last = entries.at(-1);
-      if (last && entries.length >= entriesMin && entry.time < last.time) olderAt ??= last.time;
-      if (olderAt === undefined) entries.push(entry);
-      if (counts?.add(entry) !== true && olderAt !== undefined) break pages;
+      const isFull = last !== undefined && entries.length >= entriesMax && nameOf(entry) !== nameOf(last);
+      if (isFull) older ??= { before: last.time + 1, after: nameOf(last) };
+      if (older === undefined) entries.push(entry);
+      if (counts?.add(entry) !== true && older !== undefined) break pages;
     }
   }
   const words = "No entry that you may read fits this filter. Take a part of it away, or look at an earlier time.";
   const none = entries.length > 0 ? "" : [words, await recordBegins(admin, filter.sinceAt)].filter(Boolean).join(" ");
-  return { filter, entries, none, damaged, olderAt, counts, named, keys: await keyNames(admin) };
+  return { filter, entries, none, damaged, older, counts, named, keys: await keyNames(admin) };
+}
+
+function nameOf({ lane, seq }: AuditRecord): string {
+  return `${lane}:${seq}`;
 }
 
 /** Until when each witness has signed, and which of them are away. */
@@ -282,9 +289,9 @@ function columnsOf(
   looked: string | undefined,
 ): Cells<AuditRecord> {
   return {
-    Time: ({ lane, seq, time }) => (
-      <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>
-        <Moment at={time} isBelowDay />
+    Time: (entry) => (
+      <a href={`/audit/entry/${encodeURIComponent(nameOf(entry))}`}>
+        <Moment at={entry.time} isBelowDay />
       </a>
     ),
     Who: whoOf(entries, keys),
@@ -298,16 +305,14 @@ function columnsOf(
 export async function entryPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const entry = await showAudit(admin, visit.param("entry"));
-  const { actor, lane, seq, time } = entry;
+  const { actor, time } = entry;
   const facts = drawnFacts(entry, await wholeColumns(admin), admin.now());
   const isProved = !isDamaged(entry) && time < ((await provedUntil(admin)) ?? 0);
   const main = (
     <>
       {isDamaged(entry) && <DamagedEntry />}
       <Facts facts={{ ...facts, Time: <Moment at={time} /> }} />
-      {isProved && (
-        <LoneLink to={`/audit/proof/${encodeURIComponent(`${lane}:${seq}`)}`}>Its proof, as a file</LoneLink>
-      )}
+      {isProved && <LoneLink to={`/audit/proof/${encodeURIComponent(nameOf(entry))}`}>Its proof, as a file</LoneLink>}
       {!isProved && !isDamaged(entry) && <p class="quiet">It can be proved when the notary has taken it in.</p>}
       {actor.type !== "person" && visit.may("see", "keys") && (
         <LoneLink to={`/keys/${actor.id}`}>The {actor.type}</LoneLink>

@@ -13,7 +13,6 @@ import {
   Field,
   Named,
   Operators,
-  Table,
   Word,
 } from "../../dashboard/parts/parts.tsx";
 import { withQuery } from "../../dashboard/parts/paths.ts";
@@ -52,16 +51,22 @@ export async function accessPage(visit: Visit): Promise<Answer> {
         visit={visit}
         idOf={({ id }) => id}
         nameOf={({ name }) => excerpt(name)}
+        filter="keys and trusts"
         none={[
           `No valid key or trust reaches ${where}${there}. `,
           visit.may("keys") && [<a href={newKey}>Create a key</a>, " for a machine that should read it."],
         ]}
       />
       <h2>Persons</h2>
-      <Table
+      <PagedTable
         caption={`The persons with rights in ${where}`}
         columns={personColumns(persons, asked, admin.now())}
         rows={persons}
+        visit={visit}
+        prefix="person-"
+        idOf={({ name }) => name}
+        nameOf={({ name }) => name}
+        filter="persons"
         none={`Nobody has rights here${there}. An operator gives them: keyhole person grant.`}
       />
       <RightsInWords />

@@ -5,11 +5,13 @@ import { Refused } from "../../core/refused.ts";
 import { joined } from "../../core/words/text.ts";
 import { parseDuration } from "../../core/words/times.ts";
 import { handOver } from "../../dashboard/parts/carry-out.ts";
+import { rowsMax } from "../../dashboard/parts/paged.tsx";
 import {
   Box,
   Boxes,
   Change,
   Chooser,
+  counted,
   Empty,
   Field,
   LoneLink,
@@ -95,11 +97,17 @@ export function NewKeyForm(props: {
   const { org, projects, typed } = props;
   const isWhole = typed.has("command");
   const chosen = (name: string, otherwise: readonly string[] = []) => (isWhole ? typed.all(name) : otherwise);
-  const box = ({ slug, id }: ShownProject) => (
-    <Box name="projects" value={`${slug}/${id}`} checked={typed.all("projects").includes(`${slug}/${id}`)}>
-      <Name>{slug}</Name>
+  const asked = new Set(typed.all("projects"));
+  const isAsked = ({ slug, id }: ShownProject) => asked.has(`${slug}/${id}`);
+  const box = (project: ShownProject) => (
+    <Box name="projects" value={`${project.slug}/${project.id}`} checked={isAsked(project)}>
+      <Name>{project.slug}</Name>
     </Box>
   );
+  const isLong = projects.length > rowsMax;
+  const rows = isLong
+    ? projects.toSorted((a, b) => Number(isAsked(b)) - Number(isAsked(a))).slice(0, rowsMax)
+    : projects;
   return (
     <Change
       action="/keys"
@@ -128,10 +136,16 @@ export function NewKeyForm(props: {
         <Table
           caption="Projects"
           columns={{ Project: box }}
-          rows={projects}
+          rows={rows}
           none="There is no project yet."
           filter="projects"
         />
+        {isLong && (
+          <p class="quiet">
+            These are {rowsMax} of {counted(projects.length, "project")}. For another one, begin on its page of access,
+            or run <code>keyhole key create</code>.
+          </p>
+        )}
       </fieldset>
       <Boxes legend="Environments" name="environments" options={environments} checked={typed.all("environments")} />
       <Boxes

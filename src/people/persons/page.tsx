@@ -4,6 +4,7 @@ import { Cut } from "../../core/cut.ts";
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
+import { PagedTable } from "../../dashboard/parts/paged.tsx";
 import {
   Ago,
   Changed,
@@ -13,7 +14,6 @@ import {
   Listed,
   LoneLink,
   Name,
-  Table,
   Word,
 } from "../../dashboard/parts/parts.tsx";
 import { projectPagePath, withQuery } from "../../dashboard/parts/paths.ts";
@@ -51,7 +51,7 @@ export async function personPage(visit: Visit): Promise<Answer> {
       {record && <Facts facts={drawnFacts(record, personColumns, now)} />}
       {isOperator && record === undefined && <p class="warning">This person was removed, and has no rights.</p>}
       <h2>What they can see and do</h2>
-      <Table
+      <PagedTable
         caption={`The projects in which ${name} has rights`}
         columns={{
           Project: ({ where }) => <Name to={projectPagePath(where, "access")}>{where}</Name>,
@@ -60,6 +60,9 @@ export async function personPage(visit: Visit): Promise<Answer> {
           ),
         }}
         rows={rows}
+        visit={visit}
+        idOf={({ where }) => where}
+        nameOf={({ where }) => where}
         none={visit.none("They have no rights in any project.")}
       />
       <RightsInWords />

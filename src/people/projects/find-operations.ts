@@ -25,13 +25,14 @@ export const findNames = operation({
     const { warnings } = found;
     const unread = `${counted(warnings.length, "set was", "sets were")} not searched.`;
     const ends = warnings.length === 0 ? {} : { ends: new Problem(exits.unavailable, "unread", unread) };
-    return { ...list(found.found, columns, none), document: found, warnings, sentence: moreThan(found) ?? "", ...ends };
+    const document = { found: found.found, count: found.count, warnings };
+    return { ...list(found.found, columns, none), document, warnings, sentence: moreThan(found), ...ends };
   },
 });
 
-/** Says that there are more hits than an answer has; undefined if there are not. */
-export function moreThan({ found, count }: SearchResult): string | undefined {
-  if (found.length === count) return undefined;
+/** Says that there are more hits than an answer has. */
+function moreThan({ found, count }: SearchResult): string {
+  if (found.length === count) return "";
   return `These are ${found.length} of ${count.toLocaleString("en")}: give more of the name to see the others.`;
 }
 

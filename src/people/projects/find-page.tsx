@@ -4,6 +4,7 @@ import { excerpt } from "../../core/visible.ts";
 import { lookalikes } from "../../core/words/lookalikes.ts";
 import { counted } from "../../core/words/text.ts";
 import {
+  Actions,
   type Cells,
   Empty,
   Envs,
@@ -21,8 +22,7 @@ import type { Visit } from "../../dashboard/parts/visit.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { findProject } from "../desk/projects.ts";
 import { personPath } from "../persons/page.tsx";
-import { find, type Hit, whatIs } from "./find.ts";
-import { moreThan } from "./find-operations.ts";
+import { find, type Hit, type SearchResult, whatIs } from "./find.ts";
 import { actionsOf } from "./grid.tsx";
 import { firstKind, pathOf, recentMax, recentProjects } from "./page.tsx";
 
@@ -65,11 +65,11 @@ async function destinations(visit: Visit): Promise<Offer[]> {
 export async function findPage(visit: Visit): Promise<Answer> {
   const part = visit.query("q")?.trim() ?? "";
   if (part === "") return { title: "Find", main: <Begin /> };
-  const found = await find(visit.admin, part);
+  const found = await find(visit.admin, part, undefined, visit.query("after"));
   const main = (
     <>
       <Warnings items={found.warnings} />
-      {found.count > 0 && <p class="quiet">{moreThan(found) ?? `${counted(found.count, "name")}.`}</p>}
+      {found.count > 0 && <p class="quiet">{rangeOf(found)}</p>}
       <Table
         caption="What has it in its name or its note, the best first"
         columns={columnsOf(found.found)}
@@ -77,9 +77,23 @@ export async function findPage(visit: Visit): Promise<Answer> {
         none={<Nothing visit={visit} part={part} />}
         isPart={found.found.length < found.count}
       />
+      <Actions
+        items={{
+          ...(found.before > 0 && { "First page": withQuery("/find", { q: part }) }),
+          ...(found.last && { "Next page": withQuery("/find", { q: part, after: found.last }) }),
+        }}
+        quiet
+      />
     </>
   );
   return { title: `Find ${part}`, heading: ["Find ", <Name>{part}</Name>], main };
+}
+
+/** Which of the hits a page has. */
+function rangeOf({ found, count, before }: SearchResult): string {
+  if (found.length === count) return `${counted(count, "name")}.`;
+  const [first, last] = [before + 1, before + found.length].map((at) => at.toLocaleString("en"));
+  return `${first} to ${last} of ${counted(count, "name")}.`;
 }
 
 function Begin() {

@@ -1,5 +1,6 @@
 import { asc, eq, sql } from "drizzle-orm";
 import type { Environment } from "../../core/names.ts";
+import { Refused } from "../../core/refused.ts";
 import { hasPart, mayHavePart, rankOf, requirePart } from "../../core/words/name-part.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { isMachinesOnly } from "../../seal/canary.ts";
@@ -42,6 +43,10 @@ export type SearchResult = {
   readonly found: readonly Hit[];
   /** How many there are. */
   readonly count: number;
+  /** How many of them come before these. */
+  readonly before: number;
+  /** What the last of these is called, if others come after it. */
+  readonly last: string | undefined;
   /** What could not be searched. */
   readonly warnings: readonly string[];
 };
@@ -55,14 +60,21 @@ const hitsMax = 200;
  * another name.
  * @param part - of several words, a name must have each, or an item in its name and its note; case is ignored
  * @param organization - only in it
+ * @param after - the `last` of another answer, after which this one begins
  * @throws Refused as {@link requirePart}; `not_found` for an organization that is not there for them
  */
-export async function find(admin: AdminContext, part: string, organization?: string): Promise<SearchResult> {
+export async function find(
+  admin: AdminContext,
+  part: string,
+  organization?: string,
+  after?: string,
+): Promise<SearchResult> {
   requirePart(part);
-  const search = { admin, part, isNamed: hasPart(part), hits: new Hits(part), paths: new Set<string>() };
+  const search = { admin, part, isNamed: hasPart(part), hits: new Hits(part, after), paths: new Set<string>() };
   const warnings = await findInProjects(search, organization);
   await findBeside(search, organization);
-  return { found: search.hits.best, count: search.hits.count, warnings };
+  const { best, count, before, last } = search.hits;
+  return { found: best, count, before, last, warnings };
 }
 
 type Search = {
@@ -124,24 +136,49 @@ async function findBeside({ admin, isNamed, hits, paths }: Search, organization:
   }
 }
 
-/** The best hits, and how many there are. */
+/** The best hits, or the best after one of them, and how many there are. */
 class Hits {
   count = 0;
+  before = 0;
   readonly #byRank: readonly Hit[][] = [[], [], []];
   readonly #rank: (name: string) => number;
+  readonly #after: string | undefined;
+  #isPast: boolean;
 
-  constructor(part: string) {
+  constructor(part: string, after: string | undefined) {
     this.#rank = rankOf(part);
+    this.#after = after;
+    this.#isPast = after === undefined;
   }
 
   add(hit: Hit): void {
     this.count += 1;
-    const alike = this.#byRank[this.#rank(hit.name)] ?? [];
+    const rank = this.#rank(hit.name);
+    const first = this.#after === undefined ? -1 : Number(this.#after[0]);
+    if (rank < first || (rank === first && !this.#isPast)) {
+      this.before += 1;
+      this.#isPast ||= this.#idOf(hit) === this.#after;
+      return;
+    }
+    const alike = this.#byRank[rank] ?? [];
     if (alike.length < hitsMax) alike.push(hit);
   }
 
+  /** @throws Refused `not_found` if the one before them is gone */
   get best(): readonly Hit[] {
-    return this.#byRank.flat().slice(0, hitsMax);
+    if (this.#isPast) return this.#byRank.flat().slice(0, hitsMax);
+    throw new Refused("not_found", "The name after which this page began is gone: begin with the first page.");
+  }
+
+  /** What the last of them is called, if there are others after it. */
+  get last(): string | undefined {
+    const { best } = this;
+    const last = best.at(-1);
+    return last && this.before + best.length < this.count ? this.#idOf(last) : undefined;
+  }
+
+  #idOf({ type, organization, project, name, id }: Hit): string {
+    return [this.#rank(name), type, organization, project, id ?? name].join(" ");
   }
 }
 

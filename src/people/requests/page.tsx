@@ -4,11 +4,11 @@ import { Refused } from "../../core/refused.ts";
 import { lookalikes } from "../../core/words/lookalikes.ts";
 import { carryOut, requireShown, typedIn } from "../../dashboard/parts/carry-out.ts";
 import { drawn, drawnFacts } from "../../dashboard/parts/drawn.tsx";
+import { PagedTable } from "../../dashboard/parts/paged.tsx";
 import {
   Ago,
   type Cells,
   Change,
-  counted,
   Facts,
   Field,
   LoneLink,
@@ -16,7 +16,6 @@ import {
   NameAgain,
   Named,
   Steers,
-  Table,
   Warnings,
   Word,
 } from "../../dashboard/parts/parts.tsx";
@@ -26,17 +25,12 @@ import { pick } from "../desk/outcome.ts";
 import { allDetails, approve, reject } from "./operations.ts";
 import { listRequests, type RequestRecord, requestWarnings, seenRequest, showRequest } from "./requests.ts";
 
-/** How many decided or expired requests are listed at first. */
-const closedMax = 100;
-
 /** What machines ask people for: open requests first, then the newest of the others. */
 export async function requestsPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const now = admin.now();
-  const max = visit.query("show") === "all" ? Number.POSITIVE_INFINITY : closedMax;
   const newest = (await listRequests(admin)).toReversed();
-  const closed = newest.filter((request) => !isPending(request));
-  const rows = [...newest.filter(isPending), ...closed.slice(0, max)];
+  const rows = [...newest.filter(isPending), ...newest.filter((request) => !isPending(request))];
   const marks = lookalikes(rows.map(({ keyId: id, keyName }) => ({ id, name: keyName ?? id })));
   const columns: Cells<RequestRecord> = {
     Name: ({ id, name }) => [<Name to={`/requests/${id}`}>{name}</Name>, <Steers name={name} />],
@@ -44,22 +38,21 @@ export async function requestsPage(visit: Visit): Promise<Answer> {
     "Key name": ({ keyId: id, keyName: name }) => name !== null && <Named thing={{ id, name }} marks={marks} />,
   };
   const main = (
-    <>
-      <Table
-        caption="Requests"
-        columns={columns}
-        rows={rows}
-        none={
-          <>
-            {visit.none("No machine has asked for anything.")} An agent with the resource <code>requests</code> can ask
-            for a variable that it needs, and you decide here.
-          </>
-        }
-      />
-      {closed.length > max && (
-        <LoneLink to="/requests?show=all">Show {counted(closed.length - max, "older one")}, too</LoneLink>
-      )}
-    </>
+    <PagedTable
+      caption="Requests"
+      columns={columns}
+      rows={rows}
+      visit={visit}
+      idOf={({ id }) => id}
+      own="Open first"
+      nameOf={({ name, organization, project, keyName }) => `${name} ${organization}/${project} ${keyName ?? ""}`}
+      none={
+        <>
+          {visit.none("No machine has asked for anything.")} An agent with the resource <code>requests</code> can ask
+          for a variable that it needs, and you decide here.
+        </>
+      }
+    />
   );
   return { title: "Requests", main };
 }
